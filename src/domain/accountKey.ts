@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { type Digest, isDigest } from './identifiers.ts'
+import { identifier, instant } from './schema.ts'
+
+export const accountKeyPrefix = 'rqp_acct_'
+export const maxKeysPerTeam = 10
+
+/** The live account key of a team, as a record carries it. The plaintext is in no record, store or log. */
+export const accountKeySchema = z.object({
+  id: identifier,
+  name: z.string().min(1).max(100),
+  digest: z.string().refine(isDigest, 'must be a lower-case hex SHA-256'),
+  start: z.string().nullish(),
+  state: z.enum(['active', 'revoked']),
+  createdAt: instant,
+  createdBy: z.string(),
+  expiresAt: instant.nullish(),
+  revokedAt: instant.nullish(),
+  revokedBy: z.string().nullish(),
+})
+export type AccountKey = z.output<typeof accountKeySchema>
+
+/** A fresh plaintext key from 32 random bytes. */
+export const plaintextFrom = (randomBytes: Uint8Array): string =>
+  accountKeyPrefix + Buffer.from(randomBytes).toString('base64url')
+
+export const digestOf = (plaintext: string): Digest => createHash('sha256').update(plaintext).digest('hex') as Digest
+
+/** What a person may see of a key, to tell it from others: the prefix and four characters. */
+export const startOf = (plaintext: string): string => plaintext.slice(0, accountKeyPrefix.length + 4)

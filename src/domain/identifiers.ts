@@ -1,0 +1,36 @@
+declare const brand: unique symbol
+
+/** A value of `T` that only its own constructor or parser may hand out. */
+export type Branded<T, Name extends string> = T & { readonly [brand]: Name }
+
+export type TeamId = Branded<string, 'TeamId'>
+export type EntityId = Branded<string, 'EntityId'>
+/** `<teamId>/<entityId>`: the Kafka record key and the Elasticsearch document id. */
+export type DocumentId = Branded<string, 'DocumentId'>
+/** Lower-case hex SHA-256 of a plaintext account key. */
+export type Digest = Branded<string, 'Digest'>
+/** Grows with every change of one entity; 1 to 2^53 − 2 for a live entity. */
+export type Revision = Branded<number, 'Revision'>
+/** Position of a record in its partition. */
+export type Offset = Branded<bigint, 'Offset'>
+
+const identifierPattern = /^[A-Za-z0-9._:-]{1,128}$/
+const digestPattern = /^[0-9a-f]{64}$/
+
+/** The rule for ids of teams, forms, submissions and keys, in words for error messages. */
+export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
+
+export const maxRevision = 2 ** 53 - 2
+
+/** Above every revision: a deleted entity stays deleted, whatever arrives later. */
+export const deletedRevision = (2 ** 53 - 1) as Revision
+
+export const isIdentifier = (text: string): boolean => identifierPattern.test(text)
+export const isDigest = (text: string): text is Digest => digestPattern.test(text)
+export const isRevision = (value: unknown): value is Revision =>
+  Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= maxRevision
+
+/** Joins two checked ids; neither holds a `/`, so the pair reads back without doubt. */
+export const documentId = (teamId: TeamId, entityId: EntityId): DocumentId => `${teamId}/${entityId}` as DocumentId
+
+export const toOffset = (text: string): Offset => BigInt(text) as Offset

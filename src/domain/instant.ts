@@ -1,0 +1,70 @@
+import type { Branded } from './identifiers.ts'
+
+/** A moment as UTC text with milliseconds, `2026-11-21T10:00:00.000Z`; sorts as text in the order of time. */
+export type Instant = Branded<string, 'Instant'>
+
+type Parts = { day: string; time: string; fraction: string; offset: string }
+
+const pattern =
+  /^(?<day>\d{4}-\d{2}-\d{2})T(?<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?<fraction>\d+))?(?<offset>Z|[+-]\d{2}(?::?\d{2})?)?$/i
+const dayPattern = /^\d{4}-\d{2}-\d{2}$/
+
+/** Years 0000 to 9999 in UTC: beyond them ISO text no longer sorts in the order of time. */
+const earliestMs = Date.parse('0000-01-01T00:00:00.000Z')
+const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
+
+export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOString() as Instant
+
+/**
+ * Reads an ISO 8601 date-time that names its offset (or `Z`), as records carry it. Digits finer than milliseconds are cut.
+ * Undefined for anything else: no offset, impossible dates, leap seconds, years outside 0000 to 9999 in UTC.
+ */
+export function parseInstant(text: string): Instant | undefined {
+  const parts = split(text)
+  if (parts === undefined || parts.offset === '') return undefined
+  const epochMs = toEpochMs(parts)
+  return epochMs === undefined ? undefined : toInstant(epochMs)
+}
+
+/**
+ * Reads a bound of a window, as a request carries it. A bare date is the whole day; without an offset it is UTC; an offset's
+ * `+` that a query string turned into a space is read as `+`. Digits finer than milliseconds move the bound inwards, so that
+ * the window stays exact for stored milliseconds. Undefined when it is no date.
+ */
+export function parseWindowBound(text: string, edge: 'from' | 'to'): Instant | undefined {
+  if (dayPattern.test(text)) return parseInstant(`${text}T${edge === 'from' ? '00:00:00.000' : '23:59:59.999'}Z`)
+  const parts = split(text.replace(/ (?=\d{2}(?::?\d{2})?$)/, '+'))
+  if (parts === undefined) return undefined
+  const epochMs = toEpochMs({ ...parts, offset: parts.offset === '' ? 'Z' : parts.offset })
+  if (epochMs === undefined) return undefined
+  const isFiner = /[1-9]/.test(parts.fraction.slice(3))
+  const boundMs = isFiner && edge === 'from' ? epochMs + 1 : epochMs
+  return boundMs > latestMs ? undefined : toInstant(boundMs)
+}
+
+function split(text: string): Parts | undefined {
+  const groups = pattern.exec(text)?.groups
+  if (groups === undefined) return undefined
+  const { day = '', time = '', fraction = '', offset = '' } = groups
+  if (fraction !== '' && time.length < 8) return undefined
+  return { day, time: time.length === 5 ? `${time}:00` : time, fraction, offset }
+}
+
+function toEpochMs({ day, time, fraction, offset }: Parts): number | undefined {
+  const milliseconds = fraction.slice(0, 3).padEnd(3, '0')
+  const localMs = Date.parse(`${day}T${time}.${milliseconds}Z`)
+  // Date.parse rolls 30 February over into March; text that does not come back as it went in is no date.
+  if (Number.isNaN(localMs) || new Date(localMs).toISOString().slice(0, 19) !== `${day}T${time}`) return undefined
+  const offsetMs = toOffsetMs(offset)
+  if (offsetMs === undefined) return undefined
+  const epochMs = localMs - offsetMs
+  return epochMs < earliestMs || epochMs > latestMs ? undefined : epochMs
+}
+
+function toOffsetMs(offset: string): number | undefined {
+  if (offset.toUpperCase() === 'Z') return 0
+  const hours = Number(offset.slice(1, 3))
+  const minutes = Number(offset.slice(3).replace(':', '') || '0')
+  if (hours > 23 || minutes > 59) return undefined
+  return (offset.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000
+}

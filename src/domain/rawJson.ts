@@ -1,0 +1,109 @@
+/**
+ * Reads members of JSON text without re-serialising them: `JSON.stringify(JSON.parse(text))` reorders integer-like keys and
+ * loses digits of large numbers, and what a product sends is served as it came. Every function here expects text that
+ * `JSON.parse` has already accepted.
+ */
+
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const colon = 0x3a
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const openBracket = 0x5b
+const closeBracket = 0x5d
+
+/** A JSON object as its members' raw texts, in their order; of a name given twice the last one counts, as in JSON.parse. */
+export type RawObject = ReadonlyMap<string, string>
+
+/** The members of the object in `text`; empty for any other JSON value. */
+export function rawMembers(text: string): RawObject {
+  const members = new Map<string, string>()
+  let at = skipSpace(text, 0)
+  if (text.charCodeAt(at) !== openBrace) return members
+  at = skipSpace(text, at + 1)
+  while (at < text.length && text.charCodeAt(at) !== closeBrace) {
+    const nameEnd = skipString(text, at)
+    const name = readString(text.slice(at, nameEnd))
+    const start = skipSpace(text, skipSpace(text, nameEnd) + 1)
+    const end = skipValue(text, start)
+    members.set(name, text.slice(start, end))
+    at = skipSpace(text, end)
+    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
+  }
+  return members
+}
+
+/** The elements of the array in `text`, each as its raw text; empty for any other JSON value. */
+export function rawElements(text: string): string[] {
+  const elements: string[] = []
+  let at = skipSpace(text, 0)
+  if (text.charCodeAt(at) !== openBracket) return elements
+  at = skipSpace(text, at + 1)
+  while (at < text.length && text.charCodeAt(at) !== closeBracket) {
+    const end = skipValue(text, at)
+    elements.push(text.slice(at, end))
+    at = skipSpace(text, end)
+    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
+  }
+  return elements
+}
+
+/** One object of the given members; a member without a value becomes `null`. */
+export function renderObject(members: Iterable<readonly [name: string, raw: string | undefined]>): string {
+  const parts: string[] = []
+  for (const [name, raw] of members) parts.push(`${JSON.stringify(name)}:${raw ?? 'null'}`)
+  return `{${parts.join(',')}}`
+}
+
+/** The same JSON on one line. Valid JSON has line breaks between tokens only, so they may simply go. */
+export const onOneLine = (text: string): string => (/[\n\r]/.test(text) ? text.replace(/[\n\r]/g, '') : text)
+
+const readString = (raw: string): string => (raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
+
+function skipSpace(text: string, from: number): number {
+  let at = from
+  while (at < text.length && text.charCodeAt(at) <= 0x20) at++
+  return at
+}
+
+function skipString(text: string, from: number): number {
+  let at = text.indexOf('"', from + 1)
+  while (at !== -1 && isEscaped(text, at, from)) at = text.indexOf('"', at + 1)
+  return at === -1 ? text.length : at + 1
+}
+
+function isEscaped(text: string, at: number, from: number): boolean {
+  let backslashes = 0
+  while (at - 1 - backslashes > from && text.charCodeAt(at - 1 - backslashes) === backslash) backslashes++
+  return backslashes % 2 === 1
+}
+
+function skipValue(text: string, from: number): number {
+  const first = text.charCodeAt(from)
+  if (first === quote) return skipString(text, from)
+  if (first === openBrace || first === openBracket) return skipNested(text, from)
+  let at = from
+  while (at < text.length && !endsScalar(text.charCodeAt(at))) at++
+  return at
+}
+
+const endsScalar = (code: number): boolean =>
+  code <= 0x20 || code === comma || code === closeBrace || code === closeBracket || code === colon
+
+function skipNested(text: string, from: number): number {
+  let depth = 0
+  let at = from
+  while (at < text.length) {
+    const code = text.charCodeAt(at)
+    if (code === quote) {
+      at = skipString(text, at)
+      continue
+    }
+    if (code === openBrace || code === openBracket) depth++
+    else if (code === closeBrace || code === closeBracket) depth--
+    at++
+    if (depth === 0) return at
+  }
+  return at
+}

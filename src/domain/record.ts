@@ -1,0 +1,95 @@
+import type { z } from 'zod'
+import { type AccountKey, accountKeySchema } from './accountKey.ts'
+import { type Form, formSchema } from './form.ts'
+import {
+  type EntityId,
+  identifierRule,
+  isIdentifier,
+  isRevision,
+  maxRevision,
+  type Revision,
+  type TeamId,
+} from './identifiers.ts'
+import { onOneLine, type RawObject, rawMembers } from './rawJson.ts'
+import { accepted, type Problem, type Result, refused } from './result.ts'
+import { isObject } from './schema.ts'
+import { type Submission, submissionSchema } from './submission.ts'
+
+/** Whose entity a record changes; a null value leaves nothing else to tell. */
+export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
+
+/** A live entity: judged, and in the raw text of its members, which is what gets served. */
+export type Live<Entity> = { readonly revision: Revision; readonly entity: Entity; readonly raw: RawObject }
+
+/** The change that one record tells of: the entity's whole new state, or null when it is gone for good. */
+export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export const readFormRecord = reader<Form>('form', formSchema)
+export const readSubmissionRecord = reader<Submission>('submission', submissionSchema)
+export const readAccountKeyRecord = reader<AccountKey>('key', accountKeySchema)
+
+/**
+ * A reader of one topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON.
+ * It never throws: a record that breaks the contract is refused with the path of its first problem.
+ */
+function reader<Entity extends { id: string }>(member: string, schema: z.ZodType<Entity>) {
+  return (key: Buffer | null, value: Buffer | null): Result<Change<Entity>> => {
+    const read = readKey(key)
+    if (!read.ok) return read
+    if (value === null) return accepted({ ...read.value, live: null })
+    const live = readValue(member, schema, value)
+    if (!live.ok) return live
+    if (live.value.entity.id !== read.value.entityId) return refused(`${member}.id`, 'must be the id in the record key')
+    return accepted({ ...read.value, live: live.value })
+  }
+}
+
+function readKey(key: Buffer | null): Result<RecordKey> {
+  const text = key === null ? undefined : decode(key)
+  if (text === undefined) return refused('key', 'must be <teamId>/<id> in UTF-8')
+  const slash = text.indexOf('/')
+  const teamId = text.slice(0, Math.max(slash, 0))
+  const entityId = text.slice(slash + 1)
+  if (slash === -1) return refused('key', 'must be <teamId>/<id>')
+  if (!isIdentifier(teamId)) return refused('key', `teamId must be ${identifierRule}`)
+  if (!isIdentifier(entityId)) return refused('key', `id must be ${identifierRule}`)
+  return accepted({ teamId: teamId as TeamId, entityId: entityId as EntityId })
+}
+
+function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buffer): Result<Live<Entity>> {
+  const text = decode(value)
+  if (text === undefined) return refused('value', 'must be UTF-8')
+  const parsed = parse(text)
+  if (parsed === undefined) return refused('value', 'must be JSON')
+  if (!isObject(parsed.json)) return refused('value', 'must be a JSON object')
+  const revision = parsed.json['revision']
+  if (!isRevision(revision)) return refused('revision', `must be an integer from 1 to ${maxRevision}`)
+  const judged = schema.safeParse(parsed.json[member])
+  if (!judged.success) return { ok: false, problem: firstProblem(member, judged.error) }
+  const raw = rawMembers(rawMembers(onOneLine(text)).get(member) ?? '')
+  return accepted({ revision, entity: judged.data, raw })
+}
+
+function decode(bytes: Buffer): string | undefined {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+function parse(text: string): { json: unknown } | undefined {
+  try {
+    return { json: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}
+
+function firstProblem(member: string, error: z.ZodError): Problem {
+  const issue = error.issues[0]
+  const path = [member, ...(issue?.path ?? [])].map(String).join('.')
+  return { path, rule: issue?.message ?? 'is not valid' }
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import { identifierRule, isIdentifier } from './identifiers.ts'
+import { parseInstant } from './instant.ts'
+
+/** Building blocks of the record schemas. Documented fields may be missing or null, but are never of another JSON type. */
+
+export const identifier = z.string().refine(isIdentifier, `must be ${identifierRule}`)
+
+/** ISO 8601 with an offset; becomes UTC with milliseconds. */
+export const instant = z.string().transform((text, context) => {
+  const parsed = parseInstant(text)
+  if (parsed !== undefined) return parsed
+  context.addIssue('must be an ISO 8601 date-time with an offset or Z')
+  return z.NEVER
+})
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const optionalString = z.string().nullish()
+export const optionalNumber = z.number().nullish()
+export const optionalBoolean = z.boolean().nullish()
+/** An object or array whose inside the specification leaves open: only its own type is judged. */
+export const optionalObject = z.custom<Readonly<Record<string, unknown>>>(isObject, 'expected an object').nullish()
+export const optionalArray = z.custom<unknown[]>(Array.isArray, 'expected an array').nullish()

@@ -1,0 +1,98 @@
+import { type Form, renderFormDetail, renderFormSummary } from '../domain/form.ts'
+import { type DocumentId, deletedRevision, documentId, type Revision, type TeamId } from '../domain/identifiers.ts'
+import type { Instant } from '../domain/instant.ts'
+import { renderObject } from '../domain/rawJson.ts'
+import type { Change } from '../domain/record.ts'
+import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../domain/submission.ts'
+import { foldedWords, foldTitle, rawTitle, titleSalt } from '../domain/title.ts'
+import type { DocumentKind } from './indices.ts'
+
+/** One document to store: its whole source, under an external version that only ever grows. */
+export type DocumentWrite = {
+  readonly kind: DocumentKind
+  readonly id: DocumentId
+  /** Routing: all documents of a team share a shard. */
+  readonly teamId: TeamId
+  readonly version: Revision
+  readonly source: string
+}
+
+/**
+ * Text that sorts as created time, then id. A keyword, not the date itself: with a numeric field in the index sort
+ * Elasticsearch does not stop early, and page 1 of a large team costs five times as much.
+ */
+const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
+
+/** The list and detail documents of a form's newest state. `appendedAt` is the record's Kafka append time. */
+export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, ['forms', 'form-details'], appendedAt)
+  const { entity: form, raw, revision } = change.live
+  const salt = titleSalt(change.teamId)
+  const folded = foldTitle(form.title)
+  const list = renderObject([
+    ...listKeys(change.teamId, form.createdAt, form.id, appendedAt),
+    ['scene', JSON.stringify(form.scene)],
+    ['titleRaw', JSON.stringify(salt + rawTitle(form.title))],
+    ['titleFolded', JSON.stringify(salt + folded)],
+    [
+      'titleWords',
+      JSON.stringify(
+        foldedWords(folded)
+          .map((word) => salt + word)
+          .join(' '),
+      ),
+    ],
+    ['summary', renderFormSummary(form, raw)],
+  ])
+  return [write('forms', change, revision, list), write('form-details', change, revision, renderFormDetail(form, raw))]
+}
+
+/** The list and detail documents of a submission's newest state. `appendedAt` is the record's Kafka append time. */
+export function submissionWrites(change: Change<Submission>, appendedAt: Instant): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], appendedAt)
+  const { entity: submission, raw, revision } = change.live
+  const list = renderObject([
+    ...listKeys(change.teamId, submission.submittedAt, submission.id, appendedAt),
+    ['formId', JSON.stringify(submission.formId)],
+    ['status', JSON.stringify(submission.result.status)],
+    ['summary', renderSubmissionSummary(submission, raw)],
+  ])
+  return [
+    write('submissions', change, revision, list),
+    write('submission-details', change, revision, renderSubmissionDetail(submission, raw)),
+  ]
+}
+
+const listKeys = (
+  teamId: TeamId,
+  createdAt: Instant,
+  id: string,
+  changedAt: Instant,
+): (readonly [string, string])[] => [
+  ['teamId', JSON.stringify(teamId)],
+  ['position', JSON.stringify(position(createdAt, id))],
+  ['createdAt', JSON.stringify(createdAt)],
+  ['changedAt', JSON.stringify(changedAt)],
+]
+
+const write = <Entity>(
+  kind: DocumentKind,
+  change: Change<Entity>,
+  version: Revision,
+  source: string,
+): DocumentWrite => ({
+  kind,
+  id: documentId(change.teamId, change.entityId),
+  teamId: change.teamId,
+  version,
+  source,
+})
+
+/**
+ * A deletion is stored, above every revision: Elasticsearch forgets the versions of deleted documents after a minute, and an
+ * older record that comes late would bring the entity back. Team and time stand where no query looks.
+ */
+function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], deletedAt: Instant): DocumentWrite[] {
+  const source = JSON.stringify({ tombstone: { teamId: change.teamId, deletedAt } })
+  return kinds.map((kind) => write(kind, change, deletedRevision, source))
+}
