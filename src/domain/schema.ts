@@ -14,7 +14,8 @@ export const instant = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const optionalString = z.string().nullish()
 export const optionalNumber = z.number().nullish()

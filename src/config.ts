@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import type { Problem } from './domain/result.ts'
+
+/** The engines a process talks to; each is asked for by its environment name. */
+export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
+
+const unset = (value: unknown): unknown => (value === '' ? undefined : value)
+const optionalText = z.preprocess(unset, z.string().optional())
+const text = (fallback: string) => z.preprocess(unset, z.string().default(fallback))
+const port = (fallback: number) => z.preprocess(unset, z.coerce.number().int().min(0).max(65_535).default(fallback))
+const list = z.preprocess(unset, z.string().optional()).transform((value) =>
+  (value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+)
+const topic = (fallback: string) =>
+  z.preprocess(
+    unset,
+    z
+      .string()
+      .regex(/^[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name')
+      .default(fallback),
+  )
+const file = optionalText.transform((path, context) => {
+  if (path === undefined) return undefined
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    context.addIssue(`cannot be read: ${(error as Error).message}`)
+    return z.NEVER
+  }
+})
+
+const settings = z.object({
+  PORT: port(3000),
+  ADMIN_PORT: z.preprocess(unset, z.coerce.number().int().min(0).max(65_535).optional()),
+  LOG_LEVEL: z.preprocess(
+    unset,
+    z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  ),
+  ELASTICSEARCH_URL: list.pipe(z.array(z.url({ protocol: /^https?$/, error: 'must be http:// or https:// URLs' }))),
+  ELASTICSEARCH_USERNAME: optionalText,
+  ELASTICSEARCH_PASSWORD: optionalText,
+  ELASTICSEARCH_API_KEY: optionalText,
+  ELASTICSEARCH_CA_FILE: file,
+  KAFKA_BROKERS: list.pipe(z.array(z.string().regex(/^[^\s/]+:\d{1,5}$/, 'must be host:port, separated by commas'))),
+  KAFKA_SSL_CA_FILE: file,
+  KAFKA_SASL_MECHANISM: z.preprocess(unset, z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional()),
+  KAFKA_SASL_USERNAME: optionalText,
+  KAFKA_SASL_PASSWORD: optionalText,
+  REDIS_URL: z.preprocess(
+    unset,
+    z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).optional(),
+  ),
+  INDEX_PREFIX: z.preprocess(
+    unset,
+    z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, 'must be 1 to 100 of a-z 0-9 _ -, beginning with a letter or digit')
+      .default('tidemark'),
+  ),
+  CONSUMER_GROUP: text('tidemark-indexer'),
+  TOPIC_FORMS: topic('forms'),
+  TOPIC_SUBMISSIONS: topic('submissions'),
+  TOPIC_ACCOUNT_KEYS: topic('account-keys'),
+  TOPIC_DEAD_LETTERS: topic('dead-letters'),
+  RATE_LIMIT_PER_MINUTE: z.preprocess(unset, z.coerce.number().int().min(1).default(120)),
+  TRUST_PROXY: z.preprocess(unset, z.enum(['true', 'false']).default('false')).transform((value) => value === 'true'),
+})
+
+export type Config = z.output<typeof settings>
+
+/** An environment as names and values, such as `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads the whole environment once. Engine addresses that it does not name are taken from `enginesFile`, which
+ * `npm run engines` writes. The problems are all there are, each with the variable's name as its path.
+ */
+export function readConfig(
+  environment: Environment,
+  needed: readonly Engine[],
+  enginesFile = 'var/engines.env',
+): { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly problems: readonly Problem[] } {
+  const merged = { ...readEnginesFile(enginesFile), ...withoutEmpty(environment) }
+  const parsed = settings.safeParse(merged)
+  const problems: Problem[] = parsed.success
+    ? []
+    : parsed.error.issues.map((issue) => ({ path: String(issue.path[0]), rule: issue.message }))
+  for (const name of needed) {
+    if (merged[name] === undefined)
+      problems.push({ path: name, rule: `is not set, and ${enginesFile} does not name it` })
+  }
+  problems.push(...combinationProblems(merged))
+  return parsed.success && problems.length === 0 ? { ok: true, config: parsed.data } : { ok: false, problems }
+}
+
+function combinationProblems(environment: Environment): Problem[] {
+  const problems: Problem[] = []
+  const together = (names: string[]): void => {
+    const missing = names.filter((name) => environment[name] === undefined)
+    if (missing.length === names.length) return
+    for (const name of missing)
+      problems.push({
+        path: name,
+        rule: `must be set together with ${names.filter((other) => other !== name).join(', ')}`,
+      })
+  }
+  together(['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'])
+  together(['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'])
+  if (environment['ELASTICSEARCH_API_KEY'] !== undefined && environment['ELASTICSEARCH_USERNAME'] !== undefined)
+    problems.push({ path: 'ELASTICSEARCH_API_KEY', rule: 'must not be set together with ELASTICSEARCH_USERNAME' })
+  const topics = ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS']
+  const named = topics.filter((name) => environment[name] !== undefined)
+  for (const name of named) {
+    const twin = named.find((other) => other < name && environment[other] === environment[name])
+    if (twin !== undefined) problems.push({ path: name, rule: `must differ from ${twin}` })
+  }
+  return problems
+}
+
+const withoutEmpty = (environment: Environment): Environment =>
+  Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+
+function readEnginesFile(path: string): Environment {
+  try {
+    const lines = readFileSync(path, 'utf8').split('\n')
+    return Object.fromEntries(lines.flatMap((line) => (line.includes('=') ? [splitOnce(line)] : [])))
+  } catch {
+    return {}
+  }
+}
+
+function splitOnce(line: string): [string, string] {
+  const at = line.indexOf('=')
+  return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
+}

@@ -1,0 +1,49 @@
+import { Kafka, type KafkaConfig, logLevel, Partitioners, type Producer } from 'kafkajs'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+
+const connectionTimeoutMs = 5_000
+const requestTimeoutMs = 30_000
+
+/** A Kafka client that logs through `log` and retries briefly; whoever calls decides what comes after. */
+export function connectKafka(config: Config, log: Logger): Kafka {
+  return new Kafka({
+    clientId: 'tidemark',
+    brokers: config.KAFKA_BROKERS,
+    connectionTimeout: connectionTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    // KafkaJS takes other defaults when NODE_ENV is "test"; what is tested must be what runs.
+    retry: { initialRetryTime: 100, maxRetryTime: 5_000, retries: 5, factor: 0.2, multiplier: 2 },
+    logLevel: logLevel.INFO,
+    logCreator:
+      () =>
+      ({ level, log: { message, ...details } }) => {
+        log[pinoLevel(level)]({ kafkajs: details }, message)
+      },
+    ...(config.KAFKA_SSL_CA_FILE !== undefined && { ssl: { ca: config.KAFKA_SSL_CA_FILE } }),
+    ...(config.KAFKA_SASL_MECHANISM !== undefined && { sasl: saslOf(config) }),
+  })
+}
+
+/** A producer that keys records as every Kafka client does, and waits for all replicas. */
+export const createProducer = (kafka: Kafka): Producer =>
+  kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, allowAutoTopicCreation: false })
+
+function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
+  const credentials = { username: config.KAFKA_SASL_USERNAME ?? '', password: config.KAFKA_SASL_PASSWORD ?? '' }
+  switch (config.KAFKA_SASL_MECHANISM) {
+    case 'scram-sha-256':
+      return { mechanism: 'scram-sha-256', ...credentials }
+    case 'scram-sha-512':
+      return { mechanism: 'scram-sha-512', ...credentials }
+    case 'plain':
+    case undefined:
+      return { mechanism: 'plain', ...credentials }
+  }
+}
+
+function pinoLevel(level: logLevel): 'error' | 'warn' | 'info' | 'debug' {
+  if (level === logLevel.ERROR) return 'error'
+  if (level === logLevel.WARN) return 'warn'
+  return 'debug'
+}
