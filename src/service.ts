@@ -40,13 +40,12 @@ export async function runService(options: {
     process.exit(configExitCode)
   }
   const config = read.config
-  const log = pino({ name: options.name, level: config.LOG_LEVEL, base: undefined }, destination({ fd: 2, sync: true }))
+  const log = pino({ name: options.name, level: config.LOG_LEVEL, base: null }, destination({ fd: 2, sync: true }))
   const metrics = new Registry()
   collectDefaultMetrics({ register: metrics })
   const stop = new AbortController()
   const releasers: { what: string; releaser: () => Promise<unknown> }[] = []
   let exitCode = 0
-  let stopping: Promise<void> | undefined
 
   const releaseAll = async (): Promise<void> => {
     for (const { what, releaser } of releasers.splice(0).reverse()) {
@@ -54,12 +53,12 @@ export async function runService(options: {
     }
   }
   const end = (): void => {
-    stopping ??= (async () => {
-      stop.abort()
-      await Promise.race([releaseAll(), sleep(stopDeadlineMs, undefined, { ref: false })])
+    if (stop.signal.aborted) return
+    stop.abort()
+    Promise.race([releaseAll(), sleep(stopDeadlineMs)]).then(() => {
       log.info('stopped')
       process.exit(exitCode)
-    })()
+    }, process.abort)
   }
   const fail = (error: unknown): void => {
     log.fatal({ err: error }, 'failed')
