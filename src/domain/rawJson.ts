@@ -59,6 +59,35 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
 /** The same JSON on one line. Valid JSON has line breaks between tokens only, so they may simply go. */
 export const onOneLine = (text: string): string => (/[\n\r]/.test(text) ? text.replace(/[\n\r]/g, '') : text)
 
+/**
+ * The same JSON with every member name once, the last value at the first place, as JSON.parse reads it; digits and the order
+ * of names stay. Elasticsearch refuses a document that repeats a name. Its cost grows with depth times length.
+ */
+export function withoutRepeatedNames(text: string): string {
+  const first = text.charCodeAt(skipSpace(text, 0))
+  if (first === openBracket) return `[${rawElements(text).map(withoutRepeatedNames).join(',')}]`
+  if (first !== openBrace) return text
+  return renderObject([...rawMembers(text)].map(([name, raw]) => [name, withoutRepeatedNames(raw)] as const))
+}
+
+/** How deep objects and arrays are nested; 0 for a scalar. */
+export function nestingDepth(text: string): number {
+  let deepest = 0
+  let depth = 0
+  let at = 0
+  while (at < text.length) {
+    const code = text.charCodeAt(at)
+    if (code === quote) {
+      at = skipString(text, at)
+      continue
+    }
+    if (code === openBrace || code === openBracket) deepest = Math.max(deepest, ++depth)
+    else if (code === closeBrace || code === closeBracket) depth--
+    at++
+  }
+  return deepest
+}
+
 const readString = (raw: string): string => (raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
 
 function skipSpace(text: string, from: number): number {

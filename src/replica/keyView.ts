@@ -40,7 +40,7 @@ export type KeyView = {
   list(teamId: TeamId): Promise<StoredKey[]>
   wasDeleted(teamId: TeamId, keyId: EntityId): Promise<boolean>
   isComplete(): Promise<boolean>
-  /** Starts a fold of all records; the result says whether the view is complete now. */
+  /** Starts a fold of all records under a token of its own; `complete` says whether the view is whole now. */
   beginFold(token: string): Promise<{ complete(): Promise<boolean> }>
 }
 
@@ -86,10 +86,12 @@ if text and cjson.decode(text).revision == 0 then redis.call('HDEL', KEYS[1], AR
 return 'OK'`
 
 const completeScript = `
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[2])
-redis.call('DEL', KEYS[2])
+if redis.call('DEL', KEYS[2]) == 0 then return 0 end
+redis.call('SET', KEYS[1], ARGV[1])
 return 1`
+
+/** A fold that takes longer starts again. */
+const foldLifeMs = 3_600_000
 
 const appliedAnswer = z.enum(['applied', 'stale', 'digest-held'])
 const reservedAnswer = z.enum(['reserved', 'full'])
@@ -126,11 +128,11 @@ export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView 
     wasDeleted: async (teamId, keyId) => (await client.sismember(keys.deletedKeys(teamId), keyId)) === 1,
     beginFold: async (token) => {
       const startedOn = runId()
-      await client.set(keys.keyViewFold, token)
+      await client.set(keys.keyViewFold(token), '1', 'PX', foldLifeMs)
       return {
         complete: async () => {
           if (startedOn === undefined || runId() !== startedOn) return false
-          const answer = await run(client, completeScript, [keys.keyViewComplete, keys.keyViewFold], [token, startedOn])
+          const answer = await run(client, completeScript, [keys.keyViewComplete, keys.keyViewFold(token)], [startedOn])
           return answer === 1
         },
       }

@@ -1,7 +1,7 @@
 import type { Digest, TeamId } from '../domain/identifiers.ts'
 
 /**
- * Every key Tidemark keeps in Redis. None has a time to live but the limiter's.
+ * Every key Tidemark keeps in Redis. Only those that say so have a time to live.
  *
  * | key | type | holds | written by |
  * |---|---|---|---|
@@ -9,7 +9,7 @@ import type { Digest, TeamId } from '../domain/identifiers.ts'
  * | `teamKeys` | hash, key id → JSON | the keys of a team: the slots | `KeyView` |
  * | `deletedKeys` | set of key ids | keys of a team that stay deleted, whatever arrives later | `KeyView` |
  * | `keyViewComplete` | string | run id of the Redis that has folded every account key | `KeyView` |
- * | `keyViewFold` | string | token of the fold under way; gone when Redis was flushed meanwhile | `KeyView` |
+ * | `keyViewFold` | string, 1 h | a fold under way; gone when Redis was flushed meanwhile | `KeyView` |
  * | `tidemark` | hash, topic/partition → epoch ms, `published` | how far the replica is complete | `publishTidemark` (tidemark.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its minute | the limiter (http/limit.ts) |
  */
@@ -17,9 +17,9 @@ export type RedisKeys = {
   accountKey(digest: Digest): string
   teamKeys(teamId: TeamId): string
   deletedKeys(teamId: TeamId): string
+  keyViewFold(token: string): string
   readonly accountKeyPrefix: string
   readonly keyViewComplete: string
-  readonly keyViewFold: string
   readonly tidemark: string
   readonly limitPrefix: string
 }
@@ -28,9 +28,9 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   accountKey: (digest) => `${prefix}:account-key:${digest}`,
   teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,
   deletedKeys: (teamId) => `${prefix}:deleted-keys:${teamId}`,
+  keyViewFold: (token) => `${prefix}:key-view-fold:${token}`,
   accountKeyPrefix: `${prefix}:account-key:`,
   keyViewComplete: `${prefix}:key-view-complete`,
-  keyViewFold: `${prefix}:key-view-fold`,
   tidemark: `${prefix}:tidemark`,
   limitPrefix: `${prefix}:limit`,
 })

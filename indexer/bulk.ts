@@ -1,0 +1,51 @@
+import type { Client } from '@elastic/elasticsearch'
+import type { DocumentWrite } from '../src/replica/documents.ts'
+import { aliasOf } from '../src/replica/indices.ts'
+import { type ItemOutcome, judgeItem } from './failure.ts'
+
+type AnswerItem = { _id?: string; status?: number; error?: { type?: string; reason?: string } }
+type Answer = { items?: Partial<Record<string, AnswerItem>>[] }
+
+/** The answer of a bulk request does not tell of the documents that were sent. */
+export class UnfitAnswer extends Error {
+  constructor(what: string) {
+    super(`bulk answer does not fit its request: ${what}`)
+    this.name = 'UnfitAnswer'
+  }
+}
+
+/** Action and source lines of one bulk request; `source` holds no line break. */
+export const encodeBulk = (prefix: string, writes: readonly DocumentWrite[]): string =>
+  writes.map((write) => `${actionLine(prefix, write)}\n${write.source}\n`).join('')
+
+const actionLine = (prefix: string, { kind, id, teamId, version }: DocumentWrite): string =>
+  `{"index":{"_index":"${aliasOf(prefix, kind)}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"external"}}`
+
+/** Sends one bulk request and judges each item by its own status; outcomes come in the order of `writes`. */
+export async function sendBulk(
+  client: Client,
+  prefix: string,
+  writes: readonly DocumentWrite[],
+  options: { timeoutMs: number; signal: AbortSignal },
+): Promise<ItemOutcome[]> {
+  const answer = await client.transport.request<Answer>(
+    {
+      method: 'POST',
+      path: '/_bulk',
+      querystring: {
+        require_alias: true,
+        filter_path: 'items.*._id,items.*.status,items.*.error.type,items.*.error.reason',
+      },
+      bulkBody: encodeBulk(prefix, writes),
+    },
+    { requestTimeout: options.timeoutMs, signal: options.signal },
+  )
+  const items = answer.items ?? []
+  if (items.length !== writes.length) throw new UnfitAnswer(`${items.length} items for ${writes.length} documents`)
+  return items.map((item, at) => {
+    const index = item['index']
+    if (index?.status === undefined || index._id !== writes[at]?.id) throw new UnfitAnswer(`item ${at}`)
+    const { type, reason } = index.error ?? {}
+    return judgeItem(index.status, type, `${index.status} ${type ?? 'unknown'}: ${reason ?? ''}`)
+  })
+}

@@ -1,0 +1,56 @@
+import { errors } from '@elastic/elasticsearch'
+
+/** What became of one document of a bulk request. */
+export type ItemOutcome =
+  | { readonly kind: 'written' }
+  /** A newer or the same version is there already. */
+  | { readonly kind: 'stale' }
+  /** The same request may succeed later. */
+  | { readonly kind: 'retry'; readonly reason: string }
+  /** Someone must act first (rights, a missing index, a full disk); then the same request succeeds. */
+  | { readonly kind: 'pause'; readonly reason: string }
+  /** This document can never be stored. */
+  | { readonly kind: 'reject'; readonly reason: string }
+
+/** Why a whole bulk request brought no item outcomes. */
+export type RequestFailure =
+  | { readonly kind: 'retry'; readonly reason: string }
+  | { readonly kind: 'pause'; readonly reason: string }
+  /** Too large, or unreadable because of one document: smaller requests find it. */
+  | { readonly kind: 'split'; readonly reason: string }
+  /** A bug of ours. */
+  | { readonly kind: 'fatal'; readonly reason: string }
+
+/** Judges one bulk item by its own status, as Elasticsearch documents them for the bulk API. */
+export function judgeItem(status: number, errorType: string | undefined, reason: string): ItemOutcome {
+  if (status === 200 || status === 201) return { kind: 'written' }
+  if (status === 409 && errorType === 'version_conflict_engine_exception') return { kind: 'stale' }
+  if (status === 400) return { kind: 'reject', reason }
+  if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }
+  return { kind: 'retry', reason }
+}
+
+/** Judges what a request to Elasticsearch threw. */
+export function judgeRequestError(error: unknown): RequestFailure {
+  if (error instanceof errors.ResponseError) return judgeStatus(error.statusCode ?? 0, describe(error))
+  if (error instanceof errors.ConfigurationError || error instanceof errors.SerializationError)
+    return { kind: 'fatal', reason: describe(error) }
+  if (error instanceof errors.ElasticsearchClientError) return { kind: 'retry', reason: describe(error) }
+  return { kind: 'fatal', reason: describe(error) }
+}
+
+function judgeStatus(status: number, reason: string): RequestFailure {
+  if (status === 413 || status === 400) return { kind: 'split', reason }
+  if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }
+  return { kind: 'retry', reason }
+}
+
+/** Type and status only: an error's message may quote a document, and documents hold personal data. */
+const describe = (error: unknown): string => {
+  if (error instanceof errors.ResponseError) {
+    const body: unknown = error.body
+    const type = (body as { error?: { type?: unknown } } | undefined)?.error?.type
+    return `${error.statusCode ?? 0} ${typeof type === 'string' ? type : error.name}`
+  }
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+}

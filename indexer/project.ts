@@ -1,0 +1,42 @@
+import type { Config } from '../src/config.ts'
+import type { AccountKey } from '../src/domain/accountKey.ts'
+import { deletedRevision, type Revision } from '../src/domain/identifiers.ts'
+import { toInstant } from '../src/domain/instant.ts'
+import { type Change, readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../src/domain/record.ts'
+import type { Problem, Result } from '../src/domain/result.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../src/replica/documents.ts'
+import type { SourceRecord } from './sourceRecord.ts'
+
+/** What a record asks for. */
+export type Projection =
+  | { readonly kind: 'documents'; readonly documents: DocumentWrite[]; readonly version: Revision }
+  | { readonly kind: 'account-key'; readonly change: Change<AccountKey> }
+  | { readonly kind: 'refused'; readonly problem: Problem }
+
+type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'TOPIC_ACCOUNT_KEYS'>
+
+/** Judges a record by its topic's contract and says what it asks for. Never throws. */
+export function project(record: SourceRecord, topics: TopicNames): Projection {
+  switch (record.topic) {
+    case topics.TOPIC_FORMS:
+      return documents(record, readFormRecord(record.key, record.value), formWrites)
+    case topics.TOPIC_SUBMISSIONS:
+      return documents(record, readSubmissionRecord(record.key, record.value), submissionWrites)
+    case topics.TOPIC_ACCOUNT_KEYS: {
+      const read = readAccountKeyRecord(record.key, record.value)
+      return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'refused', problem: read.problem }
+    }
+    default:
+      return { kind: 'refused', problem: { path: 'topic', rule: 'is not one of the source topics' } }
+  }
+}
+
+function documents<Entity>(
+  record: SourceRecord,
+  read: Result<Change<Entity>>,
+  writes: (change: Change<Entity>, appendedAt: ReturnType<typeof toInstant>) => DocumentWrite[],
+): Projection {
+  if (!read.ok) return { kind: 'refused', problem: read.problem }
+  const version = read.value.live?.revision ?? deletedRevision
+  return { kind: 'documents', documents: writes(read.value, toInstant(record.appendedAtMs)), version }
+}

@@ -1,0 +1,77 @@
+import { type Admin, ConfigResourceTypes, type IResourceConfigEntry } from 'kafkajs'
+import type { Logger } from 'pino'
+import type { Config } from '../src/config.ts'
+
+const dayMs = 86_400_000
+const deleteRetentionMs = 7 * dayMs
+/** Dead letters hold personal data. */
+const deadLetterRetentionMs = 14 * dayMs
+/** A topic with more partitions is created beforehand by whoever needs them. */
+const partitions = 4
+/** Above any source topic's bound, so that a record fits together with the reason why it was set aside. */
+const deadLetterMaxBytes = 32 * 1024 * 1024
+
+/** What the source topics promise: their partition counts, and whether the broker stamps append times. */
+export type SourceTopics = {
+  readonly partitionCounts: ReadonlyMap<string, number>
+  readonly hasAppendTimes: boolean
+}
+
+/** Creates missing topics and looks at those that exist. Safe to call from several processes at once. */
+export async function ensureTopics(admin: Admin, config: Config, log: Logger): Promise<SourceTopics> {
+  const sources = [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS, config.TOPIC_ACCOUNT_KEYS]
+  const existing = new Set(await admin.listTopics())
+  const missing = [
+    ...sources.map((topic) => ({
+      topic,
+      numPartitions: partitions,
+      replicationFactor: -1,
+      configEntries: sourceEntries,
+    })),
+    { topic: config.TOPIC_DEAD_LETTERS, numPartitions: 1, replicationFactor: -1, configEntries: deadLetterEntries },
+  ].filter(({ topic }) => !existing.has(topic))
+  if (missing.length > 0) await admin.createTopics({ topics: missing, waitForLeaders: true })
+  const { topics } = await admin.fetchTopicMetadata({ topics: sources })
+  return {
+    partitionCounts: new Map(topics.map(({ name, partitions }) => [name, partitions.length])),
+    hasAppendTimes: await checkSources(admin, config, log),
+  }
+}
+
+const sourceEntries = entries({
+  'cleanup.policy': 'compact',
+  'message.timestamp.type': 'LogAppendTime',
+  'delete.retention.ms': deleteRetentionMs,
+})
+
+const deadLetterEntries = entries({
+  'cleanup.policy': 'delete',
+  'retention.ms': deadLetterRetentionMs,
+  'max.message.bytes': deadLetterMaxBytes,
+})
+
+function entries(values: Record<string, string | number>): IResourceConfigEntry[] {
+  return Object.entries(values).map(([name, value]) => ({ name, value: String(value) }))
+}
+
+async function checkSources(admin: Admin, config: Config, log: Logger): Promise<boolean> {
+  const names = [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS, config.TOPIC_ACCOUNT_KEYS]
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: names.map((name) => ({
+      type: ConfigResourceTypes.TOPIC,
+      name,
+      configNames: ['cleanup.policy', 'message.timestamp.type'],
+    })),
+  })
+  let hasAppendTimes = true
+  for (const { resourceName, configEntries } of resources) {
+    const setting = (name: string) => configEntries.find(({ configName }) => configName === name)?.configValue
+    if (!setting('cleanup.policy')?.includes('compact'))
+      log.warn({ topic: resourceName }, 'topic is not compacted: what its retention drops cannot be rebuilt')
+    if (setting('message.timestamp.type') === 'LogAppendTime' || resourceName === config.TOPIC_ACCOUNT_KEYS) continue
+    log.warn({ topic: resourceName }, 'topic lacks message.timestamp.type=LogAppendTime: no tidemark is published')
+    hasAppendTimes = false
+  }
+  return hasAppendTimes
+}

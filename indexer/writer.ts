@@ -1,0 +1,210 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Revision } from '../src/domain/identifiers.ts'
+import { withoutRepeatedNames } from '../src/domain/rawJson.ts'
+import type { DocumentWrite } from '../src/replica/documents.ts'
+import { backoffMs } from './backoff.ts'
+import { UnfitAnswer } from './bulk.ts'
+import { type ItemOutcome, judgeRequestError, type RequestFailure } from './failure.ts'
+
+/** What became of one record: stored, not newer than what is stored, or refused by Elasticsearch for good. */
+export type Outcome =
+  | { readonly kind: 'indexed' }
+  | { readonly kind: 'stale' }
+  | { readonly kind: 'rejected'; readonly reason: string }
+
+/** One record's documents; it is done when all of them are. */
+export type RecordWrite = {
+  readonly documents: readonly DocumentWrite[]
+  readonly version: Revision
+  done(outcome: Outcome): void
+}
+
+type Job = RecordWrite & {
+  /** Documents of one entity share it: one write per entity is under way at a time. */
+  readonly entity: string
+  /** Whether one of the record's documents was stored, and not only found stale. */
+  readonly isStored: boolean
+  readonly isCleaned: boolean
+  /** Older records of the entity that this one makes stale once it is done, and that count again if it is refused. */
+  readonly superseded: readonly Job[]
+}
+
+export type WriterOptions = {
+  /** Sends one bulk request; outcomes in the order of the documents. */
+  send(documents: readonly DocumentWrite[]): Promise<ItemOutcome[]>
+  readonly maxBulkBytes: number
+  readonly maxBulkDocuments: number
+  readonly maxFlights: number
+  readonly random: () => number
+  readonly signal: AbortSignal
+  /** Hears what keeps documents from being stored; null when it is over. */
+  onTrouble(trouble: RequestFailure | null): void
+  /** Hears of a bug; the writer stands still after it. */
+  onFatal(error: Error): void
+}
+
+/**
+ * Stores documents by bulk requests: batches grow while requests are under way, the newest record of an entity goes alone,
+ * every item is judged, and what can succeed later is tried until it does, with full jitter.
+ */
+export class BulkWriter {
+  readonly #options: WriterOptions
+  readonly #pending = new Map<string, Job>()
+  readonly #underWay = new Set<string>()
+  #flights = 0
+  #failures = 0
+  #isScheduled = false
+
+  constructor(options: WriterOptions) {
+    this.#options = options
+  }
+
+  /** Takes a record over; `done` is called once. The caller bounds how much is handed over. */
+  submit(write: RecordWrite): void {
+    const first = write.documents[0]
+    if (first === undefined) throw new Error('a record writes at least one document')
+    const entity = `${first.kind}/${first.id}`
+    this.#enqueue({ ...write, entity, isStored: false, isCleaned: false, superseded: [] })
+    this.#schedule()
+  }
+
+  #enqueue(job: Job): void {
+    const waiting = this.#pending.get(job.entity)
+    if (waiting === undefined) this.#pending.set(job.entity, job)
+    else this.#pending.set(job.entity, waiting.version >= job.version ? over(waiting, job) : over(job, waiting))
+  }
+
+  /** Only after the caller's turn, so that all records of one fetch can share a request. */
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#launch()
+    })
+  }
+
+  #launch(): void {
+    while (this.#flights < this.#options.maxFlights && !this.#options.signal.aborted) {
+      const jobs = this.#nextBatch()
+      if (jobs.length === 0) return
+      this.#flights++
+      this.#fly(jobs).catch((error: unknown) => {
+        if (!this.#options.signal.aborted) this.#options.onFatal(error as Error)
+      })
+    }
+  }
+
+  #nextBatch(): Job[] {
+    const jobs: Job[] = []
+    let bytes = 0
+    let documents = 0
+    for (const [entity, job] of this.#pending) {
+      if (this.#underWay.has(entity)) continue
+      const jobBytes = sizeOf(job)
+      if (jobs.length > 0 && bytes + jobBytes > this.#options.maxBulkBytes) break
+      if (documents + job.documents.length > this.#options.maxBulkDocuments) break
+      this.#pending.delete(entity)
+      this.#underWay.add(entity)
+      jobs.push(job)
+      bytes += jobBytes
+      documents += job.documents.length
+    }
+    return jobs
+  }
+
+  async #fly(jobs: readonly Job[]): Promise<void> {
+    const again = await this.#attempt(jobs)
+    if (again.length > 0) {
+      this.#failures++
+      await sleep(backoffMs(this.#failures, this.#options.random), undefined, { signal: this.#options.signal })
+    } else {
+      this.#failures = 0
+      this.#options.onTrouble(null)
+    }
+    for (const job of jobs) this.#underWay.delete(job.entity)
+    for (const job of again) this.#enqueue(job)
+    this.#flights--
+    this.#launch()
+  }
+
+  /** Sends the jobs; returns those that must be sent again later. */
+  async #attempt(jobs: readonly Job[]): Promise<Job[]> {
+    let outcomes: ItemOutcome[]
+    try {
+      outcomes = await this.#options.send(jobs.flatMap((job) => job.documents))
+    } catch (error) {
+      this.#options.signal.throwIfAborted()
+      return this.#afterFailure(jobs, error instanceof UnfitAnswer ? retryOf(error) : judgeRequestError(error), error)
+    }
+    let from = 0
+    return jobs.flatMap((job) => {
+      const mine = outcomes.slice(from, from + job.documents.length)
+      from += job.documents.length
+      return this.#settle(job, mine)
+    })
+  }
+
+  async #afterFailure(jobs: readonly Job[], failure: RequestFailure, error: unknown): Promise<Job[]> {
+    switch (failure.kind) {
+      case 'fatal':
+        throw error
+      case 'retry':
+      case 'pause':
+        this.#options.onTrouble(failure)
+        return [...jobs]
+      case 'split': {
+        const [only] = jobs
+        if (jobs.length === 1 && only !== undefined) return this.#refuse(only, only.documents, failure.reason)
+        const middle = Math.ceil(jobs.length / 2)
+        return [...(await this.#attempt(jobs.slice(0, middle))), ...(await this.#attempt(jobs.slice(middle)))]
+      }
+    }
+  }
+
+  /** Finishes a job by its documents' outcomes, or returns what is left of it. */
+  #settle(job: Job, outcomes: readonly ItemOutcome[]): Job[] {
+    const isStored = job.isStored || outcomes.some((outcome) => outcome.kind === 'written')
+    const waiting = job.documents.filter((_, at) => isUnsettled(outcomes[at]))
+    const refused = job.documents.filter((_, at) => outcomes[at]?.kind === 'reject')
+    const reason = outcomes.find((outcome) => outcome.kind === 'reject')?.reason
+    if (reason !== undefined)
+      return this.#refuse({ ...job, isStored, documents: [...waiting, ...refused] }, refused, reason)
+    if (waiting.length > 0) {
+      const trouble = outcomes.find((outcome) => outcome.kind === 'pause' || outcome.kind === 'retry')
+      if (trouble !== undefined) this.#options.onTrouble(trouble)
+      return [{ ...job, isStored, documents: waiting }]
+    }
+    job.done({ kind: isStored ? 'indexed' : 'stale' })
+    for (const older of job.superseded) older.done({ kind: 'stale' })
+    return []
+  }
+
+  /** A refused document is tried once more without repeated names; then its record is rejected, and older ones count. */
+  #refuse(job: Job, refused: readonly DocumentWrite[], reason: string): Job[] {
+    if (!job.isCleaned) {
+      const documents = job.documents.map((document) => (refused.includes(document) ? cleaned(document) : document))
+      return [{ ...job, isCleaned: true, documents }]
+    }
+    job.done({ kind: 'rejected', reason })
+    const [next, ...rest] = job.superseded.toSorted((a, b) => b.version - a.version)
+    return next === undefined ? [] : [{ ...next, superseded: [...next.superseded, ...rest] }]
+  }
+}
+
+const isUnsettled = (outcome: ItemOutcome | undefined): boolean =>
+  outcome?.kind === 'retry' || outcome?.kind === 'pause'
+
+const over = (newer: Job, older: Job): Job => ({
+  ...newer,
+  superseded: [...newer.superseded, { ...older, superseded: [] }, ...older.superseded],
+})
+
+const cleaned = (document: DocumentWrite): DocumentWrite => ({
+  ...document,
+  source: withoutRepeatedNames(document.source),
+})
+
+const sizeOf = (job: Job): number => job.documents.reduce((bytes, document) => bytes + document.source.length, 0)
+
+const retryOf = (error: Error): RequestFailure => ({ kind: 'retry', reason: error.message })
