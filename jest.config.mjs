@@ -1,9 +1,21 @@
-/** @type {import('jest').Config} */
-export default {
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
+const shared = {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/test/support/stripTypes.mjs' },
-  testEnvironment: 'node',
+}
+
+/** @type {import('jest').Config} */
+export default {
   maxWorkers: 2,
-  testTimeout: 60_000,
+  testTimeout: 120_000,
+  reporters: ['default', 'summary', '<rootDir>/test/support/countReporter.mjs'],
+  projects: [
+    { ...shared, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.ts'] },
+    {
+      ...shared,
+      displayName: 'engines',
+      testMatch: ['<rootDir>/test/{contract,integration,fault,e2e}/**/*.test.ts'],
+      globalSetup: '<rootDir>/test/support/startEngines.ts',
+      globalTeardown: '<rootDir>/test/support/stopEngines.ts',
+    },
+  ],
 }

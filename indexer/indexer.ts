@@ -48,12 +48,14 @@ export async function startIndexer(service: Service): Promise<Readiness> {
     registers: [metrics],
   })
   const budget = new ByteBudget(maxBudgetBytes)
-  const inFlight = new Gauge({
+  new Gauge({
     name: 'tidemark_in_flight_bytes',
     help: 'Bytes of records under way',
     registers: [metrics],
+    collect() {
+      this.set(budget.takenBytes)
+    },
   })
-  inFlight.collect = () => inFlight.set(budget.takenBytes)
 
   const writing = new AbortController()
   release('writer', async () => writing.abort())

@@ -1,4 +1,4 @@
-import { type Admin, ConfigResourceTypes, type IResourceConfigEntry } from 'kafkajs'
+import kafkajs, { type Admin, type IResourceConfigEntry } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../src/config.ts'
 
@@ -59,7 +59,7 @@ async function checkSources(admin: Admin, config: Config, log: Logger): Promise<
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: names.map((name) => ({
-      type: ConfigResourceTypes.TOPIC,
+      type: kafkajs.ConfigResourceTypes.TOPIC,
       name,
       configNames: ['cleanup.policy', 'message.timestamp.type'],
     })),

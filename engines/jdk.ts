@@ -1,0 +1,58 @@
+import { readdir, readFile, realpath } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { executable } from './executables.ts'
+
+export type Jdk = { home: string; major: number }
+
+/** The major version that the `release` file of a JDK names, 8 for `1.8.0_392`; undefined when it names none. */
+export const majorOf = (release: string): number | undefined => {
+  const version = /^JAVA_VERSION="(?:1\.)?(\d+)/m.exec(release)?.[1]
+  return version === undefined ? undefined : Number(version)
+}
+
+/** The first JDK that is new enough. */
+export const chooseJdk = (jdks: readonly Jdk[], minMajor: number): Jdk | undefined =>
+  jdks.find((jdk) => jdk.major >= minMajor)
+
+/** Every JDK in ES_JAVA_HOME, JAVA_HOME, PATH and the usual folders, in this order. */
+export const findJdks = async (env: NodeJS.ProcessEnv): Promise<Jdk[]> => {
+  const found = new Map<string, Jdk>()
+  for (const home of await candidates(env)) {
+    const jdk = await jdkAt(home)
+    if (jdk !== undefined && !found.has(jdk.home)) found.set(jdk.home, jdk)
+  }
+  return [...found.values()]
+}
+
+const candidates = async (env: NodeJS.ProcessEnv): Promise<string[]> => {
+  const named = [env['ES_JAVA_HOME'], env['JAVA_HOME']].filter((home) => home !== undefined && home !== '') as string[]
+  const folders = [
+    ['/usr/lib/jvm', ''],
+    ['/Library/Java/JavaVirtualMachines', 'Contents/Home'],
+    [join(homedir(), 'Library/Java/JavaVirtualMachines'), 'Contents/Home'],
+    ['/opt/homebrew/opt', 'libexec/openjdk.jdk/Contents/Home'],
+    ['/usr/local/opt', 'libexec/openjdk.jdk/Contents/Home'],
+    [join(homedir(), '.sdkman/candidates/java'), ''],
+  ] as const
+  const usual = await Promise.all(folders.map(([folder, home]) => homesIn(folder, home)))
+  return [...named, ...(await homesOnPath(env)), ...usual.flat()]
+}
+
+const homesIn = async (folder: string, home: string): Promise<string[]> => {
+  const names = await readdir(folder).catch(() => [])
+  return names.sort().map((name) => join(folder, name, home))
+}
+
+const homesOnPath = async (env: NodeJS.ProcessEnv): Promise<string[]> => {
+  const commands = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
+  const homes = commands.map((folder) => realpath(join(folder, 'java')).then((java) => dirname(dirname(java))))
+  return (await Promise.allSettled(homes)).flatMap((home) => (home.status === 'fulfilled' ? [home.value] : []))
+}
+
+/** A runtime without the development tools is no JDK: `jar` unpacks what is fetched. */
+const jdkAt = async (home: string): Promise<Jdk | undefined> => {
+  const tools = await Promise.all(['java', 'jar'].map((tool) => executable(join(home, 'bin', tool))))
+  const major = majorOf(await readFile(join(home, 'release'), 'utf8').catch(() => ''))
+  return tools.every(Boolean) && major !== undefined ? { home: await realpath(home), major } : undefined
+}

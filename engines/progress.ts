@@ -1,0 +1,37 @@
+import type { WriteStream } from 'node:tty'
+import type { EngineName, Progress } from './engines.ts'
+
+export type ProgressView = { report(progress: Progress): void; end(): void }
+
+/** One line that changes on a terminal; elsewhere a line for every step. */
+export const progressView = (stream: NodeJS.WriteStream): ProgressView =>
+  stream.isTTY ? liveLine(stream) : plainLines(stream)
+
+const plainLines = (stream: NodeJS.WritableStream): ProgressView => {
+  const steps = new Map<EngineName, string>()
+  return {
+    report: ({ engine, step, detail }) => {
+      if (steps.get(engine) === step) return
+      steps.set(engine, step)
+      stream.write(`${describe({ engine, step, ...(step === 'ready' && detail !== undefined ? { detail } : {}) })}\n`)
+    },
+    end: () => undefined,
+  }
+}
+
+const liveLine = (stream: WriteStream): ProgressView => {
+  const latest = new Map<EngineName, string>()
+  return {
+    report: (progress) => {
+      latest.set(progress.engine, describe(progress))
+      const line = [...latest.values()].join(' · ')
+      stream.write(`\r\u001B[K${line.slice(0, Math.max(0, stream.columns - 1))}`)
+    },
+    end: () => {
+      stream.write('\r\u001B[K')
+    },
+  }
+}
+
+const describe = ({ engine, step, detail }: Progress): string =>
+  detail === undefined ? `${engine}: ${step}` : `${engine}: ${step} ${detail}`

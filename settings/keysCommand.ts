@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import { userInfo } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Command } from 'commander'
+import { destination, pino } from 'pino'
+import { readConfig } from '../src/config.ts'
+import { connectKafka, createProducer } from '../src/replica/kafka.ts'
+import { type KeyView, keyView, type StoredKey } from '../src/replica/keyView.ts'
+import { connectRedis } from '../src/replica/redis.ts'
+import { redisKeys } from '../src/replica/redisKeys.ts'
+import { configExitCode } from '../src/service.ts'
+import { type AccountKeys, accountKeys } from './accountKeys.ts'
+
+const viewDeadlineMs = 15_000
+const viewPollMs = 100
+
+const command = new Command('keys').description("A team's account keys: ten slots, revoked keys included")
+command
+  .command('create')
+  .description('prints the plaintext key, alone, on stdout; it cannot be shown again')
+  .requiredOption('--team <id>')
+  .requiredOption('--name <text>', 'tells the key from others')
+  .option('--expires <ISO date-time>')
+  .action((options: { team: string; name: string; expires?: string }) =>
+    withKeys(async (keys) => {
+      const { plaintext, key } = await keys.create({ ...options, by: userInfo().username })
+      process.stdout.write(`${plaintext}\n`)
+      process.stderr.write(`created ${key.id}; this is the only time the key is shown\n`)
+    }),
+  )
+command
+  .command('list')
+  .requiredOption('--team <id>')
+  .action(({ team }: { team: string }) =>
+    withKeys(async (keys) => {
+      process.stdout.write(table(await keys.list(team)))
+    }),
+  )
+command
+  .command('revoke')
+  .description('stops a key at once; it keeps its slot')
+  .requiredOption('--team <id>')
+  .requiredOption('--id <id>')
+  .action((options: { team: string; id: string }) =>
+    withKeys(async (keys) => {
+      await keys.revoke({ ...options, by: userInfo().username })
+      process.stderr.write(`revoked ${options.id}\n`)
+    }),
+  )
+command
+  .command('delete')
+  .description('removes a key for good and frees its slot')
+  .requiredOption('--team <id>')
+  .requiredOption('--id <id>')
+  .action((options: { team: string; id: string }) =>
+    withKeys(async (keys) => {
+      await keys.delete(options)
+      process.stderr.write(`deleted ${options.id}\n`)
+    }),
+  )
+
+async function withKeys(action: (keys: AccountKeys) => Promise<void>): Promise<void> {
+  const read = readConfig(process.env, ['KAFKA_BROKERS', 'REDIS_URL'])
+  if (!read.ok) {
+    for (const { path, rule } of read.problems) process.stderr.write(`${path} ${rule}\n`)
+    process.exitCode = configExitCode
+    return
+  }
+  const { config } = read
+  const log = pino({ name: 'keys', level: 'silent' }, destination({ fd: 2, sync: true }))
+  const redis = connectRedis(config.REDIS_URL ?? '', () => undefined)
+  const producer = createProducer(connectKafka(config, log))
+  try {
+    const view = keyView(redis, redisKeys(config.INDEX_PREFIX))
+    await Promise.all([untilComplete(view), producer.connect()])
+    await action(accountKeys({ view, producer, topic: config.TOPIC_ACCOUNT_KEYS, clock: Date.now, randomBytes }))
+  } catch (error) {
+    process.stderr.write(`keys: ${(error as Error).message}\n`)
+    process.exitCode = 1
+  } finally {
+    await producer.disconnect()
+    await redis.close()
+  }
+}
+
+/** Redis knows every key only after the indexer has folded them. */
+async function untilComplete(view: KeyView): Promise<void> {
+  const deadline = AbortSignal.timeout(viewDeadlineMs)
+  let reason = 'the indexer has not folded the account keys into Redis; is it running?'
+  while (!deadline.aborted) {
+    try {
+      if (await view.isComplete()) return
+    } catch (error) {
+      reason = `Redis does not answer: ${(error as Error).message}`
+    }
+    await sleep(viewPollMs)
+  }
+  throw new Error(reason)
+}
+
+function table(keys: readonly StoredKey[]): string {
+  const rows = keys.map((key) => [
+    key.id,
+    key.state,
+    key.start ?? '',
+    key.createdAt,
+    key.expiresAt ?? 'never',
+    key.createdBy,
+    printable(key.name),
+  ])
+  const lines = [['ID', 'STATE', 'START', 'CREATED', 'EXPIRES', 'BY', 'NAME'], ...rows]
+  const widths = [0, 1, 2, 3, 4, 5].map((column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
+  return lines
+    .map(
+      (line) =>
+        `${line
+          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
+}
+
+/** A name is free text; what would steer a terminal is left out. */
+const printable = (text: string): string => text.replace(/\p{C}/gu, '\ufffd')
+
+await command.parseAsync()

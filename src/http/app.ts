@@ -1,0 +1,61 @@
+import type { RequestListener } from 'node:http'
+import type { Redis } from 'ioredis'
+import Koa from 'koa'
+import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
+import type { Replica } from '../queries/replica.ts'
+import type { KeyView } from '../replica/keyView.ts'
+import type { RedisKeys } from '../replica/redisKeys.ts'
+import { readTidemark } from '../replica/tidemark.ts'
+import { authenticate } from './authenticate.ts'
+import type { ApiState, RouteState } from './context.ts'
+import { errors } from './errors.ts'
+import { freshAnswers } from './freshness.ts'
+import { createLimiter, limit } from './limit.ts'
+import { options, unrouted } from './methods.ts'
+import { measure, registerMetrics } from './metrics.ts'
+import { parameterReader } from './parameters.ts'
+import { privateAnswers } from './privateAnswers.ts'
+import { requestLog } from './requestLog.ts'
+import { requestTarget } from './requestTarget.ts'
+import { routes } from './routes.ts'
+
+/** What the API answers from. */
+export type ApiNeeds = {
+  readonly replica: Replica
+  readonly redis: Redis
+  readonly redisKeys: RedisKeys
+  readonly keys: Pick<KeyView, 'lookup'>
+  readonly requestsPerMinute: number
+  readonly nowMs: () => number
+  readonly log: Logger
+  readonly metrics: Registry
+}
+
+/** The API as a listener for Node's server; the order of its parts is the order in which a request is judged. */
+export function createApp(needs: ApiNeeds): RequestListener {
+  const metrics = registerMetrics(needs.metrics)
+  const router = routes({
+    replica: needs.replica,
+    readParameters: parameterReader(metrics.ignoredParameters),
+    answerFresh: freshAnswers(() => readTidemark(needs.redis, needs.redisKeys)),
+  })
+  const app = new Koa<ApiState>()
+  const reportUnsent = (error: unknown): void => needs.log.warn({ err: error }, 'an answer could not be sent')
+  app.on('error', reportUnsent)
+  const answer = app
+    .use(requestLog(needs.log))
+    .use(measure(metrics))
+    .use(privateAnswers)
+    .use(errors(needs.log))
+    .use(requestTarget)
+    .use(options)
+    .use<RouteState>(authenticate(needs.keys, needs.nowMs))
+    .use(limit(createLimiter(needs.redis, needs.redisKeys, needs.requestsPerMinute)))
+    .use(router.routes())
+    .use(unrouted)
+    .callback()
+  return (request, response) => {
+    answer(request, response).catch(reportUnsent)
+  }
+}

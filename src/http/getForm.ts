@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { getForm } from '../queries/getForm.ts'
+import type { RouteMiddleware } from './context.ts'
+import { RequestFailure } from './failure.ts'
+import { flag } from './parameterSchemas.ts'
+import type { RouteNeeds } from './routes.ts'
+
+export const getFormParameters = z.object({ includeFields: flag, includeReport: flag })
+
+/** GET /api/v1/forms/{id} */
+export const getFormRoute =
+  ({ replica, readParameters, answerFresh }: RouteNeeds): RouteMiddleware =>
+  async (ctx) => {
+    const parts = readParameters(ctx, getFormParameters)
+    await answerFresh(ctx, async (signal) => {
+      const form = await getForm(replica, ctx.state.holder.teamId, ctx.params['id'] ?? '', parts, signal)
+      if (form === undefined) throw new RequestFailure({ kind: 'not_found', what: 'form' })
+      return form
+    })
+  }

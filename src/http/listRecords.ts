@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { reportStatuses } from '../domain/submission.ts'
+import { listRecords } from '../queries/listRecords.ts'
+import { renderPage } from '../queries/page.ts'
+import type { RouteMiddleware } from './context.ts'
+import { changedParameters, createdParameters, oneOf, pageParameters, text } from './parameterSchemas.ts'
+import type { RouteNeeds } from './routes.ts'
+
+export const listRecordsParameters = z.object({
+  formId: text,
+  status: oneOf(reportStatuses),
+  ...createdParameters,
+  ...pageParameters,
+  ...changedParameters,
+})
+
+/** GET /api/v1/records */
+export const listRecordsRoute =
+  ({ replica, readParameters, answerFresh }: RouteNeeds): RouteMiddleware =>
+  async (ctx) => {
+    const { formId, status, since, until, changedSince, changedUntil, limit, page } = readParameters(
+      ctx,
+      listRecordsParameters,
+    )
+    const created = { since, until }
+    const changed = { since: changedSince, until: changedUntil }
+    const filter = { formId, status, created, changed }
+    await answerFresh(
+      ctx,
+      async (signal) =>
+        renderPage(await listRecords(replica, ctx.state.holder.teamId, filter, { page, limit }, signal)),
+      changedSince === undefined && changedUntil === undefined ? undefined : 'needed',
+    )
+  }

@@ -1,0 +1,19 @@
+import { type ApiMiddleware, routeOf } from './context.ts'
+import { RequestFailure } from './failure.ts'
+
+/** Every route reads. */
+export const allowedMethods = 'GET, HEAD, OPTIONS'
+
+/** Answers OPTIONS for any path: the methods are no secret, and a key is not asked for. */
+export const options: ApiMiddleware = async (ctx, next) => {
+  if (ctx.method !== 'OPTIONS') return next()
+  ctx.set('Allow', allowedMethods)
+  ctx.status = 204
+}
+
+/** Ends a request that no route took: its path is known under another method, or not at all. */
+export const unrouted: ApiMiddleware = (ctx) => {
+  throw new RequestFailure(
+    routeOf(ctx) === undefined ? { kind: 'not_found', what: 'route' } : { kind: 'method_not_allowed' },
+  )
+}

@@ -1,0 +1,23 @@
+import type { ApiMiddleware } from './context.ts'
+import { RequestFailure } from './failure.ts'
+
+/** Below the header limit of Node's server, so that a long URL is told from long headers. */
+export const maxUrlBytes = 8 * 1024
+
+/**
+ * Leaves path and query alone in the request's URL. Clients may send it in absolute form, and UTF-8 in it as raw bytes, which
+ * Node hands over as Latin-1.
+ */
+export const requestTarget: ApiMiddleware = (ctx, next) => {
+  const sent = ctx.req.url ?? ''
+  if (sent.length > maxUrlBytes) throw new RequestFailure({ kind: 'uri_too_long' })
+  ctx.req.url = originForm(Buffer.from(sent, 'latin1').toString('utf8'))
+  return next()
+}
+
+/** The path and query of a request target; `/` for a target that has none, such as `*`. */
+export function originForm(target: string): string {
+  const [withoutFragment = ''] = target.replace(/^https?:\/\/[^/?#]*/i, '').split('#', 1)
+  if (withoutFragment.startsWith('/')) return withoutFragment
+  return withoutFragment.startsWith('?') ? `/${withoutFragment}` : '/'
+}

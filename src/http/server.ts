@@ -1,0 +1,35 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import { refuseUnreadable } from './unreadable.ts'
+
+const stopDeadlineMs = 6_000
+
+/** Serves `listener` on `port`; 0 takes a free one. Rejects when the port cannot be had. */
+export async function serve(listener: RequestListener, port: number, log: Logger): Promise<Server> {
+  const server = createServer(listener)
+  server.on('clientError', refuseUnreadable(log))
+  // An expectation we do not know changes nothing about the answer.
+  server.on('checkExpectation', listener)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  return server
+}
+
+/** The port that a listening server has. */
+export const portOf = (server: Server): number => (server.address() as AddressInfo).port
+
+/** Stops accepting, lets running requests finish, and cuts those that take too long. */
+export async function stopServing(server: Server): Promise<void> {
+  const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
+  // A kept-alive connection outlasts its answer, and server.close() waits for it.
+  const idle = setInterval(() => server.closeIdleConnections(), 50)
+  await new Promise<void>((resolve) => server.close(() => resolve()))
+  clearTimeout(deadline)
+  clearInterval(idle)
+}

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Logger } from 'pino'
+import { renderError } from './errors.ts'
+import { maxUrlBytes } from './requestTarget.ts'
+
+type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer }
+type Refusal = { readonly status: 400 | 408 | 414 | 431; readonly code: string; readonly message: string }
+
+/** Answers a request that Node's HTTP parser gave up on, in the shape of every other error, logs it and hangs up. */
+export const refuseUnreadable =
+  (log: Logger) =>
+  (error: ParseError, socket: Duplex): void => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    const refusal = refusalOf(error)
+    const requestId = randomUUID()
+    log.info({ requestId, status: refusal.status }, 'request')
+    socket.end(renderRefusal(refusal, requestId))
+  }
+
+function renderRefusal({ status, code, message }: Refusal, requestId: string): string {
+  const body = renderError(code, message)
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: private, no-cache',
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}
+
+function refusalOf({ code, rawPacket }: ParseError): Refusal {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return { status: 408, code: 'request_timeout', message: 'the request took too long to arrive' }
+  if (code !== 'HPE_HEADER_OVERFLOW') return { status: 400, code: 'bad_request', message: 'this is not HTTP' }
+  return isUrlTooLong(rawPacket)
+    ? { status: 414, code: 'uri_too_long', message: 'the URL is too long' }
+    : { status: 431, code: 'headers_too_long', message: 'the headers are too long' }
+}
+
+/** Whether the packet begins with a request line that takes more than a URL may. */
+function isUrlTooLong(packet: Buffer | undefined): boolean {
+  const firstLine = packet?.subarray(0, maxUrlBytes).toString('latin1') ?? ''
+  return /^[A-Z]+ /.test(firstLine) && !firstLine.includes('\n')
+}

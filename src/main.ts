@@ -1,0 +1,9 @@
+import { composeApi } from './http/composeApi.ts'
+import { runService } from './service.ts'
+
+await runService({
+  name: 'api',
+  needs: ['ELASTICSEARCH_URL', 'REDIS_URL'],
+  adminPort: 9101,
+  start: async (service) => (await composeApi(service)).readiness,
+})

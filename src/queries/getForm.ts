@@ -1,0 +1,20 @@
+import type { TeamId } from '../domain/identifiers.ts'
+import { rawMembers, renderObject } from '../domain/rawJson.ts'
+import { readDetail } from './readDetail.ts'
+import type { Replica } from './replica.ts'
+
+export type FormParts = { readonly includeFields: boolean; readonly includeReport: boolean }
+
+/** A form as raw JSON text, without the parts that are not wanted; undefined when the team has no such form. */
+export async function getForm(
+  replica: Replica,
+  teamId: TeamId,
+  id: string,
+  { includeFields, includeReport }: FormParts,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const form = await readDetail(replica, 'form-details', teamId, id, signal)
+  if (form === undefined || (includeFields && includeReport)) return form
+  const unwanted = new Set([...(includeFields ? [] : ['fields']), ...(includeReport ? [] : ['report'])])
+  return renderObject([...rawMembers(form)].filter(([name]) => !unwanted.has(name)))
+}

@@ -1,0 +1,20 @@
+import { aliasOf, documentKinds } from '../replica/indices.ts'
+import { readHits } from './hits.ts'
+import type { Replica } from './replica.ts'
+import { ReplicaUnavailable } from './unavailable.ts'
+
+/** Resolves when every index answers in full; rejects with `ReplicaUnavailable`. */
+export async function probe({ indexPrefix, ask }: Replica, signal: AbortSignal): Promise<void> {
+  const aliases = documentKinds.map((kind) => aliasOf(indexPrefix, kind))
+  const { isFound, text } = await ask(
+    {
+      method: 'POST',
+      path: `/${aliases.join(',')}/_search`,
+      querystring: { allow_partial_search_results: false },
+      body: { size: 0, track_total_hits: true },
+    },
+    signal,
+  )
+  if (!isFound) throw new ReplicaUnavailable('missing-index', aliases.join(', '))
+  readHits(text)
+}

@@ -1,0 +1,60 @@
+import { type Client, errors } from '@elastic/elasticsearch'
+import { isObject } from '../domain/schema.ts'
+import { ReplicaUnavailable } from './unavailable.ts'
+
+/** One request to Elasticsearch; every part of `path` is already percent-encoded. */
+export type Question = {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly querystring: Readonly<Record<string, string | boolean>>
+  readonly body?: Readonly<Record<string, unknown>>
+}
+
+/** The answer as it came; nothing but 200 and 404 gets this far. */
+export type Answer = { readonly isFound: boolean; readonly text: string }
+
+/** The document view as the queries see it. */
+export type Replica = {
+  readonly indexPrefix: string
+  /** Rejects with `ReplicaUnavailable`; with another error only when the question itself is at fault. */
+  ask(question: Question, signal: AbortSignal): Promise<Answer>
+}
+
+/** A document view behind a client whose answers are raw text. Asks once: a reader who waits is told to come again. */
+export const openReplica = (client: Client, indexPrefix: string): Replica => ({
+  indexPrefix,
+  ask: async (question, signal) => {
+    const { statusCode, body } = await client.transport
+      .request<string>({ ...question }, { signal, ignore: [404], maxRetries: 0, meta: true })
+      .catch((error: unknown) => {
+        throw judgeFailure(error)
+      })
+    return { isFound: statusCode !== 404, text: body }
+  },
+})
+
+function judgeFailure(error: unknown): unknown {
+  if (error instanceof errors.ResponseError) return judgeRefusal(error)
+  if (error instanceof errors.RequestAbortedError || error instanceof errors.TimeoutError)
+    return new ReplicaUnavailable('deadline', error.name)
+  if (error instanceof errors.ElasticsearchClientError) return new ReplicaUnavailable('unreachable', error.message)
+  return error
+}
+
+function judgeRefusal(error: errors.ResponseError): Error {
+  const said = `${error.statusCode} ${errorType(error.body)}`
+  return error.statusCode === 400
+    ? new Error(`Elasticsearch does not understand the question: ${said}`)
+    : new ReplicaUnavailable('refused', said)
+}
+
+/** The kind of a refusal; its reason would repeat the question. */
+function errorType(body: unknown): string {
+  try {
+    const answer: unknown = typeof body === 'string' ? JSON.parse(body) : body
+    const error = isObject(answer) ? answer['error'] : undefined
+    return isObject(error) ? String(error['type']) : 'without a reason'
+  } catch {
+    return 'without a reason'
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * Why the document view cannot answer just now:
+ * `unreachable` no connection, `deadline` no answer in time, `partial` an answer that is not whole, `missing-index` the alias
+ * points nowhere, `refused` Elasticsearch turned the question away (overload, rights).
+ */
+export type UnavailableReason = 'unreachable' | 'deadline' | 'partial' | 'missing-index' | 'refused'
+
+/** The document view cannot answer just now. Carries no part of the question: questions hold what users typed. */
+export class ReplicaUnavailable extends Error {
+  readonly reason: UnavailableReason
+
+  constructor(reason: UnavailableReason, detail: string) {
+    super(`the document view is unavailable (${reason}): ${detail}`)
+    this.name = 'ReplicaUnavailable'
+    this.reason = reason
+  }
+}

@@ -1,0 +1,266 @@
+import { startTestApi, type TestApi } from '../support/api.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'team-1'
+/** What parsing and rendering again would change: key order, digits, exponents, escapes. */
+const opaque = String.raw`{"10":"ten","2":12345678901234567890.10,"b":1E+2,"a":-0.0,"esc":"\u00e9\/é","deep":[{"z":1.0,"1":[]}]}`
+
+let replica: TestReplica
+let api: TestApi
+let key: string
+
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  key = await replica.storeKey(team)
+  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
+})
+afterAll(async () => {
+  await api.close()
+  await replica.close()
+})
+
+const read = async (target: string): Promise<{ text: string; json: Record<string, unknown> }> => {
+  const { status, text, json } = await api.send(`/api/v1${target}`, { key })
+  expect(status).toBe(200)
+  return { text, json: json as Record<string, unknown> }
+}
+
+const summaryFields = [
+  'id',
+  'title',
+  'scene',
+  'language',
+  'publicToken',
+  'shareUrl',
+  'localization',
+  'isActive',
+  'createdAt',
+  'updatedAt',
+]
+
+describe('form', () => {
+  beforeAll(() =>
+    replica.storeForms(
+      { team, id: 'full', entity: formEntity({ id: 'full' }) },
+      {
+        team,
+        id: 'bare',
+        entity: {
+          id: 'bare',
+          title: 'Bare',
+          scene: 'scored_quiz',
+          createdAt: '2026-02-01T10:00:00+02:00',
+          updatedAt: '2026-02-01T08:00:00Z',
+        },
+      },
+      {
+        team,
+        id: 'opaque',
+        entity: `{"id":"opaque","title":"Opaque","scene":"outcome_quiz","createdAt":"2026-01-01T00:00:00Z",
+          "updatedAt":"2026-01-01T00:00:00Z","localization":${opaque},"systemText":${opaque},
+          "fields":[${opaque},${opaque}],"report":${opaque}}`,
+      },
+    ),
+  )
+
+  test('the list envelope holds totalDocs, page, limit and items', async () => {
+    const { json } = await read('/forms')
+    expect(Object.keys(json)).toEqual(['totalDocs', 'page', 'limit', 'items'])
+    expect(json).toMatchObject({ totalDocs: 3, page: 1, limit: 20 })
+    expect((json['items'] as { id: string }[]).map(({ id }) => id)).toEqual(['full', 'bare', 'opaque'])
+  })
+
+  test('a form summary holds exactly the documented fields', async () => {
+    const { json } = await read('/forms')
+    const [full] = json['items'] as Record<string, unknown>[]
+    expect(Object.keys(full ?? {})).toEqual(summaryFields)
+    expect(full).toEqual({
+      id: 'full',
+      title: 'Product Knowledge Quiz',
+      scene: 'knowledge_quiz',
+      language: 'en_US',
+      publicToken: 'a1B2c3',
+      shareUrl: 'https://quiz.example/f/a1B2c3',
+      localization: { de_DE: { title: 'Produktwissen' } },
+      isActive: true,
+      createdAt: '2026-03-01T09:30:00.000Z',
+      updatedAt: '2026-03-02T10:00:00.250Z',
+    })
+  })
+
+  test('a form holds the summary and description, layout, systemText, fields, report', async () => {
+    const { json } = await read('/forms/full')
+    expect(Object.keys(json)).toEqual([...summaryFields, 'description', 'layout', 'systemText', 'fields', 'report'])
+    expect(json).toEqual(formEntity({ id: 'full' }))
+  })
+
+  test('nullable fields that were not sent are null, and timestamps are UTC with milliseconds', async () => {
+    const { json } = await read('/forms/bare')
+    expect(json).toMatchObject({ localization: null, description: null, systemText: null })
+    expect(json).toMatchObject({ createdAt: '2026-02-01T08:00:00.000Z', updatedAt: '2026-02-01T08:00:00.000Z' })
+  })
+
+  test('localization comes back in the list as it was sent', async () => {
+    const { text } = await read('/forms')
+    expect(text).toContain(`"localization":${opaque},`)
+  })
+
+  test('localization, systemText, fields and report come back as they were sent', async () => {
+    const { text } = await read('/forms/opaque')
+    for (const member of ['localization', 'systemText', 'report']) expect(text).toContain(`"${member}":${opaque}`)
+    expect(text).toContain(`"fields":[${opaque},${opaque}]`)
+  })
+
+  test('leaving a part out leaves the other parts as they were sent', async () => {
+    const { text } = await read('/forms/opaque?includeReport=false')
+    expect(text).toContain(`"fields":[${opaque},${opaque}]`)
+    expect(text).not.toContain('"report"')
+  })
+})
+
+describe('submission', () => {
+  beforeAll(() =>
+    replica.storeSubmissions(
+      { team, id: 'full', entity: submissionEntity({ id: 'full' }) },
+      {
+        team,
+        id: 'anonymous',
+        entity: submissionEntity({
+          id: 'anonymous',
+          submittedAt: '2026-03-01T00:00:00Z',
+          examinee: null,
+          metadata: {},
+          reportResult: null,
+        }),
+      },
+      {
+        team,
+        id: 'opaque',
+        entity: `{"id":"opaque","formId":"form-2","serialNumber":9007199254740993,"submittedAt":"2026-02-01T00:00:00Z",
+          "updatedAt":"2026-02-01T00:00:00Z","data":${opaque},"result":{"status":"completed","score":1.50},
+          "examinee":{"id":"m2","customData":${opaque}},
+          "reportResult":{"dimensionAnalysis":{"radar":[${opaque}],"items":[${opaque}]},"outcome":{"ranking":${opaque}}}}`,
+      },
+    ),
+  )
+
+  const summary = async (id: string): Promise<Record<string, unknown>> => {
+    const { json } = await read('/records')
+    return (json['items'] as Record<string, unknown>[]).find((item) => item['id'] === id) ?? {}
+  }
+
+  test('a submission summary holds exactly the documented fields', async () => {
+    const full = await summary('full')
+    expect(Object.keys(full)).toEqual([
+      'id',
+      'serialNumber',
+      'formId',
+      'shareToken',
+      'reportUrl',
+      'submittedAt',
+      'updatedAt',
+      'examinee',
+      'metadata',
+      'data',
+      'result',
+    ])
+    expect(full).toMatchObject({
+      id: 'full',
+      serialNumber: 17,
+      formId: 'form-1',
+      shareToken: 's7T8u9',
+      reportUrl: 'https://quiz.example/r/s7T8u9',
+      submittedAt: '2026-04-01T12:00:00.000Z',
+      updatedAt: '2026-04-01T12:05:00.500Z',
+      data: { q1: 'A', q2: ['B', 'C'] },
+    })
+  })
+
+  test('the examinee of a summary holds id, examineeId, email, name, customData', async () => {
+    expect((await summary('full'))['examinee']).toEqual({
+      id: 'm1',
+      examineeId: 'e1',
+      email: 'ada@example.com',
+      name: 'Ada',
+      customData: null,
+    })
+  })
+
+  test('the examinee of an anonymous submission is null', async () => {
+    expect((await summary('anonymous'))['examinee']).toBeNull()
+    expect((await read('/records/anonymous')).json['examinee']).toBeNull()
+  })
+
+  test('the metadata of a summary holds UTM fields and referrer, not ip and userAgent', async () => {
+    expect((await summary('full'))['metadata']).toEqual({
+      utmSource: 'newsletter',
+      utmMedium: 'email',
+      utmCampaign: 'spring',
+      utmTerm: null,
+      utmContent: null,
+      referrer: 'https://example.com/',
+    })
+  })
+
+  test('metadata that was not sent is null', async () => {
+    expect((await summary('anonymous'))['metadata']).toEqual({
+      utmSource: null,
+      utmMedium: null,
+      utmCampaign: null,
+      utmTerm: null,
+      utmContent: null,
+      referrer: null,
+    })
+  })
+
+  test('the result of a summary holds status, score, maxScore, level, outcomeCode, outcomeName', async () => {
+    expect((await summary('full'))['result']).toEqual({
+      status: 'completed',
+      score: 80,
+      maxScore: 100,
+      level: 'good',
+      outcomeCode: null,
+      outcomeName: null,
+    })
+  })
+
+  test('a single submission has ip and userAgent, a smaller examinee, and reportResult instead of result', async () => {
+    const { json } = await read('/records/full')
+    const { result: _result, ...sent } = submissionEntity({ id: 'full' })
+    expect(json).toEqual({ ...sent, examinee: { id: 'm1', email: 'ada@example.com', name: 'Ada' } })
+    expect(Object.keys(json).at(-1)).toBe('reportResult')
+  })
+
+  test('reportResult holds status, overallAnalysis, dimensionAnalysis, outcome, aiSuggestion', async () => {
+    const { json } = await read('/records/full')
+    expect(json['reportResult']).toEqual({
+      status: 'completed',
+      overallAnalysis: { score: 80, maxScore: 100, level: 'good', summary: 'Well done', suggestions: 'Read on' },
+      dimensionAnalysis: {
+        title: 'Dimensions',
+        radar: [{ name: 'accuracy', value: 0.8 }],
+        items: [{ name: 'accuracy' }],
+      },
+      outcome: { code: null, name: null, ranking: null },
+      aiSuggestion: { status: 'completed', content: 'Keep going' },
+    })
+  })
+
+  test('data, customData and numbers come back in the list as they were sent', async () => {
+    const { text } = await read('/records')
+    expect(text).toContain(`"data":${opaque}`)
+    expect(text).toContain(`"customData":${opaque}`)
+    expect(text).toContain('"serialNumber":9007199254740993')
+    expect(text).toContain('"score":1.50')
+  })
+
+  test('data, radar, items and ranking come back as they were sent', async () => {
+    const { text } = await read('/records/opaque')
+    expect(text).toContain(`"data":${opaque}`)
+    expect(text).toContain(`"radar":[${opaque}]`)
+    expect(text).toContain(`"items":[${opaque}]`)
+    expect(text).toContain(`"ranking":${opaque}`)
+  })
+})

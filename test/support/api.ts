@@ -1,0 +1,101 @@
+import { request } from 'node:http'
+import { Writable } from 'node:stream'
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import { composeApi } from '../../src/http/composeApi.ts'
+import { testConfig } from './config.ts'
+import { eventually } from './eventually.ts'
+
+export type TestAnswer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly text: string
+  /** The body, parsed; undefined when there is none. */
+  readonly json: unknown
+}
+
+export type TestRequest = {
+  readonly method?: string
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export type TestApi = {
+  readonly port: number
+  readonly logLines: readonly Readonly<Record<string, unknown>>[]
+  readonly metrics: Registry
+  readonly readiness: () => Promise<readonly string[]>
+  /** Sends the target as it is written, without any normalising. */
+  send(target: string, request?: TestRequest): Promise<TestAnswer>
+  close(): Promise<void>
+}
+
+type ApiOptions = {
+  readonly settings: Readonly<Record<string, string>>
+  readonly nowMs?: () => number
+  /** Waits until the API is ready to answer. */
+  readonly awaitReady?: boolean
+}
+
+/** The API in this process, on a free port, composed as in production. */
+export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOptions): Promise<TestApi> {
+  const logLines: Record<string, unknown>[] = []
+  const sink = new Writable({
+    write: (chunk, _encoding, done) => {
+      logLines.push(JSON.parse(String(chunk)) as Record<string, unknown>)
+      done()
+    },
+  })
+  const releasers: (() => Promise<unknown>)[] = []
+  const metrics = new Registry()
+  const { port, readiness } = await composeApi(
+    {
+      config: testConfig(settings),
+      log: pino({ base: null }, sink),
+      metrics,
+      release: (_what, releaser) => {
+        releasers.push(releaser)
+      },
+    },
+    nowMs,
+  )
+  if (awaitReady) await eventually(async () => (await readiness()).length === 0)
+  return {
+    port,
+    logLines,
+    metrics,
+    readiness,
+    send: (target, options) => send(port, target, options),
+    close: async () => {
+      for (const releaser of releasers.reverse()) await releaser()
+    },
+  }
+}
+
+function send(port: number, target: string, { method = 'GET', key, headers }: TestRequest = {}): Promise<TestAnswer> {
+  return new Promise((resolve, reject) => {
+    const sent = request({
+      port,
+      path: target,
+      method,
+      agent: false,
+      headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers },
+    })
+    sent.on('error', reject)
+    sent.on('response', (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8')
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers as Readonly<Record<string, string | undefined>>,
+          text,
+          json: text === '' ? undefined : JSON.parse(text),
+        })
+      })
+    })
+    sent.end()
+  })
+}

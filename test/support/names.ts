@@ -1,0 +1,14 @@
+import { randomUUID } from 'node:crypto'
+
+/** Names of its own for one test's share of the engines, as environment settings. */
+export function ownNames(): Record<string, string> {
+  const id = `test-${randomUUID().slice(0, 8)}`
+  return {
+    INDEX_PREFIX: id,
+    CONSUMER_GROUP: `${id}-indexer`,
+    TOPIC_FORMS: `${id}-forms`,
+    TOPIC_SUBMISSIONS: `${id}-submissions`,
+    TOPIC_ACCOUNT_KEYS: `${id}-account-keys`,
+    TOPIC_DEAD_LETTERS: `${id}-dead-letters`,
+  }
+}

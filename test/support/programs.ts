@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { eventually } from './eventually.ts'
+
+/** One of the project's processes, run as a user runs it. */
+export type Program = {
+  readonly adminUrl: string
+  readonly url: string
+  readonly pid: number
+  /** Everything it has logged so far. */
+  log(): string
+  /** The value of a metric, summed over its labels that contain `labels`. */
+  metric(name: string, labels?: string): Promise<number>
+  /** Ends it and returns its exit code (null when it died by the signal). */
+  end(signal: NodeJS.Signals): Promise<number | null>
+}
+
+const started = new Set<ChildProcess>()
+
+export async function startProgram(script: string, environment: Readonly<Record<string, string>>): Promise<Program> {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', script], {
+    env: { ...process.env, ...environment, PORT: String(port), ADMIN_PORT: String(adminPort) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  started.add(child)
+  child.once('exit', () => started.delete(child))
+  let log = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text
+  })
+  const adminUrl = `http://127.0.0.1:${adminPort}`
+  return {
+    adminUrl,
+    url: `http://127.0.0.1:${port}`,
+    pid: child.pid ?? 0,
+    log: () => log,
+    metric: async (name, labels = '') => {
+      const text = await (await fetch(`${adminUrl}/metrics`)).text()
+      const lines = text.split('\n').filter((line) => line.startsWith(name) && line.includes(labels))
+      return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
+    },
+    end: async (signal) => {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+      const exited = once(child, 'exit')
+      child.kill(signal)
+      await exited
+      return child.exitCode
+    },
+  }
+}
+
+/** Waits until a program says that it can do its work. */
+export const untilReady = (program: Program): Promise<void> =>
+  eventually(async () => {
+    try {
+      return (await fetch(`${program.adminUrl}/readyz`)).ok
+    } catch {
+      return false
+    }
+  })
+
+/** Kills whatever a test has left running. */
+export function killPrograms(): void {
+  for (const child of started) child.kill('SIGKILL')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto'
+import { accountKeyPrefix, digestOf } from '../../src/domain/accountKey.ts'
+import type { EntityId, Revision, TeamId } from '../../src/domain/identifiers.ts'
+import { type Instant, toInstant } from '../../src/domain/instant.ts'
+import { readFormRecord, readSubmissionRecord } from '../../src/domain/record.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../../src/replica/documents.ts'
+import { connectElasticsearch } from '../../src/replica/elasticsearch.ts'
+import { aliasOf, documentKinds, physicalName, readDefinition } from '../../src/replica/indices.ts'
+import { keyView } from '../../src/replica/keyView.ts'
+import { connectRedis } from '../../src/replica/redis.ts'
+import { redisKeys } from '../../src/replica/redisKeys.ts'
+import { publishTidemark, withdrawTidemark } from '../../src/replica/tidemark.ts'
+import { testConfig } from './config.ts'
+import { eventually } from './eventually.ts'
+
+/** A replica of its own, filled by hand: what an indexer would have written, without one. */
+export type TestReplica = {
+  readonly prefix: string
+  /** Applies records as they would come from Kafka and makes them searchable. A null entity deletes. */
+  storeForms(...records: TestRecord[]): Promise<void>
+  storeSubmissions(...records: TestRecord[]): Promise<void>
+  /** Stores a key and returns its plaintext. */
+  storeKey(team: string, key?: TestKey): Promise<string>
+  deleteKey(team: string, id: string): Promise<void>
+  completeKeyView(): Promise<void>
+  loseKeyView(): Promise<void>
+  publishTidemark(instant: Instant | null): Promise<void>
+  /** Ends the minutes of all keys' limits. */
+  endMinutes(): Promise<void>
+  /** The time in which the minute of a key ends. */
+  minuteLeftMs(team: string, keyId: string): Promise<number>
+  dropAlias(kind: (typeof documentKinds)[number]): Promise<void>
+  restoreAlias(kind: (typeof documentKinds)[number]): Promise<void>
+  close(): Promise<void>
+}
+
+export type TestRecord = {
+  readonly team: string
+  readonly id: string
+  /** The entity as JSON text, or as a value to be rendered. */
+  readonly entity: string | Readonly<Record<string, unknown>> | null
+  readonly revision?: number
+  readonly appendedAt?: string
+}
+
+export type TestKey = {
+  readonly id?: string
+  readonly plaintext?: string
+  readonly state?: 'active' | 'revoked'
+  readonly expiresAt?: string
+  readonly revision?: number
+}
+
+export async function createTestReplica(): Promise<TestReplica> {
+  const prefix = `test-${randomUUID().slice(0, 8)}`
+  const config = testConfig({ INDEX_PREFIX: prefix })
+  const elasticsearch = connectElasticsearch(config)
+  const names = redisKeys(prefix)
+  const link = connectRedis(config.REDIS_URL ?? '', () => undefined)
+  const keys = keyView(link, names)
+  await eventually(() => link.runId() !== undefined)
+
+  const physical = new Map<string, string>()
+  for (const kind of documentKinds) {
+    const { version, settings, mappings } = await readDefinition(kind)
+    const index = physicalName(prefix, kind, version, 1)
+    physical.set(kind, index)
+    await elasticsearch.indices.create({ index, settings, mappings, aliases: { [aliasOf(prefix, kind)]: {} } })
+  }
+
+  const store = async (writes: DocumentWrite[]): Promise<void> => {
+    const operations = writes.flatMap(({ kind, id, teamId, version, source }) => [
+      JSON.stringify({
+        index: { _index: aliasOf(prefix, kind), _id: id, routing: teamId, version, version_type: 'external' },
+      }),
+      source,
+    ])
+    const answer = await elasticsearch.bulk({ operations, refresh: true })
+    const failed = answer.items.find(({ index }) => index?.error !== undefined)
+    if (failed !== undefined) throw new Error(JSON.stringify(failed.index?.error))
+  }
+  const bytes = ({ entity, revision = 1 }: TestRecord, member: string): Buffer | null =>
+    entity === null
+      ? null
+      : Buffer.from(
+          `{"revision":${revision},"${member}":${typeof entity === 'string' ? entity : JSON.stringify(entity)}}`,
+        )
+  const appended = ({ appendedAt }: TestRecord): Instant => (appendedAt ?? toInstant(Date.now())) as Instant
+
+  return {
+    prefix,
+    storeForms: (...records) =>
+      store(
+        records.flatMap((record) => {
+          const change = readFormRecord(Buffer.from(`${record.team}/${record.id}`), bytes(record, 'form'))
+          if (!change.ok) throw new Error(JSON.stringify(change.problem))
+          return formWrites(change.value, appended(record))
+        }),
+      ),
+    storeSubmissions: (...records) =>
+      store(
+        records.flatMap((record) => {
+          const change = readSubmissionRecord(Buffer.from(`${record.team}/${record.id}`), bytes(record, 'submission'))
+          if (!change.ok) throw new Error(JSON.stringify(change.problem))
+          return submissionWrites(change.value, appended(record))
+        }),
+      ),
+    storeKey: async (team, { id = 'key-1', plaintext, state = 'active', expiresAt, revision = 1 } = {}) => {
+      const key = plaintext ?? `${accountKeyPrefix}${randomUUID()}`
+      await keys.apply(team as TeamId, id as EntityId, {
+        id,
+        name: 'a key',
+        digest: digestOf(key),
+        state,
+        createdAt: '2026-01-01T00:00:00.000Z' as Instant,
+        createdBy: 'owner-1',
+        revision: revision as Revision,
+        ...(expiresAt !== undefined && { expiresAt: expiresAt as Instant }),
+      })
+      return key
+    },
+    deleteKey: async (team, id) => {
+      await keys.apply(team as TeamId, id as EntityId, null)
+    },
+    completeKeyView: async () => {
+      const fold = await keys.beginFold(randomUUID())
+      if (!(await fold.complete())) throw new Error('the key view could not be completed')
+    },
+    loseKeyView: async () => {
+      await link.client.del(names.keyViewComplete)
+    },
+    publishTidemark: async (instant) => {
+      await withdrawTidemark(link.client, names)
+      if (instant !== null)
+        await publishTidemark(link.client, names, ['forms/0'], new Map([['forms/0', Date.parse(instant)]]))
+    },
+    endMinutes: async () => {
+      const minutes = await link.client.keys(`${names.limitPrefix}*`)
+      if (minutes.length > 0) await link.client.del(...minutes)
+    },
+    minuteLeftMs: (team, keyId) => link.client.pttl(`${names.limitPrefix}:${team}/${keyId}`),
+    dropAlias: async (kind) => {
+      await elasticsearch.indices.deleteAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) })
+    },
+    restoreAlias: async (kind) => {
+      await elasticsearch.indices.putAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) })
+    },
+    close: async () => {
+      await elasticsearch.indices.delete({ index: [...physical.values()] })
+      const left = await link.client.keys(`${prefix}:*`)
+      if (left.length > 0) await link.client.del(...left)
+      await link.close()
+      await elasticsearch.close()
+    },
+  }
+}
