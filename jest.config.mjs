@@ -7,7 +7,7 @@ const shared = {
 export default {
   maxWorkers: 2,
   testTimeout: 120_000,
-  reporters: ['default', 'summary', '<rootDir>/test/support/countReporter.mjs'],
+  reporters: ['default', '<rootDir>/test/support/countReporter.mjs'],
   projects: [
     { ...shared, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.ts'] },
     {

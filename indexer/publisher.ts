@@ -83,7 +83,9 @@ export class Publisher {
     const known = await ends(owned.some(({ ledger }) => ledger.progress().position === undefined))
     for (const { topic, partition, ledger } of owned) {
       const end = known.get(nameOf(topic, partition))
-      if (end !== undefined) ledger.startAt(startOf(end))
+      if (end === undefined || ledger.progress().position !== undefined) continue
+      ledger.startAt(startOf(end))
+      this.#committed.set(ledger, startOf(end))
     }
     const isDirty = this.#isDirty
     this.#isDirty = false

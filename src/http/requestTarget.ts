@@ -4,14 +4,11 @@ import { RequestFailure } from './failure.ts'
 /** Below the header limit of Node's server, so that a long URL is told from long headers. */
 export const maxUrlBytes = 8 * 1024
 
-/**
- * Leaves path and query alone in the request's URL. Clients may send it in absolute form, and UTF-8 in it as raw bytes, which
- * Node hands over as Latin-1.
- */
+/** Leaves path and query alone in the request's URL; clients may send it in absolute form. */
 export const requestTarget: ApiMiddleware = (ctx, next) => {
   const sent = ctx.req.url ?? ''
   if (sent.length > maxUrlBytes) throw new RequestFailure({ kind: 'uri_too_long' })
-  ctx.req.url = originForm(Buffer.from(sent, 'latin1').toString('utf8'))
+  ctx.req.url = originForm(sent)
   return next()
 }
 

@@ -39,6 +39,8 @@ function renderRefusal({ status, code, message }: Refusal, requestId: string): s
 function refusalOf({ code, rawPacket }: ParseError): Refusal {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return { status: 408, code: 'request_timeout', message: 'the request took too long to arrive' }
+  if (code === 'HPE_INVALID_URL')
+    return { status: 400, code: 'bad_request', message: 'the URL must be percent-encoded' }
   if (code !== 'HPE_HEADER_OVERFLOW') return { status: 400, code: 'bad_request', message: 'this is not HTTP' }
   return isUrlTooLong(rawPacket)
     ? { status: 414, code: 'uri_too_long', message: 'the URL is too long' }

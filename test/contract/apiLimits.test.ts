@@ -1,0 +1,146 @@
+import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'team-1'
+
+let replica: TestReplica
+let api: TestApi
+let keyNumber = 0
+
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
+})
+afterAll(async () => {
+  await api.close()
+  await replica.close()
+})
+
+/** A key that has made no request yet. */
+const freshKey = async (): Promise<{ id: string; key: string }> => {
+  const id = `key-${++keyNumber}`
+  return { id, key: await replica.storeKey(team, { id }) }
+}
+
+const send = (key: string, target = '/api/v1/forms', method = 'GET'): Promise<TestAnswer> =>
+  api.send(target, { key, method })
+
+const sendMany = async (key: string, count: number): Promise<number[]> => {
+  const answers = await Promise.all(Array.from({ length: count }, () => send(key)))
+  return answers.map(({ status }) => status)
+}
+
+test('a key makes 120 requests a minute; the next is 429 rate_limited with Retry-After', async () => {
+  const { key } = await freshKey()
+  expect(new Set(await sendMany(key, 120))).toEqual(new Set([200]))
+  const { status, headers, json } = await send(key)
+  expect(status).toBe(429)
+  expect(json).toEqual({ error: { code: 'rate_limited', message: expect.any(String) } })
+  expect(headers['retry-after']).toMatch(/^\d+$/)
+  expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1)
+  expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60)
+  expect(headers['ratelimit']).toBe(`"key";r=0;t=${headers['retry-after']}`)
+})
+
+test('of requests at the same time, exactly 120 pass', async () => {
+  const { key } = await freshKey()
+  const statuses = await sendMany(key, 150)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(120)
+  expect(statuses.filter((status) => status === 429)).toHaveLength(30)
+})
+
+test('every answer tells the policy and what is left', async () => {
+  const { key } = await freshKey()
+  for (const left of [119, 118, 117]) {
+    const { headers } = await send(key)
+    expect(headers['ratelimit-policy']).toBe('"key";q=120;w=60')
+    expect(headers['ratelimit']).toMatch(new RegExp(`^"key";r=${left};t=(?:[1-9]|[1-5]\\d|60)$`))
+  }
+})
+
+test('every authenticated request costs one, whatever its answer, on every endpoint', async () => {
+  const { key } = await freshKey()
+  const requests = [
+    ['/api/v1/forms', 'GET', 200],
+    ['/api/v1/records', 'HEAD', 200],
+    ['/api/v1/forms/unknown', 'GET', 404],
+    ['/api/v1/records/unknown', 'GET', 404],
+    ['/api/v1/forms?limit=0', 'GET', 400],
+    ['/api/v1/forms', 'POST', 405],
+    ['/unknown', 'GET', 404],
+  ] as const
+  for (const [index, [target, method, expected]] of requests.entries()) {
+    const { status, headers } = await send(key, target, method)
+    expect(status).toBe(expected)
+    expect(headers['ratelimit']).toMatch(new RegExp(`^"key";r=${119 - index};`))
+  }
+})
+
+test('OPTIONS costs nothing', async () => {
+  const { key } = await freshKey()
+  expect((await send(key, '/api/v1/forms', 'OPTIONS')).headers['ratelimit']).toBeUndefined()
+  expect((await send(key)).headers['ratelimit']).toMatch(/r=119/)
+})
+
+test('the limit is judged before route, method and parameters', async () => {
+  const { key } = await freshKey()
+  await sendMany(key, 120)
+  for (const [target, method] of [
+    ['/unknown', 'GET'],
+    ['/api/v1/forms', 'POST'],
+    ['/api/v1/forms?limit=0', 'GET'],
+  ] as const)
+    expect((await send(key, target, method)).status).toBe(429)
+})
+
+test('each key has its own minute, also within a team', async () => {
+  const [one, other] = [await freshKey(), await freshKey()]
+  await sendMany(one.key, 121)
+  expect((await send(one.key)).status).toBe(429)
+  expect((await send(other.key)).headers['ratelimit']).toMatch(/r=119/)
+})
+
+test('requests without a valid key cost no key anything, and say nothing of limits', async () => {
+  const { headers } = await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' })
+  expect(headers['ratelimit']).toBeUndefined()
+  expect(headers['ratelimit-policy']).toBeUndefined()
+})
+
+test("the minute is 60 s from the key's first request; refused requests do not extend it", async () => {
+  const { id, key } = await freshKey()
+  await send(key)
+  const afterFirstMs = await replica.minuteLeftMs(team, id)
+  expect(afterFirstMs).toBeGreaterThan(0)
+  expect(afterFirstMs).toBeLessThanOrEqual(60_000)
+  await sendMany(key, 200)
+  expect((await send(key)).status).toBe(429)
+  expect(await replica.minuteLeftMs(team, id)).toBeLessThan(afterFirstMs)
+})
+
+test('when the minute is over the key has 120 again', async () => {
+  const { key } = await freshKey()
+  await sendMany(key, 130)
+  await replica.endMinutes()
+  expect((await send(key)).headers['ratelimit']).toMatch(/r=119;t=60/)
+})
+
+test('API processes share the minute of a key', async () => {
+  const other = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
+  const { key } = await freshKey()
+  await send(key)
+  expect((await other.send('/api/v1/forms', { key })).headers['ratelimit']).toMatch(/r=118/)
+  await other.close()
+})
+
+test('the limit is a setting, which the policy names', async () => {
+  const strict = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '1' } })
+  const { key } = await freshKey()
+  const first = await strict.send('/api/v1/forms', { key })
+  expect(first.headers).toMatchObject({
+    'ratelimit-policy': '"key";q=1;w=60',
+    ratelimit: expect.stringMatching(/r=0;/),
+  })
+  expect((await strict.send('/api/v1/forms', { key })).status).toBe(429)
+  await strict.close()
+})

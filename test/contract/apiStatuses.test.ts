@@ -1,0 +1,194 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const endpoints = ['/api/v1/forms', '/api/v1/forms/one', '/api/v1/records', '/api/v1/records/one']
+const team = 'team-1'
+
+let replica: TestReplica
+let api: TestApi
+let key: string
+
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  key = await replica.storeKey(team)
+  await replica.storeForms({ team, id: 'one', entity: formEntity({ id: 'one' }) })
+  await replica.storeSubmissions({ team, id: 'one', entity: submissionEntity({ id: 'one' }) })
+  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
+})
+afterAll(async () => {
+  await api.close()
+  await replica.close()
+})
+
+const expectError = ({ status, headers, json }: TestAnswer, expected: number, code: string): void => {
+  expect(status).toBe(expected)
+  expect(headers['content-type']).toBe('application/json; charset=utf-8')
+  expect(json).toEqual({ error: { code, message: expect.any(String) } })
+}
+
+/** Writes bytes to the server as they are, and reads until it hangs up. */
+async function sendRaw(text: string): Promise<string> {
+  const socket = connect(api.port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.write(text)
+  await once(socket, 'close')
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+describe('an unknown route', () => {
+  const unknown = [
+    '/',
+    '/api',
+    '/api/v1',
+    '/api/v2/forms',
+    '/forms',
+    '/api/v1/Forms',
+    '/API/v1/forms',
+    '/api/v1/forms/a/b',
+  ]
+
+  test.each(unknown)('%s gives 404 with a key', async (target) => {
+    expectError(await api.send(target, { key }), 404, 'not_found')
+  })
+
+  test.each(unknown)('%s gives 401 without a key', async (target) => {
+    expectError(await api.send(target), 401, 'unauthorized')
+  })
+
+  test.each(['//api/v1/forms', '/api//v1/forms', '/api/v1/../v1/forms', '/%', '/%ZZ', '/api/v1/%66orms', '*'])(
+    '%s is read as it stands, and gives 404',
+    async (target) => {
+      expectError(await api.send(target, { key }), 404, 'not_found')
+    },
+  )
+})
+
+describe.each(endpoints)('%s', (endpoint) => {
+  test('a trailing slash is the same route', async () => {
+    const [plain, slashed] = await Promise.all([api.send(endpoint, { key }), api.send(`${endpoint}/`, { key })])
+    expect(slashed.status).toBe(200)
+    expect(slashed.text).toBe(plain.text)
+  })
+
+  test('the absolute form of a URL is the same route', async () => {
+    expect((await api.send(`http://example.com${endpoint}`, { key })).status).toBe(200)
+  })
+
+  test('HEAD answers as GET, without a body', async () => {
+    const [get, head] = await Promise.all([api.send(endpoint, { key }), api.send(endpoint, { key, method: 'HEAD' })])
+    expect(head.status).toBe(200)
+    expect(head.text).toBe('')
+    for (const name of ['content-type', 'content-length', 'cache-control', 'vary'])
+      expect(head.headers[name]).toBe(get.headers[name])
+  })
+
+  test('OPTIONS gives 204 with Allow, no key needed', async () => {
+    for (const sentKey of [undefined, key]) {
+      const request = sentKey === undefined ? {} : { key: sentKey }
+      const { status, headers, text } = await api.send(endpoint, { method: 'OPTIONS', ...request })
+      expect(status).toBe(204)
+      expect(headers['allow']).toBe('GET, HEAD, OPTIONS')
+      expect(text).toBe('')
+    }
+  })
+
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND'])('%s gives 405 with Allow', async (method) => {
+    const answer = await api.send(endpoint, { key, method })
+    expectError(answer, 405, 'method_not_allowed')
+    expect(answer.headers['allow']).toBe('GET, HEAD, OPTIONS')
+  })
+
+  test('another method without a key gives 401', async () => {
+    expectError(await api.send(endpoint, { method: 'POST' }), 401, 'unauthorized')
+  })
+
+  test.each(['text/html', 'application/xml', 'image/*;q=0.1', '???', ''])('Accept: %s gives JSON', async (accept) => {
+    const { status, headers } = await api.send(endpoint, { key, headers: { accept } })
+    expect(status).toBe(200)
+    expect(headers['content-type']).toBe('application/json; charset=utf-8')
+  })
+
+  test('there are no CORS headers', async () => {
+    const { headers } = await api.send(endpoint, { key, headers: { origin: 'https://example.com' } })
+    expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
+  })
+
+  test('caches are told to keep it private and to ask again', async () => {
+    for (const answer of [await api.send(endpoint, { key }), await api.send(endpoint)]) {
+      expect(answer.headers['cache-control']).toBe('private, no-cache')
+      expect(answer.headers['vary']).toBe('Authorization, Accept, Accept-Encoding')
+    }
+  })
+
+  test('every answer has an X-Request-Id of its own, which its log line carries', async () => {
+    const ids = await Promise.all(
+      [{ key }, {}, { method: 'OPTIONS' }, { key, method: 'POST' }].map(async (request) => {
+        const { headers } = await api.send(endpoint, request)
+        return headers['x-request-id']
+      }),
+    )
+    expect(new Set(ids).size).toBe(4)
+    for (const id of ids) await eventually(() => api.logLines.some(({ requestId }) => requestId === id))
+  })
+})
+
+test('HEAD of what does not exist answers as GET, without a body', async () => {
+  const { status, headers, text } = await api.send('/api/v1/forms/unknown', { key, method: 'HEAD' })
+  expect(status).toBe(404)
+  expect(headers['content-type']).toBe('application/json; charset=utf-8')
+  expect(text).toBe('')
+})
+
+describe('the order of judgement', () => {
+  test.each([
+    ['key before route', '/unknown', 'GET', undefined, 401],
+    ['key before method', '/api/v1/forms', 'POST', undefined, 401],
+    ['route before method', '/unknown', 'POST', 'key', 404],
+    ['method before parameters', '/api/v1/forms?limit=0', 'POST', 'key', 405],
+    ['parameters before the look-up', '/api/v1/forms/unknown?includeFields=x', 'GET', 'key', 400],
+  ])('%s', async (_order, target, method, withKey, expected) => {
+    const { status } = await api.send(target, { method, ...(withKey === 'key' && { key }) })
+    expect(status).toBe(expected)
+  })
+})
+
+describe('a request line or header that is too long', () => {
+  test.each([9_000, 40_000])('a URL of %i bytes gives 414', async (length) => {
+    expectError(await api.send(`/api/v1/forms?titleContains=${'a'.repeat(length)}`, { key }), 414, 'uri_too_long')
+  })
+
+  test('headers of 40,000 bytes give 431', async () => {
+    const answer = await api.send('/api/v1/forms', { key, headers: { cookie: 'a'.repeat(40_000) } })
+    expectError(answer, 431, 'headers_too_long')
+    expect(answer.headers['x-request-id']).toBeDefined()
+  })
+})
+
+describe('what is not HTTP', () => {
+  test.each([
+    ['no request line', 'hello\r\n\r\n'],
+    ['raw UTF-8 in the URL', 'GET /api/v1/forms?titleContains=é HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a broken header', 'GET / HTTP/1.1\r\nHost x\r\n\r\n'],
+  ])('%s gives 400', async (_what, bytes) => {
+    const [head = '', body = ''] = (await sendRaw(bytes)).split('\r\n\r\n')
+    expect(head).toMatch(/^HTTP\/1\.1 400 /)
+    expect(JSON.parse(body)).toEqual({ error: { code: 'bad_request', message: expect.any(String) } })
+  })
+
+  test('an expectation that is not known changes nothing', async () => {
+    expect((await api.send('/api/v1/forms', { key, headers: { expect: 'a miracle' } })).status).toBe(200)
+  })
+})
+
+test('requests are measured by route, method and status', async () => {
+  await api.send('/api/v1/records/unknown', { key })
+  const measured = (): Promise<string> => api.metrics.metrics()
+  const line = 'tidemark_http_request_duration_seconds_count{route="/api/v1/records/:id",method="GET",status="404"}'
+  await eventually(async () => (await measured()).includes(line))
+})

@@ -1,0 +1,141 @@
+import { startTestApi, type TestApi } from '../support/api.ts'
+import { formEntity } from '../support/entities.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'team-1'
+/** Id → title; newest first in this order. */
+const titles = {
+  science: 'Science Basics: Physics & Chemistry',
+  geography: 'Geography of Europe',
+  umlaut: 'Prüfung für Straßenbau',
+  accents: 'Café Crème — Niveau 2',
+  chinese: '产品知识测验',
+  japanese: 'カタカナ クイズ',
+  cyrillic: 'Ёлка и Мир',
+  signs: '100% *sure*? C:\\quiz',
+  party: 'Party 🎉🎉 time',
+  heart: 'I ❤️ quizzes',
+  sun: '☀️ holiday',
+  year: 'Exam 2024',
+  nextYear: 'Exam 2025',
+  cat: 'Cat facts',
+  long: 'Unforgettable mathematics',
+}
+
+let replica: TestReplica
+let api: TestApi
+let key: string
+let otherKey: string
+
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  key = await replica.storeKey(team)
+  otherKey = await replica.storeKey('team-2')
+  const forms = Object.entries(titles).map(([id, title], index) => ({
+    team,
+    id,
+    entity: formEntity({ id, title, createdAt: new Date(Date.UTC(2026, 5, 30 - index)).toISOString() }),
+  }))
+  await replica.storeForms(...forms, {
+    team: 'team-2',
+    id: 'foreign',
+    entity: formEntity({ id: 'foreign', title: 'Sciense Basics' }),
+  })
+  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
+})
+afterAll(async () => {
+  await api.close()
+  await replica.close()
+})
+
+const find = async (typed: string, more = '', sentKey = key): Promise<string[]> => {
+  const target = `/api/v1/forms?titleContains=${encodeURIComponent(typed)}${more}`
+  const { status, json } = await api.send(target, { key: sentKey })
+  expect(status).toBe(200)
+  const { items, totalDocs } = json as { items: { id: string }[]; totalDocs: number }
+  expect(totalDocs).toBe(items.length)
+  return items.map(({ id }) => id)
+}
+
+describe('titleContains finds', () => {
+  test.each([
+    ['a whole title', 'Geography of Europe', ['geography']],
+    ['a piece of it', 'graphy of eur', ['geography']],
+    ['any letter case', 'gEoGrApHy', ['geography']],
+    ['beginnings of words in any order', 'chem sci', ['science']],
+    ['past punctuation', 'basics physics chemistry', ['science']],
+    ['marks left out', 'prufung', ['umlaut']],
+    ['marks typed in another form', 'Pru\u0308fung', ['umlaut']],
+    ['ß as ss', 'strassenbau', ['umlaut']],
+    ['accents left out', 'cafe creme', ['accents']],
+    ['marks that the title lacks', 'Géography', ['geography']],
+    ['full-width letters', 'Ｅｕｒｏｐｅ', ['geography']],
+    ['Chinese inside a word', '知识', ['chinese']],
+    ['hiragana for katakana', 'かたかな', ['japanese']],
+    ['Cyrillic е for ё', 'елка', ['cyrillic']],
+    ['several, newest first', 'exam', ['year', 'nextYear']],
+  ])('%s', async (_what, typed, expected) => {
+    expect(await find(typed)).toEqual(expected)
+  })
+
+  test.each([
+    ['a letter too few', 'sience', ['science']],
+    ['a letter too many', 'geographyy', ['geography']],
+    ['another letter', 'Eurupe', ['geography']],
+    ['two letters swapped', 'Physcis', ['science']],
+    ['two mistakes in a long word', 'matematiks', ['long']],
+    ['mistakes in several words', 'sience basiks', ['science']],
+  ])('a misspelt word: %s', async (_what, typed, expected) => {
+    expect(await find(typed)).toEqual(expected)
+  })
+
+  test.each([
+    ['an asterisk as itself', '*', ['signs']],
+    ['a question mark as itself', '?', ['signs']],
+    ['a backslash as itself', '\\', ['signs']],
+    ['emoji', '🎉', ['party']],
+    ['an emoji with a variation selector, not its neighbours', '❤️', ['heart']],
+    ['punctuation', '—', ['accents']],
+  ])('%s', async (_what, typed, expected) => {
+    expect(await find(typed)).toEqual(expected)
+  })
+
+  test('everything when it is empty', async () => {
+    expect(await find('')).toHaveLength(Object.keys(titles).length)
+  })
+})
+
+describe('titleContains does not find', () => {
+  test.each([
+    ['words that no title has', 'astronomy'],
+    ['when one of the words is missing', 'science europe'],
+    ['misspelt words below 4 letters', 'cot'],
+    ['misspelt words with a digit', 'exam 2026'],
+    ['two mistakes below 8 letters', 'eorupa'],
+    ['a wildcard', 'ge*phy'],
+    ['emoji that no title has', '🚀'],
+  ])('%s', async (_what, typed) => {
+    expect(await find(typed)).toEqual([])
+  })
+
+  test('similar titles when a title holds what was typed', async () => {
+    expect(await find('science')).toEqual(['science'])
+    expect(await find('exam 2024')).toEqual(['year'])
+  })
+
+  test("another team's titles, however similar", async () => {
+    expect(await find('sciense')).toEqual(['science'])
+    expect(await find('geography', '', otherKey)).toEqual([])
+    expect(await find('science', '', otherKey)).toEqual(['foreign'])
+  })
+
+  test('titles that the other filters leave out, and misspelt ones count only among the rest', async () => {
+    expect(await find('science', '&scene=outcome_quiz')).toEqual([])
+  })
+})
+
+test('pages of misspelt words have the same total', async () => {
+  const { json } = await api.send('/api/v1/forms?titleContains=exsam&limit=1&page=2', { key })
+  expect(json).toMatchObject({ totalDocs: 2, page: 2, items: [{ id: 'nextYear' }] })
+})

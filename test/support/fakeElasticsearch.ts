@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** Answers one request; by default as an empty index would. */
+type Answering = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A server that passes for Elasticsearch and answers as a test wants it, for answers that no healthy one gives. */
+export type FakeElasticsearch = {
+  readonly url: string
+  answerWith(answering: Answering): void
+  close(): Promise<void>
+}
+
+export const emptySearch = {
+  took: 1,
+  timed_out: false,
+  _shards: { total: 1, successful: 1, skipped: 0, failed: 0 },
+  hits: { total: { value: 0, relation: 'eq' }, max_score: null, hits: [] },
+}
+
+/** An answer of the given status and JSON body. */
+export const answer =
+  (status: number, body: unknown): Answering =>
+  (_request, response) => {
+    response.writeHead(status, {
+      'content-type': 'application/vnd.elasticsearch+json;compatible-with=9',
+      'x-elastic-product': 'Elasticsearch',
+    })
+    response.end(JSON.stringify(body))
+  }
+
+export async function startFakeElasticsearch(): Promise<FakeElasticsearch> {
+  let answering = answer(200, emptySearch)
+  const server = createServer((request, response) => {
+    request.resume()
+    request.once('end', () => answering(request, response))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    answerWith: (next) => {
+      answering = next
+    },
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
