@@ -25,10 +25,16 @@ export type RequestFailure =
 export function judgeItem(status: number, errorType: string | undefined, reason: string): ItemOutcome {
   if (status === 200 || status === 201) return { kind: 'written' }
   if (status === 409 && errorType === 'version_conflict_engine_exception') return { kind: 'stale' }
-  if (status === 400) return { kind: 'reject', reason }
+  if (status === 400) return { kind: isAboutTheIndex(errorType) ? 'pause' : 'reject', reason }
   if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }
   return { kind: 'retry', reason }
 }
+
+/** A closed index, an alias without a write index or with routing of its own, a mapping that is not ours. */
+const isAboutTheIndex = (errorType: string | undefined): boolean =>
+  errorType === 'index_closed_exception' ||
+  errorType === 'illegal_argument_exception' ||
+  errorType === 'strict_dynamic_mapping_exception'
 
 /** Judges what a request to Elasticsearch threw. */
 export function judgeRequestError(error: unknown): RequestFailure {

@@ -1,5 +1,6 @@
 import type { IHeaders, KafkaMessage } from 'kafkajs'
 import { type Offset, toOffset } from '../src/domain/identifiers.ts'
+import { withinInstants } from '../src/domain/instant.ts'
 
 /** A record as Kafka holds it, with its place. */
 export type SourceRecord = {
@@ -16,11 +17,24 @@ export const sourceRecord = (topic: string, partition: number, message: KafkaMes
   topic,
   partition,
   offset: toOffset(message.offset),
-  appendedAtMs: Number(message.timestamp),
+  // On a topic without log-append time producers set it, to anything.
+  appendedAtMs: withinInstants(Number(message.timestamp)),
   key: message.key,
   value: message.value,
-  headers: message.headers ?? {},
+  headers: writableHeaders(message.headers ?? {}),
 })
+
+/**
+ * Headers that KafkaJS can write again: it fails on a null value, which comes back empty, and it reads a header named like a
+ * member of every object (`toString`) together with that member.
+ */
+function writableHeaders(headers: IHeaders): IHeaders {
+  const writable = Object.entries(headers).map(([name, value]) => {
+    const values = (Array.isArray(value) ? value : [value]).filter((each: unknown) => typeof each !== 'function')
+    return [name, values.map((each) => each ?? Buffer.alloc(0))] as const
+  })
+  return Object.fromEntries(writable)
+}
 
 /** Bytes that a record holds while it is under way: as received, and about as much again in each of its two documents. */
 export const recordBytes = (record: SourceRecord): number =>

@@ -3,12 +3,11 @@ import { userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { destination, pino } from 'pino'
-import { readConfig } from '../src/config.ts'
 import { connectKafka, createProducer } from '../src/replica/kafka.ts'
 import { type KeyView, keyView, type StoredKey } from '../src/replica/keyView.ts'
 import { connectRedis } from '../src/replica/redis.ts'
 import { redisKeys } from '../src/replica/redisKeys.ts'
-import { configExitCode } from '../src/service.ts'
+import { configOrExit } from '../src/service.ts'
 import { type AccountKeys, accountKeys } from './accountKeys.ts'
 
 const viewDeadlineMs = 15_000
@@ -60,13 +59,7 @@ command
   )
 
 async function withKeys(action: (keys: AccountKeys) => Promise<void>): Promise<void> {
-  const read = readConfig(process.env, ['KAFKA_BROKERS', 'REDIS_URL'])
-  if (!read.ok) {
-    for (const { path, rule } of read.problems) process.stderr.write(`${path} ${rule}\n`)
-    process.exitCode = configExitCode
-    return
-  }
-  const { config } = read
+  const config = configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const log = pino({ name: 'keys', level: 'silent' }, destination({ fd: 2, sync: true }))
   const redis = connectRedis(config.REDIS_URL ?? '', () => undefined)
   const producer = createProducer(connectKafka(config, log))

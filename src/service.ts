@@ -22,7 +22,15 @@ export type Service = {
 
 const stopDeadlineMs = 9_000
 /** EX_CONFIG of sysexits.h. */
-export const configExitCode = 78
+const configExitCode = 78
+
+/** This process's configuration; when anything in it is wrong, everything that is wrong on stderr, and exit code 78. */
+export function configOrExit(needs: readonly Engine[]): Config {
+  const read = readConfig(process.env, needs)
+  if (read.ok) return read.config
+  for (const { path, rule } of read.problems) process.stderr.write(`${path} ${rule}\n`)
+  process.exit(configExitCode)
+}
 
 /**
  * Runs one process from its environment until SIGTERM or SIGINT: every configuration problem at once and exit 78, JSON logs on
@@ -34,12 +42,7 @@ export async function runService(options: {
   adminPort: number
   start: (service: Service) => Promise<Readiness>
 }): Promise<void> {
-  const read = readConfig(process.env, options.needs)
-  if (!read.ok) {
-    for (const { path, rule } of read.problems) process.stderr.write(`${path} ${rule}\n`)
-    process.exit(configExitCode)
-  }
-  const config = read.config
+  const config = configOrExit(options.needs)
   const log = pino({ name: options.name, level: config.LOG_LEVEL, base: null }, destination({ fd: 2, sync: true }))
   const metrics = new Registry()
   collectDefaultMetrics({ register: metrics })

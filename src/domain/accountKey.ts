@@ -5,19 +5,24 @@ import { identifier, instant } from './schema.ts'
 
 export const accountKeyPrefix = 'rqp_acct_'
 export const maxKeysPerTeam = 10
+const maxNameCharacters = 100
+
+/** Free text. Half of a surrogate pair is no character, and Redis's scripts cannot read it. */
+const freeText = z.string().transform((text) => text.toWellFormed())
+const isName = (text: string): boolean => text !== '' && [...text].length <= maxNameCharacters
 
 /** The live account key of a team, as a record carries it. The plaintext is in no record, store or log. */
 export const accountKeySchema = z.object({
   id: identifier,
-  name: z.string().min(1).max(100),
+  name: freeText.refine(isName, `must be 1 to ${maxNameCharacters} characters`),
   digest: z.string().refine(isDigest, 'must be a lower-case hex SHA-256'),
-  start: z.string().nullish(),
+  start: freeText.nullish(),
   state: z.enum(['active', 'revoked']),
   createdAt: instant,
-  createdBy: z.string(),
+  createdBy: freeText,
   expiresAt: instant.nullish(),
   revokedAt: instant.nullish(),
-  revokedBy: z.string().nullish(),
+  revokedBy: freeText.nullish(),
 })
 export type AccountKey = z.output<typeof accountKeySchema>
 

@@ -13,6 +13,9 @@ const dayPattern = /^\d{4}-\d{2}-\d{2}$/
 const earliestMs = Date.parse('0000-01-01T00:00:00.000Z')
 const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
 
+/** The nearest moment that an instant can tell; text of any other would not sort, or not be. */
+export const withinInstants = (epochMs: number): number => Math.min(Math.max(epochMs, earliestMs), latestMs)
+
 export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOString() as Instant
 
 /**

@@ -18,7 +18,8 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const optionalString = z.string().nullish()
-export const optionalNumber = z.number().nullish()
+/** Any JSON number: also one beyond the range of a double, which is served as it came. */
+export const optionalNumber = z.custom<number>((value) => typeof value === 'number', 'expected a number').nullish()
 export const optionalBoolean = z.boolean().nullish()
 /** An object or array whose inside the specification leaves open: only its own type is judged. */
 export const optionalObject = z.custom<Readonly<Record<string, unknown>>>(isObject, 'expected an object').nullish()

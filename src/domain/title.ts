@@ -30,7 +30,8 @@ const hiraganaDistance = 0x60
 
 /**
  * What titles and queries are compared by: compatibility forms and case folded, marks off where readers leave them out,
- * katakana as hiragana, everything that is no letter or digit a single space. Folding twice changes nothing.
+ * katakana as hiragana, everything that is no letter or digit a single space. Folding twice changes nothing. Cut once more
+ * after unfolding: one character may become eighteen, and Elasticsearch refuses a keyword of more than 32,766 bytes.
  */
 export function foldTitle(title: string): string {
   return title
@@ -42,6 +43,8 @@ export function foldTitle(title: string): string {
     .replace(markedLetter, '$1')
     .replace(plainLetter, (letter) => plainLetters[letter] ?? letter)
     .normalize('NFKC')
+    .slice(0, maxSearchedCharacters)
+    .toWellFormed()
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
     .replace(notInWords, ' ')
     .trim()

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import { Command } from 'commander'
+import type { Producer } from 'kafkajs'
+import { destination, pino } from 'pino'
+import { connectKafka, createProducer } from '../src/replica/kafka.ts'
+import { configOrExit } from '../src/service.ts'
+import { type DeadLetter, readDeadLetter, replayOf } from './deadLetters.ts'
+import { readTopic } from './readTopic.ts'
+
+type Filter = { topic?: string; path?: string; key?: string }
+type Letter = DeadLetter & { readonly place: string }
+
+const command = new Command('dead-letters').description('Records that were set aside because they break the contract')
+filtered(command.command('list').description('place, time, source, key and reason of each')).action(
+  async (filter: Filter) => {
+    await withLetters(filter, async (letters) => {
+      for (const letter of letters) process.stdout.write(`${describe(letter)}\n`)
+      process.stderr.write(`${letters.length} dead letters\n`)
+    })
+  },
+)
+filtered(
+  command.command('replay').description('sends records to their topics again; the dead letters stay where they are'),
+)
+  .option('--place <partition/offset...>', 'only these, as listed')
+  .option('--all', 'all that the filter leaves')
+  .action(async ({ place, all, ...filter }: Filter & { place?: string[]; all?: true }) => {
+    if ((place === undefined) === (all === undefined)) return complain('name what to replay: --place or --all')
+    await withLetters(filter, async (letters, producer) => {
+      const chosen = letters.filter((letter) => all === true || place?.includes(letter.place))
+      const unknown = (place ?? []).filter((each) => !chosen.some((letter) => letter.place === each))
+      if (unknown.length > 0) return complain(`no dead letter at ${unknown.join(', ')}`)
+      for (const letter of chosen) await producer.send({ acks: -1, topic: letter.topic, messages: [replayOf(letter)] })
+      process.stderr.write(`${chosen.length} records sent again\n`)
+    })
+  })
+
+function filtered(each: Command): Command {
+  return each
+    .option('--topic <name>', 'from this topic')
+    .option('--path <path>', 'whose first problem is here, such as form.title')
+    .option('--key <text>', 'whose record key contains this')
+}
+
+async function withLetters(
+  filter: Filter,
+  action: (letters: readonly Letter[], producer: Producer) => Promise<void>,
+): Promise<void> {
+  const config = configOrExit(['KAFKA_BROKERS'])
+  const kafka = connectKafka(config, pino({ level: 'silent' }, destination({ fd: 2, sync: true })))
+  const producer = createProducer(kafka)
+  const letters: Letter[] = []
+  try {
+    await producer.connect()
+    await readTopic({
+      kafka,
+      topic: config.TOPIC_DEAD_LETTERS,
+      groupId: `tidemark-dead-letters-${randomUUID()}`,
+      signal: AbortSignal.timeout(600_000),
+      onRecord: async (record) => {
+        const letter = { ...readDeadLetter(record), place: `${record.partition}/${record.offset}` }
+        if (matches(letter, filter)) letters.push(letter)
+      },
+    })
+    await action(letters, producer)
+  } catch (error) {
+    complain((error as Error).message)
+  } finally {
+    await producer.disconnect()
+  }
+}
+
+function matches(letter: Letter, { topic, path, key }: Filter): boolean {
+  if (topic !== undefined && letter.topic !== topic) return false
+  if (path !== undefined && letter.path !== path) return false
+  return key === undefined || (letter.key?.toString().includes(key) ?? false)
+}
+
+const describe = ({ place, setAsideAt, topic, partition, offset, key, path, reason }: Letter): string =>
+  [place, setAsideAt, `${topic}/${partition}/${offset}`, key?.toString() ?? '-', `${path} ${reason}`]
+    .map(printable)
+    .join('\t')
+
+/** Keys and reasons hold whatever was sent; what would steer a terminal is left out. */
+function printable(text: string): string {
+  return text.replace(/\p{C}/gu, '\ufffd')
+}
+
+function complain(message: string): void {
+  process.stderr.write(`dead-letters: ${message}\n`)
+  process.exitCode = 1
+}
+
+await command.parseAsync()
