@@ -8,7 +8,14 @@ export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 const unset = (value: unknown): unknown => (value === '' ? undefined : value)
 const optionalText = z.preprocess(unset, z.string().optional())
 const text = (fallback: string) => z.preprocess(unset, z.string().default(fallback))
-const port = (fallback: number) => z.preprocess(unset, z.coerce.number().int().min(0).max(65_535).default(fallback))
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .refine((digits) => /^\d+$/.test(digits) && Number(digits) >= min && Number(digits) <= max, {
+      error: `must be an integer from ${min} to ${max}`,
+    })
+    .transform(Number)
+const port = integer(0, 65_535)
 const list = z.preprocess(unset, z.string().optional()).transform((value) =>
   (value ?? '')
     .split(',')
@@ -20,7 +27,7 @@ const topic = (fallback: string) =>
     unset,
     z
       .string()
-      .regex(/^[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name')
+      .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name')
       .default(fallback),
   )
 const file = optionalText.transform((path, context) => {
@@ -33,9 +40,16 @@ const file = optionalText.transform((path, context) => {
   }
 })
 
+const defaultTopics = {
+  TOPIC_FORMS: 'forms',
+  TOPIC_SUBMISSIONS: 'submissions',
+  TOPIC_ACCOUNT_KEYS: 'account-keys',
+  TOPIC_DEAD_LETTERS: 'dead-letters',
+} as const
+
 const settings = z.object({
-  PORT: port(3000),
-  ADMIN_PORT: z.preprocess(unset, z.coerce.number().int().min(0).max(65_535).optional()),
+  PORT: z.preprocess(unset, port.default(3000)),
+  ADMIN_PORT: z.preprocess(unset, port.optional()),
   LOG_LEVEL: z.preprocess(
     unset,
     z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
@@ -62,11 +76,11 @@ const settings = z.object({
       .default('tidemark'),
   ),
   CONSUMER_GROUP: text('tidemark-indexer'),
-  TOPIC_FORMS: topic('forms'),
-  TOPIC_SUBMISSIONS: topic('submissions'),
-  TOPIC_ACCOUNT_KEYS: topic('account-keys'),
-  TOPIC_DEAD_LETTERS: topic('dead-letters'),
-  RATE_LIMIT_PER_MINUTE: z.preprocess(unset, z.coerce.number().int().min(1).default(120)),
+  TOPIC_FORMS: topic(defaultTopics.TOPIC_FORMS),
+  TOPIC_SUBMISSIONS: topic(defaultTopics.TOPIC_SUBMISSIONS),
+  TOPIC_ACCOUNT_KEYS: topic(defaultTopics.TOPIC_ACCOUNT_KEYS),
+  TOPIC_DEAD_LETTERS: topic(defaultTopics.TOPIC_DEAD_LETTERS),
+  RATE_LIMIT_PER_MINUTE: z.preprocess(unset, integer(1, 1_000_000_000).default(120)),
   TRUST_PROXY: z.preprocess(unset, z.enum(['true', 'false']).default('false')).transform((value) => value === 'true'),
 })
 
@@ -90,8 +104,7 @@ export function readConfig(
     ? []
     : parsed.error.issues.map((issue) => ({ path: String(issue.path[0]), rule: issue.message }))
   for (const name of needed) {
-    if (merged[name] === undefined)
-      problems.push({ path: name, rule: `is not set, and ${enginesFile} does not name it` })
+    if (isBlank(merged[name])) problems.push({ path: name, rule: `is not set, and ${enginesFile} does not name it` })
   }
   problems.push(...combinationProblems(merged))
   return parsed.success && problems.length === 0 ? { ok: true, config: parsed.data } : { ok: false, problems }
@@ -112,14 +125,19 @@ function combinationProblems(environment: Environment): Problem[] {
   together(['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'])
   if (environment['ELASTICSEARCH_API_KEY'] !== undefined && environment['ELASTICSEARCH_USERNAME'] !== undefined)
     problems.push({ path: 'ELASTICSEARCH_API_KEY', rule: 'must not be set together with ELASTICSEARCH_USERNAME' })
-  const topics = ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS']
-  const named = topics.filter((name) => environment[name] !== undefined)
-  for (const name of named) {
-    const twin = named.find((other) => other < name && environment[other] === environment[name])
+  const topics = ['TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS', 'TOPIC_FORMS', 'TOPIC_SUBMISSIONS'] as const
+  for (const name of topics) {
+    const twin = topics.find((other) => other < name && topicOf(environment, other) === topicOf(environment, name))
     if (twin !== undefined) problems.push({ path: name, rule: `must differ from ${twin}` })
   }
   return problems
 }
+
+const topicOf = (environment: Environment, name: keyof typeof defaultTopics): string =>
+  environment[name] ?? defaultTopics[name]
+
+/** A list of commas names nothing. */
+const isBlank = (value: string | undefined): boolean => (value ?? '').replaceAll(',', '').trim() === ''
 
 const withoutEmpty = (environment: Environment): Environment =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))

@@ -88,6 +88,55 @@ export function nestingDepth(text: string): number {
   return deepest
 }
 
+/** Whether `nestingDepth` is more than `limit`; rarely more than a count of brackets. */
+export const isNestedDeeper = (text: string, limit: number): boolean =>
+  occursMoreThan(text, limit, '{', '[') && nestingDepth(text) > limit
+
+/** Whether a number is written with more than `limit` characters; rarely more than a look at every `limit`th. */
+export function hasLongerNumber(text: string, limit: number): boolean {
+  for (let at = limit; at < text.length; at += limit + 1) {
+    if (isNumeric(text, at) && runLength(text, at) > limit) return longestNumber(text) > limit
+  }
+  return false
+}
+
+function occursMoreThan(text: string, limit: number, ...characters: string[]): boolean {
+  let count = 0
+  for (const character of characters) {
+    for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) {
+      if (++count > limit) return true
+    }
+  }
+  return false
+}
+
+function longestNumber(text: string): number {
+  let longest = 0
+  let at = 0
+  while (at < text.length) {
+    if (text.charCodeAt(at) === quote) at = skipString(text, at)
+    else if (!isNumeric(text, at)) at++
+    else {
+      const length = runLength(text, at)
+      longest = Math.max(longest, length)
+      at += length
+    }
+  }
+  return longest
+}
+
+/** How many characters of numbers stand around `at`. */
+function runLength(text: string, at: number): number {
+  let start = at
+  let end = at + 1
+  while (start > 0 && isNumeric(text, start - 1)) start--
+  while (end < text.length && isNumeric(text, end)) end++
+  return end - start
+}
+
+const isNumeric = (text: string, at: number): boolean => numeric.has(text.charCodeAt(at))
+const numeric = new Set(Array.from('0123456789+-.eE', (character) => character.charCodeAt(0)))
+
 const readString = (raw: string): string => (raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
 
 function skipSpace(text: string, from: number): number {

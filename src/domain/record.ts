@@ -10,7 +10,7 @@ import {
   type Revision,
   type TeamId,
 } from './identifiers.ts'
-import { onOneLine, type RawObject, rawMembers } from './rawJson.ts'
+import { hasLongerNumber, isNestedDeeper, onOneLine, type RawObject, rawMembers } from './rawJson.ts'
 import { accepted, type Problem, type Result, refused } from './result.ts'
 import { isObject } from './schema.ts'
 import { type Submission, submissionSchema } from './submission.ts'
@@ -24,6 +24,15 @@ export type Live<Entity> = { readonly revision: Revision; readonly entity: Entit
 /** The change that one record tells of: the entity's whole new state, or null when it is gone for good. */
 export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
 
+/**
+ * Elasticsearch parses documents to 1,000 levels and numbers to 1,000 characters. A member stands two levels deep in its list
+ * document. What one of an entity's two documents would be refused for is refused before either is stored.
+ */
+const maxMemberDepth = 998
+const maxNumberCharacters = 1_000
+
+type Schema<Entity> = z.ZodType<Entity> & { readonly shape: Readonly<Record<string, unknown>> }
+
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export const readFormRecord = reader<Form>('form', formSchema)
@@ -34,7 +43,7 @@ export const readAccountKeyRecord = reader<AccountKey>('key', accountKeySchema)
  * A reader of one topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON.
  * It never throws: a record that breaks the contract is refused with the path of its first problem.
  */
-function reader<Entity extends { id: string }>(member: string, schema: z.ZodType<Entity>) {
+function reader<Entity extends { id: string }>(member: string, schema: Schema<Entity>) {
   return (key: Buffer | null, value: Buffer | null): Result<Change<Entity>> => {
     const read = readKey(key)
     if (!read.ok) return read
@@ -58,7 +67,7 @@ function readKey(key: Buffer | null): Result<RecordKey> {
   return accepted({ teamId: teamId as TeamId, entityId: entityId as EntityId })
 }
 
-function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buffer): Result<Live<Entity>> {
+function readValue<Entity>(member: string, schema: Schema<Entity>, value: Buffer): Result<Live<Entity>> {
   const text = decode(value)
   if (text === undefined) return refused('value', 'must be UTF-8')
   const parsed = parse(text)
@@ -69,7 +78,22 @@ function readValue<Entity>(member: string, schema: z.ZodType<Entity>, value: Buf
   const judged = schema.safeParse(parsed.json[member])
   if (!judged.success) return { ok: false, problem: firstProblem(member, judged.error) }
   const raw = rawMembers(rawMembers(onOneLine(text)).get(member) ?? '')
-  return accepted({ revision, entity: judged.data, raw })
+  const problem = firstUnstorable(member, Object.keys(schema.shape), raw, text)
+  return problem === undefined ? accepted({ revision, entity: judged.data, raw }) : { ok: false, problem }
+}
+
+/** The first documented member that Elasticsearch would refuse; what is not documented is not stored. */
+function firstUnstorable(member: string, names: readonly string[], raw: RawObject, text: string): Problem | undefined {
+  if (!isNestedDeeper(text, maxMemberDepth) && !hasLongerNumber(text, maxNumberCharacters)) return undefined
+  for (const name of names) {
+    const value = raw.get(name) ?? ''
+    const path = `${member}.${name}`
+    if (isNestedDeeper(value, maxMemberDepth))
+      return { path, rule: `must not be nested deeper than ${maxMemberDepth} levels` }
+    if (hasLongerNumber(value, maxNumberCharacters))
+      return { path, rule: `must hold no number of more than ${maxNumberCharacters} characters` }
+  }
+  return undefined
 }
 
 function decode(bytes: Buffer): string | undefined {

@@ -18,6 +18,7 @@ export type TestRequest = {
   readonly method?: string
   readonly key?: string
   readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
 }
 
 export type TestApi = {
@@ -72,13 +73,18 @@ export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOp
   }
 }
 
-function send(port: number, target: string, { method = 'GET', key, headers }: TestRequest = {}): Promise<TestAnswer> {
+function send(
+  port: number,
+  target: string,
+  { method = 'GET', key, headers, signal }: TestRequest = {},
+): Promise<TestAnswer> {
   return new Promise((resolve, reject) => {
     const sent = request({
       port,
       path: target,
       method,
       agent: false,
+      signal,
       headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }), ...headers },
     })
     sent.on('error', reject)

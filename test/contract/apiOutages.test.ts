@@ -1,0 +1,222 @@
+import { once } from 'node:events'
+import type { Instant } from '../../src/domain/instant.ts'
+import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { answer, emptySearch, type FakeElasticsearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
+import { type Relay, startRelay } from '../support/relay.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'team-1'
+const lists = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms?titleContains=quiz']
+const details = ['/api/v1/forms/one', '/api/v1/records/one']
+const endpoints = [...lists, ...details]
+
+let replica: TestReplica
+let key: string
+
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  key = await replica.storeKey(team)
+  await replica.storeForms({ team, id: 'one', entity: formEntity({ id: 'one' }) })
+  await replica.storeSubmissions({ team, id: 'one', entity: submissionEntity({ id: 'one' }) })
+})
+afterAll(() => replica.close())
+
+const settings = (more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({
+  INDEX_PREFIX: replica.prefix,
+  RATE_LIMIT_PER_MINUTE: '100000',
+  ...more,
+})
+
+const expectUnavailable = ({ status, headers, json }: TestAnswer): void => {
+  expect(status).toBe(503)
+  expect(json).toEqual({ error: { code: 'service_unavailable', message: expect.any(String) } })
+  expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
+  expect(headers['replica-watermark']).toBeUndefined()
+}
+
+const relayTo = async (url: string | undefined): Promise<Relay> => {
+  const { hostname, port } = new URL(url ?? '')
+  return startRelay(hostname, Number(port))
+}
+
+describe('Redis away', () => {
+  let relay: Relay
+  let api: TestApi
+
+  beforeAll(async () => {
+    relay = await relayTo(process.env['REDIS_URL'])
+    api = await startTestApi({ settings: settings({ REDIS_URL: `redis://127.0.0.1:${relay.port}` }) })
+  })
+  afterAll(async () => {
+    await api.close()
+    await relay.close()
+  })
+
+  test.each(endpoints)('%s gives 503 with a good or a bad key, and answers again when it is back', async (endpoint) => {
+    relay.cut()
+    expectUnavailable(await api.send(endpoint, { key }))
+    expectUnavailable(await api.send(endpoint, { key: 'rqp_acct_unknown' }))
+    expect(await api.readiness()).toEqual([expect.stringContaining('redis')])
+    relay.restore()
+    await eventually(async () => (await api.send(endpoint, { key })).status === 200)
+  })
+
+  test('what is no account key is refused without asking Redis', async () => {
+    relay.cut()
+    expect((await api.send('/api/v1/forms')).status).toBe(401)
+    expect((await api.send('/api/v1/forms', { key: 'rqp_live_1' })).status).toBe(401)
+    expect((await api.send('/api/v1/forms', { method: 'OPTIONS' })).status).toBe(204)
+    relay.restore()
+    await eventually(async () => (await api.send('/api/v1/forms', { key })).status === 200)
+  })
+})
+
+describe('Elasticsearch away', () => {
+  let relay: Relay
+  let api: TestApi
+
+  beforeAll(async () => {
+    relay = await relayTo(process.env['ELASTICSEARCH_URL'])
+    api = await startTestApi({ settings: settings({ ELASTICSEARCH_URL: `http://127.0.0.1:${relay.port}` }) })
+  })
+  afterAll(async () => {
+    await api.close()
+    await relay.close()
+  })
+
+  test.each(endpoints)('%s gives 503 and answers again when it is back', async (endpoint) => {
+    relay.cut()
+    expectUnavailable(await api.send(endpoint, { key }))
+    expect(await api.readiness()).toEqual([expect.stringContaining('unreachable')])
+    relay.restore()
+    await eventually(async () => (await api.send(endpoint, { key })).status === 200)
+    expect(await api.readiness()).toEqual([])
+  })
+
+  test('what needs no Elasticsearch is answered', async () => {
+    relay.cut()
+    expect((await api.send('/api/v1/forms')).status).toBe(401)
+    expect((await api.send('/api/v1/forms?limit=0', { key })).status).toBe(400)
+    expect((await api.send('/api/v1/forms/a%20b', { key })).status).toBe(404)
+    relay.restore()
+  })
+})
+
+describe('an index that is not there', () => {
+  test.each([
+    ['forms', '/api/v1/forms'],
+    ['submissions', '/api/v1/records'],
+    ['form-details', '/api/v1/forms/one'],
+    ['submission-details', '/api/v1/records/one'],
+  ] as const)('%s: %s gives 503, not 404', async (kind, endpoint) => {
+    const api = await startTestApi({ settings: settings() })
+    await replica.dropAlias(kind)
+    expectUnavailable(await api.send(endpoint, { key }))
+    expect(await api.readiness()).toEqual([expect.stringContaining('missing-index')])
+    await replica.restoreAlias(kind)
+    expect((await api.send(endpoint, { key })).status).toBe(200)
+    await api.close()
+  })
+})
+
+describe('answers of Elasticsearch that are not whole', () => {
+  let fake: FakeElasticsearch
+  let api: TestApi
+
+  beforeAll(async () => {
+    fake = await startFakeElasticsearch()
+    api = await startTestApi({ settings: settings({ ELASTICSEARCH_URL: fake.url }) })
+  })
+  afterAll(async () => {
+    await api.close()
+    await fake.close()
+  })
+
+  test.each([
+    ['timed_out', { ...emptySearch, timed_out: true }],
+    ['a failed shard', { ...emptySearch, _shards: { total: 2, successful: 1, skipped: 0, failed: 1 } }],
+    ['an inexact total', { ...emptySearch, hits: { total: { value: 10_000, relation: 'gte' }, hits: [] } }],
+    ['no total', { ...emptySearch, hits: { hits: [] } }],
+    ['a hit without a summary', { ...emptySearch, hits: { ...emptySearch.hits, hits: [{ _id: 'x', _source: {} }] } }],
+    ['no search at all', {}],
+  ])('%s gives 503, never a page', async (_what, body) => {
+    fake.answerWith(answer(200, body))
+    for (const list of lists) expectUnavailable(await api.send(list, { key }))
+  })
+
+  test.each([401, 403, 429, 500, 502, 503, 504])('Elasticsearch answers %i: 503', async (status) => {
+    fake.answerWith(answer(status, { error: { type: 'some_exception' }, status }))
+    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key }))
+  })
+
+  test('a server that is not Elasticsearch gives 503', async () => {
+    fake.answerWith((_request, response) => response.end('<html>'))
+    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key }))
+  })
+
+  test('an answer that breaks off gives 503', async () => {
+    fake.answerWith((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
+      response.write('{"took":1,')
+      response.socket?.end()
+    })
+    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key }))
+  })
+
+  test('a tombstone gives 404', async () => {
+    const tombstone = { found: true, _version: Number.MAX_SAFE_INTEGER, _source: { tombstone: { teamId: team } } }
+    fake.answerWith(answer(200, tombstone))
+    for (const endpoint of details) expect((await api.send(endpoint, { key })).status).toBe(404)
+  })
+
+  test('a bug gives 500 internal_error, no internals, and a log line with the same X-Request-Id', async () => {
+    fake.answerWith(answer(400, { error: { type: 'parsing_exception', reason: 'secret reason' }, status: 400 }))
+    const { status, headers, json } = await api.send('/api/v1/forms?titleContains=secret', { key })
+    expect(status).toBe(500)
+    expect(json).toEqual({ error: { code: 'internal_error', message: expect.not.stringContaining('parsing') } })
+    const logged = api.logLines.find(
+      ({ requestId, level }) => requestId === headers['x-request-id'] && Number(level) === 50,
+    )
+    expect(JSON.stringify(logged)).toContain('parsing_exception')
+    expect(JSON.stringify(logged)).not.toContain('secret')
+  })
+
+  test('the watermark is the tidemark from before the query', async () => {
+    const [before, after] = ['2026-11-21T10:00:00.000Z', '2026-11-21T11:00:00.000Z'] as [Instant, Instant]
+    await replica.publishTidemark(before)
+    fake.answerWith((request, response) => {
+      replica.publishTidemark(after).then(() => answer(200, emptySearch)(request, response), response.destroy)
+    })
+    expect((await api.send('/api/v1/forms', { key })).headers['replica-watermark']).toBe(before)
+    await replica.publishTidemark(null)
+  })
+
+  test('a client that goes away takes its query with it', async () => {
+    let queryEnded: Promise<unknown> | undefined
+    fake.answerWith((_request, response) => {
+      queryEnded = once(response, 'close')
+    })
+    const client = new AbortController()
+    const sent = api.send('/api/v1/forms', { key, signal: client.signal })
+    await eventually(() => queryEnded !== undefined)
+    client.abort()
+    await expect(sent).rejects.toMatchObject({ name: 'AbortError' })
+    await queryEnded
+    await eventually(() => api.logLines.some(({ aborted }) => aborted === true))
+  })
+})
+
+test('a key view that is lost and not yet rebuilt gives 503, never 401, until it is complete again', async () => {
+  const api = await startTestApi({ settings: settings() })
+  await replica.loseKeyView()
+  for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key }))
+  expectUnavailable(await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' }))
+  expect(await api.readiness()).toEqual(['the key view is not complete'])
+  await replica.completeKeyView()
+  expect((await api.send('/api/v1/forms', { key })).status).toBe(200)
+  expect((await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' })).status).toBe(401)
+  await api.close()
+})

@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import type { TeamId } from '../../../src/domain/identifiers.ts'
+import type { Instant } from '../../../src/domain/instant.ts'
+import { listForms } from '../../../src/queries/listForms.ts'
+import { listRecords } from '../../../src/queries/listRecords.ts'
+import type { Question, Replica } from '../../../src/queries/replica.ts'
+import { searchPage, within } from '../../../src/queries/searchPage.ts'
+
+const { signal } = new AbortController()
+const team = 'team-1' as TeamId
+const emptyAnswer = '{"timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0,"relation":"eq"},"hits":[]}}'
+
+const listening = (isFound = true): { replica: Replica; asked: Question[] } => {
+  const asked: Question[] = []
+  const ask: Replica['ask'] = async (question) => {
+    asked.push(question)
+    return { isFound, text: emptyAnswer }
+  }
+  return { replica: { indexPrefix: 'tidemark', ask }, asked }
+}
+
+type Body = { from?: number; size: number; query: { bool: { filter: unknown[] } } }
+const bodyOf = (question: Question | undefined): Body => question?.body as Body
+
+describe('searchPage', () => {
+  test('asks the alias of the team, newest first, for one page and the exact total', async () => {
+    const { replica, asked } = listening()
+    await searchPage(replica, 'forms', team, [], { page: 3, limit: 20 }, signal)
+    expect(asked).toEqual([
+      {
+        method: 'POST',
+        path: '/tidemark-forms/_search',
+        querystring: { routing: 'team-1', allow_partial_search_results: false },
+        body: {
+          query: { bool: { filter: [{ term: { teamId: 'team-1' } }] } },
+          sort: [{ teamId: 'asc' }, { position: 'desc' }],
+          track_total_hits: true,
+          from: 40,
+          size: 20,
+        },
+      },
+    ])
+  })
+
+  test('never asks for more than Elasticsearch can count', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.maxSafeInteger(), fc.integer({ min: 1, max: 100 }), async (number, limit) => {
+        const { replica, asked } = listening()
+        const page = Math.max(1, Math.abs(number))
+        expect(await searchPage(replica, 'forms', team, [], { page, limit }, signal)).toMatchObject({ page, limit })
+        const { from = 0, size } = bodyOf(asked[0])
+        expect(from + size).toBeLessThanOrEqual(2 ** 31 - 1)
+        if (size > 0) expect(from).toBe((page - 1) * limit)
+      }),
+    )
+  })
+
+  test('the last offset that can be asked for is asked for', async () => {
+    const { replica, asked } = listening()
+    for (const page of [2 ** 31 - 1, 2 ** 31]) await searchPage(replica, 'forms', team, [], { page, limit: 1 }, signal)
+    expect(asked.map(({ body }) => body)).toMatchObject([{ from: 2 ** 31 - 2, size: 1 }, { size: 0 }])
+  })
+
+  test('an alias that points nowhere is an outage', async () => {
+    const { replica } = listening(false)
+    const asking = searchPage(replica, 'forms', team, [], { page: 1, limit: 20 }, signal)
+    await expect(asking).rejects.toMatchObject({ reason: 'missing-index' })
+  })
+})
+
+test('whatever is asked, the question stays within the team', async () => {
+  const instant = fc.option(fc.constant('2026-01-01T00:00:00.000Z' as Instant), { nil: undefined })
+  const window = fc.record({ since: instant, until: instant })
+  const filters = fc.record({
+    scene: fc.constantFrom('scored_quiz' as const, undefined),
+    titleContains: fc.option(
+      fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
+      { nil: undefined },
+    ),
+    formId: fc.option(fc.string(), { nil: undefined }),
+    status: fc.constantFrom('failed' as const, undefined),
+    created: window,
+    changed: window,
+  })
+  await fc.assert(
+    fc.asyncProperty(filters, async (filter) => {
+      const { replica, asked } = listening()
+      await listForms(replica, team, filter, { page: 1, limit: 20 }, signal)
+      await listRecords(replica, team, filter, { page: 1, limit: 20 }, signal)
+      expect(asked.length).toBeGreaterThanOrEqual(2)
+      for (const question of asked) {
+        expect(question.querystring['routing']).toBe(team)
+        const { bool } = bodyOf(question).query
+        expect(Object.keys(bool)).toEqual(['filter'])
+        expect(bool.filter).toContainEqual({ term: { teamId: team } })
+      }
+    }),
+  )
+})
+
+test('similar titles are asked for only when no title holds what was typed', async () => {
+  const titlesAsked = async (titleContains: string): Promise<number> => {
+    const { replica, asked } = listening()
+    await listForms(replica, team, { titleContains, changed: {} }, { page: 1, limit: 20 }, signal)
+    return asked.length
+  }
+  expect(await titlesAsked('science')).toBe(2)
+  expect(await titlesAsked('***')).toBe(1)
+  expect(await titlesAsked('')).toBe(1)
+})
+
+test('a window without ends needs no clause', () => {
+  const [since, until] = ['2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z'] as [Instant, Instant]
+  expect(within('createdAt', {})).toEqual([])
+  expect(within('createdAt', { since })).toEqual([{ range: { createdAt: { gte: since } } }])
+  expect(within('changedAt', { until })).toEqual([{ range: { changedAt: { lte: until } } }])
+  expect(within('createdAt', { since, until })).toEqual([{ range: { createdAt: { gte: since, lte: until } } }])
+})
