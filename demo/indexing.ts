@@ -1,0 +1,62 @@
+import type { Admin } from 'kafkajs'
+import { pause, waitUntil } from '../engines/waiting.ts'
+import { namesOf, type Topics } from './feed.ts'
+
+const pollMs = 100
+const topicsDeadlineMs = 60_000
+const stallDeadlineMs = 60_000
+
+/** Returns once the indexer has created the topics that records go to. Rejects after a minute, or with the signal's reason. */
+export async function untilTopicsExist(admin: Admin, topics: Topics, signal: AbortSignal): Promise<void> {
+  const allExist = async (): Promise<boolean> => {
+    const existing = await admin.listTopics().catch((): string[] => [])
+    return namesOf(topics).every((name) => existing.includes(name))
+  }
+  if (await waitUntil(allExist, { deadlineMs: topicsDeadlineMs, signal })) return
+  throw new Error(`The indexer created no topics within ${topicsDeadlineMs / 1_000} s`)
+}
+
+/**
+ * Returns once all that is in the topics can be found: the indexer commits only what is searchable. `report` hears how many
+ * records that is. Rejects when nothing moves for a minute, or with the signal's reason.
+ */
+export async function untilIndexed(
+  admin: Admin,
+  from: { topics: Topics; groupId: string; signal: AbortSignal; report: (indexed: number, produced: number) => void },
+): Promise<void> {
+  let known = -1
+  let end = performance.now() + stallDeadlineMs
+  for (;;) {
+    // Kafka refuses now and then while a group's coordinator moves; that is no more than no progress.
+    const found = await positions(admin, from.topics, from.groupId).catch((error: Error) => error)
+    if (!(found instanceof Error)) {
+      from.report(found.indexed, found.produced)
+      if (found.indexed >= found.produced) return
+      if (found.indexed > known) end = performance.now() + stallDeadlineMs
+      known = found.indexed
+    }
+    if (performance.now() > end) {
+      const standing = found instanceof Error ? found.message : `it stands at ${found.indexed} of ${found.produced}`
+      throw new Error(`The indexer has not gone on for ${stallDeadlineMs / 1_000} s: ${standing}`)
+    }
+    await pause(pollMs, from.signal)
+  }
+}
+
+async function positions(
+  admin: Admin,
+  topics: Topics,
+  groupId: string,
+): Promise<{ indexed: number; produced: number }> {
+  const committed = new Map<string, number>()
+  for (const { topic, partitions } of await admin.fetchOffsets({ groupId, topics: namesOf(topics) }))
+    for (const { partition, offset } of partitions) committed.set(`${topic}/${partition}`, Math.max(Number(offset), 0))
+  let indexed = 0
+  let produced = 0
+  for (const topic of namesOf(topics))
+    for (const { partition, high } of await admin.fetchTopicOffsets(topic)) {
+      indexed += Math.min(committed.get(`${topic}/${partition}`) ?? 0, Number(high))
+      produced += Number(high)
+    }
+  return { indexed, produced }
+}

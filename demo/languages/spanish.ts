@@ -1,0 +1,128 @@
+import type { Language } from './language.ts'
+
+export const spanish: Language = {
+  locale: 'es_ES',
+  systemText: {
+    start: 'Empezar',
+    next: 'Siguiente',
+    back: 'Atrás',
+    submit: 'Enviar',
+    required: 'Responde a esta pregunta, por favor.',
+    thanks: '¡Gracias! Estamos preparando tu informe.',
+  },
+  contact: {
+    page: 'Sobre ti',
+    name: 'Nombre y apellidos',
+    email: 'Correo electrónico',
+    comment: '¿Quieres añadir algo?',
+    heardFrom: '¿Cómo conociste este cuestionario?',
+    channels: ['Boletín', 'Un compañero', 'Redes sociales', 'Un evento'],
+  },
+  agreement: ['Nada de acuerdo', 'Poco de acuerdo', 'Neutral', 'De acuerdo', 'Muy de acuerdo'],
+  levels: [
+    {
+      name: 'Inicial',
+      summary: 'En «{subject}» estás dando los primeros pasos; todavía faltan algunas bases.',
+      suggestions: 'Empieza por la unidad de introducción y repite el cuestionario dentro de dos semanas.',
+    },
+    {
+      name: 'En desarrollo',
+      summary: 'Conoces las ideas principales de «{subject}», aunque aún no las aplicas en todas las situaciones.',
+      suggestions: 'Elige las dos áreas más débiles y trabaja un ejemplo práctico de cada una.',
+    },
+    {
+      name: 'Avanzado',
+      summary: 'Tienes una base sólida en «{subject}» y resuelves con seguridad la mayoría de los casos.',
+      suggestions: 'Cierra las lagunas que quedan y comparte lo que te funciona con quien acaba de empezar.',
+    },
+    {
+      name: 'Experto',
+      summary: 'Un resultado excelente: en «{subject}» estás entre los mejores participantes del trimestre.',
+      suggestions: 'Acompaña a otras personas y prueba el cuestionario avanzado.',
+    },
+  ],
+  remarks: [
+    'En {dimension} es donde más puedes mejorar; varias respuestas muestran dudas.',
+    '{dimension} está en buen camino; con algo más de práctica decidirás más rápido.',
+    '{dimension} es uno de tus puntos fuertes. Apóyate en ello cuando haya mucho trabajo.',
+  ],
+  dimensionsTitle: 'Tu perfil',
+  advice: [
+    'Tus respuestas indican que conviene empezar por {dimension}: reserva veinte minutos dos veces por semana y anota una situación en la que lo hayas aplicado.',
+    'Un buen ejercicio es explicar {dimension} a alguien de fuera del equipo. Donde dudes, queda algo por aprender.',
+    'En {dimension}, la distancia con la media de los participantes es menor de lo que parece.',
+    'Avanza con pasos pequeños: un hábito concreto relacionado con {dimension} vale más que una larga lista de propósitos.',
+    'Pide a un compañero que te diga qué observa en tu {dimension}; la práctica enseña más que cualquier prueba.',
+    'La próxima vez, responde a «{subject}» con más calma: una quinta parte de las respuestas llegó muy deprisa.',
+  ],
+  comments: [
+    'Muy claro, gracias.',
+    'La pregunta 5 no se aplica a nuestra tienda.',
+    '¿Puedo recibir el informe en PDF?',
+    'En el móvil ha funcionado sin problemas.',
+  ],
+  people: {
+    given: ['Lucía', 'Mateo', 'Sofía', 'Íñigo', 'Carmen', 'Andrés', 'Nuria', 'Joaquín', 'Valeria', 'Raúl', 'Begoña'],
+    family: ['García', 'Muñoz', 'Ibáñez', 'Romero', 'Ortega', 'Núñez', 'Castaño', 'Vidal', 'Herrera', 'Peña'],
+    order: 'given first',
+  },
+  editions: ['{title}', '{title} {year}', '{title}: repaso'],
+  subjects: [
+    {
+      scene: 'knowledge_quiz',
+      key: 'atencion-al-cliente',
+      title: 'Conocimientos de atención al cliente',
+      description: 'Situaciones reales de tienda y teléfono: escucha, quejas, devoluciones y seguimiento.',
+      dimensions: ['Escucha', 'Quejas', 'Normas', 'Seguimiento'],
+      questions: [
+        [
+          '¿Qué haces primero cuando un cliente llega enfadado?',
+          'Escucharlo sin interrumpir',
+          'Darle la razón en todo',
+          'Llamar a seguridad',
+          'Pedirle que vuelva mañana',
+        ],
+        [
+          '¿Cómo se cierra bien una queja?',
+          'Con un acuerdo y una fecha',
+          'Con un descuento siempre',
+          'Con una disculpa rápida',
+          'Sin respuesta',
+        ],
+        [
+          '¿Cuándo se acepta una devolución sin recibo?',
+          'Cuando la norma lo permite',
+          'Siempre',
+          'Nunca',
+          'Solo los lunes',
+        ],
+        ['¿Qué se anota después de la llamada?', 'Lo acordado y quién lo hará', 'Nada', 'La hora', 'El tono de voz'],
+        ['¿Qué pregunta es abierta?', '¿Qué ha ocurrido?', '¿Es usted cliente?', '¿Tiene recibo?', '¿Es urgente?'],
+        [
+          '¿Quién responde por un error del equipo?',
+          'Quien atiende, en nombre de la empresa',
+          'Nadie',
+          'El cliente',
+          'El proveedor',
+        ],
+      ],
+    },
+    {
+      scene: 'scored_quiz',
+      key: 'habitos-saludables',
+      title: 'Autoevaluación de hábitos saludables',
+      description: 'Ocho frases sobre tu día a día. Responde según las últimas cuatro semanas.',
+      dimensions: ['Descanso', 'Alimentación', 'Movimiento', 'Calma'],
+      statements: [
+        'Duermo al menos siete horas.',
+        'Como fruta o verdura en cada comida.',
+        'Camino media hora al día.',
+        'Encuentro un momento tranquilo cada día.',
+        'Me levanto descansado.',
+        'Bebo suficiente agua.',
+        'Subo por las escaleras cuando puedo.',
+        'Dejo el teléfono antes de dormir.',
+      ],
+    },
+  ],
+}

@@ -1,0 +1,35 @@
+import cliProgress from 'cli-progress'
+
+export type ProgressBar = {
+  /** So much is done. */
+  reach(value: number): void
+  /** Leaves the terminal as it was found; to be called however the work ends. */
+  end(): void
+}
+
+/** Shows how far `total` is done and how long the rest will take: a bar on a terminal, elsewhere a line every quarter. */
+export const startProgressBar = (label: string, total: number, stream: NodeJS.WriteStream): ProgressBar =>
+  stream.isTTY ? bar(label, total, stream) : lines(label, total, stream)
+
+function bar(label: string, total: number, stream: NodeJS.WriteStream): ProgressBar {
+  const format = `${label} {bar} {value} of {total}, {eta_formatted} left`
+  const single = new cliProgress.SingleBar({ format, stream, hideCursor: true }, cliProgress.Presets.shades_grey)
+  single.start(total, 0)
+  return { reach: (value) => single.update(Math.min(value, total)), end: () => single.stop() }
+}
+
+function lines(label: string, total: number, stream: NodeJS.WritableStream): ProgressBar {
+  const startedMs = performance.now()
+  let quarters = 0
+  return {
+    reach: (value) => {
+      const reached = Math.floor((4 * Math.min(value, total)) / total)
+      if (!(reached > quarters)) return
+      quarters = reached
+      const leftS = Math.round(((performance.now() - startedMs) * (total - value)) / value / 1_000)
+      const left = reached === 4 ? 'done' : `about ${leftS} s left`
+      stream.write(`${label} ${Math.min(value, total)} of ${total}, ${left}\n`)
+    },
+    end: () => undefined,
+  }
+}

@@ -1,0 +1,91 @@
+/** Numbers that look random and follow from a seed alone. */
+export type Random = {
+  /** From 0 up to, not including, 1. */
+  float(): number
+  /** An integer from 0 up to, not including, `limit`. */
+  below(limit: number): number
+  /** True with the probability `share`. */
+  chance(share: number): boolean
+  /** One of `items`, which must not be empty. */
+  pick<T>(items: readonly T[]): T
+  /** An index, each as probable as its share of all weights. */
+  weighted(weights: readonly number[]): number
+  /** `items` in another order. */
+  shuffled<T>(items: readonly T[]): T[]
+  /** `length` characters of `alphabet`. */
+  text(alphabet: string, length: number): string
+}
+
+const alphanumeric = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789'
+
+/** The same sequence for the same `seed`, and an unrelated one for any other. */
+export function seededRandom(seed: string): Random {
+  const float = sfc32(hash128(seed))
+  const below = (limit: number): number => Math.floor(float() * limit)
+  return {
+    float,
+    below,
+    chance: (share) => float() < share,
+    pick: <T>(items: readonly T[]) => items[below(items.length)] as T,
+    weighted: (weights) => {
+      let rest = float() * weights.reduce((sum, weight) => sum + weight, 0)
+      return Math.max(
+        weights.findIndex((weight) => {
+          rest -= weight
+          return rest < 0
+        }),
+        0,
+      )
+    },
+    shuffled: <T>(items: readonly T[]) =>
+      items
+        .map((item) => ({ item, place: float() }))
+        .sort((a, b) => a.place - b.place)
+        .map(({ item }) => item),
+    text: (alphabet, length) => {
+      let text = ''
+      while (text.length < length) text += alphabet.charAt(below(alphabet.length))
+      return text
+    },
+  }
+}
+
+/** An id of 24 hex digits; those made later sort after those made in an earlier second. */
+export const entityId = (random: Random, createdMs: number): string =>
+  Math.floor(createdMs / 1_000)
+    .toString(16)
+    .padStart(8, '0') + random.text('0123456789abcdef', 16)
+
+/** A short token for public URLs, without characters that are easily mistaken for one another. */
+export const token = (random: Random, length: number): string => random.text(alphanumeric, length)
+
+type State = [number, number, number, number]
+
+/** Four differently begun FNV-1a hashes of the text, each stirred at the end. */
+function hash128(text: string): State {
+  const hashes: State = [0x811c9dc5, 0x9e3779b9, 0x85ebca6b, 0xc2b2ae35]
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    hashes[0] = Math.imul(hashes[0] ^ code, 0x01000193)
+    hashes[1] = Math.imul(hashes[1] ^ code, 0x01000193)
+    hashes[2] = Math.imul(hashes[2] ^ code, 0x01000193)
+    hashes[3] = Math.imul(hashes[3] ^ code, 0x01000193)
+  }
+  return hashes.map((hash) => Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0) as State
+}
+
+/** Chris Doty-Humphrey's small fast counter generator. */
+function sfc32([first, second, third, fourth]: State): () => number {
+  let [a, b, c, counter] = [first, second, third, fourth]
+  const next = (): number => {
+    const sum = (a + b + counter) | 0
+    counter = (counter + 1) | 0
+    a = b ^ (b >>> 9)
+    b = (c + (c << 3)) | 0
+    c = ((c << 21) | (c >>> 11)) + sum
+    c |= 0
+    return (sum >>> 0) / 2 ** 32
+  }
+  for (let round = 0; round < 12; round++) next()
+  return next
+}

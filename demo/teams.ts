@@ -1,0 +1,56 @@
+import { arabic } from './languages/arabic.ts'
+import { chinese } from './languages/chinese.ts'
+import { english } from './languages/english.ts'
+import { french } from './languages/french.ts'
+import { german } from './languages/german.ts'
+import { japanese } from './languages/japanese.ts'
+import type { Language } from './languages/language.ts'
+import { spanish } from './languages/spanish.ts'
+
+export type Team = {
+  readonly id: string
+  readonly name: string
+  /** Of all submissions, in percent. */
+  readonly sharePercent: number
+  /** How many forms it has made from each subject, 1 to 3. */
+  readonly editions: number
+  /** The languages it has forms in, each with the keys of the subjects. */
+  readonly catalogue: readonly { readonly language: Language; readonly subjects: readonly string[] }[]
+}
+
+/** The sample teams, the largest first. */
+export const teams: readonly Team[] = [
+  {
+    id: 'team_harborlight',
+    name: 'Harborlight Academy',
+    sharePercent: 70,
+    editions: 3,
+    catalogue: [
+      { language: english, subjects: ['data-protection', 'team-leadership', 'career-path', 'workplace-safety'] },
+      { language: spanish, subjects: ['atencion-al-cliente', 'habitos-saludables'] },
+      { language: chinese, subjects: ['information-security-cn', 'career-personality-cn'] },
+      { language: arabic, subjects: ['safety-ar', 'communication-ar'] },
+    ],
+  },
+  {
+    id: 'team_talwerk',
+    name: 'Talwerk Personalberatung',
+    sharePercent: 25,
+    editions: 3,
+    catalogue: [
+      { language: german, subjects: ['arbeitssicherheit', 'zeitmanagement', 'datenschutz'] },
+      { language: french, subjects: ['bien-etre'] },
+      { language: english, subjects: ['team-leadership'] },
+    ],
+  },
+  {
+    id: 'team_hanabi',
+    name: 'Hanabi Studio',
+    sharePercent: 5,
+    editions: 2,
+    catalogue: [
+      { language: japanese, subjects: ['skincare-jp', 'service-manners-jp'] },
+      { language: french, subjects: ['type-de-voyageur'] },
+    ],
+  },
+]

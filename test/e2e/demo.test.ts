@@ -1,0 +1,150 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const testTimeoutMs = 300_000
+const readyDeadlineMs = 200_000
+const arrivalDeadlineMs = 45_000
+const stopDeadlineMs = 10_000
+/** The key's 120 requests a minute must last. */
+const pollMs = 1_000
+
+type DemoFile = {
+  baseUrl: string
+  keys: { team: string; key: string }[]
+  settingsUrl: null
+  engines: Record<string, string>
+  forms: number
+  submissions: number
+}
+type List = { totalDocs: number; items: { id: string }[] }
+type Submission = { reportResult: { status: string } }
+
+let folder: string
+let demo: ChildProcess
+let output = ''
+
+beforeAll(async () => {
+  await mkdir('var', { recursive: true })
+  folder = await mkdtemp('var/test-demo-')
+  demo = startDemo()
+})
+
+afterAll(async () => {
+  demo.kill('SIGKILL')
+  await rm(folder, { recursive: true, force: true })
+})
+
+test(
+  'the demo serves what it says, goes on, and leaves nothing behind',
+  async () => {
+    const { baseUrl, keys, ...file } = await untilDefined(readDemoFile, readyDeadlineMs)
+    expect(file).toEqual({
+      settingsUrl: null,
+      engines: {
+        ELASTICSEARCH_URL: expect.stringMatching(/^http:/),
+        KAFKA_BROKERS: expect.stringMatching(/:\d+$/),
+        REDIS_URL: expect.stringMatching(/^redis:/),
+      },
+      forms: expect.any(Number),
+      submissions: 200,
+    })
+    const forms = keys.map(async ({ key }) => (await ask<List>(`${baseUrl}/forms?limit=1`, key)).totalDocs)
+    expect(sum(await Promise.all(forms))).toBe(file.forms)
+    const records = keys.map(async ({ key }) => (await ask<List>(`${baseUrl}/records?limit=1`, key)).totalDocs)
+    expect(sum(await Promise.all(records))).toBeGreaterThanOrEqual(file.submissions)
+
+    const key = keys[0]?.key ?? ''
+    await untilDefined(async () => (output.includes('Ctrl-C') ? true : undefined), arrivalDeadlineMs)
+    expect(output).toContain(`curl -s -H "Authorization: Bearer ${key}" "${baseUrl}/records`)
+
+    const newest = async (): Promise<string[]> =>
+      (await ask<List>(`${baseUrl}/records?limit=100`, key)).items.map(({ id }) => id)
+    const known = await newest()
+    const arrived = await untilDefined(
+      async () => (await newest()).find((id) => !known.includes(id)),
+      arrivalDeadlineMs,
+    )
+    await untilDefined(async () => {
+      const { reportResult } = await ask<Submission>(`${baseUrl}/records/${arrived}`, key)
+      return ['completed', 'failed'].find((status) => status === reportResult.status)
+    }, arrivalDeadlineMs)
+
+    const family = await descendants(demo.pid ?? 0)
+    expect(family.length).toBeGreaterThan(8)
+    const exited = once(demo, 'exit', { signal: AbortSignal.timeout(stopDeadlineMs) })
+    demo.kill('SIGTERM')
+    expect(await exited).toEqual([0, null])
+    expect(family.filter(isRunning)).toEqual([])
+    await expect(readDemoFile()).resolves.toBeUndefined()
+  },
+  testTimeoutMs,
+)
+
+/** With engines of its own, whatever the tests' engines are. */
+function startDemo(): ChildProcess {
+  const { ELASTICSEARCH_URL: _e, KAFKA_BROKERS: _k, REDIS_URL: _r, ...env } = process.env
+  const args = [
+    '--disable-warning=TimeoutNegativeWarning',
+    'demo/main.ts',
+    '--submissions',
+    '200',
+    '--folder',
+    folder,
+    '--distributions',
+    'var/engines',
+  ]
+  const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  started.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+  })
+  return started
+}
+
+async function readDemoFile(): Promise<DemoFile | undefined> {
+  if (demo.exitCode !== null && demo.exitCode !== 0) throw new Error(`the demo exited with ${demo.exitCode}`)
+  const text = await readFile(join(folder, 'demo.json'), 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : (JSON.parse(text) as DemoFile)
+}
+
+async function ask<Answer>(url: string, key: string): Promise<Answer> {
+  const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
+  expect(response.status).toBe(200)
+  return (await response.json()) as Answer
+}
+
+async function untilDefined<T>(read: () => Promise<T | undefined>, deadlineMs: number): Promise<T> {
+  const end = Date.now() + deadlineMs
+  for (;;) {
+    const value = await read()
+    if (value !== undefined) return value
+    if (Date.now() > end) throw new Error(`not within ${deadlineMs} ms: ${read}; the demo said:\n${output}`)
+    await sleep(pollMs)
+  }
+}
+
+async function descendants(pid: number): Promise<number[]> {
+  const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid='])
+  const pairs = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+  const below = (parent: number): number[] =>
+    pairs.flatMap(([child = 0, itsParent]) => (itsParent === parent ? [child, ...below(child)] : []))
+  return below(pid)
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
