@@ -8,7 +8,8 @@ const maxWordCharacters = 100
 
 const markedLetter = /([\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{sc=Arabic}])\p{M}+/gu
 const katakana = /[\u30a1-\u30f6]/g
-const notInWords = /[^\p{L}\p{N}\p{M}]+/gu
+/** A mark counts only behind a letter or digit: an emoji's variation selector is no word. */
+const wholeWord = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu
 const singleCharacterWord = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/gu
 
 /** Letters that Unicode does not decompose, but readers type without. */
@@ -34,7 +35,7 @@ const hiraganaDistance = 0x60
  * after unfolding: one character may become eighteen, and Elasticsearch refuses a keyword of more than 32,766 bytes.
  */
 export function foldTitle(title: string): string {
-  return title
+  const words = title
     .slice(0, maxSearchedCharacters)
     .toWellFormed()
     .normalize('NFKD')
@@ -46,8 +47,8 @@ export function foldTitle(title: string): string {
     .slice(0, maxSearchedCharacters)
     .toWellFormed()
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
-    .replace(notInWords, ' ')
-    .trim()
+    .match(wholeWord)
+  return words?.join(' ') ?? ''
 }
 
 /** The words of a folded title; scripts written without spaces give one word a character. */

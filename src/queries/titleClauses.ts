@@ -12,7 +12,7 @@ const maxExpansions = 50
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const salt = titleSalt(teamId)
   const folded = foldTitle(typed)
-  if (!hasWord(folded)) return { wildcard: { titleRaw: { value: `${salt}*${escapeWildcards(rawTitle(typed))}*` } } }
+  if (folded === '') return { wildcard: { titleRaw: { value: `${salt}*${escapeWildcards(rawTitle(typed))}*` } } }
   return {
     bool: {
       should: [
@@ -27,7 +27,7 @@ export function exactTitle(teamId: TeamId, typed: string): Clause {
 /** Titles that hold every word that was typed, misspelt a little. Undefined when nothing typed can be misspelt. */
 export function similarTitle(teamId: TeamId, typed: string): Clause | undefined {
   const folded = foldTitle(typed)
-  if (!hasWord(folded)) return undefined
+  if (folded === '') return undefined
   const salt = titleSalt(teamId)
   return { bool: { must: wordsOf(folded).map((word) => similarWord(salt, word)) } }
 }
@@ -49,8 +49,5 @@ function similarWord(salt: string, word: string): Clause {
 }
 
 const wordsOf = (folded: string): string[] => [...new Set(foldedWords(folded))]
-
-/** Marks alone, such as an emoji's variation selector, are no word. */
-const hasWord = (folded: string): boolean => /[\p{L}\p{N}]/u.test(folded)
 
 const escapeWildcards = (text: string): string => text.replace(/[*?\\]/g, '\\$&')
