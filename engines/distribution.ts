@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { findOnPath } from './executables.ts'
-import type { Jdk } from './jdk.ts'
+import { type Jdk, javaLocale } from './jdk.ts'
 import { logTail } from './logTail.ts'
 import { type Artifact, downloadProgress, renderPom } from './pom.ts'
 import { processStart } from './runningProcess.ts'
@@ -103,7 +103,7 @@ const watchDownload = async ({ logPath, report }: FetchOptions, signal: AbortSig
 
 const unpackArchive = async (archive: string, into: string, { jdk, logPath, signal }: FetchOptions): Promise<void> => {
   await mkdir(into, { recursive: true })
-  const command = { command: join(jdk.home, 'bin', 'jar'), args: ['xf', archive], cwd: into, env: {} }
+  const command = { command: join(jdk.home, 'bin', 'jar'), args: ['xf', archive], cwd: into, env: javaLocale }
   await runWarded(command, { what: `Unpacking ${basename(archive)}`, logPath, deadlineMs: unpackDeadlineMs, signal })
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { chmod, lchown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Distribution } from './distribution.ts'
-import type { Jdk } from './jdk.ts'
+import { type Jdk, javaLocale } from './jdk.ts'
 import type { User } from './reach.ts'
 import type { Recipe } from './recipe.ts'
 
@@ -51,11 +51,14 @@ export const elasticsearchRecipe = (options: ElasticsearchOptions): Recipe => {
         args: [join(home, 'bin', 'elasticsearch')],
         cwd: dataFolder,
         env: {
+          ...javaLocale,
           PATH: process.env['PATH'] ?? '/usr/bin:/bin',
           HOME: dataFolder,
           ES_JAVA_HOME: jdk.home,
           ES_PATH_CONF: join(dataFolder, 'config'),
           ES_TMPDIR: join(dataFolder, 'tmp'),
+          // The launcher takes no notice of ES_TMPDIR, and leaves what it writes.
+          JDK_JAVA_OPTIONS: `-Djava.io.tmpdir="${join(dataFolder, 'tmp')}"`,
         },
         ...(user === undefined ? {} : { user }),
       }

@@ -13,7 +13,7 @@ export type Engine = {
   readonly pid: number
   readonly dataFolder: string
   readonly logPath: string
-  /** Stops it in order, by force after 7 s. Does nothing when it is not running. */
+  /** Stops it in order, by force after 7 s, and gives up a start that is under way. Nothing when it is not running. */
   stop(): Promise<void>
   /** Starts it again at the same port on the same data, after a stop or a kill, and returns once it answers. */
   start(): Promise<void>
@@ -29,29 +29,25 @@ const goneDeadlineMs = 15_000
 export const startEngine = async (recipe: Recipe, place: Place, signal: AbortSignal): Promise<Engine> => {
   const port = await choosePort(recipe.defaultPort)
   try {
-    return engineAt(recipe, place, port, await startAt(recipe, place, port, signal), signal)
+    return engineAt(recipe, place, port, await startAt(recipe, place, port, signal))
   } catch (error) {
     signal.throwIfAborted()
     // A port that was free when chosen may have been taken since by an engine that starts beside this one.
     if (await portFree(port)) throw error
   }
   const other = await choosePort()
-  return engineAt(recipe, place, other, await startAt(recipe, place, other, signal), signal)
+  return engineAt(recipe, place, other, await startAt(recipe, place, other, signal))
 }
 
-const engineAt = (recipe: Recipe, place: Place, port: number, first: WardedProgram, signal: AbortSignal): Engine => {
+const engineAt = (recipe: Recipe, place: Place, port: number, first: WardedProgram): Engine => {
   let current = first
-  let running = true
-  const follow = (program: WardedProgram): void => {
-    current = program
-    running = true
-    program.ended
-      .then(() => {
-        running = false
-      })
-      .catch(() => undefined)
+  let restart = { cancel: new AbortController(), settled: Promise.resolve() }
+  const startAgain = async (signal: AbortSignal): Promise<void> => {
+    if ((await within(current.ended, goneDeadlineMs)) === undefined) {
+      throw new Error(`${recipe.name} is still running as process ${current.pid}`)
+    }
+    current = await startAt(recipe, place, port, signal)
   }
-  follow(first)
   return {
     name: recipe.name,
     url: recipe.url(port),
@@ -60,15 +56,19 @@ const engineAt = (recipe: Recipe, place: Place, port: number, first: WardedProgr
     },
     dataFolder: recipe.dataFolder,
     logPath: place.logPath,
-    stop: () => current.stop(),
-    start: async () => {
-      if ((await within(current.ended, goneDeadlineMs)) === undefined) {
-        throw new Error(`${recipe.name} is still running as process ${current.pid}`)
-      }
-      follow(await startAt(recipe, place, port, signal))
+    stop: async () => {
+      restart.cancel.abort(new Error(`${recipe.name} was stopped`))
+      await restart.settled
+      await current.stop()
     },
-    kill: (name) => {
-      if (!running || !signalGroup(current.pid, name)) throw new Error(`${recipe.name} is not running`)
+    start: () => {
+      const cancel = new AbortController()
+      const started = startAgain(cancel.signal)
+      restart = { cancel, settled: started.catch(() => undefined) }
+      return started
+    },
+    kill: (signal) => {
+      if (current.hasEnded() || !signalGroup(current.pid, signal)) throw new Error(`${recipe.name} is not running`)
     },
     ended: async () => (await current.ended).how,
   }

@@ -24,20 +24,20 @@ export type StartOptions = {
   /** Engines that run already: used as they are, not started. */
   given: Partial<EngineUrls>
   report: (progress: Progress) => void
-  /** Ends the wait for the engines, and later that of `Engine.start()`; running engines go on. */
+  /** Ends the wait for the engines; once they run, it means nothing to them. */
   signal: AbortSignal
 }
 const dataDeadlineMs = 20_000
+const givenDeadlineMs = 10_000
 
 /** The engines that answer; one that was given is not among them. */
 export type Engines = { urls: EngineUrls; stop(): Promise<void> } & Partial<Record<EngineName, Engine>>
 
 /**
  * Starts Elasticsearch, Kafka and Redis on loopback and returns once all answer; as long as they run, `engines.env` in
- * the folder leads other programs to them. They end with this process, however
- * it ends. Rejects, after it stopped whatever had started, with PrerequisitesMissing when the machine lacks something,
- * when another process runs engines in the folder, with the signal's reason when aborted, and else with the engine's
- * name and the end of its log.
+ * the folder leads other programs to them. They end with this process, however it ends. Rejects, after it stopped whatever
+ * had started, with PrerequisitesMissing when the machine lacks something, when another process runs engines in the
+ * folder, with the signal's reason when aborted, and else with the engine's name and the end of its log.
  */
 export const startEngines = async (options: StartOptions): Promise<Engines> => {
   const folder = resolve(options.folder)
@@ -47,13 +47,18 @@ export const startEngines = async (options: StartOptions): Promise<Engines> => {
   try {
     await removeEnginesFile(file)
     const { urls, byName, stop } = await startAll(folder, options)
-    const release = async (): Promise<void> => {
+    try {
+      await writeEnginesFile(file, urls)
+    } catch (error) {
+      await stop()
+      throw error
+    }
+    const stopAndRelease = async (): Promise<void> => {
       await removeEnginesFile(file)
       await stop()
       await lock.release()
     }
-    await writeEnginesFile(file, urls).catch((error) => release().then(() => Promise.reject(error)))
-    return { ...byName, urls, stop: release }
+    return { ...byName, urls, stop: stopAndRelease }
   } catch (error) {
     await lock.release()
     throw error
@@ -151,7 +156,7 @@ const removeData = async (dataFolder: string, lockPath: string, signal: AbortSig
 const untilGivenAnswers = async (name: EngineName, options: StartOptions, signal: AbortSignal): Promise<void> => {
   const value = options.given[variableOf[name]]
   if (value === undefined) return
-  await untilReachable(name, value, signal)
+  await untilReachable(name, value, { deadlineMs: givenDeadlineMs, signal })
   options.report({ engine: name, step: 'ready', detail: 'given' })
 }
 

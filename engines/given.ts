@@ -1,6 +1,6 @@
 import { type Address, accepts } from './connecting.ts'
 import type { EngineName } from './recipe.ts'
-import { waitUntil } from './waiting.ts'
+import { type WaitOptions, waitUntil } from './waiting.ts'
 
 export type EngineUrls = { ELASTICSEARCH_URL: string; KAFKA_BROKERS: string; REDIS_URL: string }
 
@@ -11,7 +11,6 @@ export const variableOf = {
 } as const satisfies Record<EngineName, keyof EngineUrls>
 
 const defaultPorts = { elasticsearch: 9200, kafka: 9092, redis: 6379 }
-const deadlineMs = 10_000
 
 /** The engines that `env` names; an empty variable names none. */
 export const givenEngines = (env: NodeJS.ProcessEnv): Partial<EngineUrls> =>
@@ -35,11 +34,12 @@ const schemePorts: Partial<Record<string, number>> = { 'http:': 80, 'https:': 44
 const portOf = (url: URL, fallback: number): number =>
   url.port === '' ? (schemePorts[url.protocol] ?? fallback) : Number(url.port)
 
-/** Returns once one of the addresses takes connections; rejects after 10 s. Who may log in there is not its question. */
-export const untilReachable = async (name: EngineName, value: string, signal: AbortSignal): Promise<void> => {
+/** Returns once one of the addresses takes connections, rejects when none does. Who may log in there is not asked. */
+export const untilReachable = async (name: EngineName, value: string, options: WaitOptions): Promise<void> => {
   const addresses = addressesOf(name, value)
-  const anyAccepts = async () => (await Promise.all(addresses.map((address) => accepts(address, signal)))).some(Boolean)
-  if (await waitUntil(anyAccepts, { deadlineMs, signal })) return
+  const anyAccepts = async () =>
+    (await Promise.all(addresses.map((address) => accepts(address, options.signal)))).some(Boolean)
+  if (await waitUntil(anyAccepts, options)) return
   // Not the value itself: it may hold a password.
   const tried = addresses.map(({ host, port }) => `${host}:${port}`).join(', ')
   throw new Error(`${name}: nothing answers at ${tried}, which ${variableOf[name]} names`)

@@ -5,6 +5,9 @@ import { executable } from './executables.ts'
 
 export type Jdk = { home: string; major: number }
 
+/** Without a UTF-8 locale Java finds no file whose path holds more than ASCII. */
+export const javaLocale = { LC_ALL: 'C.UTF-8' }
+
 /** The major version that the `release` file of a JDK names, 8 for `1.8.0_392`; undefined when it names none. */
 export const majorOf = (release: string): number | undefined => {
   const version = /^JAVA_VERSION="(?:1\.)?(\d+)/m.exec(release)?.[1]

@@ -3,7 +3,7 @@ import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { accepts } from './connecting.ts'
 import type { Distribution } from './distribution.ts'
-import type { Jdk } from './jdk.ts'
+import { type Jdk, javaLocale } from './jdk.ts'
 import { choosePort } from './ports.ts'
 import type { Recipe } from './recipe.ts'
 import { type Command, runWarded } from './wardedProgram.ts'
@@ -78,6 +78,9 @@ export const renderServerProperties = (ports: { port: number; controllerPort: nu
     'share.coordinator.state.topic.replication.factor': 1,
     'share.coordinator.state.topic.min.isr': 1,
     'group.initial.rebalance.delay.ms': 0,
+    // A killed broker is let in again only when its last session has run out: 9 s by default.
+    'broker.session.timeout.ms': 3_000,
+    'broker.heartbeat.interval.ms': 500,
     'log.cleaner.dedupe.buffer.size': 2_097_152,
   }
   return Object.entries(settings)
@@ -98,7 +101,7 @@ const java = ({ home, jdk, dataFolder }: KafkaOptions, args: string[]): Command 
   command: join(jdk.home, 'bin', 'java'),
   args: ['-cp', join(home, '*'), ...args],
   cwd: dataFolder,
-  env: {},
+  env: javaLocale,
 })
 
 const formatOnce = async (options: KafkaOptions, run: Parameters<typeof runWarded>[1]): Promise<void> => {

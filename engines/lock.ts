@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { link, readFile, rm, writeFile } from 'node:fs/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { processStart } from './runningProcess.ts'
 
 export type Lock = { release(): Promise<void> }
 export type LockOutcome = { lock: Lock } | { holderPid: number }
+
+const pollMs = 10
 
 /**
  * Takes the lock file `path` for this process, or tells which running process holds it.
@@ -18,7 +21,7 @@ export const acquireLock = async (path: string): Promise<LockOutcome> => {
       if (await linked(draft, path)) return { lock: { release: () => releaseLock(path, own) } }
       const holderPid = await liveHolder(path)
       if (holderPid !== undefined) return { holderPid }
-      await removeStale(path)
+      await removeStale(path, draft)
     }
   } finally {
     await rm(draft, { force: true })
@@ -48,14 +51,21 @@ const liveHolder = async (path: string): Promise<number | undefined> => {
   return pid > 0 && (await processStart(pid)) === start ? pid : undefined
 }
 
-/** Two may find the same stale lock: whoever moves away a fresh one of the other puts it back. */
-const removeStale = async (path: string): Promise<void> => {
-  const aside = `${path}.${randomUUID()}`
-  const moved = await rename(path, aside).then(
-    () => true,
-    () => false,
-  )
-  if (!moved) return
-  if ((await liveHolder(aside)) !== undefined) await linked(aside, path)
-  await rm(aside, { force: true })
+/**
+ * Only who holds the lock on healing removes a stale lock, so that nobody removes the fresh one of another who found the
+ * same stale lock. Removes nothing when somebody else is at it.
+ */
+const removeStale = async (path: string, draft: string): Promise<void> => {
+  const healing = `${path}.healing`
+  if (await linked(draft, healing)) {
+    try {
+      if ((await liveHolder(path)) === undefined) await rm(path, { force: true })
+    } finally {
+      await rm(healing, { force: true })
+    }
+  } else if ((await contentOf(healing)) !== '' && (await liveHolder(healing)) === undefined) {
+    await rm(healing, { force: true })
+  } else {
+    await delay(pollMs)
+  }
 }

@@ -1,4 +1,5 @@
 /** `npm run engines`: Elasticsearch, Kafka and Redis on loopback, in the foreground, until it is stopped. */
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { type Engines, engineNames, givenEngines, PrerequisitesMissing, startEngines } from './engines.ts'
@@ -23,7 +24,7 @@ const run = async (flags: Flags, stopped: AbortSignal): Promise<void> => {
     signal: stopped,
   }).finally(view.end)
   try {
-    process.stdout.write(describe(engines))
+    process.stdout.write(describe(engines, flags.folder))
     await untilOver(engines, stopped)
   } finally {
     await engines.stop()
@@ -45,10 +46,14 @@ const untilOver = async (engines: Engines, stopped: AbortSignal): Promise<void> 
 
 const startedOf = (engines: Engines) => engineNames.flatMap((name) => engines[name] ?? [])
 
-const describe = (engines: Engines): string => {
+const describe = (engines: Engines, folder: string): string => {
   const urls = Object.entries(engines.urls).map(([name, value]) => `  ${name}=${value}`)
-  const folders = startedOf(engines).map(({ name, dataFolder }) => `  ${name} keeps its data in ${dataFolder}`)
-  return ['All engines answer:', ...urls, ...folders, 'Ctrl-C stops them.', ''].join('\n')
+  const elsewhere = startedOf(engines)
+    .filter(({ dataFolder }) => !dataFolder.startsWith(resolve(folder)))
+    .map(
+      ({ name, dataFolder }) => `${name} keeps its data in ${dataFolder}: the user it runs as cannot enter ${folder}.`,
+    )
+  return ['All engines answer:', ...urls, ...elsewhere, 'Ctrl-C stops them.', ''].join('\n')
 }
 
 const exitCodeOf = (error: unknown): number => (error instanceof PrerequisitesMissing ? error.exitCode : 1)

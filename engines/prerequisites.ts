@@ -1,13 +1,16 @@
 import { chooseJdk, type Jdk } from './jdk.ts'
+import type { User } from './reach.ts'
 
 /** What one engine needs of the machine. */
 export type Need = {
-  /** As a sentence begins with it. */
+  /** As a sentence names it. */
   engine: string
-  /** Undefined: any JDK will do. */
+  /** Major version; undefined: any JDK will do. */
   minJdk?: number
   /** The JDKs that this engine could use, whatever their version. */
   jdks: readonly Jdk[]
+  /** The user who must be able to run that JDK, where it is another one. */
+  user?: User
   /** Whether something is still to be fetched with Maven. */
   fetches: boolean
 }
@@ -19,11 +22,13 @@ export class PrerequisitesMissing extends Error {
   readonly exitCode = 78
 
   constructor(problems: readonly string[]) {
-    super(`The engines cannot run here:\n${problems.map((problem) => `- ${problem}`).join('\n')}`)
+    super(`The engines need what is missing here:\n${problems.map((problem) => `- ${problem}`).join('\n')}`)
     this.name = 'PrerequisitesMissing'
     this.problems = problems
   }
 }
+
+const usualJdk = 21
 
 const jdkAdvice = (major: number): string =>
   `Install one and, where it lies in no usual folder, set JAVA_HOME. Debian 13, Ubuntu: apt-get install ` +
@@ -33,17 +38,25 @@ const mavenAdvice = 'Install it: Debian, Ubuntu: apt-get install maven; macOS: b
 
 /** Everything that `needs` and this machine lacks. */
 export const missing = (needs: readonly Need[], mavenFound: boolean): string[] => {
-  const fetching = needs.filter((need) => need.fetches).map((need) => need.engine)
-  const maven =
-    fetching.length === 0 || mavenFound
-      ? []
-      : [`Maven (mvn) is not on PATH; it fetches ${fetching.join(', ')} once. ${mavenAdvice}`]
-  return [...needs.flatMap(missingJdk), ...maven]
+  const lacking = needs.filter(({ minJdk = 0, jdks }) => chooseJdk(jdks, minJdk) === undefined)
+  const fetching = needs.filter(({ fetches }) => fetches)
+  return [
+    ...(lacking.length > 0 ? [missingJdk(lacking)] : []),
+    ...(fetching.length > 0 && !mavenFound ? [missingMaven(fetching)] : []),
+  ]
 }
 
-const missingJdk = ({ engine, minJdk = 0, jdks }: Need): string[] => {
-  if (chooseJdk(jdks, minJdk) !== undefined) return []
-  const wanted = minJdk === 0 ? 'a JDK' : `a JDK ${minJdk} or newer`
-  const found = jdks.map(({ home, major }) => `${major} in ${home}`).join(', ')
-  return [`${engine} needs ${wanted}, found ${found === '' ? 'none' : found}. ${jdkAdvice(Math.max(minJdk, 21))}`]
+const missingJdk = (lacking: readonly Need[]): string => {
+  const homes = lacking.flatMap(({ jdks }) => jdks.map(({ home, major }) => `${major} in ${home}`))
+  const found = homes.length === 0 ? 'none' : [...new Set(homes)].join(', ')
+  const newest = Math.max(usualJdk, ...lacking.map(({ minJdk = 0 }) => minJdk))
+  return `A JDK for ${lacking.map(wantedJdk).join(', ')}; found ${found}. ${jdkAdvice(newest)}`
 }
+
+const wantedJdk = ({ engine, minJdk, user }: Need): string => {
+  const version = minJdk === undefined ? 'any version' : `${minJdk} or newer`
+  return `${engine} (${version}${user === undefined ? '' : `, where user ${user.uid} may run it`})`
+}
+
+const missingMaven = (fetching: readonly Need[]): string =>
+  `Maven, to fetch ${fetching.map(({ engine }) => engine).join(', ')} once: no mvn is on PATH. ${mavenAdvice}`

@@ -43,7 +43,12 @@ export const redisRecipe = ({ server, dataFolder }: { server: string; dataFolder
     return { command: server, args: redisArguments(port), cwd: dataFolder, env: {} }
   },
   answers: async ({ port, pid }) => {
-    const client = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null, connectTimeout: 2_000 })
+    const client = new Redis(port, '127.0.0.1', {
+      lazyConnect: true,
+      disconnectTimeout: 100,
+      retryStrategy: () => null,
+      connectTimeout: 2_000,
+    })
     // It answers, or does not; why not is in its log.
     client.on('error', () => undefined)
     try {

@@ -41,10 +41,11 @@ const draftElasticsearch = async (folders: Folders, jdks: readonly Jdk[]): Promi
   const dataFolder = join(await reachableFolder(folders.data, user), 'elasticsearch')
   const reachable = await Promise.all(jdks.map(({ home }) => reachableBy(user, join(home, 'bin', 'java'))))
   const need: Need = {
-    engine: user === undefined ? 'Elasticsearch' : `Elasticsearch (run as user ${user.uid} here, not as root)`,
+    engine: 'Elasticsearch',
     minJdk: elasticsearchMinJdk,
     jdks: jdks.filter((_, index) => reachable[index]),
     fetches: !(await isUnpacked(distributions, elasticsearchDistribution)),
+    ...(user === undefined ? {} : { user }),
   }
   return {
     name: 'elasticsearch',
@@ -87,8 +88,8 @@ const draftRedis = async (folders: Folders, jdks: readonly Jdk[]): Promise<Draft
   const platform = `${process.platform}-${process.arch}`
   const distribution = redisDistribution(platform)
   if (distribution === undefined) {
-    const advice = 'Install it: Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis.'
-    const problem = `Redis: no redis-server is on PATH, and none can be fetched for ${platform}. ${advice}`
+    const advice = 'Install one: Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis.'
+    const problem = `A redis-server on PATH: none can be fetched for ${platform}. ${advice}`
     return { ...ready('redis-server'), problem }
   }
   const serverIn = (home: string) => join(home, 'redis-server')

@@ -15,6 +15,7 @@ export type WardedProgram = {
   pid: number
   /** Settles when the last process of the group is gone; never rejects. */
   ended: Promise<End>
+  hasEnded(): boolean
   /** Asks it to end, insists after 7 s; returns when it is gone, after 10 s at the latest. */
   stop(): Promise<void>
 }
@@ -51,7 +52,9 @@ const watch = async (warden: ChildProcess, signal: AbortSignal): Promise<WardedP
     return await new Promise((resolve, reject) => {
       let end: End | undefined
       let pid: number | undefined
+      let gone = false
       const ended = once(warden, 'close').then(() => {
+        gone = true
         if (end === undefined && pid !== undefined) signalGroup(pid, 'SIGKILL')
         return end ?? { how: 'lost its warden', ok: false }
       })
@@ -62,7 +65,7 @@ const watch = async (warden: ChildProcess, signal: AbortSignal): Promise<WardedP
         else if ('end' in fact) end = { how: fact.end, ok: fact.ok }
         else {
           pid = fact.pid
-          resolve({ pid, ended, stop: () => stopWarded(warden, fact.pid, ended) })
+          resolve({ pid, ended, hasEnded: () => gone, stop: () => stopWarded(warden, fact.pid, ended) })
         }
       })
     })

@@ -1,0 +1,196 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { Redis } from 'ioredis'
+import { Kafka, logLevel } from 'kafkajs'
+import { type Engine, type EngineUrls, startEngines } from '../../engines/engines.ts'
+import { processStart } from '../../engines/runningProcess.ts'
+import { waitUntil } from '../../engines/waiting.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const main = join(root, 'engines', 'main.ts')
+const distributions = join(root, 'var', 'engines')
+const { signal } = new AbortController()
+const startMs = 100_000
+const stopMs = 10_000
+
+let folder: string
+let stub: Server
+/** Elasticsearch and Kafka as a test that needs Redis alone gives them: something that takes connections. */
+let givenStubs: Pick<EngineUrls, 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS'>
+let forgotten: number[] = []
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tidemark-engines-'))
+  // Where this runs as root, Elasticsearch runs as another user, who shall get into it.
+  await chmod(folder, 0o755)
+  stub = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+  await once(stub, 'listening')
+  const { port } = stub.address() as AddressInfo
+  givenStubs = { ELASTICSEARCH_URL: `http://127.0.0.1:${port}`, KAFKA_BROKERS: `127.0.0.1:${port}` }
+})
+afterEach(async () => {
+  stub.close()
+  for (const pid of forgotten) if ((await processStart(pid)) !== undefined) process.kill(pid, 'SIGTERM')
+  await untilGone(forgotten)
+  forgotten = []
+  await rm(folder, { recursive: true })
+})
+
+const start = (command: string, args: string[], given: Partial<EngineUrls>) => {
+  const notGiven = { ELASTICSEARCH_URL: '', KAFKA_BROKERS: '', REDIS_URL: '' }
+  const child = spawn(command, [...args, '--folder', folder, '--distributions', distributions], {
+    cwd: root,
+    env: { ...process.env, ...notGiven, ...given },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const pid = child.pid as number
+  forgotten.push(pid)
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+  const exit = once(child, 'close').then(([code, by]) => ({ code, by, output }) as const)
+  return { pid, exit, kill: (name: NodeJS.Signals) => child.kill(name), output: () => output }
+}
+const startMain = (given: Partial<EngineUrls>) => start(process.execPath, [main], given)
+
+const readEnginesFile = async (): Promise<Record<string, string>> => {
+  const text = await readFile(join(folder, 'engines.env'), 'utf8').catch(() => '')
+  return Object.fromEntries(
+    text.split('\n').flatMap((line) => [...line.matchAll(/^(\w+)=(.*)$/g)].map(([, n, v]) => [n, v])),
+  )
+}
+
+/** What engines.env says once the program says that all engines answer. */
+const untilReady = async (running: ReturnType<typeof start>): Promise<EngineUrls> => {
+  const told = async () =>
+    running.output().includes('All engines answer') || (await processStart(running.pid)) === undefined
+  expect(await waitUntil(told, { deadlineMs: startMs, signal })).toBe(true)
+  const urls = await readEnginesFile()
+  if (urls['REDIS_URL'] === undefined) throw new Error(`The engines did not start:\n${running.output()}`)
+  return urls as EngineUrls
+}
+
+/** A process and all that it started, directly or not. */
+const treeOf = async (pid: number): Promise<number[]> => {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
+  const pairs = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+  const tree = [pid]
+  for (const parent of tree) tree.push(...pairs.flatMap(([child = 0, of]) => (of === parent ? [child] : [])))
+  forgotten.push(...tree)
+  return tree
+}
+
+const untilGone = (pids: number[]): Promise<boolean> =>
+  waitUntil(async () => (await Promise.all(pids.map(processStart))).every((found) => found === undefined), {
+    deadlineMs: stopMs,
+    signal,
+  })
+
+const pingRedis = async (url: string): Promise<string> => {
+  const redis = new Redis(url)
+  try {
+    return await redis.ping()
+  } finally {
+    redis.disconnect()
+  }
+}
+
+test('npm run engines: all three answer; when npm is killed, no process is left', async () => {
+  const npm = start('npm', ['run', 'engines', '--'], {})
+  const urls = await untilReady(npm)
+
+  const health = await fetch(`${urls.ELASTICSEARCH_URL}/_cluster/health`)
+  expect(await health.json()).toMatchObject({ status: 'green', number_of_nodes: 1 })
+  const admin = new Kafka({ brokers: [urls.KAFKA_BROKERS], logLevel: logLevel.NOTHING, retry: { retries: 3 } }).admin()
+  await admin.connect()
+  expect(await admin.describeCluster()).toMatchObject({ brokers: [{ nodeId: 1, host: '127.0.0.1' }] })
+  await admin.disconnect()
+  expect(await pingRedis(urls.REDIS_URL)).toBe('PONG')
+
+  const tree = await treeOf(npm.pid)
+  expect(tree.length).toBeGreaterThanOrEqual(2 + 3 * 2)
+  npm.kill('SIGKILL')
+  expect(await untilGone(tree)).toBe(true)
+  expect(await readEnginesFile()).toEqual({})
+})
+
+test('an engine that is given is not started; a second start in the folder is refused; SIGTERM leaves nothing', async () => {
+  const first = startMain(givenStubs)
+  const urls = await untilReady(first)
+  expect(urls).toMatchObject(givenStubs)
+  expect(await pingRedis(urls.REDIS_URL)).toBe('PONG')
+  const tree = await treeOf(first.pid)
+  expect(tree).toHaveLength(3)
+
+  const second = await startMain(givenStubs).exit
+  expect(second.code).toBe(1)
+  expect(second.output).toContain(`process ${first.pid} runs them`)
+  expect(await readEnginesFile()).toEqual(urls)
+
+  first.kill('SIGTERM')
+  expect(await first.exit).toMatchObject({ code: 0, by: null })
+  expect(await untilGone(tree)).toBe(true)
+  expect(await readEnginesFile()).toEqual({})
+})
+
+test('when it is killed, no process is left, and the next start takes over its folder', async () => {
+  const killed = startMain(givenStubs)
+  await untilReady(killed)
+  const tree = await treeOf(killed.pid)
+  killed.kill('SIGKILL')
+  const next = startMain(givenStubs)
+  expect(await untilGone(tree)).toBe(true)
+  const { REDIS_URL } = await untilReady(next)
+  expect(await pingRedis(REDIS_URL)).toBe('PONG')
+  next.kill('SIGTERM')
+  expect(await next.exit).toMatchObject({ code: 0 })
+})
+
+test('when an engine ends by itself, it says so and stops', async () => {
+  const running = startMain(givenStubs)
+  await untilReady(running)
+  const tree = await treeOf(running.pid)
+  process.kill(tree.at(-1) as number, 'SIGKILL')
+  const { code, output } = await running.exit
+  expect(code).toBe(1)
+  expect(output).toContain(`redis was ended by SIGKILL; its log is ${join(folder, 'logs', 'redis.log')}`)
+  expect(await untilGone(tree)).toBe(true)
+})
+
+test('an engine that was killed starts again at its port on its data', async () => {
+  const engines = await startEngines({
+    folder,
+    distributions,
+    clean: true,
+    given: givenStubs,
+    report: () => undefined,
+    signal,
+  })
+  try {
+    const { redis, urls } = engines as typeof engines & { redis: Engine }
+    const client = new Redis(urls.REDIS_URL)
+    await client.set('kept', 'yes')
+    await client.quit()
+    await redis.stop()
+    expect(() => redis.kill('SIGCONT')).toThrow('redis is not running')
+    await redis.start()
+    redis.kill('SIGKILL')
+    expect(await redis.ended()).toBe('was ended by SIGKILL')
+    await redis.start()
+    expect(redis.url).toBe(urls.REDIS_URL)
+    const again = new Redis(urls.REDIS_URL)
+    expect(await again.get('kept')).toBe('yes')
+    await again.quit()
+    redis.kill('SIGSTOP')
+  } finally {
+    await engines.stop()
+  }
+})
