@@ -151,10 +151,17 @@ export async function startIndexer(service: Service): Promise<Readiness> {
   })
 
   let everyPartition: string[] = []
+  const isOfDocuments = (name: string): boolean =>
+    [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS].some((topic) => name.startsWith(`${topic}/`))
   let hasAppendTimes = false
   const publisher = new Publisher({
     assigned: () => consumer.assigned(),
-    ends: (withCommitted) => partitionEnds(admin, sources, withCommitted ? config.CONSUMER_GROUP : undefined),
+    ends: async (withCommitted) => {
+      const ends = await partitionEnds(admin, sources, withCommitted ? config.CONSUMER_GROUP : undefined)
+      // A topic may be given more partitions at any time; until someone reads them, they hold the tidemark back.
+      everyPartition = [...new Set([...everyPartition, ...ends.keys()])].filter(isOfDocuments)
+      return ends
+    },
     refresh: () => refresh(elasticsearch, config.INDEX_PREFIX),
     commit: (positions) => consumer.commit(positions),
     publish: async (marks) => {
@@ -197,8 +204,11 @@ export async function startIndexer(service: Service): Promise<Readiness> {
     consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
     while (budget.takenBytes > 0 && !deadline.aborted) await new Promise((resolve) => setTimeout(resolve, 20))
-    if (isPrepared) await publisher.publish()
-    await consumer.leave()
+    try {
+      if (isPrepared) await publisher.publish()
+    } finally {
+      await consumer.leave()
+    }
   })
 
   return async () => {

@@ -36,6 +36,8 @@ export class Publisher {
   readonly #options: PublisherOptions
   readonly #committed = new WeakMap<PartitionLedger, Offset>()
   #isDirty = false
+  /** Two rounds at once would let the second commit what the first has not refreshed yet. */
+  #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = 0
   #trouble: string | undefined
 
@@ -74,8 +76,14 @@ export class Publisher {
     return !this.#options.isBehind() || sinceMs >= behindIntervalMs
   }
 
-  /** One round. Throws what a step throws; the steps after it are left for the next round. */
-  async publish(): Promise<void> {
+  /** One round, after the one under way. Throws what a step throws; the steps after it are left for the next round. */
+  publish(): Promise<void> {
+    const round = this.#round.then(() => this.#publishOnce())
+    this.#round = round.catch(() => undefined)
+    return round
+  }
+
+  async #publishOnce(): Promise<void> {
     const { assigned, ends, refresh, commit, publish, clock } = this.#options
     const askedAtMs = clock()
     this.#publishedAtMs = askedAtMs
@@ -96,8 +104,10 @@ export class Publisher {
         throw error
       })
     }
+    // A generation that began meanwhile may have given the partition to another indexer, whose commits must not be undone.
+    const current = new Set(assigned().map(({ ledger }) => ledger))
     const positions = rounds.flatMap(({ topic, partition, ledger, progress: { position } }) => {
-      const isNew = position !== undefined && position > (this.#committed.get(ledger) ?? 0n)
+      const isNew = position !== undefined && position > (this.#committed.get(ledger) ?? 0n) && current.has(ledger)
       return isNew ? [{ topic, partition, ledger, position }] : []
     })
     if (positions.length > 0) await commit(positions)
@@ -111,5 +121,6 @@ export class Publisher {
   }
 }
 
-/** Where reading starts: at what is committed, or at the beginning when that is gone or nothing is. */
-const startOf = ({ low, committed = -1n }: PartitionEnds): Offset => (committed > low ? committed : low) as Offset
+/** Where reading starts: at what is committed, or at the beginning when that is gone, never was, or nothing is. */
+const startOf = ({ low, high, committed = -1n }: PartitionEnds): Offset =>
+  (committed > low && committed <= high ? committed : low) as Offset

@@ -28,16 +28,25 @@ export async function readTopic(options: {
     retry: { restartOnFailure: async () => false },
   })
   const done = Promise.withResolvers<void>()
+  // It may be rejected before anyone waits for it.
+  done.promise.catch(() => undefined)
   const reached = (partition: number, lastOffset: string): void => {
     if (BigInt(lastOffset) + 1n >= (ends.get(partition) ?? 0n)) ends.delete(partition)
     if (ends.size === 0) done.resolve()
   }
+  /** Broker → fetches without a record; one whose records are being worked on stays at 0 until it is asked again. */
   const quiet = new Map<number, number>()
+  const notQuiet = (): void => {
+    for (const nodeId of quiet.keys()) quiet.set(nodeId, 0)
+  }
   consumer.on(consumer.events.CRASH, ({ payload }) => done.reject(payload.error))
   consumer.on(consumer.events.GROUP_JOIN, () => quiet.clear())
   consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
-    quiet.clear()
+    notQuiet()
     if (payload.batchSize === 0) reached(payload.partition, payload.lastOffset)
+  })
+  consumer.on(consumer.events.FETCH_START, ({ payload }) => {
+    if (!quiet.has(payload.nodeId)) quiet.set(payload.nodeId, 0)
   })
   consumer.on(consumer.events.FETCH, ({ payload }) => {
     quiet.set(payload.nodeId, (quiet.get(payload.nodeId) ?? 0) + 1)
@@ -47,6 +56,7 @@ export async function readTopic(options: {
   const onAbort = (): void => done.reject(deadline.reason)
   deadline.addEventListener('abort', onAbort, { once: true })
   try {
+    deadline.throwIfAborted()
     await consumer.connect()
     await consumer.subscribe({ topic, fromBeginning: true })
     await consumer.run({

@@ -25,9 +25,14 @@ type Job = RecordWrite & {
   /** Whether one of the record's documents was stored, and not only found stale. */
   readonly isStored: boolean
   readonly isCleaned: boolean
+  /** Whether the last attempt ended in a failure that time may heal. */
+  readonly isTroubled: boolean
   /** Older records of the entity that this one makes stale once it is done, and that count again if it is refused. */
-  readonly superseded: readonly Job[]
+  readonly superseded: Superseded | undefined
 }
+
+/** A linked list: an entity that changes ten thousand times while a request is under way costs no more than others. */
+type Superseded = { readonly job: Job; readonly next: Superseded | undefined }
 
 export type WriterOptions = {
   /** Sends one bulk request; outcomes in the order of the documents. */
@@ -64,7 +69,7 @@ export class BulkWriter {
     const first = write.documents[0]
     if (first === undefined) throw new Error('a record writes at least one document')
     const entity = `${first.kind}/${first.id}`
-    this.#enqueue({ ...write, entity, isStored: false, isCleaned: false, superseded: [] })
+    this.#enqueue({ ...write, entity, isStored: false, isCleaned: false, isTroubled: false, superseded: undefined })
     this.#schedule()
   }
 
@@ -115,7 +120,7 @@ export class BulkWriter {
 
   async #fly(jobs: readonly Job[]): Promise<void> {
     const again = await this.#attempt(jobs)
-    if (again.length > 0) {
+    if (again.some((job) => job.isTroubled)) {
       this.#failures++
       await sleep(backoffMs(this.#failures, this.#options.random), undefined, { signal: this.#options.signal })
     } else {
@@ -152,7 +157,7 @@ export class BulkWriter {
       case 'retry':
       case 'pause':
         this.#options.onTrouble(failure)
-        return [...jobs]
+        return jobs.map((job) => ({ ...job, isTroubled: true }))
       case 'split': {
         const [only] = jobs
         if (jobs.length === 1 && only !== undefined) return this.#refuse(only, only.documents, failure.reason)
@@ -173,10 +178,10 @@ export class BulkWriter {
     if (waiting.length > 0) {
       const trouble = outcomes.find((outcome) => outcome.kind === 'pause' || outcome.kind === 'retry')
       if (trouble !== undefined) this.#options.onTrouble(trouble)
-      return [{ ...job, isStored, documents: waiting }]
+      return [{ ...job, isStored, isTroubled: true, documents: waiting }]
     }
     job.done({ kind: isStored ? 'indexed' : 'stale' })
-    for (const older of job.superseded) older.done({ kind: 'stale' })
+    for (const older of supersededBy(job)) older.done({ kind: 'stale' })
     return []
   }
 
@@ -184,21 +189,33 @@ export class BulkWriter {
   #refuse(job: Job, refused: readonly DocumentWrite[], reason: string): Job[] {
     if (!job.isCleaned) {
       const documents = job.documents.map((document) => (refused.includes(document) ? cleaned(document) : document))
-      return [{ ...job, isCleaned: true, documents }]
+      return [{ ...job, isCleaned: true, isTroubled: false, documents }]
     }
     job.done({ kind: 'rejected', reason })
-    const [next, ...rest] = job.superseded.toSorted((a, b) => b.version - a.version)
-    return next === undefined ? [] : [{ ...next, superseded: [...next.superseded, ...rest] }]
+    const [next, ...rest] = supersededBy(job)
+      .map((older) => ({ ...older, isTroubled: false, superseded: undefined }))
+      .sort((a, b) => b.version - a.version)
+    return next === undefined ? [] : [rest.reduce(over, next)]
   }
 }
 
 const isUnsettled = (outcome: ItemOutcome | undefined): boolean =>
   outcome?.kind === 'retry' || outcome?.kind === 'pause'
 
-const over = (newer: Job, older: Job): Job => ({
-  ...newer,
-  superseded: [...newer.superseded, { ...older, superseded: [] }, ...older.superseded],
-})
+const over = (newer: Job, older: Job): Job => ({ ...newer, superseded: { job: older, next: newer.superseded } })
+
+/** Every record that `job` stands over, however many deep. */
+function supersededBy(job: Job): Job[] {
+  const found: Job[] = []
+  const open = [job.superseded]
+  while (open.length > 0) {
+    const each = open.pop()
+    if (each === undefined) continue
+    found.push(each.job)
+    open.push(each.next, each.job.superseded)
+  }
+  return found
+}
 
 const cleaned = (document: DocumentWrite): DocumentWrite => ({
   ...document,

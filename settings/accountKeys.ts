@@ -44,8 +44,11 @@ export type AccountKeys = {
 }
 
 const kafkaTimeoutMs = 10_000
-/** Outlives the wait for Kafka, so that a slot is never given away while its record may still be written. */
-const reservationMs = 60_000
+/**
+ * Outlives the longest wait for Kafka (KafkaJS tries six times, up to half a minute each), so that a slot is never given away
+ * while its record may still be written.
+ */
+const reservationMs = 600_000
 const idBytes = 12
 const plaintextBytes = 32
 const maxConflicts = 5
@@ -88,12 +91,12 @@ export function accountKeys(options: {
       const digest = digestOf(plaintext)
       const key = {
         id,
-        name,
+        name: name.toWellFormed(),
         digest,
         start: startOf(plaintext),
         state: 'active',
         createdAt,
-        createdBy: by,
+        createdBy: by.toWellFormed(),
         expiresAt,
       } as const
       readName(key)
@@ -106,12 +109,18 @@ export function accountKeys(options: {
       try {
         await record(teamId, id, stored)
       } catch (error) {
-        await view.release(teamId, id)
-        throw new KeyChangeIncomplete(
-          `no key was created: Kafka did not take its record (${(error as Error).message}). Should ${id} appear all the same, delete it`,
-        )
+        const reason = `Kafka did not take its record (${(error as Error).message})`
+        // Deleted, not only released: should Kafka have written the record after all, it must bring no eleventh key.
+        await view.apply(teamId, id, null).catch((failure: Error) => {
+          throw new KeyChangeIncomplete(
+            `${reason}, and its slot could not be given back (${failure.message}): delete ${id}`,
+          )
+        })
+        throw new KeyChangeIncomplete(`no key was created: ${reason}`)
       }
-      await view.apply(teamId, id, stored)
+      await view.apply(teamId, id, stored).catch((error: Error) => {
+        throw new KeyChangeIncomplete(`key ${id} is recorded, but Redis does not have it (${error.message}): delete it`)
+      })
       return { plaintext, key: stored }
     },
 
@@ -145,7 +154,7 @@ const revokedOf = (key: StoredKey, by: string, nowMs: number): StoredKey => ({
   ...key,
   state: 'revoked',
   revokedAt: toInstant(nowMs),
-  revokedBy: by,
+  revokedBy: by.toWellFormed(),
   revision: (key.revision + 1) as Revision,
 })
 

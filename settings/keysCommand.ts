@@ -63,22 +63,24 @@ async function withKeys(action: (keys: AccountKeys) => Promise<void>): Promise<v
   const log = pino({ name: 'keys', level: 'silent' }, destination({ fd: 2, sync: true }))
   const redis = connectRedis(config.REDIS_URL ?? '', () => undefined)
   const producer = createProducer(connectKafka(config, log))
+  const giveUp = new AbortController()
   try {
     const view = keyView(redis, redisKeys(config.INDEX_PREFIX))
-    await Promise.all([untilComplete(view), producer.connect()])
+    await Promise.all([untilComplete(view, giveUp.signal), producer.connect()])
     await action(accountKeys({ view, producer, topic: config.TOPIC_ACCOUNT_KEYS, clock: Date.now, randomBytes }))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)
     process.exitCode = 1
   } finally {
+    giveUp.abort()
     await producer.disconnect()
     await redis.close()
   }
 }
 
 /** Redis knows every key only after the indexer has folded them. */
-async function untilComplete(view: KeyView): Promise<void> {
-  const deadline = AbortSignal.timeout(viewDeadlineMs)
+async function untilComplete(view: KeyView, signal: AbortSignal): Promise<void> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(viewDeadlineMs)])
   let reason = 'the indexer has not folded the account keys into Redis; is it running?'
   while (!deadline.aborted) {
     try {

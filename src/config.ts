@@ -128,7 +128,9 @@ function combinationProblems(environment: Environment): Problem[] {
   const topics = ['TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS', 'TOPIC_FORMS', 'TOPIC_SUBMISSIONS'] as const
   for (const name of topics) {
     const twin = topics.find((other) => other < name && topicOf(environment, other) === topicOf(environment, name))
-    if (twin !== undefined) problems.push({ path: name, rule: `must differ from ${twin}` })
+    if (twin === undefined) continue
+    const [path, other] = environment[name] === undefined ? [twin, name] : [name, twin]
+    problems.push({ path, rule: `must differ from ${other}` })
   }
   return problems
 }

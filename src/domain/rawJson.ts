@@ -61,13 +61,46 @@ export const onOneLine = (text: string): string => (/[\n\r]/.test(text) ? text.r
 
 /**
  * The same JSON with every member name once, the last value at the first place, as JSON.parse reads it; digits and the order
- * of names stay. Elasticsearch refuses a document that repeats a name. Its cost grows with depth times length.
+ * of names stay. Elasticsearch refuses a document that repeats a name. For text nested a thousand levels at most.
  */
-export function withoutRepeatedNames(text: string): string {
-  const first = text.charCodeAt(skipSpace(text, 0))
-  if (first === openBracket) return `[${rawElements(text).map(withoutRepeatedNames).join(',')}]`
-  if (first !== openBrace) return text
-  return renderObject([...rawMembers(text)].map(([name, raw]) => [name, withoutRepeatedNames(raw)] as const))
+export const withoutRepeatedNames = (text: string): string => cleanValue(text, skipSpace(text, 0)).raw
+
+type Cleaned = { readonly raw: string; readonly end: number }
+
+function cleanValue(text: string, from: number): Cleaned {
+  const first = text.charCodeAt(from)
+  if (first === openBrace) return cleanObject(text, from)
+  if (first === openBracket) return cleanArray(text, from)
+  const end = skipValue(text, from)
+  return { raw: text.slice(from, end), end }
+}
+
+function cleanObject(text: string, from: number): Cleaned {
+  const members = new Map<string, string>()
+  let at = skipSpace(text, from + 1)
+  while (at < text.length && text.charCodeAt(at) !== closeBrace) {
+    const nameEnd = skipString(text, at)
+    const { raw, end } = cleanValue(text, skipSpace(text, skipSpace(text, nameEnd) + 1))
+    members.set(readString(text.slice(at, nameEnd)), raw)
+    at = skipSpace(text, end)
+    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
+  }
+  // Appended, not joined: V8 copies appended text once, at the end, and joined text once for every level.
+  let raw = ''
+  for (const [name, value] of members) raw += `${raw === '' ? '' : ','}${JSON.stringify(name)}:${value}`
+  return { raw: `{${raw}}`, end: at + 1 }
+}
+
+function cleanArray(text: string, from: number): Cleaned {
+  let raw = ''
+  let at = skipSpace(text, from + 1)
+  while (at < text.length && text.charCodeAt(at) !== closeBracket) {
+    const element = cleanValue(text, at)
+    raw += `${raw === '' ? '' : ','}${element.raw}`
+    at = skipSpace(text, element.end)
+    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
+  }
+  return { raw: `[${raw}]`, end: at + 1 }
 }
 
 /** How deep objects and arrays are nested; 0 for a scalar. */

@@ -32,10 +32,8 @@ export type KeyView = {
   lookup(digest: Digest): Promise<Lookup>
   /** Applies one change; null deletes for good. */
   apply(teamId: TeamId, keyId: EntityId, key: StoredKey | null): Promise<Applied>
-  /** Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one. */
+  /** Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one, a deletion frees it. */
   reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved>
-  /** Gives a reserved slot back. */
-  release(teamId: TeamId, keyId: EntityId): Promise<void>
   /** The team's keys, without slots that are only reserved. */
   list(teamId: TeamId): Promise<StoredKey[]>
   wasDeleted(teamId: TeamId, keyId: EntityId): Promise<boolean>
@@ -80,11 +78,6 @@ if taken >= max then return 'full' end
 redis.call('HSET', KEYS[1], id, '{"revision":0,"reservedUntilMs":' .. untilMs .. '}')
 return 'reserved'`
 
-const releaseScript = `
-local text = redis.call('HGET', KEYS[1], ARGV[1])
-if text and cjson.decode(text).revision == 0 then redis.call('HDEL', KEYS[1], ARGV[1]) end
-return 'OK'`
-
 const completeScript = `
 if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
@@ -116,9 +109,6 @@ export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView 
       await demandComplete()
       const answer = await run(client, reserveScript, [keys.teamKeys(teamId)], [keyId, nowMs, untilMs, maxKeysPerTeam])
       return reservedAnswer.parse(answer)
-    },
-    release: async (teamId, keyId) => {
-      await run(client, releaseScript, [keys.teamKeys(teamId)], [keyId])
     },
     list: async (teamId) => {
       await demandComplete()

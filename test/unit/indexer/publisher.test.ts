@@ -7,14 +7,20 @@ const forms = 'forms/0'
 
 function setting(options: { ends: PartitionEnds; nowMs?: number }) {
   const ledger = new PartitionLedger()
+  const current = { ledger }
   const steps: string[] = []
   const failing = new Set<string>()
+  /** What happens once while a step is under way. */
+  const during = new Map<string, () => void>()
   const step = async (name: string, detail = ''): Promise<void> => {
     if (failing.has(name)) throw new Error(`${name} fails`)
     steps.push(name + detail)
+    during.get(name)?.()
+    during.delete(name)
+    await new Promise((resolve) => setImmediate(resolve))
   }
   const publisher = new Publisher({
-    assigned: () => [{ topic: 'forms', partition: 0, ledger }],
+    assigned: () => [{ topic: 'forms', partition: 0, ledger: current.ledger }],
     ends: async () => new Map([[forms, options.ends]]),
     refresh: () => step('refresh'),
     commit: (positions) => step('commit', positions.map(({ position }) => ` ${position}`).join('')),
@@ -23,7 +29,7 @@ function setting(options: { ends: PartitionEnds; nowMs?: number }) {
     clock: () => options.nowMs ?? 100_000,
     log: pino({ level: 'silent' }),
   })
-  return { ledger, publisher, steps, failing }
+  return { ledger, current, publisher, steps, failing, during }
 }
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
@@ -60,20 +66,48 @@ test('nothing is promised when the commit fails, and it is tried again without a
 })
 
 test('a record that settles while the refresh is under way waits for the next round', async () => {
-  const { ledger, publisher, steps } = setting({ ends: { low: 0n, high: 2n, committed: undefined } })
+  const { ledger, publisher, steps, during } = setting({ ends: { low: 0n, high: 2n, committed: undefined } })
   const [first, second] = [ledger.add(at(0), 50), ledger.add(at(1), 60)]
   first()
   publisher.noteWrite()
-  const round = publisher.publish()
-  await Promise.resolve()
-  await Promise.resolve()
-  second()
-  publisher.noteWrite()
-  await round
+  during.set('refresh', () => {
+    second()
+    publisher.noteWrite()
+  })
   await publisher.publish()
-  const commits = steps.filter((each) => each.startsWith('commit'))
-  expect(commits.at(-1)).toBe('commit 2')
-  expect(steps.filter((each) => each === 'refresh')).toHaveLength(2)
+  await publisher.publish()
+  expect(steps).toEqual(['refresh', 'commit 1', `publish ${forms}=60`, 'refresh', 'commit 2', `publish ${forms}=99000`])
+})
+
+test('a round that is asked for while another refreshes begins after it, and commits nothing it has not refreshed', async () => {
+  const { ledger, publisher, steps, during } = setting({ ends: { low: 0n, high: 1n, committed: undefined } })
+  ledger.add(at(0), 50)()
+  publisher.noteWrite()
+  let second: Promise<void> | undefined
+  during.set('refresh', () => {
+    second = publisher.publish()
+  })
+  await publisher.publish()
+  await second
+  expect(steps.slice(0, 3)).toEqual(['refresh', 'commit 1', `publish ${forms}=99000`])
+  expect(steps.filter((each) => each.startsWith('commit'))).toHaveLength(1)
+})
+
+test('a partition that was given to another indexer meanwhile is not committed any more', async () => {
+  const { ledger, current, publisher, steps, during } = setting({ ends: { low: 0n, high: 1n, committed: undefined } })
+  ledger.add(at(0), 50)()
+  publisher.noteWrite()
+  during.set('refresh', () => {
+    current.ledger = new PartitionLedger()
+  })
+  await publisher.publish()
+  expect(steps).toEqual(['refresh', `publish ${forms}=99000`])
+})
+
+test('a position committed beyond the end, in a topic that was created anew, promises nothing', async () => {
+  const { publisher, steps } = setting({ ends: { low: 0n, high: 5n, committed: 1_000n } })
+  await publisher.publish()
+  expect(steps).toEqual(['publish'])
 })
 
 test('a partition with an unsettled record promises no more than that record was appended at', async () => {

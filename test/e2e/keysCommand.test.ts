@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process'
+import { eventually } from '../support/eventually.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program } from '../support/programs.ts'
+
+let pipeline: Pipeline
+beforeEach(async () => {
+  pipeline = await openPipeline()
+})
+afterEach(async () => {
+  killPrograms()
+  await pipeline.close()
+})
+
+type Run = { code: number; stdout: string; stderr: string }
+const command = ['--disable-warning=TimeoutNegativeWarning', 'settings/keysCommand.ts']
+
+/** Runs the command as a user does. */
+const keys = (args: readonly string[], settings: Record<string, string> = {}): Promise<Run> =>
+  new Promise((resolve) => {
+    const env = { ...process.env, ...pipeline.names, ...settings }
+    execFile(process.execPath, [...command, ...args], { env }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    )
+  })
+const idIn = ({ stderr }: Run): string => /key_[A-Za-z0-9_-]+/.exec(stderr)?.[0] ?? ''
+const statusWith = async (api: Program, plaintext: string): Promise<number> =>
+  (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${plaintext}` } })).status
+
+test('a key is created, used, listed, revoked and deleted', async () => {
+  const indexer = await pipeline.startIndexer()
+  const api = await pipeline.startApi()
+  const created = await keys(['create', '--team', 'acme', '--name', 'Dash\u001b[31mboard'])
+  expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^rqp_acct_[A-Za-z0-9_-]{43}\n$/) })
+  const [plaintext, id] = [created.stdout.trim(), idIn(created)]
+  expect(await statusWith(api, plaintext)).toBe(200)
+
+  const listed = await keys(['list', '--team', 'acme'])
+  expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
+  expect(listed.stdout).toMatch(/active.*rqp_acct_.{4} .*never/)
+  expect(listed.stdout).not.toContain('\u001b')
+
+  expect(await keys(['revoke', '--team', 'acme', '--id', id])).toMatchObject({ code: 0, stdout: '' })
+  expect(await statusWith(api, plaintext)).toBe(401)
+  expect((await keys(['list', '--team', 'acme'])).stdout).toContain('revoked')
+
+  expect(await keys(['delete', '--team', 'acme', '--id', id])).toMatchObject({ code: 0, stdout: '' })
+  expect((await keys(['list', '--team', 'acme'])).stdout).not.toContain(id)
+  expect(await statusWith(api, plaintext)).toBe(401)
+
+  await eventually(async () => (await indexer.metric('tidemark_records_total', 'account-keys')) === 3)
+  for (const output of [listed.stdout, created.stderr, indexer.log(), api.log()])
+    expect(output).not.toContain(plaintext)
+})
+
+test('the eleventh key of a team is refused until one is deleted; revoking frees nothing', async () => {
+  await pipeline.startIndexer()
+  const create = (): Promise<Run> => keys(['create', '--team', 'acme', '--name', 'n'])
+  const all = await Promise.all(Array.from({ length: 10 }, create))
+  expect(all.map(({ code }) => code)).toEqual(all.map(() => 0))
+  await keys(['revoke', '--team', 'acme', '--id', idIn(all[0] ?? (all[1] as Run))])
+  expect(await create()).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('holds 10 keys already'),
+  })
+  await keys(['delete', '--team', 'acme', '--id', idIn(all[0] ?? (all[1] as Run))])
+  expect(await create()).toMatchObject({ code: 0 })
+})
+
+test('what the rules refuse ends with exit code 1, says why, and prints nothing else', async () => {
+  await pipeline.startIndexer()
+  const refused: [string[], string][] = [
+    [['create', '--team', 'a/b', '--name', 'n'], 'team must be'],
+    [['create', '--team', 'acme', '--name', ''], 'name must be'],
+    [['create', '--team', 'acme', '--name', 'n', '--expires', 'tomorrow'], 'expires must be'],
+    [['create', '--team', 'acme'], '--name'],
+    [['revoke', '--team', 'acme', '--id', 'none'], 'no key none'],
+    [['delete', '--team', 'acme', '--id', 'none'], 'no key none'],
+    [['burn'], 'burn'],
+  ]
+  for (const [args, why] of refused)
+    expect(await keys(args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(why) })
+})
+
+test('everything that is wrong in the environment is told at once, with exit code 78', async () => {
+  const run = await keys(['list', '--team', 'acme'], { REDIS_URL: 'http://redis', KAFKA_BROKERS: 'kafka', PORT: 'x' })
+  expect(run).toMatchObject({ code: 78, stdout: '' })
+  for (const name of ['REDIS_URL', 'KAFKA_BROKERS', 'PORT']) expect(run.stderr).toMatch(new RegExp(`^${name} `, 'm'))
+})
+
+test('with no broker to talk to it gives up, says so, and does not linger', async () => {
+  await pipeline.startIndexer()
+  const run = await keys(['list', '--team', 'acme'], { KAFKA_BROKERS: '127.0.0.1:1' })
+  expect(run).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^keys: /) })
+})

@@ -1,0 +1,197 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Producer, ProducerRecord } from 'kafkajs'
+import { accountKeys, KeyChangeIncomplete, KeyRefused } from '../../settings/accountKeys.ts'
+import { digestOf } from '../../src/domain/accountKey.ts'
+import type { EntityId, TeamId } from '../../src/domain/identifiers.ts'
+import { readAccountKeyRecord } from '../../src/domain/record.ts'
+import { type KeyView, keyView } from '../../src/replica/keyView.ts'
+import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
+import { redisKeys } from '../../src/replica/redisKeys.ts'
+import { eventually } from '../support/eventually.ts'
+
+const nowMs = Date.parse('2026-05-01T12:00:00.000Z')
+const team = 'acme'
+const by = 'owner-1'
+
+let link: RedisLink
+let prefix: string
+let view: KeyView
+beforeEach(async () => {
+  prefix = `test-${randomUUID().slice(0, 8)}`
+  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+  view = keyView(link, redisKeys(prefix))
+  await eventually(() => link.runId() !== undefined)
+  await (await view.beginFold('first')).complete()
+})
+afterEach(async () => {
+  const all = await link.client.keys(`${prefix}:*`)
+  if (all.length > 0) await link.client.del(...all)
+  await link.close()
+})
+
+type Sent = { key: string; value: string | null }
+/** Kafka as far as the settings area sees it: it takes records, or rejects them while it is away. */
+function kafka() {
+  const state = { isAway: false, sent: [] as Sent[], onSend: async (): Promise<void> => undefined }
+  const send = async ({ messages }: ProducerRecord): Promise<void> => {
+    await state.onSend()
+    if (state.isAway) throw new Error('no broker')
+    for (const { key, value } of messages)
+      state.sent.push({ key: String(key), value: value === null ? null : String(value) })
+  }
+  return { state, producer: { send } as unknown as Producer }
+}
+function keysOver(over: Partial<KeyView> = {}) {
+  const { state, producer } = kafka()
+  const options = { producer, topic: 'account-keys', clock: () => nowMs, randomBytes }
+  return { kafka: state, keys: accountKeys({ ...options, view: { ...view, ...over } }) }
+}
+const holderOf = async (plaintext: string) => {
+  const lookup = await view.lookup(digestOf(plaintext))
+  return lookup === 'incomplete' ? lookup : lookup.found
+}
+
+test('a created key works at once, and Kafka has its record, without the plaintext', async () => {
+  const { keys, kafka } = keysOver()
+  const { plaintext, key } = await keys.create({ team, name: 'Dashboard', by, expires: '2027-01-01T01:00:00+01:00' })
+  expect(await holderOf(plaintext)).toEqual({
+    teamId: team,
+    keyId: key.id,
+    state: 'active',
+    expiresAtMs: Date.parse('2027-01-01T00:00:00Z'),
+  })
+  expect(kafka.sent.map((sent) => sent.key)).toEqual([`${team}/${key.id}`])
+  expect(JSON.stringify(kafka.sent)).not.toContain(plaintext)
+  const [record] = kafka.sent
+  const read = readAccountKeyRecord(Buffer.from(record?.key ?? ''), Buffer.from(record?.value ?? ''))
+  expect(read).toMatchObject({
+    ok: true,
+    value: { live: { revision: 1, entity: { name: 'Dashboard', createdBy: by } } },
+  })
+})
+
+test('an eleventh key is refused, revoked ones included, until one is deleted', async () => {
+  const { keys, kafka } = keysOver()
+  const created = []
+  for (let at = 0; at < 10; at++) created.push(await keys.create({ team, name: `key ${at}`, by }))
+  await keys.revoke({ team, id: created[0]?.key.id ?? '', by })
+  await expect(keys.create({ team, name: 'eleventh', by })).rejects.toThrow(KeyRefused)
+  expect(kafka.sent).toHaveLength(11)
+  await keys.delete({ team, id: created[1]?.key.id ?? '' })
+  await expect(keys.create({ team, name: 'eleventh', by })).resolves.toMatchObject({ key: { name: 'eleventh' } })
+})
+
+test('a name that Redis could not read back takes no slots hostage', async () => {
+  const { keys } = keysOver()
+  const { key } = await keys.create({ team, name: 'half \ud800', by: '\udc00' })
+  await keys.revoke({ team, id: key.id, by: '\udc00' })
+  await keys.create({ team, name: 'next', by })
+  expect((await keys.list(team)).map(({ name }) => name).sort()).toEqual(['half \ufffd', 'next'])
+})
+
+test('fifty at once create ten keys', async () => {
+  const { keys } = keysOver()
+  const all = await Promise.allSettled(Array.from({ length: 50 }, (_, at) => keys.create({ team, name: `${at}`, by })))
+  expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
+  expect(await keys.list(team)).toHaveLength(10)
+})
+
+test('a revoked key is refused by the next look-up and holds its slot; revoking it again is safe', async () => {
+  const { keys, kafka } = keysOver()
+  const { plaintext, key } = await keys.create({ team, name: 'n', by })
+  for (const _ of ['first', 'again']) await keys.revoke({ team, id: key.id, by: 'owner-2' })
+  expect(await holderOf(plaintext)).toMatchObject({ state: 'revoked' })
+  expect(await keys.list(team)).toMatchObject([{ state: 'revoked', revokedBy: 'owner-2', revision: 2 }])
+  expect(JSON.parse(kafka.sent.at(-1)?.value ?? '')).toMatchObject({ revision: 2, key: { state: 'revoked' } })
+})
+
+test('a deleted key is gone, from Kafka for good; deleting it again is safe', async () => {
+  const { keys, kafka } = keysOver()
+  const { plaintext, key } = await keys.create({ team, name: 'n', by })
+  for (const _ of ['first', 'again']) await keys.delete({ team, id: key.id })
+  expect([await holderOf(plaintext), await keys.list(team)]).toEqual([null, []])
+  expect(kafka.sent.slice(1)).toEqual([
+    { key: `${team}/${key.id}`, value: null },
+    { key: `${team}/${key.id}`, value: null },
+  ])
+})
+
+describe('When Kafka fails', () => {
+  test('no key is created and the slot is given back, also for one that Kafka has written after all', async () => {
+    const { keys, kafka } = keysOver()
+    kafka.isAway = true
+    for (let at = 0; at < 12; at++)
+      await expect(keys.create({ team, name: 'n', by })).rejects.toThrow(KeyChangeIncomplete)
+    expect(await keys.list(team)).toEqual([])
+    kafka.isAway = false
+    let id = ''
+    const writing = keysOver({
+      reserve: async (...all) => {
+        id = all[1]
+        return await view.reserve(...all)
+      },
+    })
+    writing.kafka.isAway = true
+    await expect(writing.keys.create({ team, name: 'n', by })).rejects.toThrow('no broker')
+    const late = { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by, revision: 1 }
+    expect(await view.apply(team as TeamId, id as EntityId, late as never)).toBe('stale')
+  })
+
+  test('a revoked or deleted key has stopped all the same, and asking again completes it', async () => {
+    const { keys, kafka } = keysOver()
+    const revoked = await keys.create({ team, name: 'n', by })
+    const deleted = await keys.create({ team, name: 'n', by })
+    kafka.isAway = true
+    await expect(keys.revoke({ team, id: revoked.key.id, by })).rejects.toThrow(KeyChangeIncomplete)
+    await expect(keys.delete({ team, id: deleted.key.id })).rejects.toThrow(KeyChangeIncomplete)
+    expect(await holderOf(revoked.plaintext)).toMatchObject({ state: 'revoked' })
+    expect(await holderOf(deleted.plaintext)).toBeNull()
+    kafka.isAway = false
+    await keys.revoke({ team, id: revoked.key.id, by })
+    await keys.delete({ team, id: deleted.key.id })
+    expect(kafka.sent.slice(2).map(({ key }) => key)).toEqual([
+      `${team}/${revoked.key.id}`,
+      `${team}/${deleted.key.id}`,
+    ])
+  })
+})
+
+test('a slot outlives the longest that Kafka may take', async () => {
+  let reservedMs = 0
+  const { keys } = keysOver({
+    reserve: async (teamId, id, fromMs, untilMs) => {
+      reservedMs = untilMs - fromMs
+      return await view.reserve(teamId, id, fromMs, untilMs)
+    },
+  })
+  await keys.create({ team, name: 'n', by })
+  const [attempts, attemptMs, betweenMs] = [6, 30_000, 5_000]
+  expect(reservedMs).toBeGreaterThan(attempts * (attemptMs + betweenMs))
+})
+
+test('a key that Kafka has but Redis does not is told as such, and shows no plaintext', async () => {
+  const { keys } = keysOver({ apply: async () => Promise.reject(new Error('Redis is away')) })
+  await expect(keys.create({ team, name: 'n', by })).rejects.toThrow(
+    /is recorded, but Redis does not have it.*delete it/,
+  )
+})
+
+test.each([
+  ['a name of nothing', { name: '' }, 'name must be'],
+  ['a name of 101 characters', { name: 'x'.repeat(101) }, 'name must be'],
+  ['a team that is no id', { team: 'a/b' }, 'team must be'],
+  ['an expiry without offset', { expires: '2027-01-01T00:00:00' }, 'expires must be'],
+  ['an expiry that has passed', { expires: '2026-05-01T12:00:00Z' }, 'future'],
+])('%s is refused before anything is written', async (_, wrong, message) => {
+  const { keys, kafka } = keysOver()
+  await expect(keys.create({ team, name: 'n', by, ...wrong })).rejects.toThrow(message)
+  expect([kafka.sent, await link.client.keys(`${prefix}:team-keys:*`)]).toEqual([[], []])
+})
+
+test('a key of another team can be neither revoked nor deleted', async () => {
+  const { keys } = keysOver()
+  const { plaintext, key } = await keys.create({ team, name: 'n', by })
+  await expect(keys.revoke({ team: 'other', id: key.id, by })).rejects.toThrow(KeyRefused)
+  await expect(keys.delete({ team: 'other', id: key.id })).rejects.toThrow(KeyRefused)
+  expect(await holderOf(plaintext)).toMatchObject({ state: 'active' })
+})

@@ -1,0 +1,219 @@
+import { Client } from '@elastic/elasticsearch'
+import type kafkajs from 'kafkajs'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program } from '../support/programs.ts'
+
+const detailOf = (id: string) => ({ index: `${pipeline.names['INDEX_PREFIX']}-form-details`, id, routing: 'acme' })
+
+let pipeline: Pipeline
+let elasticsearch: Client
+beforeEach(async () => {
+  pipeline = await openPipeline()
+  elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
+})
+afterEach(async () => {
+  killPrograms()
+  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const indices = await elasticsearch.indices.get({ index: `${prefix}-*` })
+  if (Object.keys(indices).length > 0) await elasticsearch.indices.delete({ index: Object.keys(indices) })
+  await elasticsearch.close()
+  await pipeline.close()
+})
+
+const formRecord = (id: string, revision: number, changes: Record<string, unknown> = {}) => ({
+  key: `acme/${id}`,
+  value: JSON.stringify({ revision, form: formEntity({ id, ...changes }) }),
+})
+const settled = (indexer: Program, count: number): Promise<void> =>
+  eventually(async () => (await indexer.metric('tidemark_records_total')) >= count)
+const readySays = async (indexer: Program): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
+const titleOf = async (id: string): Promise<string | undefined> =>
+  (await elasticsearch.getSource<{ title?: string }>(detailOf(id))).title
+async function withAdmin<T>(ask: (admin: kafkajs.Admin) => Promise<T>): Promise<T> {
+  const admin = pipeline.kafka.admin()
+  await admin.connect()
+  try {
+    return await ask(admin)
+  } finally {
+    await admin.disconnect()
+  }
+}
+const committed = async (topic: string): Promise<bigint> => {
+  const [of] = await withAdmin((admin) =>
+    admin.fetchOffsets({ groupId: pipeline.names['CONSUMER_GROUP'] ?? '', topics: [topic] }),
+  )
+  return (of?.partitions ?? []).reduce((sum, { offset }) => sum + (BigInt(offset) > 0n ? BigInt(offset) : 0n), 0n)
+}
+
+test('late, doubled and deleted: the highest revision wins and a deletion stays', async () => {
+  const indexer = await pipeline.startIndexer()
+  await pipeline.produce('forms', [formRecord('a', 3, { title: 'third' }), formRecord('b', 1)])
+  await settled(indexer, 2)
+  await pipeline.produce('forms', [
+    formRecord('a', 2),
+    formRecord('a', 3, { title: 'twin' }),
+    { key: 'acme/b', value: null },
+  ])
+  await settled(indexer, 5)
+  await pipeline.produce('forms', [formRecord('b', 2 ** 53 - 2)])
+  await settled(indexer, 6)
+  expect(await titleOf('acme/a')).toBe('third')
+  expect(await elasticsearch.getSource(detailOf('acme/b'))).toMatchObject({ tombstone: { teamId: 'acme' } })
+  expect([await indexer.metric('tidemark_records_total', 'stale'), indexer.log()]).toEqual([3, expect.anything()])
+})
+
+test('a missing alias pauses, loses nothing, commits nothing, and is told; with the alias back all goes on', async () => {
+  const indexer = await pipeline.startIndexer()
+  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const [index, name] = [`${prefix}-form-details-v1-1`, `${prefix}-form-details`]
+  await elasticsearch.indices.deleteAlias({ index, name })
+  await pipeline.produce('forms', [formRecord('a', 1)])
+  await eventually(async () => (await readySays(indexer)).includes('404'))
+  expect(await committed(pipeline.names['TOPIC_FORMS'] ?? '')).toBe(0n)
+  expect(await indexer.metric('tidemark_records_total')).toBe(0)
+  await elasticsearch.indices.putAlias({ index, name })
+  await settled(indexer, 1)
+  expect(await titleOf('acme/a')).toBe('Product Knowledge Quiz')
+  await eventually(async () => (await committed(pipeline.names['TOPIC_FORMS'] ?? '')) === 1n)
+})
+
+test('a closed index pauses too: good records are never set aside for what is wrong with the index', async () => {
+  const indexer = await pipeline.startIndexer()
+  const index = `${pipeline.names['INDEX_PREFIX']}-forms-v1-1`
+  await elasticsearch.indices.close({ index })
+  await pipeline.produce('forms', [formRecord('a', 1)])
+  await eventually(async () => (await readySays(indexer)).includes('closed'))
+  expect(await indexer.metric('tidemark_records_total')).toBe(0)
+  await elasticsearch.indices.open({ index })
+  await settled(indexer, 1)
+  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(0)
+})
+
+test('what is committed is searchable', async () => {
+  await pipeline.startIndexer()
+  const records = Array.from({ length: 200 }, (_, at) => formRecord(`f${at}`, 1))
+  await pipeline.produce('forms', records)
+  const topic = pipeline.names['TOPIC_FORMS'] ?? ''
+  await eventually(async () => {
+    const before = await committed(topic)
+    const { count } = await elasticsearch.count({ index: `${pipeline.names['INDEX_PREFIX']}-forms` })
+    expect(BigInt(count)).toBeGreaterThanOrEqual(before)
+    return before === 200n
+  })
+})
+
+test('a dead letter is the record byte for byte, with its own headers and why and where from', async () => {
+  const indexer = await pipeline.startIndexer()
+  const value = Buffer.from([0x7b, 0xff, 0x00, 0x0a])
+  const headers = { trace: 'abc', empty: '', toString: 'odd' }
+  await pipeline.produce('forms', [{ key: 'acme/f1', value, headers }])
+  await settled(indexer, 1)
+  const [letter] = await pipeline.deadLetters(1)
+  expect([letter?.key, letter?.value]).toEqual([Buffer.from('acme/f1'), value])
+  expect(letter?.headers).toMatchObject({
+    trace: 'abc',
+    empty: '',
+    'tidemark.path': 'value',
+    'tidemark.reason': 'must be UTF-8',
+    'tidemark.topic': pipeline.names['TOPIC_FORMS'],
+    'tidemark.partition': expect.stringMatching(/^[0-3]$/),
+    'tidemark.offset': '0',
+    'tidemark.appended-at': expect.stringMatching(/Z$/),
+    'tidemark.set-aside-at': expect.stringMatching(/Z$/),
+  })
+})
+
+test('what Elasticsearch would refuse never leaves half of an entity, and stops nothing', async () => {
+  const indexer = await pipeline.startIndexer()
+  const lists = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+  const record = (id: string, from: string, to: string) => ({
+    key: `acme/${id}`,
+    value: JSON.stringify({ revision: 1, form: formEntity({ id }) }).replace(from, to),
+  })
+  const report = '{"dimensions":["accuracy"]}'
+  await pipeline.produce('forms', [
+    record('deep', report, `{"a":${lists(200_000)}}`),
+    record('deepest', report, `{"a":${lists(997)}}`),
+    record('digits', report, `{"a":${'1'.repeat(1_001)}}`),
+    record('digits-fit', report, `{"a":${'1'.repeat(1_000)}}`),
+    record('twice', report, '{"a":1,"\\u0061":2.50,"b":[{"c":1,"c":1e400}]}'),
+    record('unfolded', 'Product Knowledge Quiz', '\ufdfa'.repeat(2_000)),
+    record('surrogate', 'Product Knowledge Quiz', '\\ud800'),
+  ])
+  const deepSubmission = JSON.stringify({ revision: 1, submission: submissionEntity({ id: 's1' }) })
+  await pipeline.produce('submissions', [
+    { key: 'acme/s1', value: deepSubmission.replace('"customData":null', `"customData":${lists(998)}`) },
+  ])
+  await settled(indexer, 8)
+  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(3)
+  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const exists = async (kind: string, id: string): Promise<boolean> =>
+    await elasticsearch.exists({ index: `${prefix}-${kind}`, id: `acme/${id}`, routing: 'acme' })
+  for (const id of ['deepest', 'digits-fit', 'twice', 'unfolded', 'surrogate'])
+    expect([id, await exists('forms', id), await exists('form-details', id)]).toEqual([id, true, true])
+  for (const id of ['deep', 'digits'])
+    expect([id, await exists('forms', id), await exists('form-details', id)]).toEqual([id, false, false])
+  expect([await exists('submissions', 's1'), await exists('submission-details', 's1')]).toEqual([false, false])
+})
+
+test('an account key record that could stop a script of Redis stops nothing', async () => {
+  const indexer = await pipeline.startIndexer()
+  const key = {
+    id: 'k1',
+    name: '\ud800',
+    digest: 'ab'.repeat(32),
+    state: 'active',
+    createdAt: '2026-03-01T10:00:00Z',
+    createdBy: '\udc00',
+  }
+  const record = (revision: number) => ({ key: 'acme/k1', value: JSON.stringify({ revision, key }) })
+  await pipeline.produce('account-keys', [record(1), record(2), { key: 'acme/k1', value: null }, record(3)])
+  await settled(indexer, 4)
+  expect(await indexer.metric('tidemark_records_total', 'indexed')).toBe(3)
+})
+
+test('without append times of the broker no tidemark is published, it is said, and records are indexed all the same', async () => {
+  const topic = pipeline.names['TOPIC_FORMS'] ?? ''
+  await withAdmin((admin) => admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true }))
+  const indexer = await pipeline.startIndexer()
+  expect(indexer.log()).toContain('lacks message.timestamp.type=LogAppendTime')
+  await pipeline.createKeys(['acme'])
+  await pipeline.produce('forms', [{ ...formRecord('a', 1), timestamp: '1' }])
+  await settled(indexer, 2)
+  await eventually(async () => (await committed(topic)) === 1n)
+  const api = await pipeline.startApi()
+  const answer = await pipeline.get(api, 'acme', '/api/v1/forms')
+  expect([answer.status, answer.headers.get('replica-watermark')]).toEqual([200, null])
+})
+
+test('an indexer that is asked to stop commits what it has done and leaves with exit code 0', async () => {
+  const indexer = await pipeline.startIndexer()
+  await pipeline.produce(
+    'forms',
+    Array.from({ length: 50 }, (_, at) => formRecord(`f${at}`, 1)),
+  )
+  await settled(indexer, 50)
+  expect(await indexer.end('SIGTERM')).toBe(0)
+  expect(await committed(pipeline.names['TOPIC_FORMS'] ?? '')).toBe(50n)
+})
+
+test('a key view that Redis lost is folded again', async () => {
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys(['acme'])
+  const api = await pipeline.startApi()
+  const status = async (): Promise<number> => (await pipeline.get(api, 'acme', '/api/v1/forms')).status
+  await eventually(async () => (await status()) === 200)
+  const { connectRedis } = await import('../../src/replica/redis.ts')
+  const link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+  await eventually(() => link.runId() !== undefined)
+  await link.client.del(...(await link.client.keys(`${pipeline.names['INDEX_PREFIX']}:*`)))
+  await link.close()
+  await eventually(async () => {
+    const now = await status()
+    expect([200, 503]).toContain(now)
+    return now === 200
+  })
+  expect(indexer.log()).not.toContain('"level":60')
+})

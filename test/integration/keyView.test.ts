@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto'
+import { digestOf } from '../../src/domain/accountKey.ts'
+import type { EntityId, Revision, TeamId } from '../../src/domain/identifiers.ts'
+import type { Instant } from '../../src/domain/instant.ts'
+import { readAccountKeyRecord } from '../../src/domain/record.ts'
+import { type KeyView, KeyViewIncomplete, keyView, type StoredKey } from '../../src/replica/keyView.ts'
+import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
+import { type RedisKeys, redisKeys } from '../../src/replica/redisKeys.ts'
+import { eventually } from '../support/eventually.ts'
+
+const acme = 'acme' as TeamId
+const k1 = 'k1' as EntityId
+const nowMs = 1_000_000
+
+let link: RedisLink
+let names: RedisKeys
+let prefix: string
+let view: KeyView
+beforeEach(async () => {
+  prefix = `test-${randomUUID().slice(0, 8)}`
+  names = redisKeys(prefix)
+  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+  view = keyView(link, names)
+  await eventually(() => link.runId() !== undefined)
+  await (await view.beginFold('first')).complete()
+})
+afterEach(async () => {
+  await lose()
+  await link.close()
+})
+/** Redis forgets, as a flush would make it; keys of other tests stay. */
+async function lose(): Promise<void> {
+  const all = await link.client.keys(`${prefix}:*`)
+  if (all.length > 0) await link.client.del(...all)
+}
+
+const keyOf = (changes: Partial<StoredKey> = {}): StoredKey => ({
+  id: k1,
+  name: 'Dashboard',
+  digest: digestOf('rqp_acct_one'),
+  state: 'active',
+  createdAt: '2026-01-01T00:00:00.000Z' as Instant,
+  createdBy: 'owner',
+  revision: 1 as Revision,
+  ...changes,
+})
+const revision = (number: number): { revision: Revision } => ({ revision: number as Revision })
+const found = async (plaintext: string) => {
+  const lookup = await view.lookup(digestOf(plaintext))
+  return lookup === 'incomplete' ? lookup : lookup.found
+}
+
+describe('A change of a key', () => {
+  test('takes effect on the next look-up', async () => {
+    expect(await found('rqp_acct_one')).toBeNull()
+    expect(await view.apply(acme, k1, keyOf({ expiresAt: '1970-01-01T00:00:01.000Z' as Instant }))).toBe('applied')
+    expect(await found('rqp_acct_one')).toEqual({ teamId: 'acme', keyId: 'k1', state: 'active', expiresAtMs: 1_000 })
+    expect(await view.apply(acme, k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
+    expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked', expiresAtMs: null })
+  })
+
+  test('that comes twice or late changes nothing', async () => {
+    await view.apply(acme, k1, keyOf({ ...revision(3), state: 'revoked' }))
+    for (const late of [3, 2, 1]) expect(await view.apply(acme, k1, keyOf(revision(late)))).toBe('stale')
+    expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked' })
+  })
+
+  test('is compared exactly, up to the highest revisions', async () => {
+    await view.apply(acme, k1, keyOf(revision(2 ** 53 - 3)))
+    expect(await view.apply(acme, k1, keyOf({ ...revision(2 ** 53 - 2), state: 'revoked' }))).toBe('applied')
+    expect(await view.apply(acme, k1, keyOf(revision(2 ** 53 - 3)))).toBe('stale')
+  })
+
+  test('cannot bring a deleted key back, and a deletion may come before everything else', async () => {
+    await view.apply(acme, k1, keyOf())
+    expect(await view.apply(acme, k1, null)).toBe('applied')
+    expect(await found('rqp_acct_one')).toBeNull()
+    for (const id of ['k1', 'never-seen'] as EntityId[]) {
+      await view.apply(acme, id, null)
+      expect(await view.apply(acme, id, keyOf({ ...revision(99), id }))).toBe('stale')
+      expect(await view.wasDeleted(acme, id)).toBe(true)
+    }
+    expect(await view.list(acme)).toEqual([])
+  })
+
+  test('of its digest ends the old one', async () => {
+    await view.apply(acme, k1, keyOf())
+    await view.apply(acme, k1, keyOf({ ...revision(2), digest: digestOf('rqp_acct_two') }))
+    expect(await found('rqp_acct_one')).toBeNull()
+    expect(await found('rqp_acct_two')).toMatchObject({ keyId: 'k1' })
+  })
+
+  test('to a digest that another key holds is refused, in its own team as in another, until that key is deleted', async () => {
+    await view.apply(acme, k1, keyOf())
+    const thief = keyOf({ id: 'k2' })
+    expect(await view.apply(acme, 'k2' as EntityId, thief)).toBe('digest-held')
+    expect(await view.apply('other' as TeamId, k1, keyOf())).toBe('digest-held')
+    expect(await found('rqp_acct_one')).toMatchObject({ teamId: 'acme', keyId: 'k1' })
+    await view.apply(acme, k1, null)
+    expect(await view.apply(acme, 'k2' as EntityId, thief)).toBe('applied')
+  })
+
+  test('may hold any text: half surrogates, NUL, quotes; no script stumbles over it', async () => {
+    const name = 'x\ud800\u0000"\\\n\ud83d\udd11'
+    const { revision: first, ...key } = keyOf({ name })
+    const value = JSON.stringify({ revision: first, key })
+    const read = readAccountKeyRecord(Buffer.from('acme/k1'), Buffer.from(value))
+    if (!read.ok || read.value.live === null) throw new Error('refused')
+    expect(await view.apply(acme, k1, { ...read.value.live.entity, revision: first })).toBe('applied')
+    expect(await view.apply(acme, k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
+    expect(await view.reserve(acme, 'k2' as EntityId, nowMs, nowMs + 1)).toBe('reserved')
+  })
+})
+
+describe('The ten slots of a team', () => {
+  const reserve = (id: string, fromMs = nowMs): Promise<string> =>
+    view.reserve(acme, id as EntityId, fromMs, fromMs + 1_000)
+
+  test('are taken exactly ten times, however many reach for them at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, (_, at) => reserve(`r${at}`)))
+    expect(answers.filter((answer) => answer === 'reserved')).toHaveLength(10)
+    expect(answers.filter((answer) => answer === 'full')).toHaveLength(90)
+    expect(await view.reserve('other' as TeamId, k1, nowMs, nowMs + 1)).toBe('reserved')
+  })
+
+  test('count revoked keys, are freed by deletion, and are not listed while only reserved', async () => {
+    for (let at = 0; at < 10; at++) {
+      const id = `k${at}` as EntityId
+      expect(await reserve(id)).toBe('reserved')
+      expect(await view.list(acme)).toHaveLength(at)
+      await view.apply(acme, id, keyOf({ id, digest: digestOf(id), state: at < 5 ? 'revoked' : 'active' }))
+    }
+    expect(await reserve('eleventh')).toBe('full')
+    await view.apply(acme, 'k3' as EntityId, null)
+    expect(await reserve('eleventh')).toBe('reserved')
+    expect(await reserve('twelfth')).toBe('full')
+  })
+
+  test('are given up when their time is over, and only then', async () => {
+    for (let at = 0; at < 10; at++) await reserve(`r${at}`)
+    expect(await reserve('late', nowMs + 1_000)).toBe('full')
+    expect(await reserve('late', nowMs + 1_001)).toBe('reserved')
+  })
+
+  test('are given back by a deletion, also when they were only reserved', async () => {
+    for (let at = 0; at < 10; at++) await reserve(`r${at}`)
+    await view.apply(acme, 'r4' as EntityId, null)
+    expect([await reserve('n1'), await reserve('n2')]).toEqual(['reserved', 'full'])
+  })
+})
+
+describe('A view that Redis has lost', () => {
+  test('says so, instead of calling keys unknown or slots free', async () => {
+    await view.apply(acme, k1, keyOf())
+    await lose()
+    expect(await view.isComplete()).toBe(false)
+    expect(await found('rqp_acct_one')).toBe('incomplete')
+    await expect(view.list(acme)).rejects.toThrow(KeyViewIncomplete)
+    await expect(view.reserve(acme, k1, nowMs, nowMs + 1)).rejects.toThrow(KeyViewIncomplete)
+  })
+
+  test('is whole again after a fold, which a loss in its middle undoes', async () => {
+    await lose()
+    const undone = await view.beginFold('a')
+    await lose()
+    expect(await undone.complete()).toBe(false)
+    const fold = await view.beginFold('b')
+    await view.apply(acme, k1, keyOf())
+    expect(await fold.complete()).toBe(true)
+    expect(await found('rqp_acct_one')).toMatchObject({ keyId: 'k1' })
+  })
+
+  test('is not believed when another run of the server completed it', async () => {
+    await link.client.set(names.keyViewComplete, 'f'.repeat(40))
+    expect([await view.isComplete(), await found('rqp_acct_one')]).toEqual([false, 'incomplete'])
+  })
+})

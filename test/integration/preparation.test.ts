@@ -1,0 +1,67 @@
+import { Client } from '@elastic/elasticsearch'
+import kafkajs from 'kafkajs'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms } from '../support/programs.ts'
+
+let pipeline: Pipeline
+let elasticsearch: Client
+beforeAll(async () => {
+  pipeline = await openPipeline()
+  elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
+  // Two at once prepare the same topics and indices.
+  await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
+})
+afterAll(async () => {
+  killPrograms()
+  const indices = await elasticsearch.indices.get({ index: `${pipeline.names['INDEX_PREFIX']}-*` })
+  await elasticsearch.indices.delete({ index: Object.keys(indices) })
+  await elasticsearch.close()
+  await pipeline.close()
+})
+
+async function withAdmin<T>(ask: (admin: kafkajs.Admin) => Promise<T>): Promise<T> {
+  const admin = pipeline.kafka.admin()
+  await admin.connect()
+  try {
+    return await ask(admin)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+test('missing topics are created compacted, with append times of the broker and seven days for deletions', async () => {
+  const names = ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS']
+  const { resources } = await withAdmin((admin) =>
+    admin.describeConfigs({
+      includeSynonyms: false,
+      resources: names.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name: pipeline.names[name] ?? '' })),
+    }),
+  )
+  const settings = resources.map(({ configEntries }) =>
+    Object.fromEntries(configEntries.map(({ configName, configValue }) => [configName, configValue])),
+  )
+  const source = {
+    'cleanup.policy': 'compact',
+    'message.timestamp.type': 'LogAppendTime',
+    'delete.retention.ms': String(7 * 86_400_000),
+  }
+  expect(settings).toEqual([
+    ...[1, 2, 3].map(() => expect.objectContaining(source)),
+    expect.objectContaining({ 'cleanup.policy': 'delete', 'retention.ms': String(14 * 86_400_000) }),
+  ])
+})
+
+test('indices are created strict, reached by alias, refreshed by nobody else', async () => {
+  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const indices = await elasticsearch.indices.get({ index: `${prefix}-*` })
+  expect(Object.keys(indices).sort()).toEqual(
+    ['form-details-v1-1', 'forms-v1-1', 'submission-details-v1-1', 'submissions-v1-1'].map(
+      (name) => `${prefix}-${name}`,
+    ),
+  )
+  for (const [name, { aliases, mappings, settings }] of Object.entries(indices)) {
+    expect(Object.keys(aliases ?? {})).toEqual([name.replace('-v1-1', '')])
+    expect(mappings).toMatchObject(name.includes('details') ? { enabled: false } : { dynamic: 'strict' })
+    expect(settings?.index?.refresh_interval).toBe('-1')
+  }
+})

@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Engine, type Environment, readConfig } from '../../src/config.ts'
+
+const allEngines: Engine[] = ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL']
+const engines = { ELASTICSEARCH_URL: 'http://es:9200', KAFKA_BROKERS: 'kafka:9092', REDIS_URL: 'redis://redis:6379' }
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'config-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+const file = (name: string, text = ''): string => {
+  const path = join(folder, name)
+  if (text !== '') writeFileSync(path, text)
+  return path
+}
+const read = (environment: Environment, enginesFile = file('none.env')) =>
+  readConfig(environment, allEngines, enginesFile)
+const configOf = (environment: Environment, enginesFile?: string) => {
+  const result = read({ ...engines, ...environment }, enginesFile)
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return result.config
+}
+const namesOf = (environment: Environment, enginesFile?: string): string[] => {
+  const result = read(environment, enginesFile)
+  return result.ok ? [] : result.problems.map(({ path }) => path).sort()
+}
+
+test('what is not set has its documented default, and so has what is set to nothing', () => {
+  const expected = {
+    PORT: 3000,
+    LOG_LEVEL: 'info',
+    INDEX_PREFIX: 'tidemark',
+    CONSUMER_GROUP: 'tidemark-indexer',
+    TOPIC_FORMS: 'forms',
+    TOPIC_SUBMISSIONS: 'submissions',
+    TOPIC_ACCOUNT_KEYS: 'account-keys',
+    TOPIC_DEAD_LETTERS: 'dead-letters',
+    RATE_LIMIT_PER_MINUTE: 120,
+    TRUST_PROXY: false,
+  }
+  expect(configOf({})).toMatchObject(expected)
+  expect(configOf(Object.fromEntries(Object.keys(expected).map((name) => [name, ''])))).toMatchObject(expected)
+})
+
+test('lists are separated by commas, with or without spaces', () => {
+  const config = configOf({ ELASTICSEARCH_URL: 'http://a:9200, https://b:9200', KAFKA_BROKERS: 'a:9092,b:9092,' })
+  expect(config.ELASTICSEARCH_URL).toEqual(['http://a:9200', 'https://b:9200'])
+  expect(config.KAFKA_BROKERS).toEqual(['a:9092', 'b:9092'])
+})
+
+test('everything that is wrong is told at once, by name', () => {
+  const wrong = {
+    PORT: 'http',
+    ADMIN_PORT: '70000',
+    LOG_LEVEL: 'loud',
+    ELASTICSEARCH_URL: 'es:9200',
+    ELASTICSEARCH_PASSWORD: 'secret',
+    ELASTICSEARCH_CA_FILE: file('missing.pem'),
+    KAFKA_BROKERS: 'kafka',
+    KAFKA_SASL_MECHANISM: 'gssapi',
+    REDIS_URL: 'http://redis',
+    INDEX_PREFIX: 'Upper',
+    TOPIC_FORMS: 'no spaces',
+    TOPIC_SUBMISSIONS: '..',
+    RATE_LIMIT_PER_MINUTE: '0',
+    TRUST_PROXY: 'yes',
+  }
+  expect([...new Set(namesOf(wrong))]).toEqual(
+    [...Object.keys(wrong).filter((name) => name !== 'ELASTICSEARCH_PASSWORD'), 'ELASTICSEARCH_USERNAME']
+      .concat('KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD')
+      .sort(),
+  )
+})
+
+test('no problem repeats the value, which may be a secret', () => {
+  const result = read({ ...engines, REDIS_URL: 'http://:hunter2@redis', ELASTICSEARCH_URL: 'ftp://u:hunter2@es' })
+  expect(result).toMatchObject({ ok: false })
+  expect(JSON.stringify(result)).not.toContain('hunter2')
+})
+
+test('an engine that is needed must be named, in the environment or by the file; one that is not needed need not', () => {
+  expect(namesOf({})).toEqual(allEngines)
+  expect(namesOf({ ...engines, KAFKA_BROKERS: ' , ' })).toContain('KAFKA_BROKERS')
+  expect(readConfig({ REDIS_URL: engines.REDIS_URL }, ['REDIS_URL'], file('none.env'))).toMatchObject({ ok: true })
+})
+
+test('the file that the engines write names what the environment does not', () => {
+  const path = file(
+    'engines.env',
+    'ELASTICSEARCH_URL=http://file:9200\r\n\nKAFKA_BROKERS=file:9092\nREDIS_URL = redis://file?a=b\n',
+  )
+  expect(namesOf({}, path)).toEqual([])
+  const result = read({ KAFKA_BROKERS: 'environment:9092', REDIS_URL: '' }, path)
+  expect(result).toMatchObject({
+    ok: true,
+    config: {
+      ELASTICSEARCH_URL: ['http://file:9200'],
+      KAFKA_BROKERS: ['environment:9092'],
+      REDIS_URL: 'redis://file?a=b',
+    },
+  })
+})
+
+test.each([
+  [{ ELASTICSEARCH_USERNAME: 'u' }, 'ELASTICSEARCH_PASSWORD'],
+  [{ ELASTICSEARCH_PASSWORD: 'p' }, 'ELASTICSEARCH_USERNAME'],
+  [{ KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'u' }, 'KAFKA_SASL_PASSWORD'],
+  [{ ELASTICSEARCH_USERNAME: 'u', ELASTICSEARCH_PASSWORD: 'p', ELASTICSEARCH_API_KEY: 'k' }, 'ELASTICSEARCH_API_KEY'],
+  [{ TOPIC_FORMS: 'x', TOPIC_SUBMISSIONS: 'x' }, 'TOPIC_SUBMISSIONS'],
+  [{ TOPIC_FORMS: 'submissions' }, 'TOPIC_FORMS'],
+  [{ TOPIC_DEAD_LETTERS: 'forms' }, 'TOPIC_DEAD_LETTERS'],
+])('%j does not go together: %s', (environment, name) => {
+  expect(namesOf({ ...engines, ...environment })).toEqual([name])
+})
+
+test('two topics may trade their names', () => {
+  expect(configOf({ TOPIC_FORMS: 'submissions', TOPIC_SUBMISSIONS: 'forms' })).toMatchObject({
+    TOPIC_FORMS: 'submissions',
+  })
+})
+
+test('a certificate is read from its file', () => {
+  expect(configOf({ KAFKA_SSL_CA_FILE: file('ca.pem', 'certificate') }).KAFKA_SSL_CA_FILE).toBe('certificate')
+})

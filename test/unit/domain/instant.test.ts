@@ -1,0 +1,129 @@
+import fc from 'fast-check'
+import { parseInstant, parseWindowBound, toInstant, withinInstants } from '../../../src/domain/instant.ts'
+
+const earliestMs = Date.parse('0000-01-01T00:00:00.000Z')
+const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
+const epochMs = fc.oneof(
+  fc.integer({ min: earliestMs, max: latestMs }),
+  fc.constantFrom(earliestMs, latestMs, 0, -1, Date.parse('2024-02-29T23:59:59.999Z')),
+)
+const offset = fc.record({ sign: fc.constantFrom('+', '-'), hours: fc.nat(23), minutes: fc.nat(59) })
+const two = (value: number): string => String(value).padStart(2, '0')
+
+describe('The moment of a record', () => {
+  test.each([
+    ['2026-03-01T10:00:00.000Z', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01T11:00:00+01:00', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01T04:30:00-0530', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01T15:00:00+05', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01T10:00Z', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01t10:00:00z', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01T10:00:00,5Z', '2026-03-01T10:00:00.500Z'],
+    ['2026-03-01T10:00:00.9999999Z', '2026-03-01T10:00:00.999Z'],
+    ['2026-01-01T00:30:00+01:00', '2025-12-31T23:30:00.000Z'],
+    ['2024-02-29T00:00:00Z', '2024-02-29T00:00:00.000Z'],
+    ['0000-01-01T00:00:00Z', '0000-01-01T00:00:00.000Z'],
+    ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+    ['1969-12-31T23:59:59.9999Z', '1969-12-31T23:59:59.999Z'],
+  ])('%s is %s', (text, expected) => {
+    expect(parseInstant(text)).toBe(expected)
+  })
+
+  test.each([
+    ['no offset', '2026-03-01T10:00:00'],
+    ['a bare date', '2026-03-01'],
+    ['30 February', '2026-02-30T00:00:00Z'],
+    ['29 February of a common year', '2025-02-29T00:00:00Z'],
+    ['month 13', '2026-13-01T00:00:00Z'],
+    ['hour 24', '2026-03-01T24:00:00Z'],
+    ['minute 60', '2026-03-01T10:60:00Z'],
+    ['a leap second', '2016-12-31T23:59:60Z'],
+    ['a fraction of a minute', '2026-03-01T10:00.5Z'],
+    ['an offset of 24 hours', '2026-03-01T10:00:00+24:00'],
+    ['an offset of 60 minutes', '2026-03-01T10:00:00+00:60'],
+    ['a year of five digits', '12026-03-01T10:00:00Z'],
+    ['before the year 0 in UTC', '0000-01-01T00:00:00+00:01'],
+    ['after the year 9999 in UTC', '9999-12-31T23:59:59-00:01'],
+    ['a space for the T', '2026-03-01 10:00:00Z'],
+    ['space around', ' 2026-03-01T10:00:00Z '],
+    ['a line break at the end', '2026-03-01T10:00:00Z\n'],
+    ['other digits', '٢٠٢٦-03-01T10:00:00Z'],
+    ['nothing', ''],
+  ])('%s is no moment', (_, text) => {
+    expect(parseInstant(text)).toBeUndefined()
+  })
+
+  test('whatever the offset and however many finer digits, it is the same moment, cut to milliseconds', () => {
+    fc.assert(
+      fc.property(epochMs, offset, fc.stringMatching(/^\d{0,9}$/), (utcMs, { sign, hours, minutes }, finer) => {
+        const shift = (sign === '-' ? -1 : 1) * (hours * 60 + minutes) * 60_000
+        const local = new Date(utcMs + shift).toISOString()
+        fc.pre(local.length === 24)
+        const text = `${local.slice(0, -1)}${finer}${sign}${two(hours)}:${two(minutes)}`
+        expect(parseInstant(text)).toBe(toInstant(utcMs))
+      }),
+    )
+  })
+
+  test('moments sort as text in the order of time, from the year 0000 to 9999', () => {
+    fc.assert(
+      fc.property(epochMs, epochMs, (a, b) => {
+        expect(toInstant(a) < toInstant(b)).toBe(a < b)
+      }),
+    )
+  })
+
+  test('any text is a moment in UTC with milliseconds, or none', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[\dTZ:.+-]{0,30}$/)), (text) => {
+        const instant = parseInstant(text) ?? toInstant(0)
+        expect(instant).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      }),
+    )
+  })
+
+  test('a time that nobody could have meant becomes the nearest one that can be told', () => {
+    for (const absurd of [Number.MAX_SAFE_INTEGER, 2 ** 63, -(2 ** 63), Number.POSITIVE_INFINITY])
+      expect(toInstant(withinInstants(absurd))).toMatch(/^(9999|0000)-/)
+    expect(withinInstants(1_700_000_000_000)).toBe(1_700_000_000_000)
+  })
+})
+
+describe('A bound of a window', () => {
+  test.each([
+    ['2026-03-01', '2026-03-01T00:00:00.000Z', '2026-03-01T23:59:59.999Z'],
+    ['2026-03-01T10:00', '2026-03-01T10:00:00.000Z', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01T10:00:00', '2026-03-01T10:00:00.000Z', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01T11:00:00+01:00', '2026-03-01T10:00:00.000Z', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01T11:00:00 01:00', '2026-03-01T10:00:00.000Z', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01T11:00 0100', '2026-03-01T10:00:00.000Z', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01T10:00:00.1234Z', '2026-03-01T10:00:00.124Z', '2026-03-01T10:00:00.123Z'],
+    ['2026-03-01T10:00:00.1230Z', '2026-03-01T10:00:00.123Z', '2026-03-01T10:00:00.123Z'],
+    ['2026-03-01T23:59:59.9999Z', '2026-03-02T00:00:00.000Z', '2026-03-01T23:59:59.999Z'],
+  ])('%s begins at %s and ends at %s', (text, from, to) => {
+    expect([parseWindowBound(text, 'from'), parseWindowBound(text, 'to')]).toEqual([from, to])
+  })
+
+  test.each(['2026-02-30', '2026-3-1', 'yesterday', '', '1772359200', '2026-03-01T10', '2026-W09-7'])(
+    '%s is no date',
+    (text) => {
+      expect([parseWindowBound(text, 'from'), parseWindowBound(text, 'to')]).toEqual([undefined, undefined])
+    },
+  )
+
+  test('no window begins after the last moment that can be stored', () => {
+    expect(parseWindowBound('9999-12-31T23:59:59.9991Z', 'from')).toBeUndefined()
+    expect(parseWindowBound('9999-12-31T23:59:59.9991Z', 'to')).toBe('9999-12-31T23:59:59.999Z')
+  })
+
+  test('a stored moment lies within a window exactly when the written bound says so, also by finer digits', () => {
+    fc.assert(
+      fc.property(fc.nat(5_000), fc.nat(5_000_000), (storedMs, boundMicros) => {
+        const bound = `${toInstant(Math.floor(boundMicros / 1_000)).slice(0, -1)}${String(boundMicros % 1_000).padStart(3, '0')}Z`
+        const stored = toInstant(storedMs)
+        expect(stored >= (parseWindowBound(bound, 'from') ?? '')).toBe(storedMs * 1_000 >= boundMicros)
+        expect(stored <= (parseWindowBound(bound, 'to') ?? '')).toBe(storedMs * 1_000 <= boundMicros)
+      }),
+    )
+  })
+})

@@ -1,0 +1,196 @@
+import fc from 'fast-check'
+import {
+  hasLongerNumber,
+  isNestedDeeper,
+  nestingDepth,
+  onOneLine,
+  rawElements,
+  rawMembers,
+  renderObject,
+  withoutRepeatedNames,
+} from '../../../src/domain/rawJson.ts'
+
+/** JSON text as any product may write it, beside what JSON.parse makes of it. */
+const space = fc.stringMatching(/^[ \t\n\r]{0,3}$/)
+const names = fc.constantFrom(
+  'a',
+  'b',
+  '10',
+  '2',
+  '',
+  '__proto__',
+  'constructor',
+  'ü',
+  'with "quotes" \\',
+  '\ud83c\udf89',
+)
+const escaped = fc.constantFrom(
+  '"\\u0061"',
+  '"\\ud800"',
+  '"\\udc00x"',
+  '"\\/\\b\\f\\n\\r\\t\\"\\\\"',
+  '"\\\\"',
+  '"{[,:]}"',
+)
+// No name begins with a backslash: once V8 13.6 has read one, its JSON.parse reads escaped names by their raw characters.
+const name = fc.oneof(
+  { weight: 5, arbitrary: names.map((text) => JSON.stringify(text)) },
+  { weight: 1, arbitrary: escaped.filter((text) => !text.startsWith('"\\\\')) },
+)
+const number = fc.oneof(
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value)),
+  fc.constantFrom('-0', '1e400', '12345678901234567890', '0.10000000000000000555', '1E+2', '7.0'),
+)
+const scalar = fc.oneof(
+  number,
+  fc.constantFrom('true', 'false', 'null'),
+  escaped,
+  fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text)),
+)
+const { value: json } = fc.letrec<{ value: string; list: string; object: string }>((tie) => ({
+  value: fc.oneof({ depthSize: 'small', withCrossShrink: true }, scalar, tie('list'), tie('object')),
+  list: fc.array(fc.tuple(space, tie('value'), space), { maxLength: 4 }).map((all) => `[${all.map(joined).join(',')}]`),
+  object: fc
+    .array(fc.tuple(space, name, space, space, tie('value'), space), { maxLength: 5 })
+    .map((all) => `{${all.map(([a, n, b, c, v, d]) => `${a}${n}${b}:${c}${v}${d}`).join(',')}}`),
+}))
+const joined = (parts: readonly string[]): string => parts.join('')
+const padded = fc.tuple(space, json, space).map(joined)
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const tokens = (text: string): string[] => text.match(/"(?:[^"\\]|\\.)*"|[^\s",:{}[\]]+|[{}[\],:]/g) ?? []
+
+test('members are the raw texts of what JSON.parse reads, each name once, in the order of first appearance', () => {
+  fc.assert(
+    fc.property(padded, (text) => {
+      const parsed: unknown = JSON.parse(text)
+      const members = rawMembers(text)
+      const expected = isObject(parsed) ? Object.keys(parsed) : []
+      expect([...members.keys()].sort()).toEqual(expected.sort())
+      for (const [each, raw] of members) {
+        expect(JSON.parse(raw)).toEqual(Object.getOwnPropertyDescriptor(parsed, each)?.value)
+        expect(raw).toBe(raw.trim())
+        expect(text).toContain(raw)
+      }
+    }),
+  )
+})
+
+test('elements are the raw texts of what JSON.parse reads', () => {
+  fc.assert(
+    fc.property(padded, (text) => {
+      const parsed: unknown = JSON.parse(text)
+      expect(rawElements(text).map((raw) => JSON.parse(raw))).toEqual(Array.isArray(parsed) ? parsed : [])
+    }),
+  )
+})
+
+test('digits, escapes and the order of integer-like names stay as they came', () => {
+  const text = '{ "10" : 1.50, "2":12345678901234567890,"x":"\\u0061\\ud800" , "o": { "1" :1e400 } }'
+  expect([...rawMembers(text)]).toEqual([
+    ['10', '1.50'],
+    ['2', '12345678901234567890'],
+    ['x', '"\\u0061\\ud800"'],
+    ['o', '{ "1" :1e400 }'],
+  ])
+})
+
+test('of a name given twice the last value counts, also when one of the two is written with escapes', () => {
+  expect([...rawMembers('{"a":1,"b":2,"\\u0061":3}')]).toEqual([
+    ['a', '3'],
+    ['b', '2'],
+  ])
+})
+
+test('a member named __proto__ is a member like others', () => {
+  const members = rawMembers('{"__proto__":{"id":"x"},"id":"y"}')
+  expect(members.get('id')).toBe('"y"')
+  expect(renderObject(members)).toBe('{"__proto__":{"id":"x"},"id":"y"}')
+})
+
+test('rendering the members of an object gives the object', () => {
+  fc.assert(
+    fc.property(padded, (text) => {
+      const parsed: unknown = JSON.parse(text)
+      if (isObject(parsed)) expect(JSON.parse(renderObject(rawMembers(text)))).toEqual(parsed)
+    }),
+  )
+})
+
+test('a member without a value is rendered as null', () => {
+  const members = [['a', undefined] as const, ['b', '[]'] as const]
+  expect(renderObject(members)).toBe('{"a":null,"b":[]}')
+})
+
+test('one line holds the same tokens and no line break', () => {
+  fc.assert(
+    fc.property(padded, (text) => {
+      expect(onOneLine(text)).not.toMatch(/[\n\r]/)
+      expect(tokens(onOneLine(text))).toEqual(tokens(text))
+    }),
+  )
+})
+
+test('without repeated names it is the same JSON, with each name once at every depth and every scalar as it was', () => {
+  fc.assert(
+    fc.property(padded, (text) => {
+      const cleaned = withoutRepeatedNames(text)
+      expect(JSON.parse(cleaned)).toEqual(JSON.parse(text))
+      expectEachNameOnce(cleaned)
+      const written = new Set(tokens(text))
+      const scalars = tokens(cleaned).filter((token) => /^[-\d]/.test(token))
+      for (const token of scalars) expect(written).toContain(token)
+    }),
+  )
+})
+
+test('repeated names are taken out of a megabyte nested a thousand levels deep, each character read once', () => {
+  const inside = `[${'[1],'.repeat(250_000)}1]`
+  const nested = (member: string): string => member.repeat(998) + inside + '}'.repeat(998)
+  // Were each level read anew, this would hold up an indexer's heartbeats for ten seconds.
+  expect(withoutRepeatedNames(nested('{"a":1,"a":')) === nested('{"a":')).toBe(true)
+})
+
+function expectEachNameOnce(text: string): void {
+  const parsed: unknown = JSON.parse(text)
+  if (isObject(parsed)) {
+    expect(renderObject(rawMembers(text))).toHaveLength(text.trim().length)
+    for (const raw of rawMembers(text).values()) expectEachNameOnce(raw)
+  } else for (const raw of rawElements(text)) expectEachNameOnce(raw)
+}
+
+const depthOf = (value: unknown): number => {
+  if (typeof value !== 'object' || value === null) return 0
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf))
+}
+
+test('nesting is counted over objects and lists, and not in strings', () => {
+  fc.assert(
+    fc.property(padded, fc.nat(6), (text, limit) => {
+      // A repeated name may hide a deeper value from JSON.parse.
+      const depth = depthOf(JSON.parse(withoutRepeatedNames(text)))
+      expect(nestingDepth(text)).toBeGreaterThanOrEqual(depth)
+      expect(nestingDepth(withoutRepeatedNames(text))).toBe(depth)
+      expect(isNestedDeeper(text, limit)).toBe(nestingDepth(text) > limit)
+    }),
+  )
+  expect(nestingDepth('{"a":"[[[[","b":[{}]}')).toBe(3)
+})
+
+test('a number is long by its own characters, wherever it stands, and digits in strings are none', () => {
+  const digits = fc.integer({ min: 1, max: 40 }).map((length) => '1'.repeat(length))
+  const item = fc.oneof(
+    digits,
+    digits.map((text) => `"${text}"`),
+    fc.constant('{"e1":[true,-1.5e+3]}'),
+  )
+  fc.assert(
+    fc.property(fc.array(item), fc.integer({ min: 8, max: 30 }), (items, limit) => {
+      const text = `[${items.join(', ')}]`
+      const longest = Math.max(0, ...items.filter((each) => each.startsWith('1')).map(({ length }) => length))
+      expect(hasLongerNumber(text, limit)).toBe(longest > limit)
+    }),
+  )
+})

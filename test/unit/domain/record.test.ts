@@ -1,0 +1,208 @@
+import fc from 'fast-check'
+import {
+  type RecordKey,
+  readAccountKeyRecord,
+  readFormRecord,
+  readSubmissionRecord,
+} from '../../../src/domain/record.ts'
+import type { Result } from '../../../src/domain/result.ts'
+import { formEntity, submissionEntity } from '../../support/entities.ts'
+
+const form = formEntity({ id: 'f1' })
+const submission = submissionEntity({ id: 's1' })
+const accountKey = {
+  id: 'k1',
+  name: 'Dashboard',
+  digest: 'a1'.repeat(32),
+  start: 'rqp_acct_AbCd',
+  state: 'revoked',
+  createdAt: '2026-03-01T11:00:00+01:00',
+  createdBy: 'owner-1',
+  expiresAt: null,
+  revokedAt: '2026-03-02T10:00:00Z',
+  revokedBy: 'owner-2',
+}
+
+const kinds = {
+  form: { read: readFormRecord, entity: form, key: 'acme/f1' },
+  submission: { read: readSubmissionRecord, entity: submission, key: 'acme/s1' },
+  key: { read: readAccountKeyRecord, entity: accountKey, key: 'acme/k1' },
+} as const
+type Kind = keyof typeof kinds
+
+const bytes = (text: string): Buffer => Buffer.from(text)
+const recordOf = (kind: Kind, entity: unknown, revision: unknown = 1): Buffer =>
+  bytes(JSON.stringify({ revision, [kind]: entity }))
+const read = (kind: Kind, value: Buffer | null, key: Buffer | null = bytes(kinds[kind].key)) =>
+  kinds[kind].read(key, value) as Result<RecordKey & { live: { revision: number; entity: { id: string } } | null }>
+const problemOf = (result: Result<unknown>): string => (result.ok ? 'accepted' : result.problem.path)
+/** `entity` with the member at `path` replaced. */
+function changed(entity: unknown, path: string, value: unknown): unknown {
+  const [name = '', ...rest] = path.split('.')
+  const object = entity as Record<string, unknown>
+  return { ...object, [name]: rest.length === 0 ? value : changed(object[name], rest.join('.'), value) }
+}
+
+describe.each(Object.keys(kinds) as Kind[])('A record of a %s', (kind) => {
+  const { entity, key } = kinds[kind]
+
+  test('tells the team, the id, the revision and the whole entity', () => {
+    expect(read(kind, recordOf(kind, entity, 7))).toMatchObject({
+      ok: true,
+      value: { teamId: 'acme', entityId: entity.id, live: { revision: 7, entity: { id: entity.id } } },
+    })
+  })
+
+  test('with a null value says that the entity is gone, whoever it was', () => {
+    expect(read(kind, null)).toEqual({ ok: true, value: { teamId: 'acme', entityId: entity.id, live: null } })
+  })
+
+  test.each([
+    ['no key', null],
+    ['an empty key', ''],
+    ['no slash', 'acme'],
+    ['no team', '/f1'],
+    ['no id', 'acme/'],
+    ['a second slash', 'acme/a/b'],
+    ['a space in the id', 'acme/f 1'],
+    ['a letter with a mark', 'äcme/f1'],
+    ['a line break at the end', 'acme/f1\n'],
+    ['a team of 129 characters', `${'t'.repeat(129)}/f1`],
+    ['an id of 129 characters', `acme/${'i'.repeat(129)}`],
+    ['bytes that are no UTF-8', Buffer.from([0x61, 0x2f, 0xff])],
+    ['a byte order mark', '\ufeffacme/f1'],
+  ])('with %s in its key is refused, also when it deletes', (_, recordKey) => {
+    const given = typeof recordKey === 'string' ? bytes(recordKey) : recordKey
+    expect(problemOf(read(kind, null, given))).toBe('key')
+    expect(problemOf(read(kind, recordOf(kind, entity), given))).toBe('key')
+  })
+
+  test.each(['a', 'A-Z_a.z:0-9', '..', '-', '__proto__', 'x'.repeat(128)])('takes the id %s', (id) => {
+    const result = read(kind, recordOf(kind, { ...entity, id }), bytes(`${id}/${id}`))
+    expect(result).toMatchObject({ ok: true, value: { teamId: id, entityId: id } })
+  })
+
+  test('whose value names another id than its key is refused', () => {
+    expect(problemOf(read(kind, recordOf(kind, { ...entity, id: 'other' })))).toBe(`${kind}.id`)
+  })
+
+  test.each([1, 2, 2 ** 53 - 2])('takes the revision %d', (revision) => {
+    expect(read(kind, recordOf(kind, entity, revision))).toMatchObject({ ok: true, value: { live: { revision } } })
+  })
+
+  test.each([0, -1, 1.5, 2 ** 53 - 1, 2 ** 53, 1e300, '7', null, true, [7], undefined])(
+    'with the revision %p is refused',
+    (revision) => {
+      const value = bytes(JSON.stringify({ revision, [kind]: entity }))
+      expect(problemOf(read(kind, value))).toBe('revision')
+    },
+  )
+
+  test.each([
+    ['nothing', Buffer.alloc(0)],
+    ['no JSON', bytes('{"revision":1,')],
+    ['a list', bytes('[]')],
+    ['a string', bytes('"x"')],
+    ['null as text', bytes('null')],
+    ['JSON after a byte order mark', Buffer.concat([bytes('\ufeff'), recordOf(kind, entity)])],
+    ['two values', Buffer.concat([recordOf(kind, entity), recordOf(kind, entity)])],
+    ['bytes that are no UTF-8', Buffer.from([0x22, 0xc3, 0x22])],
+    ['a surrogate in UTF-8', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
+  ])('whose value is %s is refused', (_, value) => {
+    expect(problemOf(read(kind, value))).toBe('value')
+  })
+
+  test.each([null, [], 'x', 1, undefined])('whose entity is %p is refused', (value) => {
+    expect(problemOf(read(kind, recordOf(kind, value)))).toBe(kind)
+  })
+
+  test('may hold more than is documented, in any place', () => {
+    const more = { ...entity, more: [1], toString: 'x', ['__proto__']: { id: 'y' } }
+    expect(problemOf(read(kind, bytes(JSON.stringify({ more: 1, revision: 1, [kind]: more }))))).toBe('accepted')
+  })
+
+  test('counts, of a name given twice, the last value', () => {
+    const value = bytes(`{"revision":9,"${kind}":1,"revision":3,"${kind}":${JSON.stringify(entity)}}`)
+    expect(read(kind, value)).toMatchObject({ ok: true, value: { live: { revision: 3 } } })
+  })
+
+  test('is read, refused or accepted, but never throws, whatever its bytes', () => {
+    const anyBytes = fc.uint8Array({ maxLength: 60 }).map((array) => Buffer.from(array))
+    const nearlyRight = fc
+      .tuple(fc.json(), fc.constantFrom('{"revision":1,"', ''))
+      .map(([json, start]) => bytes(start === '' ? json : `${start}${kind}":${json}}`))
+    fc.assert(
+      fc.property(
+        fc.option(fc.oneof(anyBytes, fc.constant(bytes(key)))),
+        fc.option(fc.oneof(anyBytes, nearlyRight)),
+        (recordKey, value) => {
+          const result = read(kind, value, recordKey)
+          if (!result.ok) expect(result.problem.rule).not.toBe('')
+        },
+      ),
+    )
+  })
+})
+
+const required: Record<Kind, readonly string[]> = {
+  form: ['id', 'title', 'scene', 'createdAt', 'updatedAt'],
+  submission: ['id', 'formId', 'submittedAt', 'updatedAt', 'result', 'result.status'],
+  key: ['id', 'name', 'digest', 'state', 'createdAt', 'createdBy'],
+}
+const optional: Record<Kind, readonly string[]> = {
+  form: 'language publicToken shareUrl localization isActive description layout systemText fields report'.split(' '),
+  submission: [
+    ...'serialNumber shareToken reportUrl examinee metadata data reportResult'.split(' '),
+    ...'id examineeId email name customData'.split(' ').map((name) => `examinee.${name}`),
+    ...'utmSource utmMedium utmCampaign utmTerm utmContent referrer ip userAgent'
+      .split(' ')
+      .map((n) => `metadata.${n}`),
+    ...'score maxScore level outcomeCode outcomeName'.split(' ').map((name) => `result.${name}`),
+    ...'status overallAnalysis dimensionAnalysis outcome aiSuggestion'.split(' ').map((name) => `reportResult.${name}`),
+    ...'score maxScore level summary suggestions'.split(' ').map((name) => `reportResult.overallAnalysis.${name}`),
+    ...'title radar items'.split(' ').map((name) => `reportResult.dimensionAnalysis.${name}`),
+    ...'code name ranking'.split(' ').map((name) => `reportResult.outcome.${name}`),
+    ...'status content'.split(' ').map((name) => `reportResult.aiSuggestion.${name}`),
+  ],
+  key: ['start', 'expiresAt', 'revokedAt', 'revokedBy'],
+}
+const each = (paths: Record<Kind, readonly string[]>): [Kind, string][] =>
+  (Object.keys(paths) as Kind[]).flatMap((kind) => paths[kind].map((path): [Kind, string] => [kind, path]))
+
+test.each(each(required))('%s.%s must be there and not null', (kind, path) => {
+  for (const value of [undefined, null])
+    expect(problemOf(read(kind, recordOf(kind, changed(kinds[kind].entity, path, value))))).toBe(`${kind}.${path}`)
+})
+
+test.each(each(optional))('%s.%s may be missing or null', (kind, path) => {
+  for (const value of [undefined, null])
+    expect(problemOf(read(kind, recordOf(kind, changed(kinds[kind].entity, path, value))))).toBe('accepted')
+})
+
+const untyped = ['examinee.customData', 'reportResult.outcome.ranking']
+const ofType = (type: string): ((path: string) => boolean) => {
+  const names: Record<string, RegExp> = {
+    number: /serialNumber|score|maxScore/,
+    boolean: /isActive/,
+    array: /fields|radar|items/,
+    object:
+      /localization|systemText|report$|^examinee$|^metadata$|^data$|^result$|Result$|Analysis$|\.outcome$|aiSuggestion$/,
+  }
+  return (path) => names[type]?.test(path) ?? !Object.values(names).some((pattern) => pattern.test(path))
+}
+const samples: Record<string, unknown> = { number: 1, boolean: true, array: [], object: {}, string: 'x' }
+
+test.each(
+  each({
+    ...required,
+    submission: [...required.submission, ...optional.submission],
+    form: [...required.form, ...optional.form],
+    key: [...required.key, ...optional.key],
+  }),
+)('%s.%s is refused at its own path when it is of another JSON type than documented', (kind, path) => {
+  for (const [type, sample] of Object.entries(samples)) {
+    const problem = problemOf(read(kind, recordOf(kind, changed(kinds[kind].entity, path, sample))))
+    if (untyped.includes(path)) expect(problem).toBe('accepted')
+    else if (!ofType(type)(path)) expect(problem.startsWith(`${kind}.${path}`)).toBe(true)
+  }
+})

@@ -1,0 +1,110 @@
+import { type RawObject, rawMembers } from '../../../src/domain/rawJson.ts'
+import { readSubmissionRecord } from '../../../src/domain/record.ts'
+import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../../../src/domain/submission.ts'
+import { submissionEntity } from '../../support/entities.ts'
+
+const common = 'id serialNumber formId shareToken reportUrl submittedAt updatedAt examinee metadata data'
+const utmAndReferrer = 'utmSource utmMedium utmCampaign utmTerm utmContent referrer'
+
+function submissionOf(text: string): [Submission, RawObject] {
+  const read = readSubmissionRecord(Buffer.from('acme/s1'), Buffer.from(`{"revision":1,"submission":${text}}`))
+  if (!read.ok || read.value.live === null) throw new Error(JSON.stringify(read))
+  return [read.value.live.entity, read.value.live.raw]
+}
+const full = submissionOf(JSON.stringify({ ...submissionEntity({ id: 's1' }), secret: 1 }))
+const least = submissionOf(
+  '{"id":"s1","formId":"f1","submittedAt":"2026-03-01T11:00:00+01:00","updatedAt":"2026-03-01T10:00Z","result":{"status":"pending"}}',
+)
+/** The names of the object at `path` of what is rendered. */
+function namesAt(rendered: string, ...path: string[]): string {
+  const object = path.reduce((text, name) => rawMembers(text).get(name) ?? '', rendered)
+  return [...rawMembers(object).keys()].join(' ')
+}
+
+test('a submission in a list has the fields of the submission summary, in their order', () => {
+  const summary = renderSubmissionSummary(...full)
+  expect(namesAt(summary)).toBe(`${common} result`)
+  expect(namesAt(summary, 'examinee')).toBe('id examineeId email name customData')
+  expect(namesAt(summary, 'metadata')).toBe(utmAndReferrer)
+  expect(namesAt(summary, 'result')).toBe('status score maxScore level outcomeCode outcomeName')
+})
+
+test('a single submission has the whole report for the compact result, and other fields of examinee and metadata', () => {
+  const detail = renderSubmissionDetail(...full)
+  expect(namesAt(detail)).toBe(`${common} reportResult`)
+  expect(namesAt(detail, 'examinee')).toBe('id email name')
+  expect(namesAt(detail, 'metadata')).toBe(`${utmAndReferrer} ip userAgent`)
+  expect(namesAt(detail, 'reportResult')).toBe('status overallAnalysis dimensionAnalysis outcome aiSuggestion')
+  expect(namesAt(detail, 'reportResult', 'overallAnalysis')).toBe('score maxScore level summary suggestions')
+  expect(namesAt(detail, 'reportResult', 'dimensionAnalysis')).toBe('title radar items')
+  expect(namesAt(detail, 'reportResult', 'outcome')).toBe('code name ranking')
+  expect(namesAt(detail, 'reportResult', 'aiSuggestion')).toBe('status content')
+})
+
+test('objects that are missing are served as null, not as objects of nulls', () => {
+  const summary = JSON.parse(renderSubmissionSummary(...least))
+  const detail = JSON.parse(renderSubmissionDetail(...least))
+  const missing = { serialNumber: null, shareToken: null, reportUrl: null, examinee: null, metadata: null, data: null }
+  expect(summary).toMatchObject(missing)
+  expect(detail).toMatchObject({ ...missing, reportResult: null })
+})
+
+test('members that are missing are served as null within the objects that are there', () => {
+  expect(JSON.parse(renderSubmissionSummary(...least)).result).toEqual({
+    status: 'pending',
+    score: null,
+    maxScore: null,
+    level: null,
+    outcomeCode: null,
+    outcomeName: null,
+  })
+  const entity = { ...submissionEntity({ id: 's1' }), examinee: {}, metadata: {}, reportResult: { outcome: {} } }
+  const detail = JSON.parse(renderSubmissionDetail(...submissionOf(JSON.stringify(entity))))
+  expect(detail.examinee).toEqual({ id: null, email: null, name: null })
+  expect(detail.reportResult).toEqual({
+    status: null,
+    overallAnalysis: null,
+    dimensionAnalysis: null,
+    outcome: { code: null, name: null, ranking: null },
+    aiSuggestion: null,
+  })
+})
+
+test.each(['null', '7', '"vip"', '[ 1.0, {"10":1,"9":2} ]', '{"a" : "\\ud800"}', '1e400'])(
+  'custom data and ranking may be any JSON, such as %s, and are served as they came',
+  (json) => {
+    const text = JSON.stringify(submissionEntity({ id: 's1' }))
+      .replace('"customData":null', `"customData":${json}`)
+      .replace('"ranking":null', `"ranking":${json}`)
+    const [submission, raw] = submissionOf(text)
+    expect(renderSubmissionSummary(submission, raw)).toContain(`"customData":${json}}`)
+    expect(renderSubmissionDetail(submission, raw)).toContain(`"ranking":${json}}`)
+  },
+)
+
+test('answers, radar and items are served byte for byte, in the order they came', () => {
+  const data = '{"10": "x", "2":[1.0,  "\\/"], "__proto__":{"a":12345678901234567890}}'
+  const text = JSON.stringify(submissionEntity({ id: 's1' }))
+    .replace('{"q1":"A","q2":["B","C"]}', data)
+    .replace('[{"name":"accuracy","value":0.8}]', '[{"value" :0.80}]')
+  const [submission, raw] = submissionOf(text)
+  expect(renderSubmissionSummary(submission, raw)).toContain(`"data":${data},`)
+  expect(renderSubmissionDetail(submission, raw)).toContain(`"data":${data},`)
+  expect(renderSubmissionDetail(submission, raw)).toContain('"radar":[{"value" :0.80}]')
+})
+
+test('moments are served in UTC with milliseconds', () => {
+  expect(JSON.parse(renderSubmissionSummary(...least))).toMatchObject({
+    submittedAt: '2026-03-01T10:00:00.000Z',
+    updatedAt: '2026-03-01T10:00:00.000Z',
+  })
+})
+
+test('nothing undocumented is served', () => {
+  expect(renderSubmissionSummary(...full) + renderSubmissionDetail(...full)).not.toContain('secret')
+})
+
+test('personal data of the request is served in the single submission only', () => {
+  expect(renderSubmissionSummary(...full)).not.toMatch(/203\.0\.113\.7|Mozilla/)
+  expect(renderSubmissionDetail(...full)).toMatch(/203\.0\.113\.7.*Mozilla/)
+})

@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
+
+/** Room → the rooms it may import from, besides itself. */
+const allowed: Record<string, readonly string[]> = {
+  'src/domain': [],
+  'src/config': ['src/domain'],
+  'src/service': ['src/domain', 'src/config'],
+  'src/replica': ['src/domain', 'src/config'],
+  'src/queries': ['src/domain', 'src/replica'],
+  'src/http': ['src/domain', 'src/config', 'src/service', 'src/replica', 'src/queries'],
+  'src/main': ['src/service', 'src/http'],
+  indexer: ['src/domain', 'src/config', 'src/service', 'src/replica'],
+  settings: ['src/domain', 'src/config', 'src/service', 'src/replica'],
+  engines: ['src/domain', 'src/config'],
+}
+
+const filesOf = (folder: string): string[] =>
+  readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+
+const files = ['src', 'indexer', 'settings', 'engines'].flatMap(filesOf)
+/** `import … from '…'`, `export … from '…'`, `import '…'` and `import('…')`. */
+const statement = /(?:^|\n)(?:import|export)\s[^'"]*?from\s+'([^']+)'|(?:^|\n)import\s+'([^']+)'|import\('([^']+)'\)/g
+const importsOf = (file: string, kept = /./): string[] =>
+  [...readFileSync(join(root, file), 'utf8').matchAll(statement)]
+    .filter(([text]) => kept.test(text.trim()))
+    .map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? '')
+    .filter((specifier) => specifier.startsWith('.'))
+    .map((specifier) => relative(root, resolve(root, dirname(file), specifier)))
+
+const roomOf = (file: string): string => {
+  const [top = '', second = ''] = file.split('/')
+  return top === 'src' ? `src/${second.replace(/\.ts$/, '')}` : top
+}
+const edges = files.flatMap((file) => importsOf(file).map((imported) => [file, imported] as const))
+
+test('the files and their imports are seen', () => {
+  expect(files.length).toBeGreaterThan(60)
+  expect(edges.length).toBeGreaterThan(150)
+  expect(edges).toContainEqual(['src/domain/record.ts', 'src/domain/rawJson.ts'])
+  expect(edges).toContainEqual(['indexer/indexer.ts', 'src/replica/indices.ts'])
+  expect(new Set(files.map(roomOf))).toEqual(new Set(Object.keys(allowed)))
+})
+
+test('imports point one way: domain, replica, queries, http; the indexer and the settings area never the API', () => {
+  const wrong = edges.filter(([file, imported]) => {
+    const [from, to] = [roomOf(file), roomOf(imported)]
+    return from !== to && !allowed[from]?.includes(to)
+  })
+  expect(wrong).toEqual([])
+})
+
+test('no file loads itself by way of others; types alone load nothing', () => {
+  const loaded = new Map(files.map((file) => [file, importsOf(file, /^(?!import type|export type)/)]))
+  const finished = new Set<string>()
+  const cycles: string[] = []
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(' > '))
+    if (finished.has(file) || path.includes(file)) return
+    for (const imported of loaded.get(file) ?? []) visit(imported, [...path, file])
+    finished.add(file)
+  }
+  for (const file of files) visit(file, [])
+  expect(cycles).toEqual([])
+})

@@ -1,0 +1,38 @@
+import { ByteBudget } from '../../../indexer/budget.ts'
+
+test('there is room until the bound is reached, and taking beyond it never fails', () => {
+  const budget = new ByteBudget(100)
+  budget.take(99)
+  expect(budget.hasRoom()).toBe(true)
+  budget.take(50)
+  expect([budget.hasRoom(), budget.takenBytes]).toEqual([false, 149])
+})
+
+test('who waits for room gets it once enough was given back, and not before', async () => {
+  const budget = new ByteBudget(100)
+  budget.take(200)
+  const got: string[] = []
+  const waiting = ['a', 'b'].map((name) => budget.room().then(() => got.push(name)))
+  budget.give(100)
+  await Promise.resolve()
+  expect(got).toEqual([])
+  budget.give(1)
+  await Promise.all(waiting)
+  expect(got).toEqual(['a', 'b'])
+})
+
+test('who was woken waits on when another took the room first', async () => {
+  const budget = new ByteBudget(100)
+  budget.take(100)
+  let hasRoom = false
+  const waiting = budget.room().then(() => {
+    hasRoom = true
+  })
+  budget.give(100)
+  budget.take(100)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(hasRoom).toBe(false)
+  budget.give(100)
+  await waiting
+  expect(hasRoom).toBe(true)
+})

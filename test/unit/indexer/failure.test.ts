@@ -1,0 +1,59 @@
+import { errors } from '@elastic/elasticsearch'
+import { judgeItem, judgeRequestError } from '../../../indexer/failure.ts'
+
+test.each([
+  [200, undefined, 'written'],
+  [201, undefined, 'written'],
+  [409, 'version_conflict_engine_exception', 'stale'],
+  [409, 'another_conflict', 'retry'],
+  [400, 'document_parsing_exception', 'reject'],
+  [400, 'mapper_parsing_exception', 'reject'],
+  [400, undefined, 'reject'],
+  [400, 'index_closed_exception', 'pause'],
+  [400, 'illegal_argument_exception', 'pause'],
+  [400, 'strict_dynamic_mapping_exception', 'pause'],
+  [401, 'security_exception', 'pause'],
+  [403, 'cluster_block_exception', 'pause'],
+  [404, 'index_not_found_exception', 'pause'],
+  [408, undefined, 'retry'],
+  [429, 'es_rejected_execution_exception', 'retry'],
+  [429, 'cluster_block_exception', 'retry'],
+  [500, 'null_pointer_exception', 'retry'],
+  [503, 'unavailable_shards_exception', 'retry'],
+  [0, undefined, 'retry'],
+])('an item of status %d (%s) is %s', (status, type, kind) => {
+  expect(judgeItem(status, type, 'why').kind).toBe(kind)
+})
+
+test('whatever is not settled tells why', () => {
+  for (const status of [400, 403, 503]) expect(judgeItem(status, undefined, 'why')).toMatchObject({ reason: 'why' })
+})
+
+const responseError = (statusCode: number, body: unknown = {}): Error =>
+  new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })
+
+test.each([
+  ['400', responseError(400), 'split'],
+  ['413', responseError(413), 'split'],
+  ['401', responseError(401), 'pause'],
+  ['403', responseError(403), 'pause'],
+  ['404', responseError(404), 'pause'],
+  ['429', responseError(429), 'retry'],
+  ['500', responseError(500), 'retry'],
+  ['502', responseError(502), 'retry'],
+  ['no connection', new errors.ConnectionError('refused'), 'retry'],
+  ['no node', new errors.NoLivingConnectionsError('none', {} as never), 'retry'],
+  ['no answer in time', new errors.TimeoutError('slow'), 'retry'],
+  ['half an answer', new errors.DeserializationError('cut', '{"ite'), 'retry'],
+  ['what we could not write', new errors.SerializationError('cyclic', {}), 'fatal'],
+  ['what we set wrong', new errors.ConfigurationError('node'), 'fatal'],
+  ['a bug', new TypeError('undefined is not a function'), 'fatal'],
+  ['no error at all', 'thrown', 'fatal'],
+])('a request that ends with %s', (_, error, kind) => {
+  expect(judgeRequestError(error).kind).toBe(kind)
+})
+
+test('a reason quotes no document', () => {
+  const body = { error: { type: 'parse_exception', reason: 'at {"email":"ada@example.com"}' } }
+  expect(judgeRequestError(responseError(400, body))).toMatchObject({ reason: '400 parse_exception' })
+})

@@ -1,0 +1,128 @@
+import fc from 'fast-check'
+import { markOf, PartitionLedger } from '../../../indexer/ledger.ts'
+import type { Offset } from '../../../src/domain/identifiers.ts'
+
+const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
+
+test('nothing is known before the first fetch', () => {
+  expect(new PartitionLedger().progress()).toEqual({
+    position: undefined,
+    oldestUnsettledAtMs: undefined,
+    settledAtMs: undefined,
+  })
+})
+
+test('the position starts where the partition does, but what was fetched knows better', () => {
+  const ledger = new PartitionLedger()
+  ledger.startAt(at(7))
+  expect(ledger.progress().position).toBe(7n)
+  const fetched = new PartitionLedger()
+  fetched.add(at(5), 1)
+  fetched.startAt(at(7))
+  expect(fetched.progress().position).toBe(5n)
+})
+
+test('a record that settles early waits for those before it', () => {
+  const ledger = new PartitionLedger()
+  const settle = [1, 2, 3].map((offset) => ledger.add(at(offset), offset * 10))
+  settle[1]?.()
+  expect(ledger.progress()).toEqual({ position: 1n, oldestUnsettledAtMs: 10, settledAtMs: undefined })
+  settle[0]?.()
+  expect(ledger.progress()).toEqual({ position: 3n, oldestUnsettledAtMs: 30, settledAtMs: 20 })
+})
+
+test('the position passes over offsets that hold no record, once the records before them are settled', () => {
+  const ledger = new PartitionLedger()
+  const settle = ledger.add(at(4), 40)
+  ledger.passed(at(9))
+  expect(ledger.progress().position).toBe(4n)
+  settle()
+  expect(ledger.progress()).toEqual({ position: 10n, oldestUnsettledAtMs: undefined, settledAtMs: 40 })
+})
+
+/** A partition as a list of records, beside the ledger that is to tell the same. */
+class Model {
+  readonly ledger = new PartitionLedger()
+  readonly #records: { offset: bigint; settle: () => void; isSettled: boolean }[] = []
+  #next: bigint
+
+  constructor(start: number) {
+    this.#next = BigInt(start)
+  }
+
+  fetch(gap: number): void {
+    const offset = this.#next + BigInt(gap)
+    this.#records.push({ offset, settle: this.ledger.add(at(offset), Number(offset)), isSettled: false })
+    this.#next = offset + 1n
+  }
+
+  settle(which: number): void {
+    const record = this.#records[which % Math.max(this.#records.length, 1)]
+    if (record === undefined) return
+    record.settle()
+    record.isSettled = true
+  }
+
+  progress(): ReturnType<PartitionLedger['progress']> {
+    const first = this.#records.findIndex(({ isSettled }) => !isSettled)
+    const settled = first === -1 ? this.#records : this.#records.slice(0, first)
+    const last = settled.at(-1)
+    return {
+      position: (last === undefined ? this.#records[0]?.offset : last.offset + 1n) as Offset | undefined,
+      oldestUnsettledAtMs: first === -1 ? undefined : Number(this.#records[first]?.offset),
+      settledAtMs: last === undefined ? undefined : Number(last.offset),
+    }
+  }
+}
+
+const steps = fc.array(fc.tuple(fc.constantFrom('fetch', 'settle'), fc.nat(100)), { maxLength: 60, size: 'max' })
+
+test('whatever settles in whatever order, the position is the end of the settled prefix and never goes back', () => {
+  fc.assert(
+    fc.property(steps, fc.nat(1_000), (all, start) => {
+      const model = new Model(start)
+      let last = 0n
+      for (const [step, number] of all) {
+        if (step === 'fetch') model.fetch(number % 4)
+        else model.settle(number)
+        const progress = model.ledger.progress()
+        expect(progress).toEqual(model.progress())
+        expect((progress.position ?? last) >= last).toBe(true)
+        last = progress.position ?? last
+      }
+    }),
+  )
+})
+
+test('thousands of settled records leave the later ones in place', () => {
+  const ledger = new PartitionLedger()
+  const settles = Array.from({ length: 5_000 }, (_, offset) => ledger.add(at(offset), offset))
+  settles.slice(0, 4_000).map((settle) => settle())
+  expect(ledger.progress()).toEqual({ position: 4_000n, oldestUnsettledAtMs: 4_000, settledAtMs: 3_999 })
+  settles.slice(4_000).map((settle) => settle())
+  expect(ledger.progress()).toEqual({ position: 5_000n, oldestUnsettledAtMs: undefined, settledAtMs: 4_999 })
+})
+
+describe('Everything appended to a partition before its mark is settled', () => {
+  const end = { offset: 10n, askedAtMs: 90_000 }
+  const progress = { position: at(10), oldestUnsettledAtMs: undefined, settledAtMs: 5_000 }
+
+  test('behind, that is the append time of the first record that is not', () => {
+    expect(markOf({ ...progress, oldestUnsettledAtMs: 6_000 }, end, 1_000)).toBe(6_000)
+  })
+
+  test('caught up, the time of asking for the end, less what clocks may differ', () => {
+    expect(markOf(progress, end, 1_000)).toBe(89_000)
+    expect(markOf({ ...progress, position: at(11) }, end, 1_000)).toBe(89_000)
+  })
+
+  test('with records ahead that are not fetched yet, the append time of the last settled one', () => {
+    expect(markOf({ ...progress, position: at(9) }, end, 1_000)).toBe(5_000)
+    expect(markOf(progress, undefined, 1_000)).toBe(5_000)
+  })
+
+  test('not known as long as nothing was settled', () => {
+    const nothing = { position: undefined, oldestUnsettledAtMs: undefined, settledAtMs: undefined }
+    expect(markOf(nothing, end, 1_000)).toBeUndefined()
+  })
+})

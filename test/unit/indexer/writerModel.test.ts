@@ -1,0 +1,135 @@
+import { errors } from '@elastic/elasticsearch'
+import fc from 'fast-check'
+import type { ItemOutcome } from '../../../indexer/failure.ts'
+import { BulkWriter, type Outcome } from '../../../indexer/writer.ts'
+import type { DocumentId, Revision, TeamId } from '../../../src/domain/identifiers.ts'
+import type { DocumentWrite } from '../../../src/replica/documents.ts'
+
+const kinds = ['forms', 'form-details'] as const
+const entities = ['a', 'b', 'c'] as const
+const maxDocuments = 6
+type Submitted = { readonly entity: (typeof entities)[number]; readonly version: number }
+
+const documentsOf = ({ entity, version }: Submitted): DocumentWrite[] =>
+  kinds.map((kind) => ({
+    kind,
+    id: `t/${entity}` as DocumentId,
+    teamId: 't' as TeamId,
+    version: version as Revision,
+    source: '{}',
+  }))
+const responseError = (statusCode: number): Error =>
+  new errors.ResponseError({ statusCode, body: {}, headers: {}, warnings: null, meta: {} as never })
+
+/** Elasticsearch as far as versions go: it answers when the scheduler says so, and fails as `luck` says. */
+class Engine {
+  readonly stored = new Map<string, number>()
+  readonly faults: string[] = []
+  readonly #underWay = new Set<string>()
+  readonly #luck: number[]
+  readonly #refused: readonly number[]
+  readonly #scheduler: fc.Scheduler
+
+  constructor(scheduler: fc.Scheduler, luck: readonly number[], refused: readonly number[]) {
+    this.#scheduler = scheduler
+    this.#luck = [...luck]
+    this.#refused = refused
+  }
+
+  async send(documents: readonly DocumentWrite[]): Promise<ItemOutcome[]> {
+    const ids = new Set(documents.map(({ id }) => id))
+    for (const id of ids) if (this.#underWay.has(id)) this.faults.push(`${id} is under way twice`)
+    if (documents.length > maxDocuments) this.faults.push(`${documents.length} documents in a request`)
+    for (const id of ids) this.#underWay.add(id)
+    await this.#scheduler.schedule(Promise.resolve())
+    for (const id of ids) this.#underWay.delete(id)
+    this.#failSometimes(documents.length)
+    return documents.map((document) => this.#write(document))
+  }
+
+  #failSometimes(count: number): void {
+    const mood = this.#next() % 8
+    if (mood === 0) throw responseError(503)
+    if (mood === 1) throw new errors.TimeoutError('slow')
+    if (mood === 2 && count > 2) throw responseError(413)
+  }
+
+  #write({ kind, id, version }: DocumentWrite): ItemOutcome {
+    if (this.#refused.includes(version)) return { kind: 'reject', reason: 'refused' }
+    const mood = this.#next() % 12
+    if (mood === 0) return { kind: 'retry', reason: 'busy' }
+    if (mood === 1) return { kind: 'pause', reason: 'blocked' }
+    if ((this.stored.get(`${kind} ${id}`) ?? 0) >= version) return { kind: 'stale' }
+    this.stored.set(`${kind} ${id}`, version)
+    // Stored, but the answer may still tell of a failure: a shard that answered too late.
+    return mood === 2 ? { kind: 'retry', reason: 'late' } : { kind: 'written' }
+  }
+
+  #next(): number {
+    return this.#luck.shift() ?? 7
+  }
+}
+
+const world = fc.record({
+  records: fc.array(fc.record({ entity: fc.constantFrom(...entities), version: fc.integer({ min: 1, max: 12 }) }), {
+    maxLength: 40,
+    size: 'max',
+  }),
+  refused: fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { maxLength: 4 }),
+  luck: fc.array(fc.nat(1_000), { maxLength: 80, size: 'max' }),
+})
+
+/** Hands all records over, some of them late, and lets the engine answer in random order until each is done. */
+async function outcomesOf(
+  engine: Engine,
+  records: readonly Submitted[],
+  scheduler: fc.Scheduler,
+): Promise<Outcome[][]> {
+  const outcomes: Outcome[][] = records.map(() => [])
+  const fatal: Error[] = []
+  const writer = new BulkWriter({
+    send: (documents) => engine.send(documents),
+    maxBulkBytes: 1_000,
+    maxBulkDocuments: maxDocuments,
+    maxFlights: 2,
+    random: () => 0,
+    signal: new AbortController().signal,
+    onTrouble: () => undefined,
+    onFatal: (error) => fatal.push(error),
+  })
+  const submit = (record: Submitted, at: number): void =>
+    writer.submit({
+      documents: documentsOf(record),
+      version: record.version as Revision,
+      done: (outcome) => outcomes[at]?.push(outcome),
+    })
+  for (const [at, record] of records.entries()) {
+    if (at % 3 > 0) submit(record, at)
+    else scheduler.schedule(Promise.resolve()).then(() => submit(record, at), fatal.push)
+  }
+  while (outcomes.some(({ length }) => length === 0) && fatal.length === 0) {
+    if (scheduler.count() > 0) await scheduler.waitOne()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(fatal).toEqual([])
+  return outcomes
+}
+
+test('whatever fails in whatever order, each record is done once and the highest version that is not refused is stored', async () => {
+  await fc.assert(
+    fc.asyncProperty(world, fc.scheduler(), async ({ records, refused, luck }, scheduler) => {
+      const engine = new Engine(scheduler, luck, refused)
+      const outcomes = await outcomesOf(engine, records, scheduler)
+      expect(engine.faults).toEqual([])
+      expect(outcomes.map(({ length }) => length)).toEqual(records.map(() => 1))
+      for (const [at, { version }] of records.entries())
+        if (!refused.includes(version)) expect(outcomes[at]?.[0]?.kind).not.toBe('rejected')
+      for (const entity of entities) {
+        const kept = records.filter((record) => record.entity === entity && !refused.includes(record.version))
+        const highest = kept.length === 0 ? undefined : Math.max(...kept.map(({ version }) => version))
+        for (const kind of kinds) expect(engine.stored.get(`${kind} t/${entity}`)).toBe(highest)
+      }
+    }),
+    { numRuns: 200 },
+  )
+})

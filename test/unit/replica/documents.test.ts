@@ -1,0 +1,102 @@
+import type { Instant } from '../../../src/domain/instant.ts'
+import { rawMembers } from '../../../src/domain/rawJson.ts'
+import { readFormRecord, readSubmissionRecord } from '../../../src/domain/record.ts'
+import { foldTitle } from '../../../src/domain/title.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../../../src/replica/documents.ts'
+import { readDefinition } from '../../../src/replica/indices.ts'
+import { formEntity, submissionEntity } from '../../support/entities.ts'
+
+const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
+
+function writesOfForm(entity: unknown, key = 'acme/f1'): DocumentWrite[] {
+  const value = entity === null ? null : Buffer.from(JSON.stringify({ revision: 7, form: entity }))
+  const read = readFormRecord(Buffer.from(key), value)
+  if (!read.ok) throw new Error(JSON.stringify(read.problem))
+  return formWrites(read.value, appendedAt)
+}
+function writesOfSubmission(entity: unknown): DocumentWrite[] {
+  const value = entity === null ? null : Buffer.from(JSON.stringify({ revision: 7, submission: entity }))
+  const read = readSubmissionRecord(Buffer.from('acme/s1'), value)
+  if (!read.ok) throw new Error(JSON.stringify(read.problem))
+  return submissionWrites(read.value, appendedAt)
+}
+const form = formEntity({ id: 'f1' })
+const submission = submissionEntity({ id: 's1' })
+const sourceOf = (write: DocumentWrite | undefined) => JSON.parse(write?.source ?? 'null')
+
+test('a form becomes a list and a detail document of one id, team and version', () => {
+  const common = { id: 'acme/f1', teamId: 'acme', version: 7 }
+  expect(writesOfForm(form)).toEqual([
+    expect.objectContaining({ kind: 'forms', ...common }),
+    expect.objectContaining({ kind: 'form-details', ...common }),
+  ])
+})
+
+test('a submission becomes a list and a detail document of one id, team and version', () => {
+  const common = { id: 'acme/s1', teamId: 'acme', version: 7 }
+  expect(writesOfSubmission(submission)).toEqual([
+    expect.objectContaining({ kind: 'submissions', ...common }),
+    expect.objectContaining({ kind: 'submission-details', ...common }),
+  ])
+})
+
+test('a list document carries what lists are searched and sorted by, beside the summary as it is served', () => {
+  const { summary, ...keys } = sourceOf(writesOfSubmission(submission)[0])
+  expect(keys).toEqual({
+    teamId: 'acme',
+    position: '2026-04-01T12:00:00.000Z|s1',
+    createdAt: '2026-04-01T12:00:00.000Z',
+    changedAt: appendedAt,
+    formId: 'form-1',
+    status: 'completed',
+  })
+  expect(summary).toMatchObject({ id: 's1', result: submission['result'] })
+})
+
+test('a form is searched by its title as it is compared, each word salted with its team', () => {
+  const [ours, theirs] = ['acme/f1', 'other/f1'].map((key) => sourceOf(writesOfForm(form, key)[0]))
+  const salt: string = ours.titleFolded.slice(0, 17)
+  expect(ours.titleFolded).toBe(salt + foldTitle('Product Knowledge Quiz'))
+  expect(ours.titleWords).toBe(['product', 'knowledge', 'quiz'].map((word) => salt + word).join(' '))
+  expect(ours.titleRaw).toBe(`${salt}product knowledge quiz`)
+  expect(theirs.titleFolded).not.toContain(salt)
+})
+
+test('positions sort by creation, then id, whatever the offsets of the moments', () => {
+  const positionOf = (id: string, createdAt: string): string =>
+    sourceOf(writesOfForm(formEntity({ id, createdAt }), `acme/${id}`)[0]).position
+  const inOrder = [
+    positionOf('b', '2026-03-01T10:00:00+02:00'),
+    positionOf('a', '2026-03-01T08:00:00.001Z'),
+    positionOf('b', '2026-03-01T08:00:00.001Z'),
+    positionOf('0', '2026-03-01T07:00:00-05:00'),
+  ]
+  expect(inOrder.toSorted()).toEqual(inOrder)
+})
+
+test('list documents hold no more than their strict mappings know, also when they tell of a deletion', async () => {
+  const writes = [form, null].flatMap((entity) => writesOfForm(entity)).concat(writesOfSubmission(submission))
+  for (const { kind, source } of writes
+    .concat(writesOfSubmission(null))
+    .filter(({ kind }) => !kind.endsWith('details'))) {
+    const { mappings } = await readDefinition(kind)
+    expect(mappings).toMatchObject({ dynamic: 'strict' })
+    const known = Object.keys(mappings['properties'] as object)
+    expect(known).toEqual(expect.arrayContaining([...rawMembers(source).keys()]))
+  }
+})
+
+test('a deletion is stored above every revision, where no query looks for a team', () => {
+  for (const write of [...writesOfForm(null), ...writesOfSubmission(null)]) {
+    expect(write.version).toBe(2 ** 53 - 1)
+    expect(JSON.parse(write.source)).toEqual({ tombstone: { teamId: 'acme', deletedAt: appendedAt } })
+  }
+})
+
+test('no document holds a line break, which would end it within a bulk request', () => {
+  const title = 'Line\none\r\ntwo'
+  const value = Buffer.from(JSON.stringify({ revision: 1, form: { ...form, title } }, null, 2))
+  const read = readFormRecord(Buffer.from('acme/f1'), value)
+  if (!read.ok) throw new Error(JSON.stringify(read.problem))
+  for (const { source } of formWrites(read.value, appendedAt)) expect(source).not.toMatch(/[\r\n]/)
+})
