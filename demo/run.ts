@@ -28,6 +28,8 @@ export class WronglyAsked extends Error {
 }
 
 const defaultPort = 3_000
+/** Above it, engines that are fast under load win back what they take to start. */
+const quickSubmissions = 100_000
 /** The services stop before the engines they use, but nobody waits ten seconds for one that does not. */
 const servicesFirstMs = 2_000
 
@@ -86,11 +88,21 @@ async function lockFolder(folder: string): Promise<Lock> {
 }
 
 /** They start empty, so that what the demo tells of its data is all there is. */
-async function startAllEngines({ folder, distributions }: DemoOptions, signal: AbortSignal): Promise<Engines> {
+async function startAllEngines(
+  { folder, distributions, submissions }: DemoOptions,
+  signal: AbortSignal,
+): Promise<Engines> {
   const view = progressView(process.stdout)
   const place = distributions === undefined ? { folder } : { folder, distributions }
   const given = givenEngines(process.env)
-  return await startEngines({ ...place, clean: true, given, report: view.report, signal }).finally(view.end)
+  return await startEngines({
+    ...place,
+    clean: true,
+    quick: submissions <= quickSubmissions,
+    given,
+    report: view.report,
+    signal,
+  }).finally(view.end)
 }
 
 /** Rejects when an engine that the demo started ends; waits for ever for one that it did not start. */

@@ -32,7 +32,13 @@ const openToAll = async (folder: string): Promise<void> => {
   await chmod(folder, 0o755)
 }
 
-export type ElasticsearchOptions = { home: string; jdk: Jdk; dataFolder: string; user: User | undefined }
+export type ElasticsearchOptions = {
+  home: string
+  jdk: Jdk
+  jvmFlags: readonly string[]
+  dataFolder: string
+  user: User | undefined
+}
 
 export const elasticsearchRecipe = (options: ElasticsearchOptions): Recipe => {
   const { dataFolder } = options
@@ -96,9 +102,9 @@ export const renderElasticsearchYml = (options: { clusterName: string; port: num
 }
 
 /** The distribution's own JVM options without its garbage collection log, and a heap that fits beside the others. */
-export const renderJvmOptions = (shipped: string): string => {
+export const renderJvmOptions = (shipped: string, jvmFlags: readonly string[]): string => {
   const kept = shipped.split('\n').filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('-Xlog'))
-  return [...kept, '-Xms1g', '-Xmx1g', ''].join('\n')
+  return [...kept, '-Xms1g', '-Xmx1g', ...jvmFlags, ''].join('\n')
 }
 
 const log4j2 = `status = error
@@ -110,14 +116,14 @@ rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
 `
 
-const layFolder = async ({ home, dataFolder, user }: ElasticsearchOptions, yml: string): Promise<void> => {
+const layFolder = async ({ home, jvmFlags, dataFolder, user }: ElasticsearchOptions, yml: string): Promise<void> => {
   const config = join(dataFolder, 'config')
   await rm(join(dataFolder, 'tmp'), { recursive: true, force: true })
   for (const name of ['config', 'data', 'logs', 'tmp']) await mkdir(join(dataFolder, name), { recursive: true })
   await writeFile(join(config, 'elasticsearch.yml'), yml)
   await writeFile(
     join(config, 'jvm.options'),
-    renderJvmOptions(await readFile(join(home, 'config', 'jvm.options'), 'utf8')),
+    renderJvmOptions(await readFile(join(home, 'config', 'jvm.options'), 'utf8'), jvmFlags),
   )
   await writeFile(join(config, 'log4j2.properties'), log4j2)
   if (user !== undefined) await giveTo(user, dataFolder)

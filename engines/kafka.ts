@@ -28,7 +28,13 @@ export const kafkaDistribution: Distribution = {
   unpack: async ({ fetched }) => fetched,
 }
 
-export type KafkaOptions = { home: string; jdk: Jdk; dataFolder: string; logPath: string }
+export type KafkaOptions = {
+  home: string
+  jdk: Jdk
+  jvmFlags: readonly string[]
+  dataFolder: string
+  logPath: string
+}
 
 export const kafkaRecipe = (options: KafkaOptions): Recipe => ({
   name: 'kafka',
@@ -45,6 +51,7 @@ export const kafkaRecipe = (options: KafkaOptions): Recipe => ({
     await formatOnce(options, { what: 'Formatting', logPath, deadlineMs: formatDeadlineMs, signal })
     return java(options, [
       '-Xmx512m',
+      ...options.jvmFlags,
       '-Dlog4j2.configurationFile=log4j2.properties',
       'kafka.Kafka',
       'server.properties',

@@ -19,6 +19,7 @@ const run = async (flags: Flags, stopped: AbortSignal): Promise<void> => {
   const engines = await startEngines({
     ...flags,
     clean: flags.clean ?? false,
+    quick: false,
     given: givenEngines(process.env),
     report: view.report,
     signal: stopped,

@@ -24,10 +24,14 @@ export type Setup = {
 type Draft = Setup & { need?: Need; problem?: string }
 
 /** Finds what `names` need on this machine. Throws PrerequisitesMissing with all that it lacks. */
-export const setUp = async (names: readonly EngineName[], folders: Folders): Promise<Setup[]> => {
+export const setUp = async (
+  names: readonly EngineName[],
+  folders: Folders,
+  jvmFlags: readonly string[],
+): Promise<Setup[]> => {
   const jdks = await findJdks(process.env)
   const kinds = { elasticsearch: draftElasticsearch, kafka: draftKafka, redis: draftRedis }
-  const drafts = await Promise.all(names.map((name) => kinds[name](folders, jdks)))
+  const drafts = await Promise.all(names.map((name) => kinds[name](folders, jdks, jvmFlags)))
   const needs = drafts.flatMap(({ need }) => need ?? [])
   const mavenFound = (await findOnPath('mvn', process.env)) !== undefined
   const problems = [...drafts.flatMap(({ problem }) => problem ?? []), ...missing(needs, mavenFound)]
@@ -35,7 +39,11 @@ export const setUp = async (names: readonly EngineName[], folders: Folders): Pro
   return drafts
 }
 
-const draftElasticsearch = async (folders: Folders, jdks: readonly Jdk[]): Promise<Draft> => {
+const draftElasticsearch = async (
+  folders: Folders,
+  jdks: readonly Jdk[],
+  jvmFlags: readonly string[],
+): Promise<Draft> => {
   const user = elasticsearchUser()
   const distributions = await reachableFolder(folders.distributions, user)
   const dataFolder = join(await reachableFolder(folders.data, user), 'elasticsearch')
@@ -55,12 +63,12 @@ const draftElasticsearch = async (folders: Folders, jdks: readonly Jdk[]): Promi
     install: async (options) => {
       const jdk = jdkFor(need)
       const home = await unpacked(elasticsearchDistribution, { ...folders, distributions }, { ...options, jdk })
-      return elasticsearchRecipe({ home, jdk, dataFolder, user })
+      return elasticsearchRecipe({ home, jdk, jvmFlags, dataFolder, user })
     },
   }
 }
 
-const draftKafka = async (folders: Folders, jdks: readonly Jdk[]): Promise<Draft> => {
+const draftKafka = async (folders: Folders, jdks: readonly Jdk[], jvmFlags: readonly string[]): Promise<Draft> => {
   const fetches = !(await isUnpacked(folders.distributions, kafkaDistribution))
   const need: Need = { engine: 'Kafka', minJdk: kafkaMinJdk, jdks, fetches }
   const dataFolder = join(folders.data, 'kafka')
@@ -73,7 +81,7 @@ const draftKafka = async (folders: Folders, jdks: readonly Jdk[]): Promise<Draft
     install: async (options) => {
       const jdk = jdkFor(need)
       const home = await unpacked(kafkaDistribution, folders, { ...options, jdk })
-      return kafkaRecipe({ home, jdk, dataFolder, logPath })
+      return kafkaRecipe({ home, jdk, jvmFlags, dataFolder, logPath })
     },
   }
 }

@@ -75,6 +75,7 @@ export class SourceConsumer {
   /** Fetches nothing more; partitions stay owned, so that what is under way can still be committed. */
   pause(): void {
     this.#stop.abort()
+    if (this.#assigned.size > 0) this.#consumer?.pause(this.#options.topics.map((topic) => ({ topic })))
   }
 
   /** Leaves the group, so that another indexer has the partitions at once. */

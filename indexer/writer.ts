@@ -222,6 +222,6 @@ const cleaned = (document: DocumentWrite): DocumentWrite => ({
   source: withoutRepeatedNames(document.source),
 })
 
-const sizeOf = (job: Job): number => job.documents.reduce((bytes, document) => bytes + document.source.length, 0)
+const sizeOf = (job: Job): number => job.documents.reduce((bytes, { source }) => bytes + Buffer.byteLength(source), 0)
 
 const retryOf = (error: Error): RequestFailure => ({ kind: 'retry', reason: error.message })

@@ -170,6 +170,7 @@ test('an engine that was killed starts again at its port on its data', async () 
     folder,
     distributions,
     clean: true,
+    quick: true,
     given: givenStubs,
     report: () => undefined,
     signal,

@@ -25,6 +25,7 @@ export default async function start(): Promise<void> {
       folder,
       distributions: 'var/engines',
       clean: true,
+      quick: true,
       given: { ...given, ...containers?.urls },
       report: ({ engine, step }) => process.stderr.write(`${engine}: ${step}\n`),
       signal,

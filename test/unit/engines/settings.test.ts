@@ -20,7 +20,7 @@ test('Elasticsearch listens on loopback alone and keeps what it writes in its fo
 
 test('Elasticsearch runs with the JVM options it ships, a heap of 1 GB and no garbage collection log', () => {
   const shipped = '# a comment\n\n-XX:+UseG1GC\n20-:--add-modules=x\n-Xlog:gc*:file=gc.log\n'
-  expect(renderJvmOptions(shipped)).toBe('-XX:+UseG1GC\n20-:--add-modules=x\n-Xms1g\n-Xmx1g\n')
+  expect(renderJvmOptions(shipped, ['-Xint'])).toBe('-XX:+UseG1GC\n20-:--add-modules=x\n-Xms1g\n-Xmx1g\n-Xint\n')
 })
 
 test('Kafka is broker and controller on loopback and takes records of 16 MiB', () => {
