@@ -55,23 +55,31 @@ function entries(values: Record<string, string | number>): IResourceConfigEntry[
 }
 
 async function checkSources(admin: Admin, config: Config, log: Logger): Promise<boolean> {
-  const names = [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS, config.TOPIC_ACCOUNT_KEYS]
+  const sources = [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS, config.TOPIC_ACCOUNT_KEYS]
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
-    resources: names.map((name) => ({
+    resources: [...sources, config.TOPIC_DEAD_LETTERS].map((name) => ({
       type: kafkajs.ConfigResourceTypes.TOPIC,
       name,
-      configNames: ['cleanup.policy', 'message.timestamp.type'],
+      configNames: ['cleanup.policy', 'message.timestamp.type', 'max.message.bytes'],
     })),
   })
-  let hasAppendTimes = true
-  for (const { resourceName, configEntries } of resources) {
-    const setting = (name: string) => configEntries.find(({ configName }) => configName === name)?.configValue
-    if (!setting('cleanup.policy')?.includes('compact'))
-      log.warn({ topic: resourceName }, 'topic is not compacted: what its retention drops cannot be rebuilt')
-    if (setting('message.timestamp.type') === 'LogAppendTime' || resourceName === config.TOPIC_ACCOUNT_KEYS) continue
-    log.warn({ topic: resourceName }, 'topic lacks message.timestamp.type=LogAppendTime: no tidemark is published')
-    hasAppendTimes = false
+  const setting = (topic: string, name: string): string =>
+    resources
+      .find(({ resourceName }) => resourceName === topic)
+      ?.configEntries.find(({ configName }) => configName === name)?.configValue ?? ''
+  const maxBytes = (topic: string): number => Number(setting(topic, 'max.message.bytes'))
+
+  for (const topic of sources) {
+    if (!setting(topic, 'cleanup.policy').includes('compact'))
+      log.warn({ topic }, 'topic is not compacted: what its retention drops cannot be rebuilt')
+    if (maxBytes(topic) >= maxBytes(config.TOPIC_DEAD_LETTERS))
+      log.warn({ topic }, 'topic takes records that the dead-letters topic, with the reason beside them, does not')
   }
-  return hasAppendTimes
+  const unstamped = [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS].filter(
+    (topic) => setting(topic, 'message.timestamp.type') !== 'LogAppendTime',
+  )
+  for (const topic of unstamped)
+    log.warn({ topic }, 'topic lacks message.timestamp.type=LogAppendTime: no tidemark is published')
+  return unstamped.length === 0
 }

@@ -15,7 +15,8 @@ const allowed: Record<string, readonly string[]> = {
   'src/main': ['src/service', 'src/http'],
   indexer: ['src/domain', 'src/config', 'src/service', 'src/replica'],
   settings: ['src/domain', 'src/config', 'src/service', 'src/replica'],
-  engines: ['src/domain', 'src/config'],
+  engines: [],
+  demo: ['src/domain', 'src/config', 'src/service', 'src/replica', 'engines'],
 }
 
 const filesOf = (folder: string): string[] =>
@@ -23,7 +24,7 @@ const filesOf = (folder: string): string[] =>
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
 
-const files = ['src', 'indexer', 'settings', 'engines'].flatMap(filesOf)
+const files = ['src', 'indexer', 'settings', 'engines', 'demo'].flatMap(filesOf)
 /** `import … from '…'`, `export … from '…'`, `import '…'` and `import('…')`. */
 const statement = /(?:^|\n)(?:import|export)\s[^'"]*?from\s+'([^']+)'|(?:^|\n)import\s+'([^']+)'|import\('([^']+)'\)/g
 const importsOf = (file: string, kept = /./): string[] =>
