@@ -55,7 +55,7 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
     try {
       const port = options.port ?? (await choosePort(defaultPort))
       const baseUrl = `http://127.0.0.1:${port}/api/v1`
-      const environment = { ...engines.urls, PORT: String(port), ADMIN_PORT: '0', BASE_URL: baseUrl }
+      const environment = { ...engines.urls, PORT: String(port), ADMIN_PORT: '0' }
       process.stdout.write(
         `Starting the indexer and the API; their logs and the engines' are in ${join(folder, 'logs')}\n`,
       )
