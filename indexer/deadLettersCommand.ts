@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { Command } from 'commander'
 import type { Producer } from 'kafkajs'
-import { destination, pino } from 'pino'
+import { pino } from 'pino'
+import { printable } from '../src/domain/printable.ts'
 import { connectKafka, createProducer } from '../src/replica/kafka.ts'
 import { configOrExit } from '../src/service.ts'
 import { type DeadLetter, readDeadLetter, replayOf } from './deadLetters.ts'
@@ -47,7 +48,7 @@ async function withLetters(
   action: (letters: readonly Letter[], producer: Producer) => Promise<void>,
 ): Promise<void> {
   const config = configOrExit(['KAFKA_BROKERS'])
-  const kafka = connectKafka(config, pino({ level: 'silent' }, destination({ fd: 2, sync: true })))
+  const kafka = connectKafka(config, pino({ level: 'silent' }))
   const producer = createProducer(kafka)
   const letters: Letter[] = []
   try {
@@ -80,11 +81,6 @@ const describe = ({ place, setAsideAt, topic, partition, offset, key, path, reas
   [place, setAsideAt, `${topic}/${partition}/${offset}`, key?.toString() ?? '-', `${path} ${reason}`]
     .map(printable)
     .join('\t')
-
-/** Keys and reasons hold whatever was sent; what would steer a terminal is left out. */
-function printable(text: string): string {
-  return text.replace(/\p{C}/gu, '\ufffd')
-}
 
 function complain(message: string): void {
   process.stderr.write(`dead-letters: ${message}\n`)

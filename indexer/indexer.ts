@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Admin } from 'kafkajs'
 import { Counter, Gauge, Histogram } from 'prom-client'
@@ -20,8 +21,8 @@ import { applyKeyChange, keepKeyView } from './keyFold.ts'
 import { project } from './project.ts'
 import { type PartitionEnds, Publisher } from './publisher.ts'
 import type { SourceRecord } from './sourceRecord.ts'
-import { ensureTopics } from './topics.ts'
-import { BulkWriter } from './writer.ts'
+import { documentTopics, ensureTopics, sourceTopics } from './topics.ts'
+import { BulkWriter, type Outcome } from './writer.ts'
 
 const maxBudgetBytes = 64 * 1024 * 1024
 const maxBulkBytes = 5 * 1024 * 1024
@@ -30,6 +31,7 @@ const maxFlights = 2
 const bulkTimeoutMs = 60_000
 const refreshTimeoutMs = 60_000
 const drainDeadlineMs = 5_000
+const drainPollMs = 20
 
 /** Builds the indexer from its live clients and starts it. Engines may be away: it waits for them. */
 export async function startIndexer(service: Service): Promise<Readiness> {
@@ -125,9 +127,7 @@ export async function startIndexer(service: Service): Promise<Readiness> {
       }
       case 'documents': {
         const { documents, version } = projection
-        const outcome = await new Promise<Parameters<Parameters<typeof writer.submit>[0]['done']>[0]>((done) =>
-          writer.submit({ documents, version, done }),
-        )
+        const outcome = await new Promise<Outcome>((done) => writer.submit({ documents, version, done }))
         if (outcome.kind === 'rejected') return await refuse(record, { path: 'document', rule: outcome.reason })
         outcomes.inc({ topic: record.topic, outcome: outcome.kind })
         publisher.noteWrite()
@@ -135,7 +135,7 @@ export async function startIndexer(service: Service): Promise<Readiness> {
     }
   }
 
-  const sources = [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS, config.TOPIC_ACCOUNT_KEYS]
+  const sources = sourceTopics(config)
   const consumer = new SourceConsumer({
     kafka,
     groupId: config.CONSUMER_GROUP,
@@ -151,8 +151,7 @@ export async function startIndexer(service: Service): Promise<Readiness> {
   })
 
   let everyPartition: string[] = []
-  const isOfDocuments = (name: string): boolean =>
-    [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS].some((topic) => name.startsWith(`${topic}/`))
+  const isOfDocuments = (name: string): boolean => documentTopics(config).some((topic) => name.startsWith(`${topic}/`))
   let hasAppendTimes = false
   const publisher = new Publisher({
     assigned: () => consumer.assigned(),
@@ -179,12 +178,8 @@ export async function startIndexer(service: Service): Promise<Readiness> {
       await admin.connect()
       await producer.connect()
     })
-    const topics = await wait('preparing topics', () => ensureTopics(admin, config, log))
+    hasAppendTimes = await wait('preparing topics', () => ensureTopics(admin, config, log))
     await wait('preparing indices', () => createIndices(elasticsearch, config.INDEX_PREFIX, signal))
-    hasAppendTimes = topics.hasAppendTimes
-    everyPartition = [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS].flatMap((topic) =>
-      Array.from({ length: topics.partitionCounts.get(topic) ?? 0 }, (_, partition) => nameOf(topic, partition)),
-    )
     if (!hasAppendTimes) await wait('withdrawing the tidemark', () => withdrawTidemark(redis.client, keys))
   }
 
@@ -203,7 +198,7 @@ export async function startIndexer(service: Service): Promise<Readiness> {
   release('consumer', async () => {
     consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
-    while (budget.takenBytes > 0 && !deadline.aborted) await new Promise((resolve) => setTimeout(resolve, 20))
+    while (budget.takenBytes > 0 && !deadline.aborted) await sleep(drainPollMs)
     try {
       if (isPrepared) await publisher.publish()
     } finally {

@@ -11,18 +11,19 @@ const partitions = 4
 /** Above any source topic's bound, so that a record fits together with the reason why it was set aside. */
 const deadLetterMaxBytes = 32 * 1024 * 1024
 
-/** What the source topics promise: their partition counts, and whether the broker stamps append times. */
-export type SourceTopics = {
-  readonly partitionCounts: ReadonlyMap<string, number>
-  readonly hasAppendTimes: boolean
-}
+/** The topics whose records become documents; the tidemark speaks of them. */
+export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS]
 
-/** Creates missing topics and looks at those that exist. Safe to call from several processes at once. */
-export async function ensureTopics(admin: Admin, config: Config, log: Logger): Promise<SourceTopics> {
-  const sources = [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS, config.TOPIC_ACCOUNT_KEYS]
+export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
+
+/**
+ * Creates missing topics and looks at those that exist; says whether the broker stamps append times on the document topics.
+ * Safe to call from several processes at once.
+ */
+export async function ensureTopics(admin: Admin, config: Config, log: Logger): Promise<boolean> {
   const existing = new Set(await admin.listTopics())
   const missing = [
-    ...sources.map((topic) => ({
+    ...sourceTopics(config).map((topic) => ({
       topic,
       numPartitions: partitions,
       replicationFactor: -1,
@@ -31,11 +32,7 @@ export async function ensureTopics(admin: Admin, config: Config, log: Logger): P
     { topic: config.TOPIC_DEAD_LETTERS, numPartitions: 1, replicationFactor: -1, configEntries: deadLetterEntries },
   ].filter(({ topic }) => !existing.has(topic))
   if (missing.length > 0) await admin.createTopics({ topics: missing, waitForLeaders: true })
-  const { topics } = await admin.fetchTopicMetadata({ topics: sources })
-  return {
-    partitionCounts: new Map(topics.map(({ name, partitions }) => [name, partitions.length])),
-    hasAppendTimes: await checkSources(admin, config, log),
-  }
+  return await checkSources(admin, config, log)
 }
 
 const sourceEntries = entries({
@@ -55,7 +52,7 @@ function entries(values: Record<string, string | number>): IResourceConfigEntry[
 }
 
 async function checkSources(admin: Admin, config: Config, log: Logger): Promise<boolean> {
-  const sources = [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS, config.TOPIC_ACCOUNT_KEYS]
+  const sources = sourceTopics(config)
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: [...sources, config.TOPIC_DEAD_LETTERS].map((name) => ({
@@ -76,7 +73,7 @@ async function checkSources(admin: Admin, config: Config, log: Logger): Promise<
     if (maxBytes(topic) >= maxBytes(config.TOPIC_DEAD_LETTERS))
       log.warn({ topic }, 'topic takes records that the dead-letters topic, with the reason beside them, does not')
   }
-  const unstamped = [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS].filter(
+  const unstamped = documentTopics(config).filter(
     (topic) => setting(topic, 'message.timestamp.type') !== 'LogAppendTime',
   )
   for (const topic of unstamped)

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
-import { destination, pino } from 'pino'
+import { pino } from 'pino'
+import { printable } from '../src/domain/printable.ts'
 import { connectKafka, createProducer } from '../src/replica/kafka.ts'
 import { type KeyView, keyView, type StoredKey } from '../src/replica/keyView.ts'
 import { connectRedis } from '../src/replica/redis.ts'
@@ -60,9 +61,8 @@ command
 
 async function withKeys(action: (keys: AccountKeys) => Promise<void>): Promise<void> {
   const config = configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
-  const log = pino({ name: 'keys', level: 'silent' }, destination({ fd: 2, sync: true }))
   const redis = connectRedis(config.REDIS_URL ?? '', () => undefined)
-  const producer = createProducer(connectKafka(config, log))
+  const producer = createProducer(connectKafka(config, pino({ level: 'silent' })))
   const giveUp = new AbortController()
   try {
     const view = keyView(redis, redisKeys(config.INDEX_PREFIX))
@@ -115,8 +115,5 @@ function table(keys: readonly StoredKey[]): string {
     )
     .join('')
 }
-
-/** A name is free text; what would steer a terminal is left out. */
-const printable = (text: string): string => text.replace(/\p{C}/gu, '\ufffd')
 
 await command.parseAsync()

@@ -1,10 +1,8 @@
 import { startTestApi, type TestApi } from '../support/api.ts'
-import { submissionEntity } from '../support/entities.ts'
+import { opaque, submissionEntity } from '../support/entities.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
 
 const team = 'team-1'
-/** What parsing and rendering again would change: key order, digits, exponents, escapes. */
-const opaque = String.raw`{"10":"ten","2":12345678901234567890.10,"b":1E+2,"a":-0.0,"esc":"\u00e9\/é","deep":[{"z":1.0,"1":[]}]}`
 
 let replica: TestReplica
 let api: TestApi

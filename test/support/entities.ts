@@ -53,3 +53,6 @@ export const submissionEntity = (changes: Entity): Entity => ({
   },
   ...changes,
 })
+
+/** What parsing and rendering again would change: key order, digits, exponents, escapes. */
+export const opaque = String.raw`{"10":"ten","2":12345678901234567890.10,"b":1E+2,"a":-0.0,"esc":"\u00e9\/é","deep":[{"z":1.0,"1":[]}]}`
