@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { DocumentWrite } from '../src/replica/documents.ts'
-import { aliasOf } from '../src/replica/indices.ts'
+import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../src/replica/indices.ts'
 import { type ItemOutcome, judgeItem } from './failure.ts'
 
 type AnswerItem = { _id?: string; status?: number; error?: { type?: string; reason?: string } }
@@ -14,17 +14,20 @@ export class UnfitAnswer extends Error {
   }
 }
 
+/** Where each kind of document is stored. */
+export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
+
 /** Action and source lines of one bulk request; `source` holds no line break. */
-export const encodeBulk = (prefix: string, writes: readonly DocumentWrite[]): string =>
-  writes.map((write) => `${actionLine(prefix, write)}\n${write.source}\n`).join('')
+export const encodeBulk = (indices: Indices, writes: readonly DocumentWrite[]): string =>
+  writes.map((write) => `${actionLine(indices, write)}\n${write.source}\n`).join('')
 
-const actionLine = (prefix: string, { kind, id, teamId, version }: DocumentWrite): string =>
-  `{"index":{"_index":"${aliasOf(prefix, kind)}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"external"}}`
+const actionLine = (indices: Indices, { kind, id, teamId, version }: DocumentWrite): string =>
+  `{"index":{"_index":"${writeAliasOf(indices[kind])}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"external"}}`
 
-/** Sends one bulk request and judges each item by its own status; outcomes come in the order of `writes`. */
+/** Sends `writes`, encoded as `bulkBody`, and judges each item by its own status; outcomes come in the order of `writes`. */
 export async function sendBulk(
   client: Client,
-  prefix: string,
+  bulkBody: string,
   writes: readonly DocumentWrite[],
   options: { timeoutMs: number; signal: AbortSignal },
 ): Promise<ItemOutcome[]> {
@@ -36,7 +39,7 @@ export async function sendBulk(
         require_alias: true,
         filter_path: 'items.*._id,items.*.status,items.*.error.type,items.*.error.reason',
       },
-      bulkBody: encodeBulk(prefix, writes),
+      bulkBody,
     },
     { requestTimeout: options.timeoutMs, signal: options.signal },
   )

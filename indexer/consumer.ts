@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import type { Batch, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
 import { type Offset, toOffset } from '../src/domain/identifiers.ts'
 import { backoffMs } from './backoff.ts'
 import type { ByteBudget } from './budget.ts'
+import { nameOf, type Start, type TopicPartition } from './commits.ts'
 import { PartitionLedger } from './ledger.ts'
 import { recordBytes, type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
@@ -15,27 +17,39 @@ const fetchWaitMs = 500
 const recordsPerTurn = 100
 
 /** A partition this indexer owns in the current generation of its group. */
-export type Assigned = { readonly topic: string; readonly partition: number; readonly ledger: PartitionLedger }
+export type Assigned = TopicPartition & { readonly start: Start; readonly ledger: PartitionLedger }
+
+type Reading = Assigned & {
+  /** The offset that the next batch must have been asked for. */
+  next: bigint
+}
 
 export type ConsumerOptions = {
   readonly kafka: Kafka
   readonly groupId: string
   readonly topics: readonly string[]
   readonly budget: ByteBudget
+  /** Where reading starts, by `nameOf`, for at least the partitions given. */
+  starts(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, Start>>
   /** Takes a record over and calls `settled` once it is acknowledged, stale or dead-lettered. Must not throw. */
-  readonly onRecord: (record: SourceRecord, settled: () => void) => void
+  readonly onRecord: (record: SourceRecord, assigned: Assigned, settled: () => void) => void
+  readonly onRebalance: () => void
   readonly log: Logger
   readonly random: () => number
 }
 
+/** What a commit says of one partition. */
+export type Position = TopicPartition & { readonly position: Offset; readonly metadata: string }
+
 /**
- * Reads the source topics as a member of the indexer's group. A new generation starts with new ledgers: what an older one
- * still settles moves nothing. Whatever KafkaJS gives up on, the consumer is built anew, with backoff, until it is stopped.
+ * Reads the source topics as a member of a group. Every assignment starts with new ledgers, at the positions that `starts`
+ * says: what an older one still settles moves nothing. Whatever KafkaJS gives up on, the consumer is built anew, with backoff,
+ * until it is stopped.
  */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
   readonly #stop = new AbortController()
-  #assigned = new Map<string, Assigned>()
+  #assigned = new Map<string, Reading>()
   #consumer: Consumer | undefined
   #trouble: string | undefined = 'has not joined its group yet'
 
@@ -53,9 +67,14 @@ export class SourceConsumer {
   }
 
   /** Commits positions of partitions owned now; the broker refuses them when the generation is over. */
-  async commit(positions: readonly { topic: string; partition: number; position: Offset }[]): Promise<void> {
+  async commit(positions: readonly Position[]): Promise<void> {
     await this.#consumer?.commitOffsets(
-      positions.map(({ topic, partition, position }) => ({ topic, partition, offset: String(position) })),
+      positions.map(({ topic, partition, position, metadata }) => ({
+        topic,
+        partition,
+        offset: String(position),
+        metadata,
+      })),
     )
   }
 
@@ -96,15 +115,18 @@ export class SourceConsumer {
       retry: { restartOnFailure: async () => false },
     })
     this.#consumer = consumer
-    const crashed = new Promise<never>((_, reject) => {
-      consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
+    const crashed = Promise.withResolvers<never>()
+    crashed.promise.catch(() => undefined)
+    consumer.on(consumer.events.CRASH, ({ payload }) => crashed.reject(payload.error))
+    consumer.on(consumer.events.REBALANCING, () => {
+      this.#assigned = new Map()
     })
-    crashed.catch(() => undefined)
-    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => this.#assign(payload.memberAssignment))
+    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      this.#begin(consumer, payload.memberAssignment).catch(crashed.reject)
+    })
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
       // Transaction markers alone, or offsets that compaction emptied: KafkaJS moves on without calling eachBatch.
-      if (payload.batchSize > 0) return
-      this.#assigned.get(nameOf(payload.topic, payload.partition))?.ledger.passed(toOffset(payload.lastOffset))
+      if (payload.batchSize === 0) this.#passed(this.#assigned.get(nameOf(payload)), payload.lastOffset)
     })
     try {
       await consumer.connect()
@@ -114,7 +136,7 @@ export class SourceConsumer {
         eachBatchAutoResolve: false,
         eachBatch: (payload) => this.#takeBatch(payload),
       })
-      await Promise.race([crashed, aborted(this.#stop.signal)])
+      await Promise.race([crashed.promise, aborted(this.#stop.signal)])
     } catch (error) {
       this.#assigned = new Map()
       await consumer.disconnect().catch(() => undefined)
@@ -122,19 +144,36 @@ export class SourceConsumer {
     }
   }
 
-  #assign(memberAssignment: Readonly<Record<string, number[]>>): void {
-    this.#assigned = new Map()
-    for (const [topic, partitions] of Object.entries(memberAssignment)) {
-      for (const partition of partitions)
-        this.#assigned.set(nameOf(topic, partition), { topic, partition, ledger: new PartitionLedger() })
-    }
+  /** Fetches nothing until it is known where each partition starts: a commit may speak of other indices. */
+  async #begin(consumer: Consumer, memberAssignment: Readonly<Record<string, number[]>>): Promise<void> {
+    const { starts, log, onRebalance } = this.#options
+    onRebalance()
+    const none = new Map<string, Reading>()
+    this.#assigned = none
+    const assignment = Object.entries(memberAssignment).map(([topic, partitions]) => ({ topic, partitions }))
+    const partitions = assignment.flatMap(({ topic, partitions }) =>
+      partitions.map((partition) => ({ topic, partition })),
+    )
+    consumer.pause(assignment)
+    const known = await starts(partitions)
+    // Another assignment came, or the end.
+    if (this.#assigned !== none || this.#stop.signal.aborted) return
+    const readings = partitions.map((each): Reading => {
+      const start = known.get(nameOf(each))
+      if (start === undefined) throw new Error(`it is not known where ${nameOf(each)} starts`)
+      return { ...each, start, ledger: new PartitionLedger(start.position), next: start.position }
+    })
+    for (const { topic, partition, next } of readings) consumer.seek({ topic, partition, offset: String(next) })
+    this.#assigned = new Map(readings.map((reading) => [nameOf(reading), reading]))
+    consumer.resume(assignment)
     this.#trouble = undefined
-    this.#options.log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
+    log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
   async #takeBatch({ batch, resolveOffset, heartbeat, isRunning }: EachBatchPayload): Promise<void> {
-    const assigned = this.#assigned.get(nameOf(batch.topic, batch.partition))
-    if (assigned === undefined) return
+    const reading = this.#assigned.get(nameOf(batch))
+    if (reading === undefined) return
+    expectNext(batch, reading)
     const { budget, onRecord } = this.#options
     let taken = 0
     for (const message of batch.messages) {
@@ -145,22 +184,34 @@ export class SourceConsumer {
       if (!isRunning() || this.#stop.signal.aborted) return
       const record = sourceRecord(batch.topic, batch.partition, message)
       const bytes = recordBytes(record)
-      const settle = assigned.ledger.add(record.offset, record.appendedAtMs)
+      const settle = reading.ledger.add(record.offset, record.appendedAtMs)
       budget.take(bytes)
-      onRecord(record, () => {
+      onRecord(record, reading, () => {
         budget.give(bytes)
         settle()
       })
       resolveOffset(message.offset)
+      reading.next = record.offset + 1n
       if (++taken % recordsPerTurn === 0) await nextTurn()
     }
-    assigned.ledger.passed(toOffset(batch.lastOffset()))
+    this.#passed(reading, batch.lastOffset())
     resolveOffset(batch.lastOffset())
     await heartbeat()
   }
+
+  #passed(reading: Reading | undefined, lastOffset: string): void {
+    if (reading === undefined) return
+    reading.ledger.passed(toOffset(lastOffset))
+    reading.next = toOffset(lastOffset) + 1n
+  }
 }
 
-export const nameOf = (topic: string, partition: number): string => `${topic}/${partition}`
+/** KafkaJS moves a position by itself when the log does not hold it any more; then the start has to be found anew. */
+function expectNext(batch: Batch, { next }: Reading): void {
+  const { fetchedOffset } = batch as Batch & { readonly fetchedOffset: string }
+  if (toOffset(fetchedOffset) === next) return
+  throw new kafkajs.KafkaJSNonRetriableError(`${nameOf(batch)} was read from ${fetchedOffset} instead of ${next}`)
+}
 
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {

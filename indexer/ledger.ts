@@ -2,8 +2,8 @@ import type { Offset } from '../src/domain/identifiers.ts'
 
 /** How far a partition has come. */
 export type Progress = {
-  /** Every record below is settled; undefined until the first fetch or the committed offset is known. */
-  readonly position: Offset | undefined
+  /** Every record below is settled. */
+  readonly position: Offset
   /** Append time of the first record that is not settled. */
   readonly oldestUnsettledAtMs: number | undefined
   /** Append time of the last record of the settled prefix. */
@@ -20,18 +20,17 @@ type Entry = { readonly offset: bigint; readonly appendedAtMs: number; settled: 
 export class PartitionLedger {
   #entries: Entry[] = []
   #head = 0
-  #position: bigint | undefined
+  #position: bigint
   #settledAtMs: number | undefined
 
-  /** Where the partition starts, when no record has told yet. */
-  startAt(position: Offset): void {
-    this.#position ??= position
+  /** `start`: where reading begins. */
+  constructor(start: Offset) {
+    this.#position = start
   }
 
   /** Notes a fetched record, in the order of offsets; call the result once it is settled. */
   add(offset: Offset, appendedAtMs: number): () => void {
     const entry = { offset, appendedAtMs, settled: false }
-    this.#position ??= offset
     this.#entries.push(entry)
     return () => {
       entry.settled = true
@@ -46,7 +45,7 @@ export class PartitionLedger {
   progress(): Progress {
     let entry = this.#entries[this.#head]
     while (entry?.settled) {
-      this.#position = entry.offset + 1n
+      if (entry.offset >= this.#position) this.#position = entry.offset + 1n
       if (!Number.isNaN(entry.appendedAtMs)) this.#settledAtMs = entry.appendedAtMs
       this.#head++
       entry = this.#entries[this.#head]
@@ -56,7 +55,7 @@ export class PartitionLedger {
       this.#head = 0
     }
     return {
-      position: this.#position as Offset | undefined,
+      position: this.#position as Offset,
       oldestUnsettledAtMs: entry?.appendedAtMs,
       settledAtMs: this.#settledAtMs,
     }
@@ -74,6 +73,6 @@ export function markOf(
   allowedSkewMs: number,
 ): number | undefined {
   if (progress.oldestUnsettledAtMs !== undefined) return progress.oldestUnsettledAtMs
-  const isCaughtUp = progress.position !== undefined && end !== undefined && progress.position >= end.offset
+  const isCaughtUp = end !== undefined && progress.position >= end.offset
   return isCaughtUp ? end.askedAtMs - allowedSkewMs : progress.settledAtMs
 }

@@ -4,12 +4,19 @@ import { deletedRevision, type Revision } from '../src/domain/identifiers.ts'
 import { toInstant } from '../src/domain/instant.ts'
 import { type Change, readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../src/domain/record.ts'
 import type { Problem, Result } from '../src/domain/result.ts'
+import { type ChangedList, changedList, type EntityType } from '../src/replica/changeTokens.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../src/replica/documents.ts'
 import type { SourceRecord } from './sourceRecord.ts'
 
 /** What a record asks for. */
 export type Projection =
-  | { readonly kind: 'documents'; readonly documents: DocumentWrite[]; readonly version: Revision }
+  | {
+      readonly kind: 'documents'
+      readonly documents: DocumentWrite[]
+      readonly version: Revision
+      /** The list that the record's entity belongs to. */
+      readonly list: ChangedList
+    }
   | { readonly kind: 'account-key'; readonly change: Change<AccountKey> }
   | { readonly kind: 'refused'; readonly problem: Problem }
 
@@ -19,9 +26,9 @@ type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'TOPIC_ACCO
 export function project(record: SourceRecord, topics: TopicNames): Projection {
   switch (record.topic) {
     case topics.TOPIC_FORMS:
-      return documents(record, readFormRecord(record.key, record.value), formWrites)
+      return documents('forms', record, readFormRecord(record.key, record.value), formWrites)
     case topics.TOPIC_SUBMISSIONS:
-      return documents(record, readSubmissionRecord(record.key, record.value), submissionWrites)
+      return documents('submissions', record, readSubmissionRecord(record.key, record.value), submissionWrites)
     case topics.TOPIC_ACCOUNT_KEYS: {
       const read = readAccountKeyRecord(record.key, record.value)
       return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'refused', problem: read.problem }
@@ -32,11 +39,17 @@ export function project(record: SourceRecord, topics: TopicNames): Projection {
 }
 
 function documents<Entity>(
+  type: EntityType,
   record: SourceRecord,
   read: Result<Change<Entity>>,
   writes: (change: Change<Entity>, appendedAt: ReturnType<typeof toInstant>) => DocumentWrite[],
 ): Projection {
   if (!read.ok) return { kind: 'refused', problem: read.problem }
   const version = read.value.live?.revision ?? deletedRevision
-  return { kind: 'documents', documents: writes(read.value, toInstant(record.appendedAtMs)), version }
+  return {
+    kind: 'documents',
+    documents: writes(read.value, toInstant(record.appendedAtMs)),
+    version,
+    list: changedList(type, read.value.teamId),
+  }
 }

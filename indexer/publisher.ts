@@ -1,21 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Offset } from '../src/domain/identifiers.ts'
-import { type Assigned, nameOf } from './consumer.ts'
+import type { ChangedList } from '../src/replica/changeTokens.ts'
+import { type Ends, nameOf, type TopicPartition } from './commits.ts'
+import type { Assigned, Position } from './consumer.ts'
 import { markOf, type PartitionLedger } from './ledger.ts'
 
-/** Where a partition begins and ends, and what its group has committed (undefined when nothing). */
-export type PartitionEnds = { readonly low: bigint; readonly high: bigint; readonly committed: bigint | undefined }
+/** How far a partition is behind its end. */
+export type Lag = TopicPartition & { readonly records: bigint; readonly seconds: number }
+
+/** Whether a round was the last one: others write and promise from now on. */
+export type RoundEnd = 'going-on' | 'over'
 
 export type PublisherOptions = {
   assigned(): readonly Assigned[]
-  /** Ends of every partition of the source topics, by `nameOf`; what is committed only when asked for. */
-  ends(withCommitted: boolean): Promise<ReadonlyMap<string, PartitionEnds>>
+  /** Ends of every partition of the source topics, by `nameOf`. */
+  ends(): Promise<ReadonlyMap<string, Ends>>
   /** Makes every acknowledged write searchable. */
   refresh(): Promise<void>
-  commit(positions: readonly { topic: string; partition: number; position: Offset }[]): Promise<void>
+  /** Tells readers of these lists that what they keep is out of date. */
+  replaceChangeTokens(lists: readonly ChangedList[]): Promise<void>
+  commit(positions: readonly Position[]): Promise<void>
+  /** What a commit of this partition says beside its position. */
+  commitMetadata(assigned: Assigned): string
   /** Publishes how far partitions are complete: name → epoch ms. */
-  publish(marks: ReadonlyMap<string, number>): Promise<void>
+  publish(marks: ReadonlyMap<string, number>): Promise<RoundEnd>
+  /** Hears after every round how far each owned partition is behind. */
+  onLag(lags: readonly Lag[]): void
   /** Whether much is still to be written: then refreshes come less often. */
   isBehind(): boolean
   readonly clock: () => number
@@ -29,13 +39,16 @@ const idleIntervalMs = 1_000
 const allowedSkewMs = 1_000
 
 /**
- * Makes progress visible, always in this order: refresh, commit, tidemark. So what is committed is searchable, and the
- * tidemark promises nothing that is not.
+ * Makes progress visible, always in this order: refresh, change tokens, commit, tidemark. So what is committed is searchable,
+ * nobody who saw the tidemark is answered "not changed" for less, and the tidemark promises nothing that is not.
  */
 export class Publisher {
   readonly #options: PublisherOptions
-  readonly #committed = new WeakMap<PartitionLedger, Offset>()
-  #isDirty = false
+  readonly #committed = new WeakMap<PartitionLedger, bigint>()
+  /** Lists whose documents were written since the last refresh. */
+  #written = new Set<ChangedList>()
+  /** Lists that were refreshed, and whose tokens are still the old ones. */
+  #refreshed = new Set<ChangedList>()
   /** Two rounds at once would let the second commit what the first has not refreshed yet. */
   #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = 0
@@ -45,9 +58,9 @@ export class Publisher {
     this.#options = options
   }
 
-  /** Notes that a write was acknowledged, or found stale: then someone else wrote it, perhaps without a refresh. */
-  noteWrite(): void {
-    this.#isDirty = true
+  /** Notes that a write was acknowledged, or found stale: then someone else wrote it, perhaps without a refresh or a token. */
+  noteWrite(list: ChangedList): void {
+    this.#written.add(list)
   }
 
   /** What keeps progress from becoming visible; undefined when nothing does. */
@@ -55,14 +68,15 @@ export class Publisher {
     return this.#trouble
   }
 
-  /** Publishes until `signal` aborts; a failed step is tried again at the next turn. */
+  /** Publishes until `signal` aborts or a round is the last one; a failed step is tried again at the next turn. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(tickMs, undefined, { signal }).catch(() => undefined)
       if (signal.aborted || !this.#isDue()) continue
       try {
-        await this.publish()
+        const end = await this.publish()
         this.#trouble = undefined
+        if (end === 'over') return
       } catch (error) {
         this.#trouble = (error as Error).message
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
@@ -72,55 +86,66 @@ export class Publisher {
 
   #isDue(): boolean {
     const sinceMs = this.#options.clock() - this.#publishedAtMs
-    if (!this.#isDirty) return sinceMs >= idleIntervalMs
+    if (this.#written.size === 0) return sinceMs >= idleIntervalMs
     return !this.#options.isBehind() || sinceMs >= behindIntervalMs
   }
 
   /** One round, after the one under way. Throws what a step throws; the steps after it are left for the next round. */
-  publish(): Promise<void> {
+  publish(): Promise<RoundEnd> {
     const round = this.#round.then(() => this.#publishOnce())
     this.#round = round.catch(() => undefined)
     return round
   }
 
-  async #publishOnce(): Promise<void> {
-    const { assigned, ends, refresh, commit, publish, clock } = this.#options
+  async #publishOnce(): Promise<RoundEnd> {
+    const { assigned, ends, publish, onLag, clock } = this.#options
     const askedAtMs = clock()
     this.#publishedAtMs = askedAtMs
     const owned = assigned()
-    const known = await ends(owned.some(({ ledger }) => ledger.progress().position === undefined))
-    for (const { topic, partition, ledger } of owned) {
-      const end = known.get(nameOf(topic, partition))
-      if (end === undefined || ledger.progress().position !== undefined) continue
-      ledger.startAt(startOf(end))
-      this.#committed.set(ledger, startOf(end))
-    }
-    const isDirty = this.#isDirty
-    this.#isDirty = false
+    const known = await ends()
+    const written = this.#written
+    this.#written = new Set()
     const rounds = owned.map((each) => ({ ...each, progress: each.ledger.progress() }))
-    if (isDirty) {
+    await this.#makeVisible(written)
+    await this.#commit(rounds.map(({ progress, ...each }) => ({ ...each, position: progress.position })))
+    const lags: Lag[] = []
+    const marks = new Map<string, number>()
+    for (const { topic, partition, progress } of rounds) {
+      const high = known.get(nameOf({ topic, partition }))?.high
+      const mark = markOf(progress, high === undefined ? undefined : { offset: high, askedAtMs }, allowedSkewMs)
+      if (mark !== undefined) marks.set(nameOf({ topic, partition }), mark)
+      const records = high === undefined || high < progress.position ? 0n : high - progress.position
+      const seconds = records === 0n || mark === undefined ? 0 : Math.max(0, askedAtMs - mark) / 1_000
+      lags.push({ topic, partition, records, seconds })
+    }
+    onLag(lags)
+    return await publish(marks)
+  }
+
+  async #makeVisible(written: ReadonlySet<ChangedList>): Promise<void> {
+    const { refresh, replaceChangeTokens } = this.#options
+    if (written.size > 0) {
       await refresh().catch((error: unknown) => {
-        this.#isDirty = true
+        for (const list of written) this.#written.add(list)
         throw error
       })
+      for (const list of written) this.#refreshed.add(list)
     }
+    if (this.#refreshed.size === 0) return
+    await replaceChangeTokens([...this.#refreshed])
+    this.#refreshed = new Set()
+  }
+
+  async #commit(rounds: readonly (Assigned & { readonly position: Position['position'] })[]): Promise<void> {
+    const { assigned, commit, commitMetadata } = this.#options
     // A generation that began meanwhile may have given the partition to another indexer, whose commits must not be undone.
     const current = new Set(assigned().map(({ ledger }) => ledger))
-    const positions = rounds.flatMap(({ topic, partition, ledger, progress: { position } }) => {
-      const isNew = position !== undefined && position > (this.#committed.get(ledger) ?? 0n) && current.has(ledger)
-      return isNew ? [{ topic, partition, ledger, position }] : []
+    const due = rounds.filter(({ ledger, position, start }) => {
+      const committed = this.#committed.get(ledger) ?? (start.isCommitted ? start.position : -1n)
+      return position > committed && current.has(ledger)
     })
-    if (positions.length > 0) await commit(positions)
-    for (const { ledger, position } of positions) this.#committed.set(ledger, position)
-    const marks = rounds.flatMap(({ topic, partition, progress }) => {
-      const high = known.get(nameOf(topic, partition))?.high
-      const mark = markOf(progress, high === undefined ? undefined : { offset: high, askedAtMs }, allowedSkewMs)
-      return mark === undefined ? [] : [[nameOf(topic, partition), mark] as const]
-    })
-    await publish(new Map(marks))
+    if (due.length === 0) return
+    await commit(due.map((each) => ({ ...each, metadata: commitMetadata(each) })))
+    for (const { ledger, position } of due) this.#committed.set(ledger, position)
   }
 }
-
-/** Where reading starts: at what is committed, or at the beginning when that is gone, never was, or nothing is. */
-const startOf = ({ low, high, committed = -1n }: PartitionEnds): Offset =>
-  (committed > low && committed <= high ? committed : low) as Offset

@@ -16,6 +16,7 @@ const integer = (min: number, max: number) =>
     })
     .transform(Number)
 const port = integer(0, 65_535)
+const mebibyte = 1024 * 1024
 const list = z.preprocess(unset, z.string().optional()).transform((value) =>
   (value ?? '')
     .split(',')
@@ -80,6 +81,7 @@ const settings = z.object({
   TOPIC_SUBMISSIONS: topic(defaultTopics.TOPIC_SUBMISSIONS),
   TOPIC_ACCOUNT_KEYS: topic(defaultTopics.TOPIC_ACCOUNT_KEYS),
   TOPIC_DEAD_LETTERS: topic(defaultTopics.TOPIC_DEAD_LETTERS),
+  MAX_IN_FLIGHT_BYTES: z.preprocess(unset, integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
   RATE_LIMIT_PER_MINUTE: z.preprocess(unset, integer(1, 1_000_000_000).default(120)),
   TRUST_PROXY: z.preprocess(unset, z.enum(['true', 'false']).default('false')).transform((value) => value === 'true'),
 })

@@ -1,10 +1,10 @@
 import type { RequestListener } from 'node:http'
-import type { Redis } from 'ioredis'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { Replica } from '../queries/replica.ts'
 import type { KeyView } from '../replica/keyView.ts'
+import type { RedisLink } from '../replica/redis.ts'
 import type { RedisKeys } from '../replica/redisKeys.ts'
 import { readTidemark } from '../replica/tidemark.ts'
 import { authenticate } from './authenticate.ts'
@@ -23,7 +23,7 @@ import { routes } from './routes.ts'
 /** What the API answers from. */
 export type ApiNeeds = {
   readonly replica: Replica
-  readonly redis: Redis
+  readonly redis: RedisLink
   readonly redisKeys: RedisKeys
   readonly keys: Pick<KeyView, 'lookup'>
   readonly requestsPerMinute: number
@@ -51,7 +51,7 @@ export function createApp(needs: ApiNeeds): RequestListener {
     .use(requestTarget)
     .use(options)
     .use<RouteState>(authenticate(needs.keys, needs.nowMs))
-    .use(limit(createLimiter(needs.redis, needs.redisKeys, needs.requestsPerMinute)))
+    .use(limit(createLimiter(needs.redis.client, needs.redisKeys, needs.requestsPerMinute)))
     .use(router.routes())
     .use(unrouted)
     .callback()

@@ -28,7 +28,7 @@ export async function composeApi(
   const keys = keyView(redis, names)
   const listener = createApp({
     replica,
-    redis: redis.client,
+    redis,
     redisKeys: names,
     keys,
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,

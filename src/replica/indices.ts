@@ -5,8 +5,12 @@ import type { Branded } from '../domain/identifiers.ts'
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
-/** The name that readers and writers use; it points at one physical index. */
+/** A name that stands for one physical index. */
 export type Alias = Branded<string, 'Alias'>
+export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
+
+/** `<number>-<fingerprint>`: names the four indices of one generation themselves, so that others of the same names differ. */
+export type GenerationTag = Branded<string, 'GenerationTag'>
 
 export type IndexDefinition = {
   readonly version: number
@@ -14,11 +18,33 @@ export type IndexDefinition = {
   readonly mappings: Readonly<Record<string, unknown>>
 }
 
+/** The alias that readers use: it points at the generation that serves. */
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
-/** The physical index behind an alias: `<prefix>-<kind>-v<mapping version>-<generation>`. */
-export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): string =>
-  `${prefix}-${kind}-v${version}-${generation}`
+/**
+ * The alias that writers of one generation use. A write to a missing index would create one without our mapping; a write that
+ * requires an alias fails instead, also once the generation is retired and the alias taken away.
+ */
+export const writeAliasOf = (index: PhysicalIndex): Alias => `${index}-write` as Alias
+
+/** The physical index of a kind in one generation: `<prefix>-<kind>-v<mapping version>-<generation>`. */
+export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
+  `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
+
+/** What a physical index's name says; undefined for an index that is not of this prefix. */
+export function readPhysicalName(
+  prefix: string,
+  name: string,
+): { readonly kind: DocumentKind; readonly version: number; readonly generation: number } | undefined {
+  for (const kind of documentKinds) {
+    const [, version, generation] =
+      (name.startsWith(`${prefix}-${kind}-v`) && /^v(\d+)-(\d+)$/.exec(name.slice(prefix.length + kind.length + 2))) ||
+      []
+    if (version !== undefined && generation !== undefined)
+      return { kind, version: Number(version), generation: Number(generation) }
+  }
+  return undefined
+}
 
 /** Reads `mappings/<kind>.json`. */
 export async function readDefinition(kind: DocumentKind): Promise<IndexDefinition> {

@@ -1,4 +1,5 @@
 import type { Digest, TeamId } from '../domain/identifiers.ts'
+import type { ChangedList } from './changeTokens.ts'
 
 /**
  * Every key Tidemark keeps in Redis. Only those that say so have a time to live.
@@ -10,7 +11,9 @@ import type { Digest, TeamId } from '../domain/identifiers.ts'
  * | `deletedKeys` | set of key ids | keys of a team that stay deleted, whatever arrives later | `KeyView` |
  * | `keyViewComplete` | string | run id of the Redis that has folded every account key | `KeyView` |
  * | `keyViewFold` | string, 1 h | a fold under way; gone when Redis was flushed meanwhile | `KeyView` |
- * | `tidemark` | hash, topic/partition → epoch ms, `published` | how far the replica is complete | `publishTidemark` (tidemark.ts) |
+ * | `tidemark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishTidemark`, `adoptGeneration` (tidemark.ts) |
+ * | `tidemarkHold` | string, at most 1 min | who keeps the tidemark where it is while a rebuild switches | `holdTidemark` (tidemark.ts) |
+ * | `changeToken` | string | random, another one after every change of a team's forms or submissions | `replaceChangeTokens` (changeTokens.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its minute | the limiter (http/limit.ts) |
  */
 export type RedisKeys = {
@@ -18,9 +21,11 @@ export type RedisKeys = {
   teamKeys(teamId: TeamId): string
   deletedKeys(teamId: TeamId): string
   keyViewFold(token: string): string
+  changeToken(list: ChangedList): string
   readonly accountKeyPrefix: string
   readonly keyViewComplete: string
   readonly tidemark: string
+  readonly tidemarkHold: string
   readonly limitPrefix: string
 }
 
@@ -29,8 +34,10 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,
   deletedKeys: (teamId) => `${prefix}:deleted-keys:${teamId}`,
   keyViewFold: (token) => `${prefix}:key-view-fold:${token}`,
+  changeToken: (list) => `${prefix}:change-token:${list}`,
   accountKeyPrefix: `${prefix}:account-key:`,
   keyViewComplete: `${prefix}:key-view-complete`,
   tidemark: `${prefix}:tidemark`,
+  tidemarkHold: `${prefix}:tidemark-hold`,
   limitPrefix: `${prefix}:limit`,
 })

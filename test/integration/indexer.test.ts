@@ -64,19 +64,42 @@ test('late, doubled and deleted: the highest revision wins and a deletion stays'
   expect([await indexer.metric('tidemark_records_total', 'stale'), indexer.log()]).toEqual([3, expect.anything()])
 })
 
-test('a missing alias pauses, loses nothing, commits nothing, and is told; with the alias back all goes on', async () => {
+test('aliases that someone took away are given back, and nothing is missing after', async () => {
   const indexer = await pipeline.startIndexer()
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-  const [index, name] = [`${prefix}-form-details-v1-1`, `${prefix}-form-details`]
-  await elasticsearch.indices.deleteAlias({ index, name })
-  await pipeline.produce('forms', [formRecord('a', 1)])
-  await eventually(async () => (await readySays(indexer)).includes('404'))
-  expect(await committed(pipeline.names['TOPIC_FORMS'] ?? '')).toBe(0n)
-  expect(await indexer.metric('tidemark_records_total')).toBe(0)
-  await elasticsearch.indices.putAlias({ index, name })
-  await settled(indexer, 1)
-  expect(await titleOf('acme/a')).toBe('Product Knowledge Quiz')
-  await eventually(async () => (await committed(pipeline.names['TOPIC_FORMS'] ?? '')) === 1n)
+  const index = `${prefix}-form-details-v1-1`
+  for (const [id, name] of [
+    ['a', `${prefix}-form-details`],
+    ['b', `${index}-write`],
+  ] as const) {
+    await elasticsearch.indices.deleteAlias({ index, name })
+    await pipeline.produce('forms', [formRecord(id, 1)])
+    await eventually(async () => (await elasticsearch.indices.existsAlias({ name })) === true)
+    await eventually(async () => (await elasticsearch.exists(detailOf(`acme/${id}`))) === true)
+  }
+  await eventually(async () => (await committed(pipeline.names['TOPIC_FORMS'] ?? '')) === 2n)
+  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(0)
+})
+
+test('indices that someone deleted are built anew from Kafka; until they are whole, readers are told 503', async () => {
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys(['acme'])
+  const records = Array.from({ length: 50 }, (_, at) => formRecord(`f${at}`, 1))
+  await pipeline.produce('forms', [...records, { key: 'acme/poison', value: 'none' }])
+  const api = await pipeline.startApi()
+  await pipeline.untilApplied(api, 'acme')
+  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  await elasticsearch.indices.delete({ index: [`${prefix}-forms-v1-1`, `${prefix}-submissions-v1-1`] })
+  const seen = new Set<string>()
+  await eventually(async () => {
+    const { status, headers, body } = await pipeline.get(api, 'acme', '/api/v1/forms')
+    const total = (body as { totalDocs?: number }).totalDocs ?? 'none'
+    seen.add(`${status} ${total}`)
+    return status === 200 && headers.has('replica-watermark')
+  })
+  expect([...seen].sort()).toEqual(['200 50', '503 none'])
+  await eventually(async () => (await readySays(indexer)) === 'ok\n')
+  expect(await indexer.metric('tidemark_dead_letters_total')).toBe(1)
 })
 
 test('a closed index pauses too: good records are never set aside for what is wrong with the index', async () => {

@@ -60,7 +60,9 @@ test('indices are created strict, reached by alias, refreshed by nobody else', a
     ),
   )
   for (const [name, { aliases, mappings, settings }] of Object.entries(indices)) {
-    expect(Object.keys(aliases ?? {})).toEqual([name.replace('-v1-1', '')])
+    expect(Object.keys(aliases ?? {}).sort()).toEqual(
+      [name.replace('-v1-1', ''), `${name}-write`, `${prefix}-generation-1-whole`].sort(),
+    )
     expect(mappings).toMatchObject(name.includes('details') ? { enabled: false } : { dynamic: 'strict' })
     expect(settings?.index?.refresh_interval).toBe('-1')
   }

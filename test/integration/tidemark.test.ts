@@ -1,35 +1,50 @@
 import { randomUUID } from 'node:crypto'
+import type { GenerationTag } from '../../src/replica/indices.ts'
 import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/replica/redisKeys.ts'
-import { publishTidemark, readTidemark, withdrawTidemark } from '../../src/replica/tidemark.ts'
+import {
+  adoptGeneration,
+  holdTidemark,
+  type Published,
+  publishTidemark,
+  readTidemark,
+  releaseTidemark,
+  withdrawTidemark,
+} from '../../src/replica/tidemark.ts'
 import { eventually } from '../support/eventually.ts'
 
 const both = ['forms/0', 'submissions/0']
+const first = '1-0123456789abcdef' as GenerationTag
+const second = '2-0123456789abcdef' as GenerationTag
 
 describe('The tidemark', () => {
   let redis: RedisLink
   let keys: RedisKeys
-  const publish = (marks: Record<string, number>, partitions = both): Promise<void> =>
-    publishTidemark(redis.client, keys, partitions, new Map(Object.entries(marks)))
-  const tidemark = async (): Promise<string | null> => readTidemark(redis.client, keys)
+  const publish = (marks: Record<string, number>, everyPartition = both, generation = first): Promise<Published> =>
+    publishTidemark(redis, keys, { generation, everyPartition, marks: new Map(Object.entries(marks)) })
+  const tidemark = async (): Promise<string | null> => readTidemark(redis, keys)
 
   beforeAll(async () => {
     redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
     await eventually(() => redis.runId() !== undefined)
   })
-  beforeEach(() => {
+  beforeEach(async () => {
     keys = redisKeys(`test-${randomUUID()}`)
+    await adoptGeneration(redis, keys, first, undefined)
   })
-  afterEach(() => redis.client.del(keys.tidemark))
+  afterEach(() => redis.client.del(keys.tidemark, keys.tidemarkHold))
   afterAll(() => redis.close())
 
   test('is the lowest mark of all partitions', async () => {
-    await publish({ 'forms/0': 5_000, 'submissions/0': 3_000 })
+    expect(await publish({ 'forms/0': 5_000, 'submissions/0': 3_000 })).toEqual({
+      kind: 'published',
+      tidemarkMs: 3_000,
+    })
     expect(await tidemark()).toBe('1970-01-01T00:00:03.000Z')
   })
 
   test('is not published while a partition that nobody owns has no mark', async () => {
-    await publish({ 'forms/0': 5_000 })
+    expect(await publish({ 'forms/0': 5_000 })).toEqual({ kind: 'incomplete' })
     expect(await tidemark()).toBeNull()
   })
 
@@ -55,7 +70,60 @@ describe('The tidemark', () => {
 
   test('is gone after it was withdrawn', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    await withdrawTidemark(redis.client, keys)
+    await withdrawTidemark(redis, keys)
     expect(await tidemark()).toBeNull()
+  })
+
+  test('stands still while it is held, and goes on once the holder, and nobody else, lets it go', async () => {
+    await publish({ 'forms/0': 1_000, 'submissions/0': 1_000 })
+    expect([await holdTidemark(redis, keys, 'a', 60_000), await holdTidemark(redis, keys, 'b', 60_000)]).toEqual([
+      true,
+      false,
+    ])
+    const later = { 'forms/0': 2_000, 'submissions/0': 2_000 }
+    expect(await publish(later)).toEqual({ kind: 'held' })
+    expect(await releaseTidemark(redis, keys, 'b')).toBe(false)
+    expect(await tidemark()).toBe('1970-01-01T00:00:01.000Z')
+    expect(await releaseTidemark(redis, keys, 'a')).toBe(true)
+    expect(await publish(later)).toEqual({ kind: 'published', tidemarkMs: 2_000 })
+  })
+
+  test('is not moved by marks of a retired generation, and stays where it was until the new one is further', async () => {
+    await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
+    await adoptGeneration(redis, keys, second, undefined)
+    expect(await publish({ 'forms/0': 9_000, 'submissions/0': 9_000 })).toEqual({ kind: 'superseded' })
+    expect(await publish({ 'forms/0': 3_000 }, both, second)).toEqual({ kind: 'incomplete' })
+    expect(await tidemark()).toBe('1970-01-01T00:00:05.000Z')
+    await publish({ 'forms/0': 7_000, 'submissions/0': 6_000 }, both, second)
+    expect(await tidemark()).toBe('1970-01-01T00:00:06.000Z')
+  })
+
+  test('of a generation that is built anew is absent until it holds what was promised before', async () => {
+    await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
+    await adoptGeneration(redis, keys, second, 8_000)
+    expect(await tidemark()).toBeNull()
+    expect(await publish({ 'forms/0': 9_000, 'submissions/0': 7_000 }, both, second)).toEqual({ kind: 'behind' })
+    // Another indexer starts meanwhile and finds the generation as the one to write.
+    await adoptGeneration(redis, keys, second, undefined)
+    expect(await publish({}, both, second)).toEqual({ kind: 'behind' })
+    expect(await publish({ 'submissions/0': 8_000 }, both, second)).toEqual({ kind: 'published', tidemarkMs: 8_000 })
+  })
+
+  test('of a Redis that was flushed is published again only for a generation that is named again', async () => {
+    await redis.client.del(keys.tidemark)
+    expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual({ kind: 'forgotten' })
+    await adoptGeneration(redis, keys, first, undefined)
+    expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual({
+      kind: 'published',
+      tidemarkMs: 5_000,
+    })
+  })
+
+  test('that another run of Redis published is passed over: it may have lost its last second', async () => {
+    await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
+    await redis.client.hset(keys.tidemark, 'run', 'another')
+    expect(await tidemark()).toBeNull()
+    await publish({ 'forms/0': 5_000 })
+    expect(await tidemark()).toBe('1970-01-01T00:00:05.000Z')
   })
 })

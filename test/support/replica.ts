@@ -5,11 +5,11 @@ import { type Instant, toInstant } from '../../src/domain/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/domain/record.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/replica/documents.ts'
 import { connectElasticsearch } from '../../src/replica/elasticsearch.ts'
-import { aliasOf, documentKinds, physicalName, readDefinition } from '../../src/replica/indices.ts'
+import { aliasOf, documentKinds, type GenerationTag, physicalName, readDefinition } from '../../src/replica/indices.ts'
 import { keyView } from '../../src/replica/keyView.ts'
 import { connectRedis } from '../../src/replica/redis.ts'
 import { redisKeys } from '../../src/replica/redisKeys.ts'
-import { publishTidemark, withdrawTidemark } from '../../src/replica/tidemark.ts'
+import { adoptGeneration, publishTidemark } from '../../src/replica/tidemark.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 
@@ -60,6 +60,7 @@ export async function createTestReplica(): Promise<TestReplica> {
   const keys = keyView(link, names)
   await eventually(() => link.runId() !== undefined)
 
+  const generation = '1-0123456789abcdef' as GenerationTag
   const physical = new Map<string, string>()
   for (const kind of documentKinds) {
     const { version, settings, mappings } = await readDefinition(kind)
@@ -130,9 +131,11 @@ export async function createTestReplica(): Promise<TestReplica> {
       await link.client.del(names.keyViewComplete)
     },
     publishTidemark: async (instant) => {
-      await withdrawTidemark(link.client, names)
-      if (instant !== null)
-        await publishTidemark(link.client, names, ['forms/0'], new Map([['forms/0', Date.parse(instant)]]))
+      await link.client.del(names.tidemark)
+      if (instant === null) return
+      await adoptGeneration(link, names, generation, undefined)
+      const marks = new Map([['forms/0', Date.parse(instant)]])
+      await publishTidemark(link, names, { generation, everyPartition: ['forms/0'], marks })
     },
     endMinutes: async () => {
       const minutes = await link.client.keys(`${names.limitPrefix}*`)

@@ -44,7 +44,7 @@ test('the files and their imports are seen', () => {
   expect(files.length).toBeGreaterThan(60)
   expect(edges.length).toBeGreaterThan(150)
   expect(edges).toContainEqual(['src/domain/record.ts', 'src/domain/rawJson.ts'])
-  expect(edges).toContainEqual(['indexer/indexer.ts', 'src/replica/indices.ts'])
+  expect(edges).toContainEqual(['indexer/generations.ts', 'src/replica/indices.ts'])
   expect(new Set(files.map(roomOf))).toEqual(new Set(Object.keys(allowed)))
 })
 

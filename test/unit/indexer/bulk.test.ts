@@ -2,6 +2,7 @@ import type { Client } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk, UnfitAnswer } from '../../../indexer/bulk.ts'
 import type { DocumentId, Revision, TeamId } from '../../../src/domain/identifiers.ts'
 import type { DocumentWrite } from '../../../src/replica/documents.ts'
+import { documentKinds, physicalName } from '../../../src/replica/indices.ts'
 
 const writes: DocumentWrite[] = [
   { kind: 'forms', id: 't/a' as DocumentId, teamId: 't' as TeamId, version: 3 as Revision, source: '{"x":1.50}' },
@@ -20,11 +21,15 @@ const item = (status: number, type?: string, id = 't/a') => ({
   index: { _id: id, status, ...(type !== undefined && { error: { type, reason: 'why' } }) },
 })
 
+const indices = Object.fromEntries(documentKinds.map((kind) => [kind, physicalName('p', kind, 1, 7)])) as Parameters<
+  typeof encodeBulk
+>[0]
+
 test('each document is one action line and one source line, under an external version', () => {
-  expect(encodeBulk('p', writes).split('\n')).toEqual([
-    '{"index":{"_index":"p-forms","_id":"t/a","routing":"t","version":3,"version_type":"external"}}',
+  expect(encodeBulk(indices, writes).split('\n')).toEqual([
+    '{"index":{"_index":"p-forms-v1-7-write","_id":"t/a","routing":"t","version":3,"version_type":"external"}}',
     '{"x":1.50}',
-    '{"index":{"_index":"p-form-details","_id":"t/a","routing":"t","version":9007199254740991,"version_type":"external"}}',
+    '{"index":{"_index":"p-form-details-v1-7-write","_id":"t/a","routing":"t","version":9007199254740991,"version_type":"external"}}',
     '{}',
     '',
   ])
@@ -32,12 +37,12 @@ test('each document is one action line and one source line, under an external ve
 
 test('each item is judged by its own status, in the order of the documents', async () => {
   const client = answering([item(201), item(409, 'version_conflict_engine_exception')])
-  expect(await sendBulk(client, 'p', writes, options)).toEqual([{ kind: 'written' }, { kind: 'stale' }])
+  expect(await sendBulk(client, '', writes, options)).toEqual([{ kind: 'written' }, { kind: 'stale' }])
 })
 
 test('what is refused tells the status, the type and the reason', async () => {
   const client = answering([item(400, 'document_parsing_exception'), item(503)])
-  expect(await sendBulk(client, 'p', writes, options)).toEqual([
+  expect(await sendBulk(client, '', writes, options)).toEqual([
     { kind: 'reject', reason: '400 document_parsing_exception: why' },
     { kind: 'retry', reason: '503 unknown: ' },
   ])
@@ -51,5 +56,5 @@ test.each([
   ['an item of another action', [item(201), { delete: { _id: 't/a', status: 200 } }]],
   ['an item without a status', [item(201), { index: { _id: 't/a' } }]],
 ])('an answer with %s is not believed', async (_, items) => {
-  await expect(sendBulk(answering(items), 'p', writes, options)).rejects.toThrow(UnfitAnswer)
+  await expect(sendBulk(answering(items), '', writes, options)).rejects.toThrow(UnfitAnswer)
 })

@@ -4,26 +4,22 @@ import type { Offset } from '../../../src/domain/identifiers.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
 
-test('nothing is known before the first fetch', () => {
-  expect(new PartitionLedger().progress()).toEqual({
-    position: undefined,
+test('before the first fetch the position is where reading starts, and nothing is known of the records', () => {
+  expect(new PartitionLedger(at(7)).progress()).toEqual({
+    position: 7n,
     oldestUnsettledAtMs: undefined,
     settledAtMs: undefined,
   })
 })
 
-test('the position starts where the partition does, but what was fetched knows better', () => {
-  const ledger = new PartitionLedger()
-  ledger.startAt(at(7))
+test('an offset below the position, named late, does not move it back', () => {
+  const ledger = new PartitionLedger(at(7))
+  ledger.passed(at(3))
   expect(ledger.progress().position).toBe(7n)
-  const fetched = new PartitionLedger()
-  fetched.add(at(5), 1)
-  fetched.startAt(at(7))
-  expect(fetched.progress().position).toBe(5n)
 })
 
 test('a record that settles early waits for those before it', () => {
-  const ledger = new PartitionLedger()
+  const ledger = new PartitionLedger(at(1))
   const settle = [1, 2, 3].map((offset) => ledger.add(at(offset), offset * 10))
   settle[1]?.()
   expect(ledger.progress()).toEqual({ position: 1n, oldestUnsettledAtMs: 10, settledAtMs: undefined })
@@ -32,7 +28,7 @@ test('a record that settles early waits for those before it', () => {
 })
 
 test('the position passes over offsets that hold no record, once the records before them are settled', () => {
-  const ledger = new PartitionLedger()
+  const ledger = new PartitionLedger(at(4))
   const settle = ledger.add(at(4), 40)
   ledger.passed(at(9))
   expect(ledger.progress().position).toBe(4n)
@@ -42,12 +38,15 @@ test('the position passes over offsets that hold no record, once the records bef
 
 /** A partition as a list of records, beside the ledger that is to tell the same. */
 class Model {
-  readonly ledger = new PartitionLedger()
+  readonly ledger: PartitionLedger
+  readonly #start: Offset
   readonly #records: { offset: bigint; settle: () => void; isSettled: boolean }[] = []
   #next: bigint
 
   constructor(start: number) {
     this.#next = BigInt(start)
+    this.#start = at(start)
+    this.ledger = new PartitionLedger(this.#start)
   }
 
   fetch(gap: number): void {
@@ -68,7 +67,7 @@ class Model {
     const settled = first === -1 ? this.#records : this.#records.slice(0, first)
     const last = settled.at(-1)
     return {
-      position: (last === undefined ? this.#records[0]?.offset : last.offset + 1n) as Offset | undefined,
+      position: (last === undefined ? this.#start : last.offset + 1n) as Offset,
       oldestUnsettledAtMs: first === -1 ? undefined : Number(this.#records[first]?.offset),
       settledAtMs: last === undefined ? undefined : Number(last.offset),
     }
@@ -87,15 +86,15 @@ test('whatever settles in whatever order, the position is the end of the settled
         else model.settle(number)
         const progress = model.ledger.progress()
         expect(progress).toEqual(model.progress())
-        expect((progress.position ?? last) >= last).toBe(true)
-        last = progress.position ?? last
+        expect(progress.position >= last).toBe(true)
+        last = progress.position
       }
     }),
   )
 })
 
 test('thousands of settled records leave the later ones in place', () => {
-  const ledger = new PartitionLedger()
+  const ledger = new PartitionLedger(at(0))
   const settles = Array.from({ length: 5_000 }, (_, offset) => ledger.add(at(offset), offset))
   settles.slice(0, 4_000).map((settle) => settle())
   expect(ledger.progress()).toEqual({ position: 4_000n, oldestUnsettledAtMs: 4_000, settledAtMs: 3_999 })
@@ -122,7 +121,7 @@ describe('Everything appended to a partition before its mark is settled', () => 
   })
 
   test('not known as long as nothing was settled', () => {
-    const nothing = { position: undefined, oldestUnsettledAtMs: undefined, settledAtMs: undefined }
+    const nothing = { position: at(9), oldestUnsettledAtMs: undefined, settledAtMs: undefined }
     expect(markOf(nothing, end, 1_000)).toBeUndefined()
   })
 })

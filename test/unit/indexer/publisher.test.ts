@@ -1,14 +1,19 @@
 import { pino } from 'pino'
 import { PartitionLedger } from '../../../indexer/ledger.ts'
-import { type PartitionEnds, Publisher } from '../../../indexer/publisher.ts'
-import type { Offset } from '../../../src/domain/identifiers.ts'
+import { type Lag, Publisher, type RoundEnd } from '../../../indexer/publisher.ts'
+import type { Offset, TeamId } from '../../../src/domain/identifiers.ts'
+import { changedList } from '../../../src/replica/changeTokens.ts'
 
 const forms = 'forms/0'
+const list = changedList('forms', 'acme' as TeamId)
+const at = (offset: number): Offset => BigInt(offset) as Offset
 
-function setting(options: { ends: PartitionEnds; nowMs?: number }) {
-  const ledger = new PartitionLedger()
+function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {
+  const start = { position: at(options.start ?? 0), isCommitted: options.isCommitted ?? true, setAsideBelow: at(0) }
+  const ledger = new PartitionLedger(start.position)
   const current = { ledger }
   const steps: string[] = []
+  const lags: Lag[] = []
   const failing = new Set<string>()
   /** What happens once while a step is under way. */
   const during = new Map<string, () => void>()
@@ -20,114 +25,152 @@ function setting(options: { ends: PartitionEnds; nowMs?: number }) {
     await new Promise((resolve) => setImmediate(resolve))
   }
   const publisher = new Publisher({
-    assigned: () => [{ topic: 'forms', partition: 0, ledger: current.ledger }],
-    ends: async () => new Map([[forms, options.ends]]),
+    assigned: () => [{ topic: 'forms', partition: 0, start, ledger: current.ledger }],
+    ends: async () => new Map([[forms, { low: 0n, high: BigInt(options.high) }]]),
     refresh: () => step('refresh'),
-    commit: (positions) => step('commit', positions.map(({ position }) => ` ${position}`).join('')),
-    publish: (marks) => step('publish', [...marks].map(([name, mark]) => ` ${name}=${mark}`).join('')),
+    replaceChangeTokens: (lists) => step('tokens', ` ${lists.join()}`),
+    commit: (positions) =>
+      step('commit', positions.map(({ position, metadata }) => ` ${position}${metadata}`).join('')),
+    commitMetadata: () => '',
+    publish: async (marks): Promise<RoundEnd> => {
+      await step('publish', [...marks].map(([name, mark]) => ` ${name}=${mark}`).join(''))
+      return 'going-on'
+    },
+    onLag: (each) => lags.splice(0, lags.length, ...each),
     isBehind: () => false,
     clock: () => options.nowMs ?? 100_000,
     log: pino({ level: 'silent' }),
   })
-  return { ledger, current, publisher, steps, failing, during }
+  return { ledger, current, publisher, steps, failing, during, lags }
 }
 
-const at = (offset: number): Offset => BigInt(offset) as Offset
-
 test('what was written is refreshed first, then committed, then promised', async () => {
-  const { ledger, publisher, steps } = setting({ ends: { low: 0n, high: 2n, committed: undefined } })
+  const { ledger, publisher, steps } = setting({ high: 2 })
   for (const offset of [0, 1]) ledger.add(at(offset), 50)()
-  publisher.noteWrite()
+  publisher.noteWrite(list)
   await publisher.publish()
-  expect(steps).toEqual(['refresh', 'commit 2', `publish ${forms}=99000`])
+  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 2', `publish ${forms}=99000`])
 })
 
 test('nothing is committed or promised when the refresh fails, and the next round makes up for it', async () => {
-  const { ledger, publisher, steps, failing } = setting({ ends: { low: 0n, high: 1n, committed: undefined } })
+  const { ledger, publisher, steps, failing } = setting({ high: 1 })
   ledger.add(at(0), 50)()
-  publisher.noteWrite()
+  publisher.noteWrite(list)
   failing.add('refresh')
   await expect(publisher.publish()).rejects.toThrow('refresh fails')
   expect(steps).toEqual([])
   failing.clear()
   await publisher.publish()
-  expect(steps).toEqual(['refresh', 'commit 1', `publish ${forms}=99000`])
+  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
 })
 
 test('nothing is promised when the commit fails, and it is tried again without another refresh', async () => {
-  const { ledger, publisher, steps, failing } = setting({ ends: { low: 0n, high: 1n, committed: undefined } })
+  const { ledger, publisher, steps, failing } = setting({ high: 1 })
   ledger.add(at(0), 50)()
-  publisher.noteWrite()
+  publisher.noteWrite(list)
   failing.add('commit')
   await expect(publisher.publish()).rejects.toThrow('commit fails')
   failing.clear()
   await publisher.publish()
-  expect(steps).toEqual(['refresh', 'commit 1', `publish ${forms}=99000`])
+  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
 })
 
 test('a record that settles while the refresh is under way waits for the next round', async () => {
-  const { ledger, publisher, steps, during } = setting({ ends: { low: 0n, high: 2n, committed: undefined } })
+  const { ledger, publisher, steps, during } = setting({ high: 2 })
   const [first, second] = [ledger.add(at(0), 50), ledger.add(at(1), 60)]
   first()
-  publisher.noteWrite()
+  publisher.noteWrite(list)
   during.set('refresh', () => {
     second()
-    publisher.noteWrite()
+    publisher.noteWrite(list)
   })
   await publisher.publish()
   await publisher.publish()
-  expect(steps).toEqual(['refresh', 'commit 1', `publish ${forms}=60`, 'refresh', 'commit 2', `publish ${forms}=99000`])
+  expect(steps).toEqual([
+    'refresh',
+    'tokens forms/acme',
+    'commit 1',
+    `publish ${forms}=60`,
+    'refresh',
+    'tokens forms/acme',
+    'commit 2',
+    `publish ${forms}=99000`,
+  ])
 })
 
 test('a round that is asked for while another refreshes begins after it, and commits nothing it has not refreshed', async () => {
-  const { ledger, publisher, steps, during } = setting({ ends: { low: 0n, high: 1n, committed: undefined } })
+  const { ledger, publisher, steps, during } = setting({ high: 1 })
   ledger.add(at(0), 50)()
-  publisher.noteWrite()
-  let second: Promise<void> | undefined
+  publisher.noteWrite(list)
+  let second: Promise<RoundEnd> | undefined
   during.set('refresh', () => {
     second = publisher.publish()
   })
   await publisher.publish()
   await second
-  expect(steps.slice(0, 3)).toEqual(['refresh', 'commit 1', `publish ${forms}=99000`])
+  expect(steps.slice(0, 4)).toEqual(['refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
   expect(steps.filter((each) => each.startsWith('commit'))).toHaveLength(1)
 })
 
 test('a partition that was given to another indexer meanwhile is not committed any more', async () => {
-  const { ledger, current, publisher, steps, during } = setting({ ends: { low: 0n, high: 1n, committed: undefined } })
+  const { ledger, current, publisher, steps, during } = setting({ high: 1 })
   ledger.add(at(0), 50)()
-  publisher.noteWrite()
+  publisher.noteWrite(list)
   during.set('refresh', () => {
-    current.ledger = new PartitionLedger()
+    current.ledger = new PartitionLedger(at(0))
   })
   await publisher.publish()
-  expect(steps).toEqual(['refresh', `publish ${forms}=99000`])
-})
-
-test('a position committed beyond the end, in a topic that was created anew, promises nothing', async () => {
-  const { publisher, steps } = setting({ ends: { low: 0n, high: 5n, committed: 1_000n } })
-  await publisher.publish()
-  expect(steps).toEqual(['publish'])
+  expect(steps).toEqual(['refresh', 'tokens forms/acme', `publish ${forms}=99000`])
 })
 
 test('a partition with an unsettled record promises no more than that record was appended at', async () => {
-  const { ledger, publisher, steps } = setting({ ends: { low: 0n, high: 3n, committed: undefined } })
+  const { ledger, publisher, steps } = setting({ high: 3 })
   ledger.add(at(0), 50)()
   ledger.add(at(1), 60)
   ledger.add(at(2), 70)()
-  publisher.noteWrite()
+  publisher.noteWrite(list)
   await publisher.publish()
-  expect(steps).toEqual(['refresh', 'commit 1', `publish ${forms}=60`])
+  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=60`])
 })
 
 test('an idle partition at its committed end promises the time of asking, less the allowed skew, and commits nothing', async () => {
-  const { publisher, steps } = setting({ ends: { low: 0n, high: 7n, committed: 7n } })
+  const { publisher, steps } = setting({ start: 7, high: 7 })
   await publisher.publish()
   expect(steps).toEqual([`publish ${forms}=99000`])
 })
 
 test('a partition that has records ahead of what was committed, none of them fetched yet, promises nothing', async () => {
-  const { publisher, steps } = setting({ ends: { low: 0n, high: 9n, committed: 7n } })
+  const { publisher, steps } = setting({ start: 7, high: 9 })
   await publisher.publish()
   expect(steps).toEqual(['publish'])
+})
+
+test('nothing is committed or promised while tokens cannot be replaced, and they are replaced without another refresh', async () => {
+  const { ledger, publisher, steps, failing } = setting({ high: 1 })
+  ledger.add(at(0), 50)()
+  publisher.noteWrite(list)
+  failing.add('tokens')
+  await expect(publisher.publish()).rejects.toThrow('tokens fails')
+  failing.clear()
+  await publisher.publish()
+  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
+})
+
+test('a start that was not committed as such is committed, though nothing was read', async () => {
+  const { publisher, steps } = setting({ start: 7, high: 7, isCommitted: false })
+  await publisher.publish()
+  await publisher.publish()
+  expect(steps).toEqual(['commit 7', `publish ${forms}=99000`, `publish ${forms}=99000`])
+})
+
+test('the lag is told in records and in the age of the first that is not visible', async () => {
+  const { ledger, publisher, lags } = setting({ high: 5, nowMs: 10_000 })
+  ledger.add(at(0), 4_000)()
+  ledger.add(at(1), 6_000)
+  publisher.noteWrite(list)
+  await publisher.publish()
+  expect(lags).toEqual([{ topic: 'forms', partition: 0, records: 4n, seconds: 4 }])
+  const idle = setting({ start: 5, high: 5 })
+  await idle.publisher.publish()
+  expect(idle.lags).toEqual([{ topic: 'forms', partition: 0, records: 0n, seconds: 0 }])
 })

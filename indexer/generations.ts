@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto'
+import { type Client, errors, type estypes } from '@elastic/elasticsearch'
+import {
+  aliasOf,
+  type DocumentKind,
+  documentKinds,
+  type GenerationTag,
+  type PhysicalIndex,
+  physicalName,
+  readDefinition,
+  readPhysicalName,
+  writeAliasOf,
+} from '../src/replica/indices.ts'
+
+/** One index of each kind, built together and served together. */
+export type Generation = {
+  readonly number: number
+  readonly tag: GenerationTag
+  readonly indices: Readonly<Record<DocumentKind, PhysicalIndex>>
+  /** Readers are led to all of its indices, and to no others. */
+  readonly isServing: boolean
+  /** Nobody took the way to write from it. */
+  readonly isWritable: boolean
+  /** It once held everything that was promised; since then it has been written on or superseded, never emptied. */
+  readonly isWhole: boolean
+  /** Its mappings are those that this program writes for. */
+  readonly isOurs: boolean
+}
+
+/** A generation of which some indices may be missing: its creation was cut short, or someone deleted them. */
+export type FoundGeneration = {
+  readonly number: number
+  readonly indices: ReadonlyMap<DocumentKind, FoundIndex>
+  readonly isOurs: boolean
+  /** Undefined while an index is missing. */
+  readonly complete: Generation | undefined
+}
+
+type FoundIndex = { readonly name: PhysicalIndex; readonly uuid: string; readonly aliases: ReadonlySet<string> }
+
+/** A generation as a commit or Redis remembers it. */
+export type KnownGeneration = { readonly number: number; readonly tag: GenerationTag }
+
+export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout: number }
+
+/** Every generation there is, lowest number first. */
+export async function findGenerations(
+  client: Client,
+  prefix: string,
+  options: RequestOptions,
+): Promise<FoundGeneration[]> {
+  const found = await client.indices.get(
+    {
+      index: documentKinds.map((kind) => `${aliasOf(prefix, kind)}-v*`),
+      features: ['aliases', 'settings'],
+      expand_wildcards: ['open', 'closed'],
+      filter_path: '*.aliases,*.settings.index.uuid',
+    },
+    options,
+  )
+  const own = new Map(
+    await Promise.all(documentKinds.map(async (kind) => [kind, (await readDefinition(kind)).version] as const)),
+  )
+  const byNumber = new Map<number, { indices: Map<DocumentKind, FoundIndex>; isOurs: boolean }>()
+  for (const [name, state] of Object.entries(found)) {
+    const read = readPhysicalName(prefix, name)
+    if (read === undefined) continue
+    const { indices, isOurs } = byNumber.get(read.generation) ?? { indices: new Map(), isOurs: true }
+    indices.set(read.kind, {
+      name: name as PhysicalIndex,
+      uuid: String(state.settings?.index?.uuid ?? ''),
+      aliases: new Set(Object.keys(state.aliases ?? {})),
+    })
+    byNumber.set(read.generation, { indices, isOurs: isOurs && read.version === own.get(read.kind) })
+  }
+  const isLedTo = (kind: DocumentKind, number: number): boolean =>
+    [...byNumber].every(
+      ([each, { indices }]) => (indices.get(kind)?.aliases.has(aliasOf(prefix, kind)) ?? false) === (each === number),
+    )
+  return [...byNumber]
+    .sort(([a], [b]) => a - b)
+    .map(([number, each]) => ({ number, ...each, complete: complete(prefix, number, each, isLedTo) }))
+}
+
+function complete(
+  prefix: string,
+  number: number,
+  { indices, isOurs }: Pick<FoundGeneration, 'indices' | 'isOurs'>,
+  isLedTo: (kind: DocumentKind, number: number) => boolean,
+): Generation | undefined {
+  const found = documentKinds.flatMap((kind) => indices.get(kind) ?? [])
+  if (found.length < documentKinds.length) return undefined
+  const fingerprint = createHash('sha256')
+    .update(found.map(({ uuid }) => uuid).join())
+    .digest('hex')
+  return {
+    number,
+    tag: `${number}-${fingerprint.slice(0, 16)}` as GenerationTag,
+    indices: Object.fromEntries([...indices].map(([kind, { name }]) => [kind, name])) as Generation['indices'],
+    isServing: documentKinds.every((kind) => isLedTo(kind, number)),
+    isWritable: found.every(({ name, aliases }) => aliases.has(writeAliasOf(name))),
+    isWhole: found.every(({ aliases }) => aliases.has(wholeAlias(prefix, number))),
+    isOurs,
+  }
+}
+
+/**
+ * The number of the generation to write, and whether it is there. The one that serves; when none does, the newest that was
+ * written so far (its aliases were taken away); else one that is half made; else a new one, above every number ever seen, so
+ * that what is remembered of a lost generation is never taken for true of another.
+ */
+export function chooseGeneration(
+  found: readonly FoundGeneration[],
+  newest: KnownGeneration | undefined,
+): { readonly number: number; readonly isThere: boolean } {
+  const chosen =
+    found.find(({ complete }) => complete?.isServing) ??
+    found.find(({ complete }) => newest !== undefined && complete?.tag === newest.tag) ??
+    found.findLast(({ number, isOurs }) => isOurs && number > (newest?.number ?? 0))
+  if (chosen !== undefined) return { number: chosen.number, isThere: chosen.complete !== undefined }
+  return { number: 1 + Math.max(0, newest?.number ?? 0, ...found.map(({ number }) => number)), isThere: false }
+}
+
+/** Creates what is missing of a generation; it does not serve yet. Safe to call from several processes at once. */
+export async function createGeneration(
+  client: Client,
+  prefix: string,
+  number: number,
+  options: RequestOptions,
+): Promise<Generation> {
+  await Promise.all(
+    documentKinds.map(async (kind) => {
+      const { version, settings, mappings } = await readDefinition(kind)
+      const index = physicalName(prefix, kind, version, number)
+      try {
+        await client.indices.create(
+          { index, settings, mappings, aliases: { [writeAliasOf(index)]: { is_write_index: true } } },
+          options,
+        )
+      } catch (error) {
+        if (!isAlreadyThere(error)) throw error
+      }
+    }),
+  )
+  const generations = await findGenerations(client, prefix, options)
+  const created = generations.find((each) => each.number === number)?.complete
+  if (created === undefined) throw new Error(`generation ${number} is not complete`)
+  return created
+}
+
+/** Gives the way to write back to a generation. */
+export async function allowWriting(
+  client: Client,
+  { indices }: Pick<Generation, 'indices'>,
+  options: RequestOptions,
+): Promise<void> {
+  const actions = Object.values(indices).map((index) => ({
+    add: { index, alias: writeAliasOf(index), is_write_index: true },
+  }))
+  await client.indices.updateAliases({ actions }, options)
+}
+
+/** Leads readers to a generation, all kinds in one step, and takes the way to write from every lower one. */
+export async function serveGeneration(
+  client: Client,
+  prefix: string,
+  { number }: Pick<Generation, 'number'>,
+  options: RequestOptions,
+): Promise<void> {
+  const generations = await findGenerations(client, prefix, options)
+  const actions = generations.flatMap((each) =>
+    [...each.indices].flatMap(([kind, { name, aliases }]): estypes.IndicesUpdateAliasesAction[] => {
+      const [read, write] = [aliasOf(prefix, kind), writeAliasOf(name)]
+      if (each.number === number)
+        return [{ add: { index: name, alias: read } }, { add: { index: name, alias: wholeAlias(prefix, number) } }]
+      const isRetired = each.number < number
+      return [read, ...(isRetired ? [write] : [])].flatMap((alias) =>
+        aliases.has(alias) ? [{ remove: { index: name, alias, must_exist: false } }] : [],
+      )
+    }),
+  )
+  await client.indices.updateAliases({ actions }, options)
+}
+
+/** Deletes the indices of a generation. */
+export async function deleteGeneration(
+  client: Client,
+  { indices }: Pick<FoundGeneration, 'indices'>,
+  options: RequestOptions,
+): Promise<void> {
+  await client.indices.delete(
+    { index: [...indices.values()].map(({ name }) => name), ignore_unavailable: true },
+    options,
+  )
+}
+
+/** What a commit or Redis remembers, from its tag; undefined for what is no tag. */
+export function readTag(tag: string | undefined): KnownGeneration | undefined {
+  const [, number] = /^(\d+)-[0-9a-f]{16}$/.exec(tag ?? '') ?? []
+  return number === undefined ? undefined : { number: Number(number), tag: tag as GenerationTag }
+}
+
+/** Set in the same step in which a generation first serves. */
+const wholeAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`
+
+const isAlreadyThere = (error: unknown): boolean =>
+  error instanceof errors.ResponseError && error.message.includes('resource_already_exists_exception')

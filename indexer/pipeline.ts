@@ -1,0 +1,209 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from '@elastic/elasticsearch'
+import type { Kafka } from 'kafkajs'
+import type { Logger } from 'pino'
+import type { Config } from '../src/config.ts'
+import type { AccountKey } from '../src/domain/accountKey.ts'
+import type { Change } from '../src/domain/record.ts'
+import type { Problem } from '../src/domain/result.ts'
+import { ByteBudget } from './budget.ts'
+import { encodeBulk, sendBulk } from './bulk.ts'
+import { commitMetadata, type Ends, type Start, type TopicPartition } from './commits.ts'
+import { type Assigned, SourceConsumer } from './consumer.ts'
+import type { Generation } from './generations.ts'
+import type { IndexerMetrics } from './metrics.ts'
+import { project } from './project.ts'
+import { Publisher, type PublisherOptions } from './publisher.ts'
+import type { SourceRecord } from './sourceRecord.ts'
+import { BulkWriter, type Outcome } from './writer.ts'
+
+const maxBulkBytes = 5 * 1024 * 1024
+const maxBulkDocuments = 2_000
+const maxFlights = 2
+const bulkTimeoutMs = 60_000
+const refreshTimeoutMs = 60_000
+const drainDeadlineMs = 5_000
+const drainPollMs = 20
+
+export type PipelineOptions = {
+  readonly config: Config
+  readonly kafka: Kafka
+  readonly elasticsearch: Client
+  /** The indices that are written. */
+  readonly generation: Generation
+  readonly groupId: string
+  readonly topics: readonly string[]
+  starts(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, Start>>
+  ends(): Promise<ReadonlyMap<string, Ends>>
+  /** Takes a record that cannot be stored; the record is settled once it resolves. */
+  refuse(
+    record: SourceRecord,
+    problem: Problem,
+    assigned: Assigned,
+    signal: AbortSignal,
+  ): Promise<'dead-letter' | 'stale'>
+  applyKey(change: Change<AccountKey>, signal: AbortSignal): Promise<'indexed' | 'stale' | Problem>
+  /** Hears of every record that was not refused. */
+  onAccepted(record: SourceRecord): void
+  readonly replaceChangeTokens: PublisherOptions['replaceChangeTokens']
+  readonly publish: PublisherOptions['publish']
+  readonly metrics: IndexerMetrics
+  readonly log: Logger
+  readonly clock: () => number
+  readonly random: () => number
+  /** Hears of a bug. */
+  fail(error: unknown): void
+}
+
+/**
+ * Everything between the topics and one generation of indices: fetch, judge, store, settle, make visible. What is under way
+ * is bounded by `MAX_IN_FLIGHT_BYTES`.
+ */
+export class Pipeline {
+  readonly #options: PipelineOptions
+  readonly #writing = new AbortController()
+  readonly #publishing = new AbortController()
+  readonly #budget: ByteBudget
+  readonly #writer: BulkWriter
+  readonly #consumer: SourceConsumer
+  readonly #publisher: Publisher
+  #writerTrouble: string | undefined
+
+  constructor(options: PipelineOptions) {
+    this.#options = options
+    const { config, kafka, groupId, topics, starts, ends, generation, metrics, log, clock, random } = options
+    this.#budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
+    this.#writer = new BulkWriter({
+      send: (documents) => this.#send(documents),
+      maxBulkBytes,
+      maxBulkDocuments,
+      maxFlights,
+      random,
+      signal: this.#writing.signal,
+      onTrouble: (trouble) => {
+        if (trouble !== null && this.#writerTrouble === undefined)
+          log.warn({ kind: trouble.kind }, 'documents cannot be stored; trying on')
+        if (trouble === null && this.#writerTrouble !== undefined) log.info('documents are stored again')
+        this.#writerTrouble = trouble?.reason
+      },
+      onFatal: options.fail,
+    })
+    this.#consumer = new SourceConsumer({
+      kafka,
+      groupId,
+      topics,
+      budget: this.#budget,
+      starts,
+      onRecord: (record, assigned, settled) => {
+        this.#take(record, assigned).then(settled, (error: unknown) => {
+          if (!this.#writing.signal.aborted) options.fail(error)
+        })
+      },
+      onRebalance: () => metrics.rebalances.inc(),
+      log,
+      random,
+    })
+    this.#publisher = new Publisher({
+      assigned: () => this.#consumer.assigned(),
+      ends,
+      refresh: () => this.#refresh(),
+      replaceChangeTokens: options.replaceChangeTokens,
+      commit: (positions) => this.#consumer.commit(positions),
+      commitMetadata: ({ start }) => commitMetadata(generation.tag, start.setAsideBelow),
+      publish: options.publish,
+      onLag: (lags) => metrics.showLag(lags),
+      isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
+      clock,
+      log,
+    })
+  }
+
+  /** Runs until `signal` aborts or `publish` says that it is over; then stops fetching, and keeps the partitions. */
+  async run(signal: AbortSignal): Promise<void> {
+    const stop = (): void => this.#publishing.abort()
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+    const reading = this.#consumer.run()
+    await this.#publisher.run(this.#publishing.signal)
+    signal.removeEventListener('abort', stop)
+    this.#consumer.pause()
+    await reading
+  }
+
+  /** Finishes what is under way, as far as that takes no more than 5 s, makes it visible, and gives the partitions back. */
+  async leave(): Promise<void> {
+    this.#consumer.pause()
+    const deadline = AbortSignal.timeout(drainDeadlineMs)
+    while (this.#budget.takenBytes > 0 && this.#writerTrouble === undefined && !deadline.aborted)
+      await sleep(drainPollMs)
+    try {
+      if (this.#consumer.assigned().length > 0) await this.#publisher.publish()
+    } finally {
+      this.#writing.abort()
+      await this.#consumer.leave()
+    }
+  }
+
+  inFlightBytes(): number {
+    return this.#budget.takenBytes
+  }
+
+  /** What keeps each part from its work; undefined when nothing does. */
+  troubles(): { readonly writer?: string; readonly publisher?: string; readonly consumer?: string } {
+    const [writer, publisher, consumer] = [this.#writerTrouble, this.#publisher.trouble(), this.#consumer.trouble()]
+    return {
+      ...(writer !== undefined && { writer }),
+      ...(publisher !== undefined && { publisher }),
+      ...(consumer !== undefined && { consumer }),
+    }
+  }
+
+  async #take(record: SourceRecord, assigned: Assigned): Promise<void> {
+    const { config, refuse, applyKey, onAccepted, metrics } = this.#options
+    const { signal } = this.#writing
+    const count = (outcome: 'indexed' | 'stale' | 'dead-letter'): void =>
+      metrics.records.inc({ topic: record.topic, outcome })
+    const accept = (outcome: 'indexed' | 'stale'): void => {
+      onAccepted(record)
+      count(outcome)
+    }
+    const projection = project(record, config)
+    switch (projection.kind) {
+      case 'refused':
+        return count(await refuse(record, projection.problem, assigned, signal))
+      case 'account-key': {
+        const applied = await applyKey(projection.change, signal)
+        if (typeof applied === 'string') return accept(applied)
+        return count(await refuse(record, applied, assigned, signal))
+      }
+      case 'documents': {
+        const { documents, version, list } = projection
+        const outcome = await new Promise<Outcome>((done) => this.#writer.submit({ documents, version, done }))
+        this.#publisher.noteWrite(list)
+        if (outcome.kind === 'rejected')
+          return count(await refuse(record, { path: 'document', rule: outcome.reason }, assigned, signal))
+        accept(outcome.kind)
+      }
+    }
+  }
+
+  async #send(documents: Parameters<typeof sendBulk>[2]): ReturnType<typeof sendBulk> {
+    const { elasticsearch, generation, metrics } = this.#options
+    const body = encodeBulk(generation.indices, documents)
+    metrics.bulkBytes.observe(Buffer.byteLength(body))
+    const stop = metrics.bulkSeconds.startTimer()
+    const options = { timeoutMs: bulkTimeoutMs, signal: this.#writing.signal }
+    const outcomes = await sendBulk(elasticsearch, body, documents, options).finally(stop)
+    for (const { kind } of outcomes) metrics.bulkItems.inc({ outcome: kind })
+    return outcomes
+  }
+
+  async #refresh(): Promise<void> {
+    const { elasticsearch, generation, metrics } = this.#options
+    const stop = metrics.refreshSeconds.startTimer()
+    const { _shards: shards } = await elasticsearch.indices
+      .refresh({ index: Object.values(generation.indices) }, { requestTimeout: refreshTimeoutMs })
+      .finally(stop)
+    if (shards !== undefined && shards.failed > 0) throw new Error(`refresh failed on ${shards.failed} shards`)
+  }
+}
