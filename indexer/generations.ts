@@ -182,6 +182,25 @@ export async function serveGeneration(
   await client.indices.updateAliases({ actions }, options)
 }
 
+/** Ends all writing to a generation; what was under way is finished or refused when it returns. */
+export async function retireGeneration(
+  client: Client,
+  { indices }: Pick<Generation, 'indices'>,
+  options: RequestOptions,
+): Promise<void> {
+  await Promise.all(Object.values(indices).map((index) => client.indices.addBlock({ index, block: 'write' }, options)))
+}
+
+/** Requests, points in time and scrolls that read a generation just now. */
+export async function countReaders(
+  client: Client,
+  { indices }: Pick<Generation, 'indices'>,
+  options: RequestOptions,
+): Promise<number> {
+  const { _all: all } = await client.indices.stats({ index: Object.values(indices), metric: 'search' }, options)
+  return all.total?.search?.open_contexts ?? 0
+}
+
 /** Deletes the indices of a generation. */
 export async function deleteGeneration(
   client: Client,

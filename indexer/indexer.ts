@@ -156,6 +156,7 @@ export async function startIndexer(service: Service): Promise<Readiness> {
         const relevant = new Map([...marks].filter(([name]) => everyPartition.includes(name)))
         return await current.publish(everyPartition, relevant)
       },
+      onLag: metrics.showLag,
       metrics,
       log,
       clock,

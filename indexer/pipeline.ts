@@ -47,6 +47,7 @@ export type PipelineOptions = {
   onAccepted(record: SourceRecord): void
   readonly replaceChangeTokens: PublisherOptions['replaceChangeTokens']
   readonly publish: PublisherOptions['publish']
+  readonly onLag: PublisherOptions['onLag']
   readonly metrics: IndexerMetrics
   readonly log: Logger
   readonly clock: () => number
@@ -111,7 +112,7 @@ export class Pipeline {
       commit: (positions) => this.#consumer.commit(positions),
       commitMetadata: ({ start }) => commitMetadata(generation.tag, start.setAsideBelow),
       publish: options.publish,
-      onLag: (lags) => metrics.showLag(lags),
+      onLag: options.onLag,
       isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
       clock,
       log,
@@ -142,6 +143,11 @@ export class Pipeline {
       this.#writing.abort()
       await this.#consumer.leave()
     }
+  }
+
+  /** Makes visible what is settled now. */
+  async publish(): Promise<void> {
+    await this.#publisher.publish()
   }
 
   inFlightBytes(): number {

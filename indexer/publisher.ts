@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { Offset } from '../src/domain/identifiers.ts'
 import type { ChangedList } from '../src/replica/changeTokens.ts'
 import { type Ends, nameOf, type TopicPartition } from './commits.ts'
 import type { Assigned, Position } from './consumer.ts'
 import { markOf, type PartitionLedger } from './ledger.ts'
 
-/** How far a partition is behind its end. */
-export type Lag = TopicPartition & { readonly records: bigint; readonly seconds: number }
+/** How far a partition is visible, and how far it is behind its end. */
+export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }
 
 /** Whether a round was the last one: others write and promise from now on. */
 export type RoundEnd = 'going-on' | 'over'
@@ -116,7 +117,7 @@ export class Publisher {
       if (mark !== undefined) marks.set(nameOf({ topic, partition }), mark)
       const records = high === undefined || high < progress.position ? 0n : high - progress.position
       const seconds = records === 0n || mark === undefined ? 0 : Math.max(0, askedAtMs - mark) / 1_000
-      lags.push({ topic, partition, records, seconds })
+      lags.push({ topic, partition, position: progress.position, records, seconds })
     }
     onLag(lags)
     return await publish(marks)

@@ -12,6 +12,8 @@ export type Program = {
   log(): string
   /** The value of a metric, summed over its labels that contain `labels`. */
   metric(name: string, labels?: string): Promise<number>
+  /** Resolves once it has ended by itself, with its exit code. */
+  ended(): Promise<number | null>
   /** Ends it and returns its exit code (null when it died by the signal). */
   end(signal: NodeJS.Signals): Promise<number | null>
 }
@@ -40,6 +42,10 @@ export async function startProgram(script: string, environment: Readonly<Record<
       const text = await (await fetch(`${adminUrl}/metrics`)).text()
       const lines = text.split('\n').filter((line) => line.startsWith(name) && line.includes(labels))
       return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
+    },
+    ended: async () => {
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+      return child.exitCode
     },
     end: async (signal) => {
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode

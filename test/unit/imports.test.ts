@@ -9,14 +9,15 @@ const allowed: Record<string, readonly string[]> = {
   'src/domain': [],
   'src/config': ['src/domain'],
   'src/service': ['src/domain', 'src/config'],
+  'src/progressBar': [],
   'src/replica': ['src/domain', 'src/config'],
   'src/queries': ['src/domain', 'src/replica'],
   'src/http': ['src/domain', 'src/config', 'src/service', 'src/replica', 'src/queries'],
   'src/main': ['src/service', 'src/http'],
-  indexer: ['src/domain', 'src/config', 'src/service', 'src/replica'],
+  indexer: ['src/domain', 'src/config', 'src/service', 'src/progressBar', 'src/replica'],
   settings: ['src/domain', 'src/config', 'src/service', 'src/replica'],
   engines: [],
-  demo: ['src/domain', 'src/config', 'src/service', 'src/replica', 'engines'],
+  demo: ['src/domain', 'src/config', 'src/service', 'src/progressBar', 'src/replica', 'engines'],
 }
 
 const filesOf = (folder: string): string[] =>

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream'
-import { startProgressBar } from '../../../demo/progressBar.ts'
+import { startProgressBar } from '../../src/progressBar.ts'
 
 test('where there is no terminal, every quarter is a line of its own', () => {
   const stream = new PassThrough()

@@ -1,0 +1,244 @@
+import { createHash } from 'node:crypto'
+import type { Client } from '@elastic/elasticsearch'
+import type { DocumentId, Revision, TeamId } from '../src/domain/identifiers.ts'
+import { onOneLine, rawElements, rawMembers } from '../src/domain/rawJson.ts'
+import type { DocumentWrite } from '../src/replica/documents.ts'
+import { type DocumentKind, documentKinds, type PhysicalIndex } from '../src/replica/indices.ts'
+import { encodeBulk, sendBulk } from './bulk.ts'
+import type { Generation } from './generations.ts'
+import type { RebuildOptions } from './rebuild.ts'
+import { BulkWriter, type Outcome } from './writer.ts'
+
+/** What a comparison of two indices of one kind found. */
+export type Comparison = {
+  /** Documents of the old index that were looked at. */
+  readonly documents: number
+  /** Those of which the old index knew more: a higher version, or that they are there at all. */
+  readonly carriedOver: number
+  /** Those of which the new index knows more already. */
+  readonly movedOn: number
+  /** Over ids and versions of all but those that moved on; the same in both indices when nothing is missing. */
+  readonly checksum: { readonly old: string; readonly new: string }
+}
+
+export type CarryOverOptions = {
+  readonly elasticsearch: Client
+  /** A client whose answers are raw text. */
+  readonly raw: Client
+  readonly from: Generation
+  readonly to: Generation
+  readonly signal: AbortSignal
+  onProgress(documents: number): void
+}
+
+type Version = { readonly id: string; readonly version: number }
+
+const requestTimeoutMs = 60_000
+const keepAlive = '2m'
+const maxBulkBytes = 5 * 1024 * 1024
+const maxBulkDocuments = 2_000
+const idsPerRequest = 2_000
+/** Each may be a megabyte or more. */
+const sourcesPerRequest = 20
+const checksumBytes = 6
+/** A pass over so few documents may be repeated while the tidemark waits. */
+const smallPass = 5_000
+
+/**
+ * Brings what an old generation knows better into a new one. A compacted topic forgets: deletions after its retention, and a
+ * high revision that a lower one followed late. Every pass looks at what was written since the pass before, by the sequence
+ * numbers of the shards.
+ */
+export class CarryOver {
+  readonly #options: CarryOverOptions
+  /** `<index>/<shard>` → the highest sequence number that was looked at. */
+  readonly #seen = new Map<string, number>()
+
+  readonly #writer: BulkWriter
+  /** Rejects when the writer stands still for good, or the work is called off. */
+  readonly #stopped = Promise.withResolvers<never>()
+
+  constructor(options: CarryOverOptions) {
+    this.#options = options
+    const { elasticsearch, to, signal } = options
+    this.#stopped.promise.catch(() => undefined)
+    signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
+    this.#writer = new BulkWriter({
+      send: (documents) =>
+        sendBulk(elasticsearch, encodeBulk(to.indices, documents), documents, { timeoutMs: requestTimeoutMs, signal }),
+      maxBulkBytes,
+      maxBulkDocuments,
+      maxFlights: 1,
+      random: Math.random,
+      signal,
+      onTrouble: () => undefined,
+      onFatal: this.#stopped.reject,
+    })
+  }
+
+  /** Compares what was written to the old generation since the last pass, and carries over what it knows better. */
+  async pass(): Promise<Readonly<Record<DocumentKind, Comparison>>> {
+    const { elasticsearch, from, to, signal } = this.#options
+    const index = documentKinds.flatMap((kind) => [from.indices[kind], to.indices[kind]])
+    await elasticsearch.indices.refresh({ index }, { signal, requestTimeout: requestTimeoutMs })
+    const compared: [DocumentKind, Comparison][] = []
+    for (const kind of documentKinds) compared.push([kind, await this.#passOf(kind)])
+    return Object.fromEntries(compared) as Record<DocumentKind, Comparison>
+  }
+
+  async #passOf(kind: DocumentKind): Promise<Comparison> {
+    const { from, onProgress } = this.#options
+    const tally = { documents: 0, carriedOver: 0, movedOn: 0 }
+    const sums = { old: 0, new: 0 }
+    const add = (sum: number, each: Version): number => (sum + fingerprint(each)) % 2 ** (8 * checksumBytes)
+    for (const { shard, last } of await this.#shards(from.indices[kind])) {
+      const place = `${from.indices[kind]}/${shard}`
+      for await (const old of this.#written(from.indices[kind], shard, this.#seen.get(place) ?? -1, last)) {
+        const known = await this.#compare(kind, old, tally)
+        old.forEach((each, at) => {
+          const version = known[at] ?? 0
+          if (version > each.version) return
+          sums.old = add(sums.old, each)
+          sums.new = add(sums.new, { ...each, version })
+        })
+        onProgress(old.length)
+      }
+      this.#seen.set(place, last)
+    }
+    return { ...tally, checksum: { old: sums.old.toString(16), new: sums.new.toString(16) } }
+  }
+
+  /** The versions in the new index, after what is missing there was carried over. */
+  async #compare(
+    kind: DocumentKind,
+    old: readonly Version[],
+    tally: { documents: number; carriedOver: number; movedOn: number },
+  ): Promise<number[]> {
+    const known = await this.#versions(kind, old)
+    const better = old.filter(({ version }, at) => version > (known[at] ?? 0))
+    tally.documents += old.length
+    tally.carriedOver += better.length
+    tally.movedOn += old.filter(({ version }, at) => version < (known[at] ?? 0)).length
+    if (better.length === 0) return known
+    for (let at = 0; at < better.length; at += sourcesPerRequest)
+      await this.#copy(kind, better.slice(at, at + sourcesPerRequest))
+    return await this.#versions(kind, old)
+  }
+
+  async #shards(index: PhysicalIndex): Promise<{ shard: number; last: number }[]> {
+    const { elasticsearch, signal } = this.#options
+    const stats = await elasticsearch.indices.stats(
+      { index, level: 'shards' },
+      { signal, requestTimeout: requestTimeoutMs },
+    )
+    const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
+    if (shards.length === 0) throw new Error(`${index} tells nothing of its shards`)
+    return shards.map(([shard, copies]) => {
+      const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.max_seq_no
+      if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
+      return { shard: Number(shard), last }
+    })
+  }
+
+  /** Ids and versions of what was written to a shard above one sequence number, up to another. */
+  async *#written(index: PhysicalIndex, shard: number, above: number, last: number): AsyncGenerator<Version[]> {
+    if (last <= above) return
+    const { elasticsearch, signal } = this.#options
+    const options = { signal, requestTimeout: requestTimeoutMs }
+    const opened = await elasticsearch.openPointInTime(
+      { index, preference: `_shards:${shard}`, keep_alive: keepAlive },
+      options,
+    )
+    let id = opened.id
+    try {
+      for (let after: unknown[] | undefined; ; ) {
+        const answer = await elasticsearch.search(
+          {
+            pit: { id, keep_alive: keepAlive },
+            query: { range: { _seq_no: { gt: above, lte: last } } },
+            sort: ['_shard_doc'],
+            ...(after !== undefined && { search_after: after as string[] }),
+            size: idsPerRequest,
+            version: true,
+            _source: false,
+            track_total_hits: false,
+            allow_partial_search_results: false,
+          },
+          options,
+        )
+        id = answer.pit_id ?? id
+        const { hits } = answer.hits
+        if (hits.length === 0) return
+        yield hits.map((hit) => ({ id: hit._id ?? '', version: hit._version ?? 0 }))
+        after = hits.at(-1)?.sort
+      }
+    } finally {
+      await elasticsearch.closePointInTime({ id }).catch(() => undefined)
+    }
+  }
+
+  /** Versions in the new index, in the order of the documents; 0 for one that is not there. */
+  async #versions(kind: DocumentKind, documents: readonly Version[]): Promise<number[]> {
+    const { elasticsearch, to, signal } = this.#options
+    const answer = await elasticsearch.mget(
+      { index: to.indices[kind], docs: documents.map(({ id }) => ({ _id: id, routing: teamOf(id), _source: false })) },
+      { signal, requestTimeout: requestTimeoutMs },
+    )
+    return answer.docs.map((found, at) => {
+      if ('error' in found) throw new Error(`${to.indices[kind]} does not tell of ${documents[at]?.id}`)
+      return found.found ? (found._version ?? 0) : 0
+    })
+  }
+
+  async #copy(kind: DocumentKind, documents: readonly Version[]): Promise<void> {
+    const { raw, from, signal } = this.#options
+    const text = await raw.transport.request<string>(
+      {
+        method: 'POST',
+        path: `/${from.indices[kind]}/_mget`,
+        body: { docs: documents.map(({ id }) => ({ _id: id, routing: teamOf(id) })) },
+      },
+      { signal, requestTimeout: requestTimeoutMs },
+    )
+    const copies = rawElements(rawMembers(text).get('docs') ?? '[]').flatMap((found): DocumentWrite[] => {
+      const members = rawMembers(found)
+      const [id, version, source] = [members.get('_id'), members.get('_version'), members.get('_source')]
+      if (id === undefined || version === undefined || source === undefined) return []
+      const name = JSON.parse(id) as DocumentId
+      return [{ kind, id: name, teamId: teamOf(name), version: Number(version) as Revision, source: onOneLine(source) }]
+    })
+    const stored = copies.map(
+      (copy) => new Promise<Outcome>((done) => this.#writer.submit({ documents: [copy], version: copy.version, done })),
+    )
+    const outcomes = await Promise.race([Promise.all(stored), this.#stopped.promise])
+    outcomes.forEach((outcome, at) => {
+      if (outcome.kind === 'rejected')
+        throw new Error(`${kind} ${copies[at]?.id} cannot be carried over: ${outcome.reason}`)
+    })
+  }
+}
+
+/** Passes until one is so small that it may be repeated while the tidemark waits. */
+export async function carryOverAll(options: RebuildOptions, from: Generation, to: Generation): Promise<CarryOver> {
+  const { elasticsearch, raw, report, signal } = options
+  const { count: total } = await elasticsearch.count({ index: Object.values(from.indices) }, { signal })
+  let compared = 0
+  const onProgress = (documents: number): void => {
+    compared += documents
+    report.reach('documents compared', Math.min(compared, total), total)
+  }
+  const carryOver = new CarryOver({ elasticsearch, raw, from, to, signal, onProgress })
+  for (let isFirst = true; ; isFirst = false) {
+    const comparisons = await carryOver.pass()
+    if (isFirst) report.compared(comparisons)
+    for (const [kind, { checksum }] of Object.entries(comparisons))
+      if (checksum.old !== checksum.new) throw new Error(`${kind} differ although they were carried over`)
+    const documents = Object.values(comparisons).reduce((sum, each) => sum + each.documents, 0)
+    if (documents <= smallPass) return carryOver
+  }
+}
+
+const teamOf = (id: string): TeamId => id.slice(0, id.indexOf('/')) as TeamId
+
+const fingerprint = ({ id, version }: Version): number =>
+  createHash('sha256').update(`${id} ${version}`).digest().readUIntBE(0, checksumBytes)

@@ -1,0 +1,235 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from '@elastic/elasticsearch'
+import type { Admin, Kafka } from 'kafkajs'
+import type { Logger } from 'pino'
+import { Registry } from 'prom-client'
+import type { Config } from '../src/config.ts'
+import { documentKinds, type GenerationTag } from '../src/replica/indices.ts'
+import type { RedisLink } from '../src/replica/redis.ts'
+import { redisKeys } from '../src/replica/redisKeys.ts'
+import { adoptGeneration, holdTidemark, releaseTidemark } from '../src/replica/tidemark.ts'
+import { type Comparison, carryOverAll } from './carryOver.ts'
+import { fetchCommits, fetchEnds, nameOf, rebuildGroup, startOf, type TopicPartition } from './commits.ts'
+import {
+  createGeneration,
+  type FoundGeneration,
+  findGenerations,
+  type Generation,
+  retireGeneration,
+  serveGeneration,
+} from './generations.ts'
+import { indexerMetrics } from './metrics.ts'
+import { Pipeline } from './pipeline.ts'
+import type { Lag } from './publisher.ts'
+import { randomToken } from './randomToken.ts'
+import { removeLeftovers, removeRetired } from './remains.ts'
+import { documentTopics } from './topics.ts'
+
+/** The pipeline that reads into the new generation, and how far it has come. */
+type Reading = { readonly pipeline: Pipeline; lags(): readonly Lag[] }
+
+/** What whoever started the rebuild sees of it. */
+export type RebuildReport = {
+  step(text: string): void
+  /** So many of so many records are read, or documents compared. */
+  reach(what: 'records read' | 'documents compared', done: number, total: number): void
+  compared(comparisons: Readonly<Record<string, Comparison>>): void
+}
+
+export type RebuildOptions = {
+  readonly config: Config
+  readonly kafka: Kafka
+  readonly admin: Admin
+  readonly elasticsearch: Client
+  /** A client whose answers are raw text. */
+  readonly raw: Client
+  readonly redis: RedisLink
+  readonly report: RebuildReport
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+const requestTimeoutMs = 30_000
+/** A rebuild that was killed stays a member of its group until its session ends. */
+const groupDeadlineMs = 20_000
+const pollMs = 250
+/** The tidemark stands still no longer than this, also when the rebuild is killed meanwhile. */
+const maxHoldMs = 30_000
+const switchDeadlineMs = 20_000
+
+/**
+ * Builds every index anew from Kafka beside the one that serves, carries over what only that one knows, and leads readers to
+ * the new one in one step. Killed at any point and run again, it goes on where it was or cleans up what it left.
+ */
+export async function rebuild(options: RebuildOptions): Promise<void> {
+  const { config, report } = options
+  const serving = await servingGeneration(options)
+  await expectAlone(options)
+  await removeLeftovers(options, serving)
+  const target = await openTarget(options, serving)
+  report.step(`generation ${target.number} is built beside generation ${serving.number}`)
+
+  const topics = documentTopics(config)
+  let lags: readonly Lag[] = []
+  const metrics = indexerMetrics(new Registry(), {
+    inFlightBytes: () => 0,
+    tidemarkMs: () => undefined,
+    troubles: () => ({}),
+    nowMs: Date.now,
+  })
+  const failed = Promise.withResolvers<never>()
+  failed.promise.catch(() => undefined)
+  const over = new AbortController()
+  const pipeline = new Pipeline({
+    config,
+    kafka: options.kafka,
+    elasticsearch: options.elasticsearch,
+    generation: target,
+    groupId: rebuildGroup(config.CONSUMER_GROUP),
+    topics,
+    starts: (partitions) => startsOf(options, partitions, target.tag),
+    ends: () => fetchEnds(options.admin, topics),
+    // What breaks the contract was, or will be, set aside by the indexer that serves.
+    refuse: async () => 'stale',
+    applyKey: async () => 'stale',
+    onAccepted: () => undefined,
+    replaceChangeTokens: async () => undefined,
+    publish: async () => 'going-on',
+    onLag: (each) => {
+      lags = each
+    },
+    metrics,
+    log: options.log,
+    clock: Date.now,
+    random: Math.random,
+    fail: failed.reject,
+  })
+  const running = pipeline.run(AbortSignal.any([options.signal, over.signal]))
+  running.catch(failed.reject)
+  try {
+    await Promise.race([failed.promise, switchOver(options, { pipeline, lags: () => lags }, serving, target)])
+  } finally {
+    over.abort()
+    await running.catch(() => undefined)
+    await pipeline.leave().catch((error: unknown) => options.log.warn({ err: error }, 'left without a last commit'))
+  }
+  await removeRetired(options, serving)
+}
+
+async function switchOver(
+  options: RebuildOptions,
+  reading: Reading,
+  serving: Generation,
+  target: Generation,
+): Promise<void> {
+  const { config, elasticsearch, redis, report, signal } = options
+  await readToTheEnd(options, reading, 'as it goes')
+  const carryOver = await carryOverAll(options, serving, target)
+  const keys = redisKeys(config.INDEX_PREFIX)
+  const holder = randomToken()
+  report.step('switching')
+  if (!(await holdTidemark(redis, keys, holder, maxHoldMs))) throw new Error('the tidemark is held by another rebuild')
+  try {
+    await readToTheEnd(options, reading, 'at once')
+    await carryOver.pass()
+    await expectAsMany(options, serving, target)
+    await expectServing(options, serving)
+    const request = { signal, requestTimeout: requestTimeoutMs }
+    await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request)
+    await adoptGeneration(redis, keys, target.tag, undefined)
+    // Nothing is written to the old generation after this, not even by a request that was under way.
+    await retireGeneration(elasticsearch, serving, request)
+    await carryOver.pass()
+    await elasticsearch.indices.refresh({ index: Object.values(target.indices) }, request)
+  } finally {
+    await releaseTidemark(redis, keys, holder)
+  }
+  report.step(`generation ${target.number} serves`)
+}
+
+/** No fewer documents in the new indices, counted by Elasticsearch itself, than in the old. */
+async function expectAsMany(
+  { elasticsearch, signal }: RebuildOptions,
+  from: Generation,
+  to: Generation,
+): Promise<void> {
+  for (const kind of documentKinds) {
+    const counts = [from, to].map(({ indices }) => elasticsearch.count({ index: indices[kind] }, { signal }))
+    const [before, after] = await Promise.all(counts)
+    if ((after?.count ?? 0) < (before?.count ?? 0))
+      throw new Error(`${kind} would lose documents: ${before?.count} before, ${after?.count} after`)
+  }
+}
+
+async function servingGeneration({ config, elasticsearch, signal }: RebuildOptions): Promise<Generation> {
+  const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, { signal, requestTimeout: requestTimeoutMs })
+  const serving = found.find(({ complete }) => complete?.isServing)?.complete
+  if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
+  return serving
+}
+
+async function expectServing(options: RebuildOptions, serving: Generation): Promise<void> {
+  const { tag } = await servingGeneration(options)
+  if (tag !== serving.tag) throw new Error('another generation serves meanwhile')
+}
+
+async function expectAlone({ admin, config, signal }: RebuildOptions): Promise<void> {
+  const givesUpAtMs = Date.now() + groupDeadlineMs
+  for (;;) {
+    const { groups } = await admin.describeGroups([rebuildGroup(config.CONSUMER_GROUP)])
+    if (groups.every(({ members }) => members.length === 0)) return
+    if (Date.now() > givesUpAtMs) throw new Error('another rebuild is running')
+    await sleep(pollMs, undefined, { signal })
+  }
+}
+
+/** The half made generation of a rebuild that was cut short, or a new one. */
+async function openTarget({ config, elasticsearch, signal }: RebuildOptions, serving: Generation): Promise<Generation> {
+  const request = { signal, requestTimeout: requestTimeoutMs }
+  const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, request)
+  const isHalfMade = ({ number, isOurs }: FoundGeneration): boolean => number > serving.number && isOurs
+  const number = found.find(isHalfMade)?.number ?? 1 + Math.max(...found.map((each) => each.number))
+  return await createGeneration(elasticsearch, config.INDEX_PREFIX, number, request)
+}
+
+async function startsOf(
+  { admin, config }: RebuildOptions,
+  partitions: readonly TopicPartition[],
+  tag: GenerationTag,
+): ReturnType<ConstructorParameters<typeof Pipeline>[0]['starts']> {
+  const ends = await fetchEnds(admin, documentTopics(config))
+  const own = await fetchCommits(admin, rebuildGroup(config.CONSUMER_GROUP), documentTopics(config))
+  return new Map(
+    partitions.flatMap((each) => {
+      const [name, end] = [nameOf(each), ends.get(nameOf(each))]
+      return end === undefined ? [] : [[name, startOf(end, own.get(name), undefined, tag)] as const]
+    }),
+  )
+}
+
+/** Waits until everything that is in the topics now is searchable in the new generation. */
+async function readToTheEnd(
+  { admin, config, report, signal }: RebuildOptions,
+  { pipeline, lags }: Reading,
+  pace: 'as it goes' | 'at once',
+): Promise<void> {
+  const ends = await fetchEnds(admin, documentTopics(config))
+  const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
+  const givesUpAtMs = Date.now() + switchDeadlineMs
+  let told = ''
+  for (;;) {
+    const positions = new Map(lags().map((lag) => [nameOf(lag), lag.position]))
+    const left = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
+    const done = total - left.reduce((sum, each) => sum + each, 0)
+    if (pace === 'as it goes') report.reach('records read', done, total)
+    if (done === total && [...ends.keys()].every((name) => positions.has(name))) return
+    if (pace === 'at once' && Date.now() > givesUpAtMs)
+      throw new Error('the new generation does not reach the end of the topics in time')
+    const troubles = Object.values(pipeline.troubles()).join('; ')
+    if (troubles !== told && troubles !== '') report.step(`waiting: ${troubles}`)
+    told = troubles
+    await sleep(pollMs, undefined, { signal })
+    // A round that fails tells so in the troubles, and is followed by another.
+    if (pace === 'at once') await pipeline.publish().catch(() => undefined)
+  }
+}

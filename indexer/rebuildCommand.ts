@@ -1,0 +1,85 @@
+import { Command } from 'commander'
+import { destination, pino } from 'pino'
+import { type ProgressBar, startProgressBar } from '../src/progressBar.ts'
+import { connectElasticsearch, connectElasticsearchRaw } from '../src/replica/elasticsearch.ts'
+import { connectKafka } from '../src/replica/kafka.ts'
+import { connectRedis } from '../src/replica/redis.ts'
+import { configOrExit } from '../src/service.ts'
+import type { Comparison } from './carryOver.ts'
+import { type RebuildReport, rebuild } from './rebuild.ts'
+
+/** How long Redis may take to be there. */
+const redisDeadlineMs = 10_000
+const pollMs = 50
+
+new Command('rebuild')
+  .description('builds every index anew from Kafka beside the live one, then leads readers to it in one step')
+  .allowExcessArguments(false)
+  .parse()
+
+const config = configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
+const log = pino({ name: 'rebuild', level: 'error', base: null }, destination({ fd: 2, sync: true }))
+const stop = new AbortController()
+const onSignal = (): void => stop.abort(new Error('stopped; run it again to go on'))
+process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+
+const elasticsearch = connectElasticsearch(config)
+const raw = connectElasticsearchRaw(config)
+const redis = connectRedis(config.REDIS_URL ?? '', () => undefined)
+const kafka = connectKafka(config, log)
+const admin = kafka.admin()
+const { report, end } = reportTo(process.stderr)
+try {
+  await admin.connect()
+  await untilConnected()
+  await rebuild({ config, kafka, admin, elasticsearch, raw, redis, report, log, signal: stop.signal })
+} catch (error) {
+  end()
+  process.stderr.write(`rebuild: ${(error as Error).message}\n`)
+  process.exitCode = 1
+} finally {
+  end()
+  await Promise.allSettled([admin.disconnect(), elasticsearch.close(), raw.close(), redis.close()])
+}
+
+async function untilConnected(): Promise<void> {
+  const givesUpAtMs = Date.now() + redisDeadlineMs
+  while (redis.runId() === undefined) {
+    if (Date.now() > givesUpAtMs) throw new Error('Redis does not answer')
+    await new Promise((resolve) => setTimeout(resolve, pollMs))
+  }
+}
+
+function reportTo(stream: NodeJS.WriteStream): { report: RebuildReport; end: () => void } {
+  let bar: { what: string; total: number; shown: ProgressBar } | undefined
+  const end = (): void => {
+    bar?.shown.end()
+    bar = undefined
+  }
+  return {
+    end,
+    report: {
+      step: (text) => {
+        end()
+        stream.write(`${text}\n`)
+      },
+      reach: (what, done, total) => {
+        if (total === 0) return
+        if (bar?.what !== what || bar.total !== total) {
+          end()
+          bar = { what, total, shown: startProgressBar(what, total, stream) }
+        }
+        bar.shown.reach(done)
+      },
+      compared: (comparisons) => {
+        end()
+        for (const [kind, comparison] of Object.entries(comparisons)) stream.write(`${describe(kind, comparison)}\n`)
+      },
+    },
+  }
+}
+
+function describe(kind: string, { documents, carriedOver, movedOn, checksum }: Comparison): string {
+  const counts = `${documents} documents, ${carriedOver} carried over, ${movedOn} newer already`
+  return `${kind}: ${counts}; checksum ${checksum.old} before, ${checksum.new} after`
+}
