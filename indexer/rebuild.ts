@@ -7,7 +7,7 @@ import type { Config } from '../src/config.ts'
 import { documentKinds, type GenerationTag } from '../src/replica/indices.ts'
 import type { RedisLink } from '../src/replica/redis.ts'
 import { redisKeys } from '../src/replica/redisKeys.ts'
-import { adoptGeneration, holdTidemark, releaseTidemark } from '../src/replica/tidemark.ts'
+import { adoptGeneration, holdTidemark, keepHolding, releaseTidemark } from '../src/replica/tidemark.ts'
 import { type Comparison, carryOverAll } from './carryOver.ts'
 import { fetchCommits, fetchEnds, nameOf, rebuildGroup, startOf, type TopicPartition } from './commits.ts'
 import {
@@ -53,8 +53,10 @@ const requestTimeoutMs = 30_000
 /** A rebuild that was killed stays a member of its group until its session ends. */
 const groupDeadlineMs = 20_000
 const pollMs = 250
-/** The tidemark stands still no longer than this, also when the rebuild is killed meanwhile. */
-const maxHoldMs = 30_000
+/** The tidemark stands still no longer than this after a rebuild was killed. */
+const maxHoldMs = 10_000
+/** Shorter than the hold: when the answer comes too late, the tidemark may have gone on. */
+const switchTimeoutMs = 5_000
 const switchDeadlineMs = 20_000
 
 /**
@@ -128,13 +130,17 @@ async function switchOver(
   const keys = redisKeys(config.INDEX_PREFIX)
   const holder = randomToken()
   report.step('switching')
+  const stillHeld = async (): Promise<void> => {
+    if (!(await keepHolding(redis, keys, holder, maxHoldMs))) throw new Error('the tidemark went on meanwhile')
+  }
   if (!(await holdTidemark(redis, keys, holder, maxHoldMs))) throw new Error('the tidemark is held by another rebuild')
   try {
-    await readToTheEnd(options, reading, 'at once')
+    await readToTheEnd(options, reading, 'at once', stillHeld)
     await carryOver.pass()
     await expectAsMany(options, serving, target)
     await expectServing(options, serving)
-    const request = { signal, requestTimeout: requestTimeoutMs }
+    await stillHeld()
+    const request = { signal, requestTimeout: switchTimeoutMs }
     await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request)
     await adoptGeneration(redis, keys, target.tag, undefined)
     // Nothing is written to the old generation after this, not even by a request that was under way.
@@ -212,11 +218,12 @@ async function readToTheEnd(
   { admin, config, report, signal }: RebuildOptions,
   { pipeline, lags }: Reading,
   pace: 'as it goes' | 'at once',
+  stillHeld?: () => Promise<void>,
 ): Promise<void> {
   const ends = await fetchEnds(admin, documentTopics(config))
   const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const givesUpAtMs = Date.now() + switchDeadlineMs
-  let told = ''
+  let [before, told] = ['', '']
   for (;;) {
     const positions = new Map(lags().map((lag) => [nameOf(lag), lag.position]))
     const left = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
@@ -226,10 +233,14 @@ async function readToTheEnd(
     if (pace === 'at once' && Date.now() > givesUpAtMs)
       throw new Error('the new generation does not reach the end of the topics in time')
     const troubles = Object.values(pipeline.troubles()).join('; ')
-    if (troubles !== told && troubles !== '') report.step(`waiting: ${troubles}`)
-    told = troubles
+    if (troubles !== '' && troubles === before && troubles !== told) {
+      report.step(`waiting: ${troubles}`)
+      told = troubles
+    }
+    before = troubles
     await sleep(pollMs, undefined, { signal })
     // A round that fails tells so in the troubles, and is followed by another.
     if (pace === 'at once') await pipeline.publish().catch(() => undefined)
+    await stillHeld?.()
   }
 }

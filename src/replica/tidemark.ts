@@ -56,6 +56,8 @@ elseif kept[4] then
 end
 return 1`
 
+const keepScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`
+
 const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
 /**
@@ -107,6 +109,11 @@ export async function adoptedGeneration(redis: RedisLink, keys: RedisKeys): Prom
 /** Keeps the tidemark where it is until it is released, at most for `maxMs`; false when someone else holds it. */
 export async function holdTidemark(redis: RedisLink, keys: RedisKeys, holder: string, maxMs: number): Promise<boolean> {
   return (await redis.client.set(keys.tidemarkHold, holder, 'PX', maxMs, 'NX')) === 'OK'
+}
+
+/** Holds it for another `maxMs`; false when the hold was over already. */
+export async function keepHolding(redis: RedisLink, keys: RedisKeys, holder: string, maxMs: number): Promise<boolean> {
+  return (await redis.client.eval(keepScript, 1, keys.tidemarkHold, holder, maxMs)) === 1
 }
 
 /** Lets the tidemark go on; false when the hold was over already. */

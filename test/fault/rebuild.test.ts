@@ -1,8 +1,15 @@
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { Client } from '@elastic/elasticsearch'
+import kafkajs from 'kafkajs'
+import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, startProgram } from '../support/programs.ts'
-import { randomWorld } from '../support/randomWorld.ts'
+import { startPollingReader } from '../support/pollingReader.ts'
+import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+import { randomWorld, type World } from '../support/randomWorld.ts'
+import { startSteadyWorld } from '../support/steadyWorld.ts'
 
 let pipeline: Pipeline
 let elasticsearch: Client
@@ -18,28 +25,139 @@ afterEach(async () => {
   await pipeline.close()
 })
 
-const startRebuild = (): Promise<Program> => startProgram('indexer/rebuildCommand.ts', pipeline.names)
-const generations = async (): Promise<string[]> => {
+const startRebuild = (script = 'indexer/rebuildCommand.ts'): Promise<Program> => startProgram(script, pipeline.names)
+const expectRebuilt = async (rebuild: Program, generation: number): Promise<void> => {
+  const code = await rebuild.ended()
+  expect([code, rebuild.log()]).toEqual([0, expect.stringContaining(`generation ${generation} serves`)])
+}
+const indices = async (): Promise<string[]> => {
   const prefix = `${pipeline.names['INDEX_PREFIX']}-`
-  const indices = await elasticsearch.indices.get({ index: `${prefix}*` })
-  return Object.keys(indices)
+  const found = await elasticsearch.indices.get({ index: `${prefix}*` })
+  return Object.keys(found)
     .map((name) => name.slice(prefix.length))
     .sort()
 }
+const indicesOf = (version: number, generation: number): string[] =>
+  ['form-details', 'forms', 'submission-details', 'submissions'].map((kind) => `${kind}-v${version}-${generation}`)
 
-test('every index is built anew beside the live ones', async () => {
-  const world = randomWorld(21, 2_000)
+/** Something is written last, so that everything before it is known to be visible. */
+const untilAllApplied = async (api: Program): Promise<void> => {
+  await pipeline.produce('forms', [{ key: 'acme/last', value: null }])
+  await pipeline.untilApplied(api, 'acme')
+}
+const filled = async (world: World): Promise<{ indexer: Program; api: Program }> => {
   const indexer = await pipeline.startIndexer()
   await pipeline.createKeys(world.teams)
   await pipeline.produceWorld(world.records)
   const api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
+  return { indexer, api }
+}
+
+test('under 500 writes a second a reader who polls sees no error, nothing missing and nothing fall back', async () => {
+  const world = randomWorld(21, 1_000)
+  const { indexer, api } = await filled(world)
+  const second = await pipeline.startIndexer()
+  await pipeline.createKeys(['steady'])
+  await eventually(async () => (await pipeline.get(api, 'steady', '/api/v1/records')).status === 200)
+  const steady = startSteadyWorld(pipeline, { seed: 22, perSecond: 500, team: 'steady' })
+  const reader = startPollingReader(pipeline, api, steady)
+  await eventually(() => steady.written() > 1_000)
   const rebuild = await startRebuild()
-  expect([await rebuild.ended(), rebuild.log()]).toEqual([0, expect.stringContaining('generation 2 serves')])
-  console.log(rebuild.log())
-  await pipeline.createKeys(['acme'])
-  await pipeline.untilApplied(api, 'acme')
+  await expectRebuilt(rebuild, 2)
+  const before = steady.written()
+  await eventually(() => steady.written() > before + 1_000)
+  await steady.stop()
+  await untilAllApplied(api)
+  expect(await reader.stop()).toEqual([])
+  expect(reader.answers()).toBeGreaterThan(100)
   await expectFold(pipeline, api, world)
-  expect(await generations()).toEqual(['form-details-v1-2', 'forms-v1-2', 'submission-details-v1-2', 'submissions-v1-2'])
-  expect(await indexer.metric('tidemark_dead_letters_total')).toBe(world.records.filter((each) => each.isPoison).length)
+  expect(await indices()).toEqual(indicesOf(1, 2))
+  const deadLetters = await Promise.all([indexer, second].map((each) => each.metric('tidemark_dead_letters_total')))
+  expect(deadLetters.reduce((sum, each) => sum + each)).toBe(world.records.filter(({ isPoison }) => isPoison).length)
+})
+
+test('what the topics have forgotten is carried over: deletions, and revisions above those that are left', async () => {
+  const world = randomWorld(23, 1_000)
+  const { api } = await filled(world)
+  const admin = pipeline.kafka.admin()
+  await admin.connect()
+  // Kafka deletes records only of topics that may lose some.
+  await admin.alterConfigs({
+    validateOnly: false,
+    resources: [pipeline.names['TOPIC_FORMS'] ?? '', pipeline.names['TOPIC_SUBMISSIONS'] ?? ''].map((name) => ({
+      type: kafkajs.ConfigResourceTypes.TOPIC,
+      name,
+      configEntries: [
+        { name: 'cleanup.policy', value: 'compact,delete' },
+        { name: 'message.timestamp.type', value: 'LogAppendTime' },
+      ],
+    })),
+  })
+  for (const topic of [pipeline.names['TOPIC_FORMS'] ?? '', pipeline.names['TOPIC_SUBMISSIONS'] ?? '']) {
+    const ends = await admin.fetchTopicOffsets(topic)
+    await admin.deleteTopicRecords({
+      topic,
+      partitions: ends.map(({ partition, high }) => ({ partition, offset: high })),
+    })
+  }
+  await admin.disconnect()
+  // Late records: each is older than what the live indices know, and none of them may win after the rebuild.
+  const late = world.records.filter(({ isPoison, value }) => !isPoison && value !== null).slice(0, 300)
+  await pipeline.produceWorld(late)
+  const rebuild = await startRebuild()
+  await expectRebuilt(rebuild, 2)
+  expect(rebuild.log()).toMatch(/submissions: \d+ documents, [1-9]\d* carried over/)
+  await untilAllApplied(api)
+  await expectFold(pipeline, api, { ...world, records: [...world.records, ...late] })
+})
+
+test('killed while it reads, compares, switches or cleans up, and run again: it goes on, and nothing is missing', async () => {
+  const world = randomWorld(24, 2_000)
+  const { api } = await filled(world)
+  let serving = 1
+  for (const moment of ['is built beside', 'documents compared', 'switching', 'is kept']) {
+    const rebuild = await startRebuild()
+    await eventually(() => rebuild.log().includes(moment))
+    await rebuild.end('SIGKILL')
+    await untilAllApplied(api)
+    await expectFold(pipeline, api, world)
+    if (moment === 'is kept') serving++
+  }
+  const last = await startRebuild()
+  expect(await last.ended()).toBe(0)
+  await untilAllApplied(api)
+  await expectFold(pipeline, api, world)
+  const left = await indices()
+  expect(left).toHaveLength(4)
+  const generation = Number(/-(\d+)$/.exec(left[0] ?? '')?.[1])
+  expect(generation).toBeGreaterThan(serving)
+}, 240_000)
+
+test('a release with other mappings waits, says so, and takes over once its rebuild has built indices for it', async () => {
+  const world = randomWorld(25, 500)
+  const { indexer, api } = await filled(world)
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-release-'))
+  try {
+    for (const part of ['src', 'indexer', 'mappings', 'package.json'])
+      await cp(part, join(folder, part), { recursive: true })
+    await symlink(resolve('node_modules'), join(folder, 'node_modules'))
+    const mapping = join(folder, 'mappings/submissions.json')
+    const definition = JSON.parse(await readFile(mapping, 'utf8')) as { version: number }
+    await writeFile(mapping, JSON.stringify({ ...definition, version: 2 }))
+
+    const next = await startProgram(join(folder, 'indexer/main.ts'), pipeline.names)
+    const says = async (program: Program): Promise<string> =>
+      await (await fetch(`${program.adminUrl}/readyz`)).text().catch(() => '')
+    await eventually(async () => (await says(next).catch(() => '')).includes('mappings of another release'))
+    const rebuild = await startRebuild(join(folder, 'indexer/rebuildCommand.ts'))
+    await expectRebuilt(rebuild, 2)
+    await untilReady(next)
+    await eventually(async () => (await says(indexer)).includes('mappings of another release'))
+    expect(await indices()).toEqual(['form-details-v1-2', 'forms-v1-2', 'submission-details-v1-2', 'submissions-v2-2'])
+    await untilAllApplied(api)
+    await expectFold(pipeline, api, world)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 })

@@ -1,0 +1,70 @@
+import { jest } from '@jest/globals'
+import { Breaker } from '../../../indexer/breaker.ts'
+
+const judge = (breaker: Breaker, count: number, isRefused: boolean): void => {
+  for (let each = 0; each < count; each++) breaker.judged(isRefused)
+}
+/** Asks for `count` permits and tells how many of them came. */
+function permits(breaker: Breaker, count: number): () => number {
+  let come = 0
+  for (let each = 0; each < count; each++)
+    breaker.permit().then(
+      () => come++,
+      () => undefined,
+    )
+  return () => come
+}
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate'] })
+})
+afterEach(() => {
+  jest.useRealTimers()
+})
+
+test('a few hundred bad records in a row are let through', async () => {
+  const breaker = new Breaker()
+  judge(breaker, 949, true)
+  const come = permits(breaker, 949)
+  await turn()
+  expect([come(), breaker.isOpen]).toEqual([949, false])
+})
+
+test('once nearly all of a thousand are bad, they are held, but for one a second', async () => {
+  const breaker = new Breaker()
+  judge(breaker, 1_000, true)
+  const come = permits(breaker, 10)
+  await turn()
+  expect([come(), breaker.isOpen]).toEqual([0, true])
+  jest.advanceTimersByTime(3_000)
+  await turn()
+  expect(come()).toBe(3)
+})
+
+test('good records among those that follow end it, and everything held is let through', async () => {
+  const breaker = new Breaker()
+  judge(breaker, 1_000, true)
+  const come = permits(breaker, 10)
+  judge(breaker, 50, false)
+  expect(breaker.isOpen).toBe(true)
+  judge(breaker, 1, false)
+  await turn()
+  expect([come(), breaker.isOpen]).toEqual([10, false])
+})
+
+test('bad records among many good ones never open it', () => {
+  const breaker = new Breaker()
+  for (let each = 0; each < 20_000; each++) breaker.judged(each % 10 !== 0)
+  expect(breaker.isOpen).toBe(false)
+})
+
+test('closed, it lets nothing through any more', async () => {
+  const breaker = new Breaker()
+  judge(breaker, 1_000, true)
+  const come = permits(breaker, 10)
+  breaker.close()
+  jest.advanceTimersByTime(60_000)
+  await turn()
+  expect(come()).toBe(0)
+})
