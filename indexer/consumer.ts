@@ -12,6 +12,10 @@ import { recordBytes, type SourceRecord, sourceRecord } from './sourceRecord.ts'
 /** How long the partitions of an indexer that was killed stay without one. */
 const sessionTimeoutMs = 10_000
 const heartbeatIntervalMs = 1_500
+/** How long the others wait for a member that does not come back when partitions are given out anew. */
+const rebalanceTimeoutMs = 15_000
+/** How long partitions that were added to a topic stay unread. */
+const metadataMaxAgeMs = 10_000
 const fetchWaitMs = 500
 /** Records judged in one turn of the event loop, so that heartbeats and answers are not held up. */
 const recordsPerTurn = 100
@@ -110,6 +114,8 @@ export class SourceConsumer {
       groupId,
       sessionTimeout: sessionTimeoutMs,
       heartbeatInterval: heartbeatIntervalMs,
+      rebalanceTimeout: rebalanceTimeoutMs,
+      metadataMaxAge: metadataMaxAgeMs,
       maxWaitTimeInMs: fetchWaitMs,
       allowAutoTopicCreation: false,
       retry: { restartOnFailure: async () => false },

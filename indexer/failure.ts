@@ -9,6 +9,8 @@ export type ItemOutcome =
   | { readonly kind: 'retry'; readonly reason: string }
   /** Someone must act first (rights, a missing index, a full disk); then the same request succeeds. */
   | { readonly kind: 'pause'; readonly reason: string }
+  /** Too large beside the others: alone it is stored, or can never be. */
+  | { readonly kind: 'split'; readonly reason: string }
   /** This document can never be stored. */
   | { readonly kind: 'reject'; readonly reason: string }
 
@@ -16,8 +18,10 @@ export type ItemOutcome =
 export type RequestFailure =
   | { readonly kind: 'retry'; readonly reason: string }
   | { readonly kind: 'pause'; readonly reason: string }
-  /** Too large, or unreadable because of one document: smaller requests find it. */
+  /** Too large: smaller requests pass, or find the record that never will. */
   | { readonly kind: 'split'; readonly reason: string }
+  /** Not understood: because of one record, which smaller requests find, or of all that lies between us and Elasticsearch. */
+  | { readonly kind: 'suspect'; readonly reason: string }
   /** A bug of ours. */
   | { readonly kind: 'fatal'; readonly reason: string }
 
@@ -27,6 +31,7 @@ export function judgeItem(status: number, errorType: string | undefined, reason:
   if (status === 409 && errorType === 'version_conflict_engine_exception') return { kind: 'stale' }
   if (status === 400) return { kind: isAboutTheIndex(errorType) ? 'pause' : 'reject', reason }
   if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }
+  if (status === 429 && isTooLarge(reason)) return { kind: 'split', reason: tooLarge }
   return { kind: 'retry', reason }
 }
 
@@ -38,7 +43,10 @@ const isAboutTheIndex = (errorType: string | undefined): boolean =>
 
 /** Judges what a request to Elasticsearch threw. */
 export function judgeRequestError(error: unknown): RequestFailure {
-  if (error instanceof errors.ResponseError) return judgeStatus(error.statusCode ?? 0, describe(error))
+  if (error instanceof errors.ResponseError) {
+    if (error.statusCode === 429 && isTooLarge(reasonOf(error))) return { kind: 'split', reason: tooLarge }
+    return judgeStatus(error.statusCode ?? 0, describe(error))
+  }
   if (error instanceof errors.ConfigurationError || error instanceof errors.SerializationError)
     return { kind: 'fatal', reason: describe(error) }
   if (error instanceof errors.ElasticsearchClientError) return { kind: 'retry', reason: describe(error) }
@@ -46,10 +54,22 @@ export function judgeRequestError(error: unknown): RequestFailure {
 }
 
 function judgeStatus(status: number, reason: string): RequestFailure {
-  if (status === 413 || status === 400) return { kind: 'split', reason }
+  if (status === 413) return { kind: 'split', reason: tooLarge }
+  if (status === 400) return { kind: 'suspect', reason }
   if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }
   return { kind: 'retry', reason }
 }
+
+const tooLarge = 'is larger than Elasticsearch takes at once'
+
+/** Elasticsearch says "later" to what it would never have memory for; its reason tells the numbers. */
+function isTooLarge(reason: string): boolean {
+  const [, bytes, max] = /_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
+  return bytes !== undefined && max !== undefined && Number(bytes) > Number(max)
+}
+
+const reasonOf = ({ body }: errors.ResponseError): string =>
+  String((body as { error?: { reason?: unknown } } | undefined)?.error?.reason)
 
 /** Type and status only: an error's message may quote a document, and documents hold personal data. */
 const describe = (error: unknown): string => {

@@ -34,6 +34,14 @@ type Job = RecordWrite & {
 /** A linked list: an entity that changes ten thousand times while a request is under way costs no more than others. */
 type Superseded = { readonly job: Job; readonly next: Superseded | undefined }
 
+/** What the requests of one flight have shown so far. */
+type Flight = {
+  /** Whether any of them was answered item by item. */
+  isAnswered: boolean
+  /** Records that were refused alone, by an answer that may as well be about something else. */
+  readonly suspects: { readonly job: Job; readonly reason: string }[]
+}
+
 export type WriterOptions = {
   /** Sends one bulk request; outcomes in the order of the documents. */
   send(documents: readonly DocumentWrite[]): Promise<ItemOutcome[]>
@@ -119,7 +127,9 @@ export class BulkWriter {
   }
 
   async #fly(jobs: readonly Job[]): Promise<void> {
-    const again = await this.#attempt(jobs)
+    const flight: Flight = { isAnswered: false, suspects: [] }
+    const again = await this.#attempt(jobs, flight)
+    again.push(...this.#judgeSuspects(flight))
     if (again.some((job) => job.isTroubled)) {
       this.#failures++
       await sleep(backoffMs(this.#failures, this.#options.random), undefined, { signal: this.#options.signal })
@@ -134,23 +144,31 @@ export class BulkWriter {
   }
 
   /** Sends the jobs; returns those that must be sent again later. */
-  async #attempt(jobs: readonly Job[]): Promise<Job[]> {
+  async #attempt(jobs: readonly Job[], flight: Flight): Promise<Job[]> {
     let outcomes: ItemOutcome[]
     try {
       outcomes = await this.#options.send(jobs.flatMap((job) => job.documents))
     } catch (error) {
       this.#options.signal.throwIfAborted()
-      return this.#afterFailure(jobs, error instanceof UnfitAnswer ? retryOf(error) : judgeRequestError(error), error)
+      const failure = error instanceof UnfitAnswer ? retryOf(error) : judgeRequestError(error)
+      return await this.#afterFailure(jobs, flight, failure, error)
     }
+    flight.isAnswered = true
+    const tooLarge: Job[] = []
     let from = 0
-    return jobs.flatMap((job) => {
+    const again = jobs.flatMap((job) => {
       const mine = outcomes.slice(from, from + job.documents.length)
       from += job.documents.length
-      return this.#settle(job, mine)
+      if (mine.every(({ kind }) => kind !== 'split')) return this.#settle(job, mine)
+      tooLarge.push({ ...job, isStored: job.isStored || mine.some(({ kind }) => kind === 'written') })
+      return []
     })
+    const reason = outcomes.find((outcome) => outcome.kind === 'split')?.reason
+    if (reason === undefined) return again
+    return [...again, ...(await this.#afterFailure(tooLarge, flight, { kind: 'split', reason }, undefined))]
   }
 
-  async #afterFailure(jobs: readonly Job[], failure: RequestFailure, error: unknown): Promise<Job[]> {
+  async #afterFailure(jobs: readonly Job[], flight: Flight, failure: RequestFailure, error: unknown): Promise<Job[]> {
     switch (failure.kind) {
       case 'fatal':
         throw error
@@ -158,13 +176,30 @@ export class BulkWriter {
       case 'pause':
         this.#options.onTrouble(failure)
         return jobs.map((job) => ({ ...job, isTroubled: true }))
-      case 'split': {
+      case 'split':
+      case 'suspect': {
         const [only] = jobs
-        if (jobs.length === 1 && only !== undefined) return this.#refuse(only, only.documents, failure.reason)
-        const middle = Math.ceil(jobs.length / 2)
-        return [...(await this.#attempt(jobs.slice(0, middle))), ...(await this.#attempt(jobs.slice(middle)))]
+        if (jobs.length > 1 || only === undefined) return await this.#attemptHalves(jobs, flight)
+        if (failure.kind === 'split') return this.#refuse(only, only.documents, failure.reason)
+        flight.suspects.push({ job: only, reason: failure.reason })
+        return []
       }
     }
+  }
+
+  async #attemptHalves(jobs: readonly Job[], flight: Flight): Promise<Job[]> {
+    const middle = Math.ceil(jobs.length / 2)
+    const first = await this.#attempt(jobs.slice(0, middle), flight)
+    return [...first, ...(await this.#attempt(jobs.slice(middle), flight))]
+  }
+
+  /** A record is at fault only when others pass: where nothing does, it is the way to Elasticsearch. */
+  #judgeSuspects({ isAnswered, suspects }: Flight): Job[] {
+    return suspects.flatMap(({ job, reason }) => {
+      if (isAnswered) return this.#refuse(job, job.documents, reason)
+      this.#options.onTrouble({ kind: 'pause', reason })
+      return [{ ...job, isTroubled: true }]
+    })
   }
 
   /** Finishes a job by its documents' outcomes, or returns what is left of it. */

@@ -1,6 +1,9 @@
 import { Kafka, type KafkaConfig, logLevel, Partitioners, type Producer } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
+import { readPastEmptyBatches } from './kafkaBatches.ts'
+
+readPastEmptyBatches()
 
 const connectionTimeoutMs = 5_000
 const requestTimeoutMs = 30_000

@@ -9,7 +9,7 @@ import type { WorldRecord } from './randomWorld.ts'
 export type Pipeline = {
   readonly names: Record<string, string>
   readonly kafka: Kafka
-  startIndexer(): Promise<Program>
+  startIndexer(settings?: Record<string, string>): Promise<Program>
   startApi(settings?: Record<string, string>): Promise<Program>
   /** Produces records, in order; remembers the latest append time. */
   produce(topic: string, messages: readonly Message[]): Promise<void>
@@ -42,8 +42,8 @@ export async function openPipeline(): Promise<Pipeline> {
     names,
     kafka,
     keyOf,
-    startIndexer: async () => {
-      const indexer = await startProgram('indexer/main.ts', names)
+    startIndexer: async (settings = {}) => {
+      const indexer = await startProgram('indexer/main.ts', { ...names, ...settings })
       await untilReady(indexer)
       return indexer
     },

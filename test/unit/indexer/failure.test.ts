@@ -33,7 +33,7 @@ const responseError = (statusCode: number, body: unknown = {}): Error =>
   new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })
 
 test.each([
-  ['400', responseError(400), 'split'],
+  ['400', responseError(400), 'suspect'],
   ['413', responseError(413), 'split'],
   ['401', responseError(401), 'pause'],
   ['403', responseError(403), 'pause'],
@@ -51,6 +51,19 @@ test.each([
   ['no error at all', 'thrown', 'fatal'],
 ])('a request that ends with %s', (_, error, kind) => {
   expect(judgeRequestError(error).kind).toBe(kind)
+})
+
+const rejected = (bytes: number): string =>
+  `rejected execution of coordinating operation [coordinating_and_primary_bytes=0, replica_bytes=0, all_bytes=0, coordinating_operation_bytes=${bytes}, max_coordinating_bytes=204800]`
+
+test.each([
+  [300_209, 'split'],
+  [204_800, 'retry'],
+])('"later" to %d bytes where 204800 are the most there will ever be room for is %s', (bytes, kind) => {
+  const body = { error: { type: 'es_rejected_execution_exception', reason: rejected(bytes) } }
+  expect(judgeRequestError(responseError(429, body)).kind).toBe(kind)
+  const ofShard = rejected(bytes).replaceAll('coordinating_', 'primary_')
+  expect(judgeItem(429, 'es_rejected_execution_exception', ofShard).kind).toBe(kind)
 })
 
 test('a reason quotes no document', () => {

@@ -121,7 +121,42 @@ test('a single record that is too large is rejected, and the others of its reque
     submit('c', 1),
   ])
   expect([small, other]).toEqual([{ kind: 'indexed' }, { kind: 'indexed' }])
-  expect(large).toMatchObject({ kind: 'rejected', reason: expect.stringContaining('413') })
+  expect(large).toMatchObject({ kind: 'rejected', reason: 'is larger than Elasticsearch takes at once' })
+})
+
+test('a document that there will never be memory for beside others is sent alone, and rejected when that is too much', async () => {
+  const split: ItemOutcome = { kind: 'split', reason: 'too large' }
+  const { submit, requests } = writing(async (documents) =>
+    documents.map(({ id }) => {
+      if (id === 't/never') return split
+      return id === 't/alone' && documents.length > 2 ? split : written
+    }),
+  )
+  const outcomes = await Promise.all([submit('a', 1), submit('alone', 1), submit('never', 1)])
+  expect(outcomes).toEqual([{ kind: 'indexed' }, { kind: 'indexed' }, { kind: 'rejected', reason: 'too large' }])
+  expect(requests[0]).toHaveLength(6)
+})
+
+test('a record whose request alone is not understood is rejected, when the requests of others are', async () => {
+  const { submit } = writing(async (documents) => {
+    if (documents.some(({ id }) => id === 't/b')) throw responseError(400)
+    return documents.map(() => written)
+  })
+  const kinds = await Promise.all([submit('a', 1), submit('b', 1), submit('c', 1), submit('d', 1)])
+  expect(kinds.map(({ kind }) => kind)).toEqual(['indexed', 'rejected', 'indexed', 'indexed'])
+})
+
+test('while no request at all is understood, nothing is rejected, and all is stored once they are', async () => {
+  let isUnderstood = false
+  const { submit, troubles } = writing(async (documents) => {
+    if (!isUnderstood) throw responseError(400)
+    return documents.map(() => written)
+  })
+  const outcomes = Promise.all([submit('a', 1), submit('b', 1)])
+  while (troubles.length < 6) await turn()
+  expect(new Set(troubles)).toEqual(new Set(['pause']))
+  isUnderstood = true
+  expect(await outcomes).toEqual([{ kind: 'indexed' }, { kind: 'indexed' }])
 })
 
 test('a document that repeats a name is refused once, then stored with every name once, without waiting', async () => {

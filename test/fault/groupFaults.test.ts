@@ -1,0 +1,98 @@
+import { eventually } from '../support/eventually.ts'
+import { expectWhole, smallWorld, untilCaughtUp, untilCommitted, withAdmin } from '../support/faults.ts'
+import { type HoldingRelay, startHoldingRelay } from '../support/holdingRelay.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+import type { World } from '../support/randomWorld.ts'
+import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
+import { type TidemarkWatch, watchTidemark } from '../support/watchTidemark.ts'
+
+const sessionMs = 10_000
+
+describe('Indexers of one group lose sight of each other', () => {
+  let pipeline: Pipeline
+  let relay: HoldingRelay
+  let first: Program
+  let api: Program
+  let watch: TidemarkWatch
+  let witness: Trickle
+  const world: World = smallWorld(31, 1_200)
+  let produced = 0
+
+  beforeEach(async () => {
+    produced = 0
+    pipeline = await openPipeline()
+    relay = await startHoldingRelay(new URL(process.env['ELASTICSEARCH_URL'] ?? ''))
+    const ELASTICSEARCH_URL = `http://127.0.0.1:${relay.port}`
+    first = await startProgram('indexer/main.ts', { ...pipeline.names, ELASTICSEARCH_URL })
+    await untilReady(first)
+    await pipeline.createKeys([...world.teams, witnessTeam])
+    api = await pipeline.startApi()
+    await pipeline.untilApplied(api, witnessTeam)
+    watch = watchTidemark(pipeline, api, witnessTeam)
+    witness = await startTrickle(pipeline, api)
+  })
+  afterEach(async () => {
+    await watch.stop()
+    await witness.stop()
+    killPrograms()
+    await relay.close()
+    await pipeline.close()
+  })
+
+  const produceMore = async (count: number): Promise<void> => {
+    await pipeline.produceWorld(world.records.slice(produced, produced + count))
+    produced += count
+  }
+  const membersOf = async (): Promise<string[]> => {
+    const { groups } = await withAdmin(pipeline.kafka, (admin) =>
+      admin.describeGroups([pipeline.names['CONSUMER_GROUP'] ?? '']),
+    )
+    return groups.flatMap(({ members }) => members.map(({ memberId }) => memberId))
+  }
+  const expectAllKept = async (): Promise<void> => {
+    await expectWhole(pipeline, api, { ...world, records: world.records.slice(0, produced) })
+    await witness.stop()
+    await untilCommitted(pipeline)
+    expect([watch.problems(), witness.problems()]).toEqual([[], []])
+    expect(Math.min(...Object.values(witness.looks()))).toBeGreaterThan(5)
+  }
+
+  test('one that slept longer than its session wakes up to partitions that are not its own any more, and spoils nothing', async () => {
+    await produceMore(200)
+    process.kill(first.pid, 'SIGSTOP')
+    await produceMore(200)
+    // It is let in when the session of the sleeping one is over.
+    const second = await pipeline.startIndexer()
+    await untilCaughtUp(pipeline, api, witnessTeam)
+    await produceMore(200)
+    process.kill(first.pid, 'SIGCONT')
+    await produceMore(200)
+    await eventually(async () => (await membersOf()).length === 2)
+    await untilReady(first)
+    await produceMore(200)
+    await second.end('SIGKILL')
+    await produceMore(200)
+    await expectAllKept()
+  })
+
+  test('one that waits for a slow Elasticsearch while another joins stays a member, and what it was writing is there', async () => {
+    await produceMore(300)
+    relay.hold()
+    await produceMore(300)
+    await eventually(async () => (await first.metric('tidemark_in_flight_bytes')) > 0)
+    const second = await startProgram('indexer/main.ts', pipeline.names)
+    await eventually(() => second.log().includes('joined the group'))
+    const members = await membersOf()
+    expect(members).toHaveLength(2)
+    await produceMore(300)
+    // A member that keeps no heartbeat is only thrown out when its session has run out.
+    const outlivedAtMs = Date.now() + sessionMs + 2_000
+    await eventually(() => Date.now() > outlivedAtMs)
+    expect((await membersOf()).sort()).toEqual(members.sort())
+    expect(first.log()).not.toMatch(/session|UNKNOWN_MEMBER_ID|not aware of this member/i)
+    relay.release()
+    await produceMore(300)
+    await expectAllKept()
+  })
+})

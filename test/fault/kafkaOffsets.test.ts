@@ -1,0 +1,132 @@
+import kafkajs, { type Admin } from 'kafkajs'
+import { formEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  documentTopics,
+  expectWhole,
+  smallWorld,
+  tidemarkOf,
+  untilCaughtUp,
+  untilCommitted,
+  withAdmin,
+} from '../support/faults.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program } from '../support/programs.ts'
+import type { World, WorldRecord } from '../support/randomWorld.ts'
+import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
+import { type TidemarkWatch, watchTidemark } from '../support/watchTidemark.ts'
+
+let pipeline: Pipeline
+let api: Program
+let indexer: Program
+let watch: TidemarkWatch
+let witness: Trickle | undefined
+const world: World = smallWorld(23, 900)
+const third = (at: number): WorldRecord[] => world.records.slice(at * 300, (at + 1) * 300)
+
+beforeEach(async () => {
+  pipeline = await openPipeline()
+  indexer = await pipeline.startIndexer()
+  await pipeline.createKeys([...world.teams, witnessTeam])
+  api = await pipeline.startApi()
+  await pipeline.untilApplied(api, 'acme')
+  watch = watchTidemark(pipeline, api, 'acme')
+})
+afterEach(async () => {
+  await watch.stop()
+  await witness?.stop()
+  witness = undefined
+  killPrograms()
+  await pipeline.close()
+})
+
+/** Kafka deletes no records of a topic that is only compacted. */
+const allowDeletion = async (admin: Admin, name: string): Promise<void> => {
+  const configEntries = [
+    { name: 'cleanup.policy', value: 'compact,delete' },
+    { name: 'message.timestamp.type', value: 'LogAppendTime' },
+  ]
+  const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name, configEntries }]
+  await admin.alterConfigs({ validateOnly: false, resources })
+}
+
+describe('What was committed and what Kafka holds do not meet', () => {
+  test('records that were deleted in Kafka while no indexer ran are gone; it goes on with the first that is left', async () => {
+    await pipeline.produceWorld(third(0))
+    await expectWhole(pipeline, api, { ...world, records: third(0) })
+    await indexer.end('SIGTERM')
+    await pipeline.produceWorld(third(1))
+    await withAdmin(pipeline.kafka, async (admin) => {
+      for (const topic of documentTopics(pipeline)) {
+        await allowDeletion(admin, topic)
+        const ends = await admin.fetchTopicOffsets(topic)
+        const partitions = ends.map(({ partition, high }) => ({ partition, offset: high }))
+        await admin.deleteTopicRecords({ topic, partitions })
+      }
+    })
+    await pipeline.startIndexer()
+    await expectWhole(pipeline, api, { ...world, records: third(0) })
+    await pipeline.produceWorld(third(2))
+    await expectWhole(pipeline, api, { ...world, records: [...third(0), ...third(2)] })
+    await untilCommitted(pipeline)
+    expect(watch.problems()).toEqual([])
+  })
+
+  test('a group that committed offsets which Kafka does not have yet reads again what there is', async () => {
+    await pipeline.produceWorld(third(0))
+    await untilCaughtUp(pipeline, api, 'acme')
+    await indexer.end('SIGTERM')
+    const groupId = pipeline.names['CONSUMER_GROUP'] ?? ''
+    for (const topic of documentTopics(pipeline)) {
+      await withAdmin(pipeline.kafka, async (admin) => {
+        const ends = await admin.fetchTopicOffsets(topic)
+        const partitions = ends.map(({ partition, high }) => ({ partition, offset: String(BigInt(high) + 1_000n) }))
+        await admin.setOffsets({ groupId, topic, partitions })
+      })
+    }
+    await pipeline.produceWorld(third(1))
+    await pipeline.startIndexer()
+    await expectWhole(pipeline, api, { ...world, records: [...third(0), ...third(1)] })
+    await untilCommitted(pipeline)
+    expect(watch.problems()).toEqual([])
+  })
+})
+
+test('partitions that a topic is given while it is read hold the tidemark back until somebody reads them', async () => {
+  witness = await startTrickle(pipeline, api)
+  const topic = pipeline.names['TOPIC_FORMS'] ?? ''
+  await withAdmin(pipeline.kafka, (admin) => admin.createPartitions({ topicPartitions: [{ topic, count: 6 }] }))
+  const records = Array.from({ length: 20 }, (_, at) => form(`added-${at}`))
+  // A producer of its own: one that is connected already does not know of the new partitions.
+  const producer = pipeline.kafka.producer()
+  await producer.connect()
+  const messages = records.map(({ key, value }, at) => ({ key, value, partition: 4 + (at % 2) }))
+  const sent = await producer.send({ topic, messages })
+  const firstAppendedAtMs = Math.min(...sent.map(({ logAppendTime }) => Number(logAppendTime)))
+
+  // Publishing is a second behind by design, so that only a later second tells.
+  for (let lastAppendedAtMs = 0; lastAppendedAtMs < firstAppendedAtMs + 3_000; ) {
+    const other = form(`other-${lastAppendedAtMs}`)
+    const [place] = await producer.send({ topic, messages: [{ ...other, partition: 0 }] })
+    records.push(other)
+    lastAppendedAtMs = Number(place?.logAppendTime)
+    await eventually(() => isVisible(other))
+    const tidemarkMs = await tidemarkOf(pipeline, api, 'acme')
+    if (!(await isVisible(records[0]))) expect(tidemarkMs).toBeLessThanOrEqual(firstAppendedAtMs)
+  }
+  await producer.disconnect()
+  await pipeline.startIndexer()
+  await expectWhole(pipeline, api, { teams: ['acme'], records })
+  expect([watch.problems(), witness.problems()]).toEqual([[], []])
+})
+
+const form = (id: string): WorldRecord => ({
+  topic: 'forms',
+  key: Buffer.from(`acme/${id}`),
+  value: Buffer.from(JSON.stringify({ revision: 1, form: formEntity({ id }) })),
+  isPoison: false,
+})
+const isVisible = async (record: WorldRecord | undefined): Promise<boolean> => {
+  const id = record?.key.toString().slice('acme/'.length)
+  return (await pipeline.get(api, 'acme', `/api/v1/forms/${id}`)).status === 200
+}

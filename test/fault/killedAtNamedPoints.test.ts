@@ -1,0 +1,200 @@
+import { type BulkDocument, writesSome } from '../support/bulkFaults.ts'
+import { holdsAnswer, holdsRequest } from '../support/elasticsearchFaults.ts'
+import { eventually } from '../support/eventually.ts'
+import { expectFold } from '../support/expectFold.ts'
+import { type FaultyElasticsearch, passes, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { Gate } from '../support/gate.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import type { Program } from '../support/programs.ts'
+import { randomWorld } from '../support/randomWorld.ts'
+import {
+  expectCommittedIsSearchable,
+  expectNewestVersions,
+  expectOnlyPoisonSetAside,
+  expectTidemarkHolds,
+  expectTidemarkOnlyGrows,
+} from '../support/verdict.ts'
+import { startWatchedRedis, type WatchedRedis } from '../support/watchedRedis.ts'
+import { openWitness, poisonOf, type Witness } from '../support/witness.ts'
+
+/** An indexer whose way to Elasticsearch and Redis can be stopped anywhere. */
+type Bench = {
+  readonly pipeline: Pipeline
+  readonly prefix: string
+  readonly elasticsearch: FaultyElasticsearch
+  readonly redis: WatchedRedis
+  readonly witness: Witness
+  readonly indexer: Program
+  /** Produces the records that the indexer is killed over. */
+  produceRest(): Promise<void>
+}
+
+const world = randomWorld(41, 400)
+const half = world.records.length / 2
+const poisonRecords = world.records.filter(({ isPoison }) => isPoison)
+const poison = new Set(poisonOf(world.records))
+
+/** Kills an indexer where `reach` has brought it to stand, looks at what it leaves, and lets another one go on. */
+async function killedWhere(reach: (bench: Bench) => Promise<unknown>): Promise<{ letters: number }> {
+  const pipeline = await openPipeline()
+  const elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
+  const redis = await startWatchedRedis(process.env['REDIS_URL'] ?? '')
+  const indexer = await pipeline.startIndexer({ ELASTICSEARCH_URL: elasticsearch.url, REDIS_URL: redis.url })
+  const witness = await openWitness(pipeline, poison)
+  const programs = [indexer]
+  const cutOff = async (): Promise<void> => {
+    await indexer.end('SIGKILL')
+    await elasticsearch.close()
+    await redis.close()
+  }
+  try {
+    await pipeline.createKeys(world.teams)
+    await pipeline.produceWorld(world.records.slice(0, half))
+    await witness.untilAllCommitted()
+    await untilTidemarkPasses(witness)
+
+    const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+    const produceRest = (): Promise<void> => pipeline.produceWorld(world.records.slice(half))
+    await reach({ pipeline, prefix, elasticsearch, redis, witness, indexer, produceRest })
+    await cutOff()
+    expect(await expectCommittedIsSearchable(witness)).toBeGreaterThan(half / 2)
+    expect(await expectTidemarkHolds(witness)).toBeGreaterThan(half / 2)
+
+    const recovery = async (): Promise<void> => {
+      programs.push(await pipeline.startIndexer())
+      await witness.untilAllCommitted()
+      await untilTidemarkPasses(witness)
+    }
+    await expectTidemarkOnlyGrows(witness, recovery())
+    await expectNewestVersions(witness)
+    await expectOnlyPoisonSetAside(witness)
+    const api = await pipeline.startApi()
+    programs.push(api)
+    await expectFold(pipeline, api, { ...world, teams: world.teams.slice(0, 1) })
+    return { letters: (await witness.letters()).length }
+  } finally {
+    await cutOff()
+    for (const program of programs) await program.end('SIGKILL')
+    await witness.close()
+    await pipeline.close()
+  }
+}
+
+async function untilTidemarkPasses(witness: Witness): Promise<void> {
+  const records = await witness.records()
+  const lastMs = Math.max(...records.map(({ appendedAtMs }) => appendedAtMs))
+  await eventually(async () => ((await witness.tidemarkMs()) ?? 0) > lastMs)
+}
+
+/** Whether more is committed than when this is called. */
+async function commitsSince({ witness }: Bench): Promise<() => Promise<boolean>> {
+  const sum = async (): Promise<bigint> => [...(await witness.committed()).values()].reduce((a, b) => a + b, 0n)
+  const before = await sum()
+  return async () => (await sum()) > before
+}
+
+const bulk = '/_bulk'
+const refresh = '/_refresh'
+const tidemark = ':tidemark'
+
+/** Time to publish too early: rounds that began meanwhile have been published. */
+async function untilPublishedTwice({ redis, prefix }: Bench): Promise<void> {
+  let rounds = 0
+  await redis.hold(prefix + tidemark, 'command', async () => ++rounds > 2).untilReached()
+}
+
+const afterBulk = async (bench: Bench): Promise<void> => {
+  const gate = new Gate()
+  bench.elasticsearch.inject(bulk, holdsAnswer(gate))
+  await bench.produceRest()
+  await gate.untilReached()
+  await untilPublishedTwice(bench)
+}
+
+const afterRefresh = async ({ elasticsearch, produceRest }: Bench): Promise<void> => {
+  const gate = new Gate()
+  elasticsearch.inject(refresh, holdsAnswer(gate))
+  await produceRest()
+  await gate.untilReached()
+}
+
+const whereOnly =
+  (...kinds: string[]) =>
+  async (bench: Bench): Promise<void> => {
+    const gate = new Gate()
+    const names = kinds.map((kind) => `${bench.prefix}-${kind}`)
+    const isWritten = ({ index }: BulkDocument): boolean => names.some((name) => index.startsWith(name))
+    bench.elasticsearch.inject(bulk, writesSome(isWritten, gate))
+    await bench.produceRest()
+    await gate.untilReached()
+    await untilPublishedTwice(bench)
+  }
+
+const whereRedis = (side: 'command' | 'answer') => async (bench: Bench) => {
+  const gate = bench.redis.hold(bench.prefix + tidemark, side, await commitsSince(bench))
+  await bench.produceRest()
+  await gate.untilReached()
+}
+
+/** Its event loop has gone round, and so has seen the signal, once it has answered. */
+async function terminate(indexer: Program): Promise<void> {
+  process.kill(indexer.pid, 'SIGTERM')
+  await fetch(`${indexer.adminUrl}/livez`)
+  await fetch(`${indexer.adminUrl}/livez`)
+}
+
+describe('An indexer is killed, and another one goes on: the documents are the fold, poison is set aside, nothing was promised too early', () => {
+  test.concurrent.each([
+    ['after a bulk is written, before it hears of it', afterBulk],
+    ['when only the list documents of records are written', whereOnly('forms', 'submissions')],
+    ['when only the detail documents of records are written', whereOnly('form-details', 'submission-details')],
+    ['after the refresh, before the commit', afterRefresh],
+    ['after the commit, before the tidemark', whereRedis('command')],
+    ['after the tidemark', whereRedis('answer')],
+  ])('%s', async (_where, reach) => {
+    await killedWhere(reach)
+  })
+
+  test.concurrent('after the refresh, before the change tokens', async () => {
+    await killedWhere(async ({ elasticsearch, redis, prefix, produceRest }) => {
+      const refreshes = elasticsearch.inject(refresh, passes)
+      const gate = redis.hold(`${prefix}:change-token`, 'command', async () => refreshes.met() > 0)
+      await produceRest()
+      await gate.untilReached()
+    })
+  })
+
+  test.concurrent('after a dead letter is acknowledged, before the commit: it comes again', async () => {
+    const { letters } = await killedWhere(async ({ elasticsearch, pipeline, indexer, produceRest }) => {
+      const gate = new Gate()
+      elasticsearch.inject(refresh, holdsRequest(gate))
+      await produceRest()
+      await gate.untilReached()
+      const setAside = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
+      const before = await setAside()
+      await pipeline.produceWorld(poisonRecords)
+      await eventually(async () => (await setAside()) > before)
+    })
+    expect(letters).toBeGreaterThan(2 * poisonRecords.length)
+  })
+
+  test.concurrent('in the middle of a stop, while it waits for Elasticsearch', async () => {
+    await killedWhere(async (bench) => {
+      await afterBulk(bench)
+      await terminate(bench.indexer)
+    })
+  })
+
+  test.concurrent('at the end of a stop, before its last refresh', async () => {
+    await killedWhere(async ({ elasticsearch, indexer, produceRest }) => {
+      const [writes, last] = [new Gate(), new Gate()]
+      elasticsearch.inject(bulk, holdsAnswer(writes))
+      await produceRest()
+      await writes.untilReached()
+      elasticsearch.inject(refresh, holdsRequest(last))
+      await terminate(indexer)
+      writes.open()
+      await last.untilReached()
+    })
+  })
+})

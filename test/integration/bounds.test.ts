@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises'
+import { formEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program } from '../support/programs.ts'
+
+const mebibyte = 1024 * 1024
+
+let pipeline: Pipeline
+beforeEach(async () => {
+  pipeline = await openPipeline()
+})
+afterEach(async () => {
+  killPrograms()
+  await pipeline.close()
+})
+
+const formRecord = (id: string, bytes = 0) => ({
+  key: `acme/${id}`,
+  value: JSON.stringify({ revision: 1, form: formEntity({ id, description: 'x'.repeat(bytes) }) }),
+})
+const settled = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total')
+
+test('a release that refuses nearly everything does not move a topic into the dead letters, and a good one goes on by itself', async () => {
+  const indexer = await pipeline.startIndexer()
+  const bad = Array.from({ length: 2_500 }, (_, at) => ({ key: `acme/f${at}`, value: '{"form":{}}' }))
+  await pipeline.produce('forms', bad)
+  const says = async (): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
+  await eventually(async () => (await says()).includes('nearly all records of'))
+  expect(await indexer.metric('tidemark_trouble', 'breaker')).toBe(1)
+  const letters = await indexer.metric('tidemark_dead_letters_total')
+  expect(letters).toBeLessThan(1_100)
+  await pipeline.produce(
+    'forms',
+    Array.from({ length: 200 }, (_, at) => formRecord(`g${at}`)),
+  )
+  await eventually(async () => (await settled(indexer)) === bad.length + 200)
+  expect(await indexer.metric('tidemark_dead_letters_total')).toBe(bad.length)
+  await eventually(async () => (await says()) === 'ok\n')
+})
+
+test.each([
+  { size: '1 KB', bytes: 0, count: 20_000, perRequest: 1_000 },
+  { size: '5 MB', bytes: 5 * mebibyte, count: 24, perRequest: 1 },
+])('records of $size are held within the configured bytes', async ({ bytes, count, perRequest }) => {
+  const maxInFlightBytes = 32 * mebibyte
+  const topic = pipeline.names['TOPIC_FORMS'] ?? ''
+  const admin = pipeline.kafka.admin()
+  await admin.connect()
+  await admin.createTopics({
+    waitForLeaders: true,
+    topics: [
+      {
+        topic,
+        numPartitions: 4,
+        configEntries: [
+          { name: 'max.message.bytes', value: String(8 * mebibyte) },
+          { name: 'message.timestamp.type', value: 'LogAppendTime' },
+          { name: 'cleanup.policy', value: 'compact' },
+        ],
+      },
+    ],
+  })
+  await admin.disconnect()
+  for (let at = 0; at < count; at += perRequest)
+    await pipeline.produce(
+      'forms',
+      Array.from({ length: perRequest }, (_, each) => formRecord(`f${at + each}`, bytes)),
+    )
+  const indexer = await pipeline.startIndexer({ MAX_IN_FLIGHT_BYTES: String(maxInFlightBytes) })
+  let [peakInFlight, peakResident] = [0, 0]
+  await eventually(async () => {
+    peakInFlight = Math.max(peakInFlight, await indexer.metric('tidemark_in_flight_bytes'))
+    const status = await readFile(`/proc/${indexer.pid}/status`, 'utf8')
+    peakResident = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) * 1024
+    return (await settled(indexer)) >= count
+  })
+  // One record more than the bound may be taken: otherwise one that is larger would never be.
+  expect(peakInFlight).toBeLessThanOrEqual(maxInFlightBytes + 3 * (bytes + 4_096) + 1_024)
+  expect(peakInFlight).toBeGreaterThan(maxInFlightBytes / 8)
+  // What Node itself and the answers of Kafka take comes on top.
+  expect(peakResident).toBeLessThan(500 * mebibyte)
+  expect(await indexer.metric('tidemark_dead_letters_total')).toBe(0)
+})
+
+test('the metrics tell how far each partition is behind, how old the tidemark is, and what refreshes and bulks cost', async () => {
+  const indexer = await pipeline.startIndexer()
+  await pipeline.produce(
+    'forms',
+    Array.from({ length: 20 }, (_, at) => formRecord(`f${at}`)),
+  )
+  await eventually(async () => (await settled(indexer)) === 20)
+  await eventually(async () => (await indexer.metric('tidemark_lag_records')) === 0)
+  await eventually(async () => (await indexer.metric('tidemark_age_seconds')) > 0)
+  const text = await (await fetch(`${indexer.adminUrl}/metrics`)).text()
+  const partitions = [...text.matchAll(/^tidemark_lag_seconds\{topic="[^"]+",partition="\d"\} 0$/gm)]
+  expect(partitions).toHaveLength(12)
+  expect(await indexer.metric('tidemark_bulk_items_total', 'written')).toBe(40)
+  for (const name of ['tidemark_refresh_seconds_count', 'tidemark_bulk_seconds_count', 'tidemark_bulk_bytes_sum'])
+    expect([name, await indexer.metric(name)]).toEqual([name, expect.any(Number)])
+  expect(await indexer.metric('tidemark_refresh_seconds_count')).toBeGreaterThan(0)
+  expect(await indexer.metric('tidemark_rebalances_total')).toBeGreaterThan(0)
+})

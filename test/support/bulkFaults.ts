@@ -1,0 +1,95 @@
+import { jsonAnswer } from './elasticsearchFaults.ts'
+import type { Answer, Exchange, Fault } from './faultyElasticsearch.ts'
+import type { Gate } from './gate.ts'
+
+/** One document of a bulk request: what its action line tells, and both of its lines. */
+export type BulkDocument = {
+  readonly index: string
+  readonly id: string
+  readonly version: number
+  readonly lines: string
+}
+
+type Item = { readonly index: { readonly _id: string; readonly status: number; readonly error?: unknown } }
+
+const errorTypes: Readonly<Record<number, string>> = {
+  400: 'document_parsing_exception',
+  404: 'index_not_found_exception',
+  429: 'es_rejected_execution_exception',
+  500: 'exception',
+  503: 'unavailable_shards_exception',
+}
+
+/**
+ * Elasticsearch sees only the documents that `refusalOf` gives no status for; the others are refused with theirs, in one
+ * answer with the true items. `heard` is told every status of the answer.
+ */
+export const refusesDocuments =
+  (
+    refusalOf: (document: BulkDocument) => number | undefined,
+    heard: (status: number) => void = () => undefined,
+  ): Fault =>
+  async (exchange) => {
+    const documents = documentsOf(exchange).map((document) => ({ ...document, refusal: refusalOf(document) }))
+    const trueItems = await write(
+      exchange,
+      documents.filter(({ refusal }) => refusal === undefined),
+    )
+    const items = documents.map(({ id, refusal }) => {
+      const item = refusal === undefined ? trueItems.shift() : refused(id, refusal)
+      if (item === undefined) throw new Error('Elasticsearch answered fewer items than it was sent')
+      return item
+    })
+    for (const { index } of items) heard(index.status)
+    exchange.reply(jsonAnswer(200, { items }))
+  }
+
+/**
+ * Elasticsearch writes only the documents that `isWritten` names, and the client is cut off without an answer: once the gate
+ * is open, when anything was written.
+ */
+export const writesSome =
+  (isWritten: (document: BulkDocument) => boolean, gate: Gate): Fault =>
+  async (exchange) => {
+    const items = await write(exchange, documentsOf(exchange).filter(isWritten))
+    if (items.some(({ index }) => index.status < 300)) await gate.pass()
+    exchange.response.destroy()
+  }
+
+/** Elasticsearch sees only the first half of the documents, and answers for no others. */
+export const doesHalf: Fault = async (exchange) => {
+  const documents = documentsOf(exchange)
+  const items = await write(exchange, documents.slice(0, documents.length / 2))
+  exchange.reply(jsonAnswer(200, { items }))
+}
+
+/** The items of the answer that `fault` makes come in reverse order. */
+export const reversesItems =
+  (fault: Fault): Fault =>
+  (exchange) => {
+    const reply = (answer: Answer): void => exchange.reply(jsonAnswer(200, { items: itemsOf(answer).toReversed() }))
+    return fault({ ...exchange, reply })
+  }
+
+export const hasSeveralEntities = (exchange: Exchange): boolean =>
+  new Set(documentsOf(exchange).map(({ id }) => id)).size > 1
+
+function documentsOf({ body }: Exchange): BulkDocument[] {
+  const lines = body.toString().split('\n')
+  return lines.flatMap((action, at) => {
+    if (at % 2 === 1 || action === '') return []
+    const { _index: index, _id: id, version } = JSON.parse(action).index
+    return [{ index, id, version, lines: `${action}\n${lines[at + 1]}\n` }]
+  })
+}
+
+async function write(exchange: Exchange, documents: readonly BulkDocument[]): Promise<Item[]> {
+  if (documents.length === 0) return []
+  return itemsOf(await exchange.ask(Buffer.from(documents.map(({ lines }) => lines).join(''))))
+}
+
+const itemsOf = (answer: Answer): Item[] => (JSON.parse(answer.body.toString()) as { items: Item[] }).items
+
+const refused = (id: string, status: number): Item => ({
+  index: { _id: id, status, error: { type: errorTypes[status], reason: 'as injected' } },
+})

@@ -1,0 +1,71 @@
+import kafkajs, { type Admin } from 'kafkajs'
+import { eventually } from './eventually.ts'
+import { withAdmin } from './faults.ts'
+import type { Pipeline } from './pipeline.ts'
+import type { WorldRecord } from './randomWorld.ts'
+
+/** An entity that was never there: its deletions make Kafka begin new segments, and change nothing. */
+export const fillerKey = Buffer.from('acme/filler')
+
+/** What Kafka compacts in seconds: only segments that are no longer written to are, and these end soon. */
+const settings = {
+  'cleanup.policy': 'compact',
+  'message.timestamp.type': 'LogAppendTime',
+  'segment.ms': '100',
+  'segment.bytes': '1048576',
+  'min.cleanable.dirty.ratio': '0.01',
+  'delete.retention.ms': '0',
+}
+
+export async function createCompactedTopics(
+  { kafka }: Pipeline,
+  topics: readonly string[],
+  numPartitions: number,
+): Promise<void> {
+  const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))
+  await withAdmin(kafka, async (admin) => {
+    await admin.createTopics({
+      topics: topics.map((topic) => ({ topic, numPartitions, configEntries })),
+      waitForLeaders: true,
+    })
+    await hurryCleaner(admin)
+  })
+}
+
+/** The cleaner rests for 15 s between two looks. */
+async function hurryCleaner(admin: Admin): Promise<void> {
+  const { brokers } = await admin.describeCluster()
+  const configEntries = [{ name: 'log.cleaner.backoff.ms', value: '200' }]
+  const resources = brokers.map(({ nodeId }) => ({
+    type: kafkajs.ConfigResourceTypes.BROKER,
+    name: String(nodeId),
+    configEntries,
+  }))
+  await admin.alterConfigs({ validateOnly: false, resources })
+}
+
+/** Appends deletions of the filler to every partition until compaction has done what `isGone` asks for. */
+export async function untilCompacted(
+  pipeline: Pipeline,
+  topic: 'forms' | 'submissions',
+  name: string,
+  isGone: (admin: Admin) => Promise<boolean>,
+): Promise<WorldRecord> {
+  await withAdmin(pipeline.kafka, async (admin) => {
+    const partitions = (await admin.fetchTopicOffsets(name)).map(({ partition }) => partition)
+    await eventually(async () => {
+      await pipeline.produce(
+        topic,
+        partitions.map((partition) => ({ partition, key: fillerKey, value: null })),
+      )
+      return await isGone(admin)
+    })
+  })
+  return { topic, key: fillerKey, value: null, isPoison: false }
+}
+
+/** The offset of the first record appended at or after `epochMs`, for each partition; the end where there is none. */
+export async function firstOffsets(admin: Admin, topic: string, epochMs: number): Promise<Map<number, bigint>> {
+  const found = await admin.fetchTopicOffsetsByTimestamp(topic, epochMs)
+  return new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]))
+}

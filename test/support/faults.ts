@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Admin, Kafka } from 'kafkajs'
+import { readTopic } from '../../indexer/readTopic.ts'
+import type { SourceRecord } from '../../indexer/sourceRecord.ts'
+import { eventually } from './eventually.ts'
+import { expectFold } from './expectFold.ts'
+import type { Pipeline } from './pipeline.ts'
+import type { Program } from './programs.ts'
+import { randomWorld, type World, type WorldRecord } from './randomWorld.ts'
+
+const readDeadlineMs = 30_000
+
+export async function withAdmin<T>(kafka: Kafka, ask: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = kafka.admin()
+  await admin.connect()
+  try {
+    return await ask(admin)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
+export const documentTopics = ({ names }: Pipeline): string[] => [
+  names['TOPIC_FORMS'] ?? '',
+  names['TOPIC_SUBMISSIONS'] ?? '',
+]
+
+/** The history of two teams, and all poison: so few entities that all of them can be looked at again and again. */
+export function smallWorld(seed: number, count: number): World {
+  const teams = ['acme', 'b.team']
+  const isOfTeams = ({ key }: WorldRecord): boolean => teams.some((team) => key.toString().startsWith(`${team}/`))
+  const { records } = randomWorld(seed, 3 * count)
+  return { teams, records: records.filter((record) => record.isPoison || isOfTeams(record)).slice(0, count) }
+}
+
+/** Everything a topic holds now. */
+export async function recordsOf(kafka: Kafka, topic: string): Promise<SourceRecord[]> {
+  const records: SourceRecord[] = []
+  await readTopic({
+    kafka,
+    topic,
+    groupId: `test-reader-${randomUUID()}`,
+    signal: AbortSignal.timeout(readDeadlineMs),
+    onRecord: async (record) => {
+      records.push(record)
+    },
+  })
+  return records
+}
+
+/** Produces through whatever happens to Kafka meanwhile, however long; what was not acknowledged comes again. */
+export async function producePersistently(pipeline: Pipeline, records: readonly WorldRecord[]): Promise<void> {
+  const size = 50
+  for (let at = 0; at < records.length; ) {
+    try {
+      await pipeline.produceWorld(records.slice(at, at + size))
+      at += size
+    } catch {
+      await sleep(200)
+    }
+  }
+}
+
+/** Waits until the tidemark has passed this moment: the indexer has nothing left to do that it knows of. */
+export async function untilCaughtUp(pipeline: Pipeline, api: Program, team: string): Promise<void> {
+  const askedAtMs = Date.now()
+  await eventually(async () => ((await tidemarkOf(pipeline, api, team)) ?? 0) > askedAtMs)
+}
+
+export async function tidemarkOf(pipeline: Pipeline, api: Program, team: string): Promise<number | undefined> {
+  const watermark = (await pipeline.get(api, team, '/api/v1/forms?limit=1')).headers.get('replica-watermark')
+  return watermark === null ? undefined : Date.parse(watermark)
+}
+
+/** Waits until the group has committed every partition up to the end it has now. */
+export const untilCommitted = (pipeline: Pipeline): Promise<void> =>
+  withAdmin(pipeline.kafka, async (admin) => {
+    const groupId = pipeline.names['CONSUMER_GROUP'] ?? ''
+    for (const topic of documentTopics(pipeline)) {
+      const ends = (await admin.fetchTopicOffsets(topic)).filter(({ low, high }) => low !== high)
+      await eventually(async () => {
+        const [of] = await admin.fetchOffsets({ groupId, topics: [topic] })
+        const committed = new Map(of?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]))
+        return ends.every(({ partition, high }) => (committed.get(partition) ?? -1n) >= BigInt(high))
+      })
+    }
+  })
+
+/** Documents are the fold of the records, and what breaks the contract, and nothing else, is among the dead letters. */
+export async function expectWhole(pipeline: Pipeline, api: Program, world: World): Promise<void> {
+  await untilCaughtUp(pipeline, api, world.teams[0] ?? '')
+  await expectFold(pipeline, api, world)
+  await expectDeadLetters(pipeline, world.records)
+}
+
+/** A record that is read again is set aside again, so that letters are compared as sets. */
+export async function expectDeadLetters(pipeline: Pipeline, records: readonly WorldRecord[]): Promise<void> {
+  const nameOf = { forms: pipeline.names['TOPIC_FORMS'], submissions: pipeline.names['TOPIC_SUBMISSIONS'] }
+  const poison = records.filter(({ isPoison }) => isPoison).map((record) => inWords(nameOf[record.topic], record))
+  const letters = await recordsOf(pipeline.kafka, pipeline.names['TOPIC_DEAD_LETTERS'] ?? '')
+  const setAside = letters.map((letter) => inWords(String(letter.headers['tidemark.topic']), letter))
+  expect([...new Set(setAside)].sort()).toEqual([...new Set(poison)].sort())
+}
+
+const inWords = (topic: string | undefined, { key, value }: { key: Buffer | null; value: Buffer | null }): string =>
+  `${topic} ${key?.toString('hex')} ${value?.toString('hex')}`

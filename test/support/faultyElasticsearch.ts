@@ -1,0 +1,135 @@
+import { once } from 'node:events'
+import {
+  Agent,
+  type ClientRequest,
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+
+export type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
+
+/** One request on its way to Elasticsearch. */
+export type Exchange = {
+  readonly path: string
+  readonly body: Buffer
+  /** The way back to the client; destroyed once the client is gone. */
+  readonly response: ServerResponse
+  /** A request to Elasticsearch with the client's headers, and nothing of a body yet. */
+  open(bodyBytes: number): ClientRequest
+  /** Elasticsearch's answer to this request, or to another body in its place. */
+  ask(body?: Buffer): Promise<Answer>
+  reply(answer: Answer): void
+}
+
+/** What happens to a request in place of its being passed on. */
+export type Fault = (exchange: Exchange) => unknown
+
+export type Injected = {
+  /** How many requests have met the fault. */
+  met(): number
+  lift(): void
+}
+
+type Limits = { readonly times?: number; readonly when?: (exchange: Exchange) => boolean }
+
+/** The real Elasticsearch behind a port that passes everything byte for byte, but for what a test injects. */
+export type FaultyElasticsearch = {
+  readonly url: string
+  /** From now on requests whose path contains `path` meet `fault`: the first `times`, only those that `when` names. */
+  inject(path: string, fault: Fault, limits?: Limits): Injected
+  /** Cuts all connections; new ones are refused until `accept`. */
+  refuse(): Promise<void>
+  accept(): Promise<void>
+  close(): Promise<void>
+}
+
+export const passes: Fault = async (exchange) => exchange.reply(await exchange.ask())
+
+export async function startFaultyElasticsearch(target: string): Promise<FaultyElasticsearch> {
+  const agent = new Agent({ keepAlive: true })
+  const injections = new Set<{ meets(exchange: Exchange): boolean; fault: Fault }>()
+  const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    response.on('error', () => response.destroy())
+    const exchange = exchangeOf(target, agent, incoming, await buffer(incoming), response)
+    const injection = [...injections].find(({ meets }) => meets(exchange))
+    await (injection?.fault ?? passes)(exchange)
+  }
+  const server = createServer((incoming, response) => {
+    handle(incoming, response).catch(() => response.destroy())
+  })
+  const listen = async (port: number): Promise<void> => {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  await listen(0)
+  const { port } = server.address() as AddressInfo
+  const refuse = async (): Promise<void> => {
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await closed
+  }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    inject: (path, fault, { times = Number.POSITIVE_INFINITY, when = () => true } = {}) => {
+      let met = 0
+      const injection = {
+        fault,
+        meets: (exchange: Exchange): boolean => {
+          const isMet = met < times && exchange.path.includes(path) && when(exchange)
+          if (isMet) met++
+          return isMet
+        },
+      }
+      injections.add(injection)
+      return { met: () => met, lift: () => injections.delete(injection) }
+    },
+    refuse,
+    accept: () => listen(port),
+    close: async () => {
+      if (server.listening) await refuse()
+      agent.destroy()
+    },
+  }
+}
+
+function exchangeOf(
+  target: string,
+  agent: Agent,
+  incoming: IncomingMessage,
+  body: Buffer,
+  response: ServerResponse,
+): Exchange {
+  const { method = 'GET', url = '/' } = incoming
+  const open = (bodyBytes: number): ClientRequest => {
+    const length = bodyBytes > 0 ? { 'content-length': bodyBytes } : {}
+    return request(new URL(url, target), { agent, method, headers: { ...ofAnyLength(incoming.headers), ...length } })
+  }
+  return {
+    path: url,
+    body,
+    response,
+    open,
+    ask: async (instead = body) => {
+      const sent = open(instead.length)
+      sent.end(instead)
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      return { status: answer.statusCode ?? 0, headers: answer.headers, body: await buffer(answer) }
+    },
+    reply: (answer) => {
+      const length = method === 'HEAD' ? {} : { 'content-length': answer.body.length }
+      response.writeHead(answer.status, { ...ofAnyLength(answer.headers), ...length })
+      response.end(answer.body)
+    },
+  }
+}
+
+const ofAnyLength = (headers: IncomingHttpHeaders): IncomingHttpHeaders => {
+  const { 'content-length': _length, 'transfer-encoding': _encoding, ...others } = headers
+  return others
+}

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connectRedis } from '../../src/replica/redis.ts'
+import { redisKeys } from '../../src/replica/redisKeys.ts'
+import { readTidemark } from '../../src/replica/tidemark.ts'
+import type { Pipeline } from './pipeline.ts'
+import type { Program } from './programs.ts'
+
+/** What readers were told of the tidemark since it is watched. */
+export type TidemarkWatch = {
+  /** What went wrong: a tidemark that went back, or one from the future. */
+  problems(): readonly string[]
+  stop(): Promise<void>
+}
+
+const pollMs = 50
+const timeoutMs = 8_000
+
+/** Reads the tidemark where readers find it, as often as they may; it may be absent, but must never go back. */
+export function watchTidemark(pipeline: Pipeline, api: Program, team: string): TidemarkWatch {
+  const problems: string[] = []
+  const stop = new AbortController()
+  // It goes away on purpose.
+  const redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+  const keys = redisKeys(pipeline.names['INDEX_PREFIX'] ?? '')
+
+  const note = monotone(problems)
+  const readStore = async (): Promise<void> => {
+    const published = await readTidemark(redis, keys)
+    if (published !== null) note('in Redis', Date.parse(published))
+  }
+  const readAnswer = async (): Promise<void> => {
+    const response = await fetch(`${api.url}/api/v1/forms?limit=1`, {
+      headers: { authorization: `Bearer ${pipeline.keyOf(team)}` },
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    await response.arrayBuffer()
+    const watermark = response.headers.get('replica-watermark')
+    if (watermark !== null) note('in an answer', Date.parse(watermark))
+  }
+  const running = [readStore, readAnswer].map(async (read) => {
+    while (!stop.signal.aborted) {
+      // Engines are away now and then.
+      await read().catch(() => undefined)
+      await sleep(pollMs)
+    }
+  })
+  return {
+    problems: () => problems,
+    stop: async () => {
+      stop.abort()
+      await Promise.all(running)
+      await redis.close()
+    },
+  }
+}
+
+const monotone = (problems: string[]): ((where: string, epochMs: number) => void) => {
+  const highest = new Map<string, number>()
+  return (where, epochMs) => {
+    const known = highest.get(where) ?? 0
+    if (epochMs < known) problems.push(`${where}: ${known - epochMs} ms back, at ${new Date().toISOString()}`)
+    if (epochMs > Date.now()) problems.push(`${where}: ${epochMs - Date.now()} ms ahead of now`)
+    highest.set(where, Math.max(known, epochMs))
+  }
+}

@@ -1,0 +1,105 @@
+import {
+  expectCommittedIsSearchable,
+  expectNewestVersions,
+  expectOnlyPoisonSetAside,
+  expectTidemarkHolds,
+  expectTidemarkOnlyGrows,
+} from '../../support/verdict.ts'
+import type { Witness, Witnessed } from '../../support/witness.ts'
+
+const record = (offset: bigint, changes: Partial<Witnessed> = {}): Witnessed => ({
+  partition: 'forms/0',
+  offset,
+  appendedAtMs: 1_000 + Number(offset),
+  kind: 'form',
+  key: 'acme/f1',
+  bytes: `bytes ${offset}`,
+  isPoison: false,
+  version: Number(offset) + 1,
+  ...changes,
+})
+const poison = record(2n, { isPoison: true, version: 0 })
+const letter = { place: 'forms/0/2', bytes: 'bytes 2' }
+
+/** Two versions of a form and poison; all of it committed, promised and there, but for `changes`. */
+const witnessOf = (changes: Partial<Witness> = {}): Witness => ({
+  records: async () => [record(0n), record(1n), poison],
+  letters: async () => [letter],
+  committed: async () => new Map([['forms/0', 3n]]),
+  isAllCommitted: async () => true,
+  untilAllCommitted: async () => undefined,
+  tidemarkMs: async () => 2_000,
+  searchable: async () =>
+    new Map([
+      ['forms/acme/f1', 2],
+      ['form-details/acme/f1', 2],
+    ]),
+  close: async () => undefined,
+  ...changes,
+})
+const finds = (list: number, detail: number) => ({
+  searchable: async () =>
+    new Map([
+      ['forms/acme/f1', list],
+      ['form-details/acme/f1', detail],
+    ]),
+})
+
+test('a whole replica is found whole, and what was judged is counted', async () => {
+  expect(await expectTidemarkHolds(witnessOf())).toBe(2)
+  expect(await expectCommittedIsSearchable(witnessOf())).toBe(2)
+  await expectNewestVersions(witnessOf())
+  await expectOnlyPoisonSetAside(witnessOf())
+})
+
+test.each([
+  ['the list document', finds(1, 2)],
+  ['the detail document', finds(2, 1)],
+  ['both documents', { searchable: async () => new Map<string, number>() }],
+])('%s of a record that search does not find breaks the tidemark and the commit', async (_what, changes) => {
+  await expect(expectTidemarkHolds(witnessOf(changes))).rejects.toThrow('and 2 in forms/0/1')
+  await expect(expectCommittedIsSearchable(witnessOf(changes))).rejects.toThrow('and 2 in forms/0/1')
+  await expect(expectNewestVersions(witnessOf(changes))).rejects.toThrow('deep equality')
+})
+
+test('what is neither promised nor committed may be missing', async () => {
+  const behind = { ...finds(1, 1), tidemarkMs: async () => 1_001, committed: async () => new Map([['forms/0', 1n]]) }
+  expect(await expectTidemarkHolds(witnessOf(behind))).toBe(1)
+  expect(await expectCommittedIsSearchable(witnessOf(behind))).toBe(1)
+  const nothing = { tidemarkMs: async () => undefined, committed: async () => new Map([['forms/0', -1n]]) }
+  expect(await expectTidemarkHolds(witnessOf(nothing))).toBe(0)
+  expect(await expectCommittedIsSearchable(witnessOf(nothing))).toBe(0)
+})
+
+test('poison that was committed and not set aside is told', async () => {
+  await expect(expectCommittedIsSearchable(witnessOf({ letters: async () => [] }))).rejects.toThrow('forms/0/2')
+})
+
+test('a dead letter may come twice, but neither changed nor of a good record', async () => {
+  await expectOnlyPoisonSetAside(witnessOf({ letters: async () => [letter, letter] }))
+  const changed = { ...letter, bytes: 'others' }
+  await expect(expectOnlyPoisonSetAside(witnessOf({ letters: async () => [letter, changed] }))).rejects.toThrow(
+    'others',
+  )
+  const good = { place: 'forms/0/0', bytes: 'bytes 0' }
+  await expect(expectOnlyPoisonSetAside(witnessOf({ letters: async () => [letter, good] }))).rejects.toThrow(
+    'forms/0/0',
+  )
+})
+
+test('a document that no record tells of is one too many', async () => {
+  const searchable = async () => new Map([...(await witnessOf().searchable()), ['forms/acme/f2', 1] as const])
+  await expect(expectNewestVersions(witnessOf({ searchable }))).rejects.toThrow('acme/f2')
+})
+
+test('a tidemark that goes back or away is told, also when it is back at the end', async () => {
+  for (const dip of [4, undefined]) {
+    const values = [5, 6, dip, 7]
+    const work = Promise.withResolvers<void>()
+    const tidemarkMs = async (): Promise<number | undefined> => {
+      if (values.length === 1) work.resolve()
+      return values.shift()
+    }
+    await expect(expectTidemarkOnlyGrows(witnessOf({ tidemarkMs }), work.promise)).rejects.toThrow('toBeGreaterThan')
+  }
+})
