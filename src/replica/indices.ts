@@ -46,8 +46,16 @@ export function readPhysicalName(
   return undefined
 }
 
-/** Reads `mappings/<kind>.json`. */
-export async function readDefinition(kind: DocumentKind): Promise<IndexDefinition> {
+const definitions = new Map<DocumentKind, Promise<IndexDefinition>>()
+
+/** What `mappings/<kind>.json` says; read once. */
+export function readDefinition(kind: DocumentKind): Promise<IndexDefinition> {
+  const known = definitions.get(kind) ?? readJson(kind)
+  definitions.set(kind, known)
+  return known
+}
+
+async function readJson(kind: DocumentKind): Promise<IndexDefinition> {
   const file = new URL(`../../mappings/${kind}.json`, import.meta.url)
   return JSON.parse(await readFile(file, 'utf8')) as IndexDefinition
 }

@@ -24,7 +24,7 @@ describe('Engines fall silent, forget, and go together, under load', () => {
   let api: Program
   let watch: TidemarkWatch
   let witness: Trickle
-  const world: World = smallWorld(41, 2_900)
+  const world: World = smallWorld(41, 3_300)
   const random = seeded(41)
   const records: WorldRecord[] = []
   let deletedAtMs = 0
@@ -96,6 +96,25 @@ describe('Engines fall silent, forget, and go together, under load', () => {
     await eventually(async () => (await unready(first)) === '' && (await unready(second)) === '')
     expect([watch.problems(), witness.problems()]).toEqual([[], []])
   }
+
+  test('Elasticsearch is killed and comes back: requests and indexers say so meanwhile, and nothing is missing after', async () => {
+    const underLoad = produceMore(200)
+    engines.engine('elasticsearch').kill('SIGKILL')
+    await underLoad
+    const away = /ECONNREFUSED|socket|ConnectionError/i
+    await eventually(async () => away.test(await unready(first)) && away.test(await unready(second)))
+    expect(await statusFor('acme')).toBe(503)
+    await engines.engine('elasticsearch').start()
+    await expectAllKept()
+  })
+
+  test('Elasticsearch is frozen and wakes up: nothing is missing or doubled', async () => {
+    engines.engine('elasticsearch').kill('SIGSTOP')
+    await produceMore(200)
+    expect(await statusFor('acme')).toBe(503)
+    engines.engine('elasticsearch').kill('SIGCONT')
+    await expectAllKept()
+  })
 
   test('Kafka is killed and comes back: both indexers read on', async () => {
     await produceMore(200)
