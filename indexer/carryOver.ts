@@ -222,19 +222,20 @@ export class CarryOver {
 export async function carryOverAll(options: RebuildOptions, from: Generation, to: Generation): Promise<CarryOver> {
   const { elasticsearch, raw, report, signal } = options
   const { count: total } = await elasticsearch.count({ index: Object.values(from.indices) }, { signal })
-  let compared = 0
+  let [compared, isFirst] = [0, true]
   const onProgress = (documents: number): void => {
     compared += documents
-    report.reach('documents compared', Math.min(compared, total), total)
+    if (isFirst) report.reach('documents compared', Math.min(compared, total), total)
   }
   const carryOver = new CarryOver({ elasticsearch, raw, from, to, signal, onProgress })
-  for (let isFirst = true; ; isFirst = false) {
+  for (; ; isFirst = false) {
     const comparisons = await carryOver.pass()
     if (isFirst) report.compared(comparisons)
     for (const [kind, { checksum }] of Object.entries(comparisons))
       if (checksum.old !== checksum.new) throw new Error(`${kind} differ although they were carried over`)
     const documents = Object.values(comparisons).reduce((sum, each) => sum + each.documents, 0)
-    if (documents <= smallPass) return carryOver
+    if (isFirst || documents > smallPass) continue
+    return carryOver
   }
 }
 

@@ -35,7 +35,8 @@ try {
   await rebuild({ config, kafka, admin, elasticsearch, raw, redis, report, log, signal: stop.signal })
 } catch (error) {
   end()
-  process.stderr.write(`rebuild: ${(error as Error).message}\n`)
+  const { message } = (stop.signal.aborted ? stop.signal.reason : error) as Error
+  process.stderr.write(`rebuild: ${message}\n`)
   process.exitCode = 1
 } finally {
   end()
