@@ -6,6 +6,9 @@ import { type ItemOutcome, judgeItem } from './failure.ts'
 type AnswerItem = { _id?: string; status?: number; error?: { type?: string; reason?: string } }
 type Answer = { items?: Partial<Record<string, AnswerItem>>[] }
 
+/** The bounds of one bulk request; a single record may be larger. */
+export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 } as const
+
 /** The answer of a bulk request does not tell of the documents that were sent. */
 export class UnfitAnswer extends Error {
   constructor(what: string) {

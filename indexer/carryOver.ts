@@ -4,7 +4,7 @@ import type { DocumentId, Revision, TeamId } from '../src/domain/identifiers.ts'
 import { onOneLine, rawElements, rawMembers } from '../src/domain/rawJson.ts'
 import type { DocumentWrite } from '../src/replica/documents.ts'
 import { type DocumentKind, documentKinds, type PhysicalIndex } from '../src/replica/indices.ts'
-import { encodeBulk, sendBulk } from './bulk.ts'
+import { bulkBounds, encodeBulk, sendBulk } from './bulk.ts'
 import type { Generation } from './generations.ts'
 import type { RebuildOptions } from './rebuild.ts'
 import { BulkWriter, type Outcome } from './writer.ts'
@@ -35,8 +35,6 @@ type Version = { readonly id: string; readonly version: number }
 
 const requestTimeoutMs = 60_000
 const keepAlive = '2m'
-const maxBulkBytes = 5 * 1024 * 1024
-const maxBulkDocuments = 2_000
 const idsPerRequest = 2_000
 /** Each may be a megabyte or more. */
 const sourcesPerRequest = 20
@@ -66,8 +64,7 @@ export class CarryOver {
     this.#writer = new BulkWriter({
       send: (documents) =>
         sendBulk(elasticsearch, encodeBulk(to.indices, documents), documents, { timeoutMs: requestTimeoutMs, signal }),
-      maxBulkBytes,
-      maxBulkDocuments,
+      ...bulkBounds,
       maxFlights: 1,
       random: Math.random,
       signal,

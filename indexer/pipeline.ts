@@ -7,7 +7,7 @@ import type { AccountKey } from '../src/domain/accountKey.ts'
 import type { Change } from '../src/domain/record.ts'
 import type { Problem } from '../src/domain/result.ts'
 import { ByteBudget } from './budget.ts'
-import { encodeBulk, sendBulk } from './bulk.ts'
+import { bulkBounds, encodeBulk, sendBulk } from './bulk.ts'
 import { commitMetadata, type Ends, type Start, type TopicPartition } from './commits.ts'
 import { type Assigned, SourceConsumer } from './consumer.ts'
 import type { Generation } from './generations.ts'
@@ -17,8 +17,6 @@ import { Publisher, type PublisherOptions } from './publisher.ts'
 import type { SourceRecord } from './sourceRecord.ts'
 import { BulkWriter, type Outcome } from './writer.ts'
 
-const maxBulkBytes = 5 * 1024 * 1024
-const maxBulkDocuments = 2_000
 const maxFlights = 2
 const bulkTimeoutMs = 60_000
 const refreshTimeoutMs = 60_000
@@ -78,8 +76,7 @@ export class Pipeline {
     this.#budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
     this.#writer = new BulkWriter({
       send: (documents) => this.#send(documents),
-      maxBulkBytes,
-      maxBulkDocuments,
+      ...bulkBounds,
       maxFlights,
       random,
       signal: this.#writing.signal,
