@@ -148,16 +148,32 @@ export async function createGeneration(
   return created
 }
 
-/** Gives the way to write back to a generation. */
+/** Gives the way to write back to a generation, also one that was taken by `forbidWriting`. */
 export async function allowWriting(
   client: Client,
   { indices }: Pick<Generation, 'indices'>,
   options: RequestOptions,
 ): Promise<void> {
+  const index = Object.values(indices)
+  await client.indices.putSettings({ index, settings: { 'index.blocks.write': null } }, options)
+  const actions = index.map((each) => ({ add: { index: each, alias: writeAliasOf(each), is_write_index: true } }))
+  await client.indices.updateAliases({ actions }, options)
+}
+
+/**
+ * Ends all writing to a generation; what was under way is finished or refused when it returns. The alias goes first: where it is
+ * missing, indexers know that this was done, and undo it once no rebuild is switching any more.
+ */
+export async function forbidWriting(
+  client: Client,
+  { indices }: Pick<Generation, 'indices'>,
+  options: RequestOptions,
+): Promise<void> {
   const actions = Object.values(indices).map((index) => ({
-    add: { index, alias: writeAliasOf(index), is_write_index: true },
+    remove: { index, alias: writeAliasOf(index), must_exist: false },
   }))
   await client.indices.updateAliases({ actions }, options)
+  for (const index of Object.values(indices)) await client.indices.addBlock({ index, block: 'write' }, options)
 }
 
 /** Leads readers to a generation, all kinds in one step, and takes the way to write from every lower one. */
@@ -180,15 +196,6 @@ export async function serveGeneration(
     }),
   )
   await client.indices.updateAliases({ actions }, options)
-}
-
-/** Ends all writing to a generation; what was under way is finished or refused when it returns. */
-export async function retireGeneration(
-  client: Client,
-  { indices }: Pick<Generation, 'indices'>,
-  options: RequestOptions,
-): Promise<void> {
-  await Promise.all(Object.values(indices).map((index) => client.indices.addBlock({ index, block: 'write' }, options)))
 }
 
 /** Requests, points in time and scrolls that read a generation just now. */

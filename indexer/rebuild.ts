@@ -4,6 +4,7 @@ import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Config } from '../src/config.ts'
+import { randomToken } from '../src/domain/randomToken.ts'
 import { documentKinds, type GenerationTag } from '../src/replica/indices.ts'
 import type { RedisLink } from '../src/replica/redis.ts'
 import { redisKeys } from '../src/replica/redisKeys.ts'
@@ -11,17 +12,17 @@ import { adoptGeneration, holdTidemark, keepHolding, releaseTidemark } from '../
 import { type Comparison, carryOverAll } from './carryOver.ts'
 import { fetchCommits, fetchEnds, nameOf, rebuildGroup, startOf, type TopicPartition } from './commits.ts'
 import {
+  allowWriting,
   createGeneration,
   type FoundGeneration,
   findGenerations,
+  forbidWriting,
   type Generation,
-  retireGeneration,
   serveGeneration,
 } from './generations.ts'
 import { indexerMetrics } from './metrics.ts'
 import { Pipeline } from './pipeline.ts'
 import type { Lag } from './publisher.ts'
-import { randomToken } from './randomToken.ts'
 import { removeLeftovers, removeRetired } from './remains.ts'
 import { documentTopics } from './topics.ts'
 
@@ -130,24 +131,29 @@ async function switchOver(
   const keys = redisKeys(config.INDEX_PREFIX)
   const holder = randomToken()
   report.step('switching')
+  if (!(await holdTidemark(redis, keys, holder, maxHoldMs))) throw new Error('the tidemark is held by another rebuild')
   const stillHeld = async (): Promise<void> => {
     if (!(await keepHolding(redis, keys, holder, maxHoldMs))) throw new Error('the tidemark went on meanwhile')
   }
-  if (!(await holdTidemark(redis, keys, holder, maxHoldMs))) throw new Error('the tidemark is held by another rebuild')
+  const request = { signal, requestTimeout: switchTimeoutMs }
+  let isDone = false
   try {
     await readToTheEnd(options, reading, 'at once', stillHeld)
     await carryOver.pass()
-    await expectAsMany(options, serving, target)
-    await expectServing(options, serving)
     await stillHeld()
-    const request = { signal, requestTimeout: switchTimeoutMs }
-    await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request)
-    await adoptGeneration(redis, keys, target.tag, undefined)
-    // Nothing is written to the old generation after this, not even by a request that was under way.
-    await retireGeneration(elasticsearch, serving, request)
+    await expectServing(options, serving)
+    // From here to the switch nothing is written to the old generation, so that readers find all of it in the new one.
+    await forbidWriting(elasticsearch, serving, request)
     await carryOver.pass()
     await elasticsearch.indices.refresh({ index: Object.values(target.indices) }, request)
+    await expectAsMany(options, serving, target)
+    await stillHeld()
+    await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request)
+    isDone = true
+    await adoptGeneration(redis, keys, target.tag, undefined)
   } finally {
+    if (!isDone)
+      await allowWriting(elasticsearch, serving, { ...request, signal: AbortSignal.timeout(switchTimeoutMs) })
     await releaseTidemark(redis, keys, holder)
   }
   report.step(`generation ${target.number} serves`)

@@ -2,7 +2,13 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../src/config.ts'
 import type { RedisLink } from '../src/replica/redis.ts'
 import type { RedisKeys } from '../src/replica/redisKeys.ts'
-import { adoptedGeneration, adoptGeneration, type PartitionMarks, publishTidemark } from '../src/replica/tidemark.ts'
+import {
+  adoptedGeneration,
+  adoptGeneration,
+  isTidemarkHeld,
+  type PartitionMarks,
+  publishTidemark,
+} from '../src/replica/tidemark.ts'
 import type { Commit } from './commits.ts'
 import {
   allowWriting,
@@ -80,7 +86,10 @@ export class ServedGeneration {
     const isFirst = newest === undefined && !found.some(({ complete }) => complete?.isWhole)
     const holdsPromises = isFirst || (generation.isWhole && isKnown)
     const floorMs = holdsPromises ? undefined : clock()
-    if (!generation.isWritable) await allowWriting(elasticsearch, generation, options)
+    if (!generation.isWritable) {
+      if (await isTidemarkHeld(redis, keys)) throw new Error('a rebuild is about to switch')
+      await allowWriting(elasticsearch, generation, options)
+    }
     const served = new ServedGeneration(stores, generation, floorMs, options)
     if (holdsPromises && !generation.isServing) await served.#serve()
     await adoptGeneration(redis, keys, generation.tag, floorMs)
@@ -103,7 +112,9 @@ export class ServedGeneration {
     const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, this.#options)
     const serving = found.find(({ complete }) => complete?.isServing)
     const own = found.find(({ complete }) => complete?.tag === this.generation.tag)
-    return own?.complete?.isWritable === true && (serving === undefined ? !this.#isServing : serving === own)
+    if (own?.complete === undefined || (serving === undefined ? this.#isServing : serving !== own)) return false
+    // A rebuild takes the way to write away, for the moment before it switches; one that died meanwhile holds nothing for long.
+    return own.complete.isWritable || (await isTidemarkHeld(this.#stores.redis, this.#stores.keys))
   }
 
   /** Publishes marks as true of this generation. It is looked at last: what is promised of a retired one would be a lie. */

@@ -2,11 +2,12 @@ import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import { randomToken } from '../domain/randomToken.ts'
 import type { Replica } from '../queries/replica.ts'
+import { readFreshness } from '../replica/freshness.ts'
 import type { KeyView } from '../replica/keyView.ts'
 import type { RedisLink } from '../replica/redis.ts'
 import type { RedisKeys } from '../replica/redisKeys.ts'
-import { readTidemark } from '../replica/tidemark.ts'
 import { authenticate } from './authenticate.ts'
 import type { ApiState, RouteState } from './context.ts'
 import { errors } from './errors.ts'
@@ -38,7 +39,7 @@ export function createApp(needs: ApiNeeds): RequestListener {
   const router = routes({
     replica: needs.replica,
     readParameters: parameterReader(metrics.ignoredParameters),
-    answerFresh: freshAnswers(() => readTidemark(needs.redis, needs.redisKeys)),
+    answerFresh: freshAnswers((list) => readFreshness(needs.redis, needs.redisKeys, list, randomToken)),
   })
   const app = new Koa<ApiState>()
   const reportUnsent = (error: unknown): void => needs.log.warn({ err: error }, 'an answer could not be sent')

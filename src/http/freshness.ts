@@ -1,27 +1,72 @@
+import { createHash } from 'node:crypto'
 import type { Instant } from '../domain/instant.ts'
+import { type ChangedList, changedList, type EntityType } from '../replica/changeTokens.ts'
+import type { Freshness, ListVersion } from '../replica/freshness.ts'
 import type { RouteContext } from './context.ts'
 import { withinDeadline } from './deadline.ts'
 import { fromRedis, RequestFailure } from './failure.ts'
 
+/** What an answer is made of. */
+export type Asked = {
+  readonly type: EntityType
+  /** Everything beside the team that decides what is answered: the parameters as they were understood. */
+  readonly parameters: Readonly<Record<string, unknown>>
+  /** Windows on the time of change are only whole up to a tidemark. */
+  readonly needsTidemark?: boolean
+  /** Whether there is an answer whatever is stored: a list may be empty, an entity may be missing. */
+  readonly alwaysExists: boolean
+  query(signal: AbortSignal): Promise<string>
+}
+
 /**
- * Answers a request from the replica and says how fresh the answer is. The tidemark is read before the query, so the promise
- * "everything appended before this instant is in the answer" holds whatever arrives meanwhile.
+ * Answers a request from the replica and says how fresh the answer is, or that nothing has changed. The tidemark and the version
+ * are read before the query: the answer may hold more than they promise, never less.
  */
-export type AnswerFresh = (
-  ctx: RouteContext,
-  query: (signal: AbortSignal) => Promise<string>,
-  tidemark?: 'needed',
-) => Promise<void>
+export type AnswerFresh = (ctx: RouteContext, asked: Asked) => Promise<void>
+
+/** Part of every ETag: another one when the same data would be rendered in another way. */
+const format = 1
+const tagBytes = 16
 
 export const freshAnswers =
-  (readTidemark: () => Promise<Instant | null>): AnswerFresh =>
-  async (ctx, query, tidemark) => {
-    const watermark = await fromRedis(readTidemark())
-    // A window on the time of change is only whole up to a tidemark.
-    if (watermark === null && tidemark === 'needed')
+  (readFreshness: (list: ChangedList) => Promise<Freshness>): AnswerFresh =>
+  async (ctx, { type, parameters, needsTidemark = false, alwaysExists, query }) => {
+    const { teamId } = ctx.state.holder
+    const { tidemark, version } = await fromRedis(readFreshness(changedList(type, teamId)))
+    if (tidemark === null && needsTidemark)
       throw new RequestFailure({ kind: 'service_unavailable', cause: new Error('there is no tidemark') })
+    const isAnyEnough = ctx.get('If-None-Match').trim() === '*'
+    const etag = version === null ? undefined : etagOf(version, ctx.path, parameters)
+    if (etag !== undefined && (alwaysExists || !isAnyEnough) && isKept(ctx, etag))
+      return notChanged(ctx, etag, tidemark)
     const body = await withinDeadline(ctx.res, query)
-    if (watermark !== null) ctx.set('Replica-Watermark', watermark)
+    if (etag !== undefined && isKept(ctx, etag)) return notChanged(ctx, etag, tidemark)
+    setFreshness(ctx, etag, tidemark)
     ctx.type = 'json'
     ctx.body = body
   }
+
+/** Weak: the same answer may come compressed or not. */
+export function etagOf(version: ListVersion, path: string, parameters: Readonly<Record<string, unknown>>): string {
+  const text = JSON.stringify([format, version, path, Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1))])
+  const digest = createHash('sha256').update(text).digest().subarray(0, tagBytes)
+  return `W/"${digest.toString('base64url')}"`
+}
+
+function setFreshness(ctx: RouteContext, etag: string | undefined, tidemark: Instant | null): void {
+  if (etag !== undefined) ctx.set('ETag', etag)
+  if (tidemark !== null) ctx.set('Replica-Watermark', tidemark)
+}
+
+function isKept(ctx: RouteContext, etag: string): boolean {
+  ctx.status = 200
+  ctx.set('ETag', etag)
+  const { fresh } = ctx
+  ctx.remove('ETag')
+  return fresh
+}
+
+function notChanged(ctx: RouteContext, etag: string, tidemark: Instant | null): void {
+  setFreshness(ctx, etag, tidemark)
+  ctx.status = 304
+}

@@ -11,10 +11,11 @@ export const getFormParameters = z.object({ includeFields: flag, includeReport: 
 export const getFormRoute =
   ({ replica, readParameters, answerFresh }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
-    const parts = readParameters(ctx, getFormParameters)
-    await answerFresh(ctx, async (signal) => {
-      const form = await getForm(replica, ctx.state.holder.teamId, ctx.params['id'] ?? '', parts, signal)
+    const parameters = readParameters(ctx, getFormParameters)
+    const query = async (signal: AbortSignal): Promise<string> => {
+      const form = await getForm(replica, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal)
       if (form === undefined) throw new RequestFailure({ kind: 'not_found', what: 'form' })
       return form
-    })
+    }
+    await answerFresh(ctx, { type: 'forms', parameters, alwaysExists: false, query })
   }

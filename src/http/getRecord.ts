@@ -10,10 +10,11 @@ export const getRecordParameters = z.object({})
 export const getRecordRoute =
   ({ replica, readParameters, answerFresh }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
-    readParameters(ctx, getRecordParameters)
-    await answerFresh(ctx, async (signal) => {
+    const parameters = readParameters(ctx, getRecordParameters)
+    const query = async (signal: AbortSignal): Promise<string> => {
       const record = await getRecord(replica, ctx.state.holder.teamId, ctx.params['id'] ?? '', signal)
       if (record === undefined) throw new RequestFailure({ kind: 'not_found', what: 'record' })
       return record
-    })
+    }
+    await answerFresh(ctx, { type: 'submissions', parameters, alwaysExists: false, query })
   }

@@ -17,11 +17,15 @@ export const listFormsParameters = z.object({
 export const listFormsRoute =
   ({ replica, readParameters, answerFresh }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
-    const { scene, titleContains, changedSince, changedUntil, limit, page } = readParameters(ctx, listFormsParameters)
+    const parameters = readParameters(ctx, listFormsParameters)
+    const { scene, titleContains, changedSince, changedUntil, limit, page } = parameters
     const filter = { scene, titleContains, changed: { since: changedSince, until: changedUntil } }
-    await answerFresh(
-      ctx,
-      async (signal) => renderPage(await listForms(replica, ctx.state.holder.teamId, filter, { page, limit }, signal)),
-      changedSince === undefined && changedUntil === undefined ? undefined : 'needed',
-    )
+    await answerFresh(ctx, {
+      type: 'forms',
+      parameters,
+      needsTidemark: changedSince !== undefined || changedUntil !== undefined,
+      alwaysExists: true,
+      query: async (signal) =>
+        renderPage(await listForms(replica, ctx.state.holder.teamId, filter, { page, limit }, signal)),
+    })
   }

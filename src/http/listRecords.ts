@@ -18,17 +18,17 @@ export const listRecordsParameters = z.object({
 export const listRecordsRoute =
   ({ replica, readParameters, answerFresh }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
-    const { formId, status, since, until, changedSince, changedUntil, limit, page } = readParameters(
-      ctx,
-      listRecordsParameters,
-    )
+    const parameters = readParameters(ctx, listRecordsParameters)
+    const { formId, status, since, until, changedSince, changedUntil, limit, page } = parameters
     const created = { since, until }
     const changed = { since: changedSince, until: changedUntil }
     const filter = { formId, status, created, changed }
-    await answerFresh(
-      ctx,
-      async (signal) =>
+    await answerFresh(ctx, {
+      type: 'submissions',
+      parameters,
+      needsTidemark: changedSince !== undefined || changedUntil !== undefined,
+      alwaysExists: true,
+      query: async (signal) =>
         renderPage(await listRecords(replica, ctx.state.holder.teamId, filter, { page, limit }, signal)),
-      changedSince === undefined && changedUntil === undefined ? undefined : 'needed',
-    )
+    })
   }

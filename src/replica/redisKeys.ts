@@ -13,7 +13,7 @@ import type { ChangedList } from './changeTokens.ts'
  * | `keyViewFold` | string, 1 h | a fold under way; gone when Redis was flushed meanwhile | `KeyView` |
  * | `tidemark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishTidemark`, `adoptGeneration` (tidemark.ts) |
  * | `tidemarkHold` | string, 10 s | who keeps the tidemark where it is while a rebuild switches | `holdTidemark` (tidemark.ts) |
- * | `changeToken` | string | random, another one after every change of a team's forms or submissions | `replaceChangeTokens` (changeTokens.ts) |
+ * | `changeToken` | string | random, another one after every change of a team's forms or submissions | `replaceChangeTokens` (changeTokens.ts); the first one `readFreshness` (freshness.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its minute | the limiter (http/limit.ts) |
  */
 export type RedisKeys = {

@@ -1,4 +1,3 @@
-import { type Instant, toInstant } from '../domain/instant.ts'
 import type { GenerationTag } from './indices.ts'
 import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
@@ -116,6 +115,11 @@ export async function keepHolding(redis: RedisLink, keys: RedisKeys, holder: str
   return (await redis.client.eval(keepScript, 1, keys.tidemarkHold, holder, maxMs)) === 1
 }
 
+/** Whether a rebuild is about to switch. */
+export async function isTidemarkHeld(redis: RedisLink, keys: RedisKeys): Promise<boolean> {
+  return (await redis.client.exists(keys.tidemarkHold)) === 1
+}
+
 /** Lets the tidemark go on; false when the hold was over already. */
 export async function releaseTidemark(redis: RedisLink, keys: RedisKeys, holder: string): Promise<boolean> {
   return (await redis.client.eval(releaseScript, 1, keys.tidemarkHold, holder)) === 1
@@ -124,16 +128,6 @@ export async function releaseTidemark(redis: RedisLink, keys: RedisKeys, holder:
 /** Withdraws the tidemark: append times that producers set promise nothing. */
 export async function withdrawTidemark(redis: RedisLink, keys: RedisKeys): Promise<void> {
   await redis.client.hdel(keys.tidemark, 'published')
-}
-
-/**
- * Everything appended to Kafka before this instant is searchable; null when no such promise can be made. A Redis that restarted
- * may have lost its last second: what it published before is passed over until it is published again, so that readers never see
- * the tidemark go back.
- */
-export async function readTidemark(redis: RedisLink, keys: RedisKeys): Promise<Instant | null> {
-  const [published, run] = await redis.client.hmget(keys.tidemark, 'published', 'run')
-  return published == null || run !== redis.runId() ? null : toInstant(Number(published))
 }
 
 function runOf(redis: RedisLink): string {

@@ -1,5 +1,10 @@
 import { Client } from '@elastic/elasticsearch'
 import type kafkajs from 'kafkajs'
+import { forbidWriting } from '../../indexer/generations.ts'
+import { documentKinds, physicalName } from '../../src/replica/indices.ts'
+import { connectRedis } from '../../src/replica/redis.ts'
+import { redisKeys } from '../../src/replica/redisKeys.ts'
+import { holdTidemark } from '../../src/replica/tidemark.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
@@ -79,6 +84,23 @@ test('aliases that someone took away are given back, and nothing is missing afte
   }
   await eventually(async () => (await committed(pipeline.names['TOPIC_FORMS'] ?? '')) === 2n)
   expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(0)
+})
+
+test('the way to write that a rebuild took, and did not live to give back, is taken back when nothing is held any more', async () => {
+  const indexer = await pipeline.startIndexer()
+  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+  await eventually(() => redis.runId() !== undefined)
+  await holdTidemark(redis, redisKeys(prefix), 'a rebuild', 3_000)
+  const indices = Object.fromEntries(documentKinds.map((kind) => [kind, physicalName(prefix, kind, 1, 1)]))
+  const options = { signal: AbortSignal.timeout(10_000), requestTimeout: 10_000 }
+  await forbidWriting(elasticsearch, { indices: indices as Parameters<typeof forbidWriting>[1]['indices'] }, options)
+  await pipeline.produce('forms', [formRecord('a', 1)])
+  await eventually(async () => (await readySays(indexer)).includes('404'))
+  await settled(indexer, 1)
+  expect(await redis.client.exists(redisKeys(prefix).tidemarkHold)).toBe(0)
+  expect(await titleOf('acme/a')).toBe('Product Knowledge Quiz')
+  await redis.close()
 })
 
 test('indices that someone deleted are built anew from Kafka; until they are whole, readers are told 503', async () => {
@@ -228,7 +250,6 @@ test('a key view that Redis lost is folded again', async () => {
   const api = await pipeline.startApi()
   const status = async (): Promise<number> => (await pipeline.get(api, 'acme', '/api/v1/forms')).status
   await eventually(async () => (await status()) === 200)
-  const { connectRedis } = await import('../../src/replica/redis.ts')
   const link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   await eventually(() => link.runId() !== undefined)
   await link.client.del(...(await link.client.keys(`${pipeline.names['INDEX_PREFIX']}:*`)))

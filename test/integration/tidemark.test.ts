@@ -1,4 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import type { TeamId } from '../../src/domain/identifiers.ts'
+import { randomToken } from '../../src/domain/randomToken.ts'
+import { changedList } from '../../src/replica/changeTokens.ts'
+import { readFreshness } from '../../src/replica/freshness.ts'
 import type { GenerationTag } from '../../src/replica/indices.ts'
 import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/replica/redisKeys.ts'
@@ -7,7 +11,6 @@ import {
   holdTidemark,
   type Published,
   publishTidemark,
-  readTidemark,
   releaseTidemark,
   withdrawTidemark,
 } from '../../src/replica/tidemark.ts'
@@ -22,7 +25,8 @@ describe('The tidemark', () => {
   let keys: RedisKeys
   const publish = (marks: Record<string, number>, everyPartition = both, generation = first): Promise<Published> =>
     publishTidemark(redis, keys, { generation, everyPartition, marks: new Map(Object.entries(marks)) })
-  const tidemark = async (): Promise<string | null> => readTidemark(redis, keys)
+  const list = changedList('forms', 'acme' as TeamId)
+  const tidemark = async (): Promise<string | null> => (await readFreshness(redis, keys, list, randomToken)).tidemark
 
   beforeAll(async () => {
     redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
@@ -32,7 +36,7 @@ describe('The tidemark', () => {
     keys = redisKeys(`test-${randomUUID()}`)
     await adoptGeneration(redis, keys, first, undefined)
   })
-  afterEach(() => redis.client.del(keys.tidemark, keys.tidemarkHold))
+  afterEach(() => redis.client.del(keys.tidemark, keys.tidemarkHold, keys.changeToken(list)))
   afterAll(() => redis.close())
 
   test('is the lowest mark of all partitions', async () => {
@@ -117,6 +121,15 @@ describe('The tidemark', () => {
       kind: 'published',
       tidemarkMs: 5_000,
     })
+  })
+
+  test('and the version of a list belong to one run of Redis: another run has another version of the same state', async () => {
+    await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
+    const before = await readFreshness(redis, keys, list, randomToken)
+    expect(await readFreshness(redis, keys, list, randomToken)).toEqual(before)
+    const restarted = { ...redis, runId: () => 'another' }
+    const after = await readFreshness(restarted, keys, list, randomToken)
+    expect([after.tidemark, after.version === before.version]).toEqual([null, false])
   })
 
   test('that another run of Redis published is passed over: it may have lost its last second', async () => {

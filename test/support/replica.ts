@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { accountKeyPrefix, digestOf } from '../../src/domain/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/domain/identifiers.ts'
 import { type Instant, toInstant } from '../../src/domain/instant.ts'
+import { randomToken } from '../../src/domain/randomToken.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/domain/record.ts'
+import { type ChangedList, replaceChangeTokens } from '../../src/replica/changeTokens.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/replica/documents.ts'
 import { connectElasticsearch } from '../../src/replica/elasticsearch.ts'
 import { aliasOf, documentKinds, type GenerationTag, physicalName, readDefinition } from '../../src/replica/indices.ts'
@@ -25,6 +27,10 @@ export type TestReplica = {
   completeKeyView(): Promise<void>
   loseKeyView(): Promise<void>
   publishTidemark(instant: Instant | null): Promise<void>
+  /** What an indexer does after a refresh. */
+  replaceChangeToken(list: ChangedList): Promise<void>
+  /** Redis forgets tidemark and tokens, or a rebuild switches. */
+  disturb(event: 'flushed' | 'switched'): Promise<void>
   /** Ends the minutes of all keys' limits. */
   endMinutes(): Promise<void>
   /** The time in which the minute of a key ends. */
@@ -136,6 +142,13 @@ export async function createTestReplica(): Promise<TestReplica> {
       await adoptGeneration(link, names, generation, undefined)
       const marks = new Map([['forms/0', Date.parse(instant)]])
       await publishTidemark(link, names, { generation, everyPartition: ['forms/0'], marks })
+    },
+    replaceChangeToken: (list) => replaceChangeTokens(link, names, [list], randomToken),
+    disturb: async (event) => {
+      if (event === 'flushed')
+        await link.client.del(names.tidemark, ...(await link.client.keys(`${prefix}:change-token:*`)))
+      const serving = event === 'flushed' ? generation : ('2-0123456789abcdef' as GenerationTag)
+      await adoptGeneration(link, names, serving, undefined)
     },
     endMinutes: async () => {
       const minutes = await link.client.keys(`${names.limitPrefix}*`)

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { TeamId } from '../../src/domain/identifiers.ts'
+import { randomToken } from '../../src/domain/randomToken.ts'
+import { changedList } from '../../src/replica/changeTokens.ts'
+import { readFreshness } from '../../src/replica/freshness.ts'
 import { connectRedis } from '../../src/replica/redis.ts'
 import { redisKeys } from '../../src/replica/redisKeys.ts'
-import { readTidemark } from '../../src/replica/tidemark.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { Program } from './programs.ts'
 
@@ -25,8 +28,8 @@ export function watchTidemark(pipeline: Pipeline, api: Program, team: string): T
 
   const note = monotone(problems)
   const readStore = async (): Promise<void> => {
-    const published = await readTidemark(redis, keys)
-    if (published !== null) note('in Redis', Date.parse(published))
+    const { tidemark } = await readFreshness(redis, keys, changedList('forms', team as TeamId), randomToken)
+    if (tidemark !== null) note('in Redis', Date.parse(tidemark))
   }
   const readAnswer = async (): Promise<void> => {
     const response = await fetch(`${api.url}/api/v1/forms?limit=1`, {

@@ -1,0 +1,143 @@
+import type { TeamId } from '../../src/domain/identifiers.ts'
+import type { Instant } from '../../src/domain/instant.ts'
+import { changedList } from '../../src/replica/changeTokens.ts'
+import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import {
+  emptySearch,
+  type FakeElasticsearch,
+  answer as fakeAnswer,
+  startFakeElasticsearch,
+} from '../support/fakeElasticsearch.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'team-1'
+const watermark = '2026-11-21T10:00:00.123Z' as Instant
+const later = '2026-11-21T10:00:05.000Z' as Instant
+const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/v1/records/a']
+const forms = changedList('forms', team as TeamId)
+const submissions = changedList('submissions', team as TeamId)
+
+let replica: TestReplica
+let api: TestApi
+let key: string
+
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  key = await replica.storeKey(team)
+  await replica.storeForms({ team, id: 'a', entity: formEntity({ id: 'a' }) })
+  await replica.storeSubmissions({ team, id: 'a', entity: submissionEntity({ id: 'a' }) })
+  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
+})
+afterAll(async () => {
+  await api.close()
+  await replica.close()
+})
+beforeEach(() => replica.publishTidemark(watermark))
+
+const get = (target: string, ifNoneMatch?: string, more: Record<string, string> = {}): Promise<TestAnswer> =>
+  api.send(target, { key, headers: { ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }), ...more } })
+const etagOf = async (target: string): Promise<string> => (await get(target)).headers['etag'] ?? ''
+
+describe.each(endpoints)('a conditional %s', (endpoint) => {
+  test('carries a weak ETag, the same as long as nothing changes, on GET and HEAD', async () => {
+    const etag = await etagOf(endpoint)
+    expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
+    expect(await etagOf(endpoint)).toBe(etag)
+    expect((await api.send(endpoint, { key, method: 'HEAD' })).headers['etag']).toBe(etag)
+  })
+
+  test.each([
+    ['the tag itself', (etag: string) => etag],
+    ['the tag as a strong one', (etag: string) => etag.slice(2)],
+    ['a list that holds it', (etag: string) => `"other", ${etag}, W/"more"`],
+    ['any tag', () => '*'],
+  ])('is answered 304 without a body to %s, with the tidemark of now', async (_, sent) => {
+    const etag = await etagOf(endpoint)
+    await replica.publishTidemark(later)
+    const { status, text, headers } = await get(endpoint, sent(etag))
+    expect([status, text, headers['etag'], headers['replica-watermark']]).toEqual([304, '', etag, later])
+    expect(headers).toMatchObject({ 'cache-control': 'private, no-cache', ratelimit: expect.any(String) })
+  })
+
+  test('is answered in full once a change was refreshed, or to another tag, or when told to reload', async () => {
+    const etag = await etagOf(endpoint)
+    expect((await get(endpoint, 'W/"another"')).status).toBe(200)
+    expect((await get(endpoint, etag, { 'cache-control': 'no-cache' })).status).toBe(200)
+    await replica.replaceChangeToken(endpoint.includes('forms') ? forms : submissions)
+    const answer = await get(endpoint, etag)
+    expect([answer.status, answer.headers['etag'] === etag]).toEqual([200, false])
+  })
+
+  test('is answered in full after Redis forgot, or when other indices serve', async () => {
+    for (const event of ['flushed', 'switched'] as const) {
+      const etag = await etagOf(endpoint)
+      await replica.disturb(event)
+      const answer = await get(endpoint, etag)
+      expect([event, answer.status, answer.headers['etag'] === etag]).toEqual([event, 200, false])
+      await replica.publishTidemark(watermark)
+    }
+  })
+
+  test('has no ETag while it is not known which indices serve', async () => {
+    await replica.publishTidemark(null)
+    expect((await get(endpoint)).headers['etag']).toBeUndefined()
+  })
+})
+
+test('the tag differs with the parameters as they are understood, and not with how they are written', async () => {
+  const [first, ...others] = await Promise.all(
+    ['?limit=5', '?limit=6', '?limit=5&page=2', '?limit=5&scene=scored_quiz'].map((query) =>
+      etagOf(`/api/v1/forms${query}`),
+    ),
+  )
+  expect(new Set([first, ...others]).size).toBe(4)
+  expect(await etagOf('/api/v1/forms?page=1&limit=05&unknown=1')).toBe(first)
+  expect(await etagOf('/api/v1/forms/a?includeFields=false')).not.toBe(await etagOf('/api/v1/forms/a'))
+})
+
+test('a change of a form leaves the tags of submissions alone, and one of another team leaves all alone', async () => {
+  const [form, record] = [await etagOf('/api/v1/forms'), await etagOf('/api/v1/records')]
+  await replica.replaceChangeToken(changedList('forms', 'team-2' as TeamId))
+  expect((await get('/api/v1/forms', form)).status).toBe(304)
+  await replica.replaceChangeToken(forms)
+  expect((await get('/api/v1/records', record)).status).toBe(304)
+})
+
+test('what does not exist is 404 whatever tag is sent', async () => {
+  for (const path of ['/api/v1/forms/none', '/api/v1/records/none']) expect((await get(path, '*')).status).toBe(404)
+})
+
+test('the tag of one team is nothing to another', async () => {
+  const etag = await etagOf('/api/v1/forms')
+  const other = await replica.storeKey('team-2', { id: 'key-2' })
+  const { status } = await api.send('/api/v1/forms', { key: other, headers: { 'if-none-match': etag } })
+  expect(status).toBe(200)
+})
+
+describe('Without Elasticsearch', () => {
+  let fake: FakeElasticsearch
+  let alone: TestApi
+  beforeAll(async () => {
+    fake = await startFakeElasticsearch()
+    alone = await startTestApi({
+      settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000', ELASTICSEARCH_URL: fake.url },
+    })
+  })
+  afterAll(async () => {
+    await alone.close()
+    await fake.close()
+  })
+
+  test('"not changed" is answered from Redis alone', async () => {
+    const etag = await etagOf('/api/v1/forms')
+    let asked = 0
+    fake.answerWith((request, response) => {
+      asked++
+      fakeAnswer(200, emptySearch)(request, response)
+    })
+    const { status } = await alone.send('/api/v1/forms', { key, headers: { 'if-none-match': etag } })
+    expect([status, asked]).toEqual([304, 0])
+  })
+})

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Program } from '../support/programs.ts'
+import type { Json } from '../support/randomWorld.ts'
+import { type Entry, gone, type Journal } from './journal.ts'
+import type { Problems } from './problems.ts'
+import { steadyTeam } from './worlds.ts'
+
+/** Longer than any deadline of the API. */
+const patienceMs = 20_000
+const pauseMs = 60
+
+export type Answer = { readonly status: number; readonly watermark: string | null; readonly body: Json }
+
+export async function ask(api: Program, key: string, path: string): Promise<Answer> {
+  const response = await fetch(api.url + path, {
+    headers: { authorization: `Bearer ${key}` },
+    signal: AbortSignal.timeout(patienceMs),
+  })
+  return {
+    status: response.status,
+    watermark: response.headers.get('replica-watermark'),
+    body: await response.json(),
+  }
+}
+
+/**
+ * Asks for the steady team's submissions, one API after the other, again and again. A 200 answer holds everything appended
+ * before its watermark and nothing that was never sent; neither a watermark nor a revision ever falls back, whichever API
+ * answers. 503 is for as long as a fault lasts.
+ */
+export class PollingReader {
+  answers = 0
+  refusals = 0
+  /** No fault lasts: every answer must be a 200 with a watermark. */
+  isCalm = false
+  readonly #journal: Journal
+  readonly #problems: Problems
+  readonly #steady: readonly Entry[]
+  readonly #before = new Map<string, number>()
+  #judged = 0
+  #watermarkMs = 0
+  #seen = new Map<string, number>()
+
+  constructor(journal: Journal, problems: Problems, steady: readonly Entry[]) {
+    this.#journal = journal
+    this.#problems = problems
+    this.#steady = steady
+  }
+
+  async run(apis: readonly Program[], key: string, signal: AbortSignal): Promise<void> {
+    for (let turn = 0; !signal.aborted; turn++) {
+      const api = apis[turn % apis.length]
+      const wasCalm = this.isCalm
+      try {
+        if (api !== undefined)
+          await this.#judge(await ask(api, key, '/api/v1/records?limit=100'), () => wasCalm && this.isCalm)
+      } catch (error) {
+        if (!signal.aborted) await this.#problems.add('reader', (error as Error).message)
+      }
+      await sleep(pauseMs)
+    }
+  }
+
+  async #judge({ status, watermark, body }: Answer, isCalm: () => boolean): Promise<void> {
+    if (status === 503 && !isCalm()) {
+      this.refusals++
+      return
+    }
+    if (status !== 200)
+      throw new Error(`status ${status} ${isCalm() ? 'without any fault' : ''} ${JSON.stringify(body)}`)
+    this.answers++
+    if (watermark === null && isCalm()) throw new Error('an answer without a watermark, without any fault')
+    const items = new Map<string, number>(body.items.map((item: Json) => [item.id, item.serialNumber]))
+    if (items.size !== body.totalDocs) throw new Error(`${items.size} items of ${body.totalDocs}`)
+    if (watermark !== null) await this.#judgePromise(watermark, items)
+    await this.#judgeAgainstOthers(items, watermark)
+    this.#seen = items
+  }
+
+  async #judgeAgainstOthers(items: ReadonlyMap<string, number>, watermark: string | null): Promise<void> {
+    const sent = (id: string): number => this.#journal.highestSent('submissions', keyOf(id))
+    const place = `with watermark ${watermark}, after one with ${new Date(this.#watermarkMs).toISOString()}`
+    for (const [id, revision] of items) {
+      const before = this.#seen.get(id) ?? 0
+      if (revision > sent(id)) await this.#suspect('never sent', `${id} is served at ${revision}`, id)
+      if (revision < before)
+        await this.#suspect('revision falls back', `${id} is served at ${revision} after ${before}, ${place}`, id)
+    }
+    for (const [id, revision] of this.#seen)
+      if (!items.has(id) && sent(id) !== gone)
+        await this.#suspect('not served any more', `${id}, which was at ${revision}, ${place}`, id)
+  }
+
+  async #judgePromise(watermark: string, items: ReadonlyMap<string, number>): Promise<void> {
+    const nowMs = Date.parse(watermark)
+    if (nowMs < this.#watermarkMs)
+      await this.#problems.add(
+        'watermark falls back',
+        `${watermark} after ${new Date(this.#watermarkMs).toISOString()}`,
+      )
+    this.#watermarkMs = Math.max(nowMs, this.#watermarkMs)
+    for (let entry = this.#steady[this.#judged]; entry !== undefined && entry.atMs < nowMs; ) {
+      this.#before.set(entry.key, Math.max(entry.revision ?? 0, this.#before.get(entry.key) ?? 0))
+      entry = this.#steady[++this.#judged]
+    }
+    for (const [key, revision] of this.#before) {
+      const id = key.slice(steadyTeam.length + 1)
+      const served = items.get(id) ?? (this.#journal.highestSent('submissions', key) === gone ? gone : 0)
+      // What was promised by a watermark that another answer told later may be missing from this one only when it is lower.
+      if (served < revision && nowMs >= this.#watermarkMs)
+        await this.#suspect('promise broken', `${id} is served at ${served}, not ${revision}, before ${watermark}`, id)
+    }
+  }
+
+  #suspect(kind: string, problem: string, id: string): Promise<void> {
+    return this.#problems.add(kind, problem, [{ topic: 'submissions', key: keyOf(id) }])
+  }
+}
+
+const keyOf = (id: string): string => `${steadyTeam}/${id}`
