@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
+import compress from 'koa-compress'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { randomToken } from '../domain/randomToken.ts'
@@ -20,6 +21,9 @@ import { privateAnswers } from './privateAnswers.ts'
 import { requestLog } from './requestLog.ts'
 import { requestTarget } from './requestTarget.ts'
 import { routes } from './routes.ts'
+
+/** Below it, headers and a packet cost more than is saved. */
+const minCompressedBytes = 1_024
 
 /** What the API answers from. */
 export type ApiNeeds = {
@@ -45,6 +49,7 @@ export function createApp(needs: ApiNeeds): RequestListener {
   const reportUnsent = (error: unknown): void => needs.log.warn({ err: error }, 'an answer could not be sent')
   app.on('error', reportUnsent)
   const answer = app
+    .use(compress({ threshold: minCompressedBytes }))
     .use(requestLog(needs.log))
     .use(measure(metrics))
     .use(privateAnswers)

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import type { TeamId } from '../../src/domain/identifiers.ts'
+import { randomToken } from '../../src/domain/randomToken.ts'
+import { changedList, replaceChangeTokens } from '../../src/replica/changeTokens.ts'
+import { type Freshness, readFreshness } from '../../src/replica/freshness.ts'
+import type { GenerationTag } from '../../src/replica/indices.ts'
+import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
+import { type RedisKeys, redisKeys } from '../../src/replica/redisKeys.ts'
+import { adoptGeneration, publishTidemark } from '../../src/replica/tidemark.ts'
+import { eventually } from '../support/eventually.ts'
+
+const list = changedList('forms', 'acme' as TeamId)
+const generation = '1-0123456789abcdef' as GenerationTag
+const everyPartition = ['forms/0']
+
+/** Records are appended at 1 s, 2 s, … of the epoch; a body is the number of records it holds. */
+const appendedBefore = (tidemark: string): number => Math.ceil(Date.parse(tidemark) / 1_000) - 1
+
+/** An indexer and a reader, as far as freshness goes, that take one step at a time, in any order. */
+class Race {
+  readonly #redis: RedisLink
+  readonly #keys: RedisKeys
+  #appended = 0
+  #acknowledged = 0
+  #visible = 0
+  #round = 0
+  #reading: { freshness: Freshness } | undefined
+  #kept: { version: string; body: number } | undefined
+
+  constructor(redis: RedisLink, keys: RedisKeys) {
+    this.#redis = redis
+    this.#keys = keys
+  }
+
+  async step(who: 'product' | 'indexer' | 'crash' | 'reader' | 'flush'): Promise<void> {
+    switch (who) {
+      case 'product':
+        this.#appended++
+        return
+      case 'indexer':
+        return await this.#indexer(this.#round++ % 4)
+      case 'crash':
+        this.#round = 0
+        return
+      case 'reader':
+        return await this.#reader()
+      case 'flush':
+        await this.#redis.client.del(this.#keys.tidemark, this.#keys.changeToken(list))
+        await adoptGeneration(this.#redis, this.#keys, generation, undefined)
+    }
+  }
+
+  async #indexer(step: number): Promise<void> {
+    if (step === 0) this.#acknowledged = this.#appended
+    if (step === 1) this.#visible = this.#acknowledged
+    if (step === 2) await replaceChangeTokens(this.#redis, this.#keys, [list], randomToken)
+    if (step === 3) {
+      const marks = new Map([['forms/0', this.#acknowledged * 1_000 + 500]])
+      await publishTidemark(this.#redis, this.#keys, { generation, everyPartition, marks })
+    }
+  }
+
+  /** Freshness first, then the query, unless what it keeps is of that version. */
+  async #reader(): Promise<void> {
+    if (this.#reading === undefined) {
+      const freshness = await readFreshness(this.#redis, this.#keys, list, randomToken)
+      const isNotChanged = freshness.version !== null && freshness.version === this.#kept?.version
+      if (isNotChanged) this.#expectPromised(this.#kept?.body ?? 0, freshness)
+      else this.#reading = { freshness }
+      return
+    }
+    const { freshness } = this.#reading
+    this.#expectPromised(this.#visible, freshness)
+    if (freshness.version !== null) this.#kept = { version: freshness.version, body: this.#visible }
+    this.#reading = undefined
+  }
+
+  #expectPromised(body: number, { tidemark }: Freshness): void {
+    if (tidemark !== null) expect(body).toBeGreaterThanOrEqual(appendedBefore(tidemark))
+  }
+}
+
+describe('Whatever the order in which an indexer makes changes visible and a reader asks', () => {
+  let redis: RedisLink
+  beforeAll(async () => {
+    redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+    await eventually(() => redis.runId() !== undefined)
+  })
+  afterAll(() => redis.close())
+
+  const steps = fc.array(
+    fc.oneof(
+      { weight: 4, arbitrary: fc.constant('product' as const) },
+      { weight: 8, arbitrary: fc.constant('indexer' as const) },
+      { weight: 1, arbitrary: fc.constant('crash' as const) },
+      { weight: 8, arbitrary: fc.constant('reader' as const) },
+      { weight: 1, arbitrary: fc.constant('flush' as const) },
+    ),
+    { minLength: 10, maxLength: 80 },
+  )
+
+  test('an answer, and what is kept when nothing has changed, holds everything before its tidemark', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (all) => {
+        const keys = redisKeys(`test-${randomUUID()}`)
+        await adoptGeneration(redis, keys, generation, undefined)
+        const race = new Race(redis, keys)
+        try {
+          for (const who of all) await race.step(who)
+        } finally {
+          await redis.client.del(keys.tidemark, keys.changeToken(list))
+        }
+      }),
+      { numRuns: 150 },
+    )
+  })
+})
