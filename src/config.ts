@@ -83,6 +83,7 @@ const settings = z.object({
   TOPIC_DEAD_LETTERS: topic(defaultTopics.TOPIC_DEAD_LETTERS),
   MAX_IN_FLIGHT_BYTES: z.preprocess(unset, integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
   RATE_LIMIT_PER_MINUTE: z.preprocess(unset, integer(1, 1_000_000_000).default(120)),
+  DEEP_PAGE_FROM: z.preprocess(unset, integer(1, 1_000_000_000).default(1_000)),
   TRUST_PROXY: z.preprocess(unset, z.enum(['true', 'false']).default('false')).transform((value) => value === 'true'),
 })
 

@@ -23,7 +23,7 @@ export async function composeApi(
   const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'))
   release('redis', () => redis.close())
 
-  const replica = openReplica(elasticsearch, config.INDEX_PREFIX)
+  const replica = openReplica(elasticsearch, config.INDEX_PREFIX, config.DEEP_PAGE_FROM)
   const names = redisKeys(config.INDEX_PREFIX)
   const keys = keyView(redis, names)
   const listener = createApp({

@@ -1,8 +1,9 @@
 import type { Scene } from '../domain/form.ts'
 import type { TeamId } from '../domain/identifiers.ts'
+import type { Clause } from './clauses.ts'
 import type { Page, PageRequest } from './page.ts'
 import type { Replica } from './replica.ts'
-import { type Clause, equalTo, searchPage, type Window, within } from './searchPage.ts'
+import { equalTo, searchPage, type Window, within } from './searchPage.ts'
 import { exactTitle, similarTitle } from './titleClauses.ts'
 
 export type FormsFilter = {

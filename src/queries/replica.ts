@@ -4,7 +4,7 @@ import { ReplicaUnavailable } from './unavailable.ts'
 
 /** One request to Elasticsearch; every part of `path` is already percent-encoded. */
 export type Question = {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly querystring: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
@@ -16,13 +16,16 @@ export type Answer = { readonly isFound: boolean; readonly text: string }
 /** The document view as the queries see it. */
 export type Replica = {
   readonly indexPrefix: string
+  /** The offset from which a page is found without passing over the rows before it. */
+  readonly deepPageFrom: number
   /** Rejects with `ReplicaUnavailable`; with another error only when the question itself is at fault. */
   ask(question: Question, signal: AbortSignal): Promise<Answer>
 }
 
 /** A document view behind a client whose answers are raw text. Asks once: a reader who waits is told to come again. */
-export const openReplica = (client: Client, indexPrefix: string): Replica => ({
+export const openReplica = (client: Client, indexPrefix: string, deepPageFrom: number): Replica => ({
   indexPrefix,
+  deepPageFrom,
   ask: async (question, signal) => {
     const { statusCode, body } = await client.transport
       .request<string>({ ...question }, { signal, ignore: [404], maxRetries: 0, meta: true })

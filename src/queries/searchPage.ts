@@ -1,45 +1,45 @@
-import type { estypes } from '@elastic/elasticsearch'
 import type { TeamId } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
 import { aliasOf } from '../replica/indices.ts'
+import { type Clause, newestFirst } from './clauses.ts'
+import { findPageStart } from './deepPage.ts'
 import { readHits } from './hits.ts'
+import { inSnapshot, type ListKind } from './listSnapshot.ts'
 import type { Page, PageRequest } from './page.ts'
 import type { Replica } from './replica.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
-export type Clause = estypes.QueryDslQueryContainer
-
 /** Both ends belong to the window; an end that is not given is open. */
 export type Window = { readonly since?: Instant | undefined; readonly until?: Instant | undefined }
 
-/** The index setting `max_result_window` of the list indices: Elasticsearch counts in 32 bits. */
-const maxResultWindow = 2 ** 31 - 1
-
 /**
- * One page of a team's list, newest first, with the exact total. A page past the last one is empty.
+ * One page of a team's list, newest first, with the exact total. A page past the last one is empty. A page that begins at the
+ * offset `deepPageFrom` or later is found in a snapshot, without passing over the rows before it.
  * Rejects with `ReplicaUnavailable`.
  */
 export async function searchPage(
-  { indexPrefix, ask }: Replica,
-  kind: 'forms' | 'submissions',
+  replica: Replica,
+  kind: ListKind,
   teamId: TeamId,
   clauses: readonly Clause[],
   { page, limit }: PageRequest,
   signal: AbortSignal,
 ): Promise<Page> {
-  const from = (page - 1) * limit
-  const isReachable = from <= maxResultWindow - limit
-  const { isFound, text } = await ask(
+  const filter = [{ term: { teamId } }, ...clauses]
+  const offset = (page - 1) * limit
+  if (offset >= replica.deepPageFrom) {
+    const { total, summaries } = await inSnapshot(replica, kind, teamId, filter, signal, async (snapshot) => {
+      const { total, start } = await findPageStart(snapshot, offset)
+      return { total, summaries: start === undefined ? [] : await snapshot.rows(start, limit) }
+    })
+    return { totalDocs: total, page, limit, items: summaries }
+  }
+  const { isFound, text } = await replica.ask(
     {
       method: 'POST',
-      path: `/${aliasOf(indexPrefix, kind)}/_search`,
+      path: `/${aliasOf(replica.indexPrefix, kind)}/_search`,
       querystring: { routing: teamId, allow_partial_search_results: false },
-      body: {
-        query: { bool: { filter: [{ term: { teamId } }, ...clauses] } },
-        sort: [{ teamId: 'asc' }, { position: 'desc' }],
-        track_total_hits: true,
-        ...(isReachable ? { from, size: limit } : { size: 0 }),
-      },
+      body: { query: { bool: { filter } }, sort: newestFirst, track_total_hits: true, from: offset, size: limit },
     },
     signal,
   )

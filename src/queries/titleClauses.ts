@@ -1,6 +1,6 @@
 import type { TeamId } from '../domain/identifiers.ts'
 import { foldedWords, foldTitle, rawTitle, titleSalt, titleSaltLength } from '../domain/title.ts'
-import type { Clause } from './searchPage.ts'
+import type { Clause } from './clauses.ts'
 
 /** How many words of a team one misspelt word may stand for. */
 const maxExpansions = 50

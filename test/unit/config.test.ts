@@ -40,6 +40,7 @@ test('what is not set has its documented default, and so has what is set to noth
     TOPIC_DEAD_LETTERS: 'dead-letters',
     MAX_IN_FLIGHT_BYTES: 64 * 1024 * 1024,
     RATE_LIMIT_PER_MINUTE: 120,
+    DEEP_PAGE_FROM: 1_000,
     TRUST_PROXY: false,
   }
   expect(configOf({})).toMatchObject(expected)

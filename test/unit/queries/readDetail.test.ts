@@ -13,7 +13,7 @@ const answering = (text: string): { replica: Replica; asked: Question[] } => {
     asked.push(question)
     return { isFound: true, text }
   }
-  return { replica: { indexPrefix: 'tidemark', ask }, asked }
+  return { replica: { indexPrefix: 'tidemark', deepPageFrom: 1_000, ask }, asked }
 }
 const found = (source: string, version = '7'): string => `{"_version":${version},"found":true,"_source":${source}}`
 

@@ -5,7 +5,7 @@ const { signal } = new AbortController()
 const question = { method: 'POST', path: '/x/_search', querystring: {}, body: { secret: 'typed' } } as const
 
 const replicaWhose = (request: () => Promise<unknown>) =>
-  openReplica({ transport: { request } } as unknown as Client, 'x')
+  openReplica({ transport: { request } } as unknown as Client, 'x', 1_000)
 
 const failureOf = (error: unknown): Promise<unknown> =>
   replicaWhose(() => Promise.reject(error))
