@@ -25,6 +25,8 @@ type Job = RecordWrite & {
   /** Whether one of the record's documents was stored, and not only found stale. */
   readonly isStored: boolean
   readonly isCleaned: boolean
+  /** Whether it was refused alone while others passed. */
+  readonly isConvicted: boolean
   /** Whether the last attempt ended in a failure that time may heal. */
   readonly isTroubled: boolean
   /** Older records of the entity that this one makes stale once it is done, and that count again if it is refused. */
@@ -77,7 +79,15 @@ export class BulkWriter {
     const first = write.documents[0]
     if (first === undefined) throw new Error('a record writes at least one document')
     const entity = `${first.kind}/${first.id}`
-    this.#enqueue({ ...write, entity, isStored: false, isCleaned: false, isTroubled: false, superseded: undefined })
+    this.#enqueue({
+      ...write,
+      entity,
+      isStored: false,
+      isCleaned: false,
+      isConvicted: false,
+      isTroubled: false,
+      superseded: undefined,
+    })
     this.#schedule()
   }
 
@@ -180,7 +190,7 @@ export class BulkWriter {
       case 'suspect': {
         const [only] = jobs
         if (jobs.length > 1 || only === undefined) return await this.#attemptHalves(jobs, flight)
-        if (failure.kind === 'split') return this.#refuse(only, only.documents, failure.reason)
+        if (failure.kind === 'split' || only.isConvicted) return this.#refuse(only, only.documents, failure.reason)
         flight.suspects.push({ job: only, reason: failure.reason })
         return []
       }
@@ -196,7 +206,7 @@ export class BulkWriter {
   /** A record is at fault only when others pass: where nothing does, it is the way to Elasticsearch. */
   #judgeSuspects({ isAnswered, suspects }: Flight): Job[] {
     return suspects.flatMap(({ job, reason }) => {
-      if (isAnswered) return this.#refuse(job, job.documents, reason)
+      if (isAnswered) return this.#refuse({ ...job, isConvicted: true }, job.documents, reason)
       this.#options.onTrouble({ kind: 'pause', reason })
       return [{ ...job, isTroubled: true }]
     })
