@@ -31,6 +31,8 @@ const topic = (fallback: string) =>
       .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name')
       .default(fallback),
   )
+const isBaseUrl = (value: string): boolean =>
+  /^https?:$/.test(URL.parse(value)?.protocol ?? '') && /^[^?#]*\/api\/v1$/.test(value)
 const file = optionalText.transform((path, context) => {
   if (path === undefined) return undefined
   try {
@@ -50,6 +52,10 @@ const defaultTopics = {
 
 const settings = z.object({
   PORT: z.preprocess(unset, port.default(3000)),
+  BASE_URL: z.preprocess(
+    unset,
+    z.string().refine(isBaseUrl, 'must be an http:// or https:// URL that ends in /api/v1').optional(),
+  ),
   ADMIN_PORT: z.preprocess(unset, port.optional()),
   LOG_LEVEL: z.preprocess(
     unset,

@@ -1,44 +1,52 @@
 import { z } from 'zod'
-import { type RawObject, renderObject } from './rawJson.ts'
+import type { RawObject } from './rawJson.ts'
 import { identifier, instant, optionalArray, optionalBoolean, optionalObject, optionalString } from './schema.ts'
+import { renderServed, type Served } from './served.ts'
 
 export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz'] as const
 export type Scene = (typeof scenes)[number]
 
 /** A form as a record carries it: the specification's Form. */
 export const formSchema = z.object({
-  id: identifier,
+  id: identifier.describe('The form identifier.'),
   title: z.string(),
   scene: z.enum(scenes),
   createdAt: instant,
   updatedAt: instant,
-  language: optionalString,
-  publicToken: optionalString,
-  shareUrl: optionalString,
+  language: optionalString.describe('Locale code of the form, such as `en_US`.'),
+  publicToken: optionalString.describe('Short public token of the form.'),
+  shareUrl: optionalString.describe('Public URL of the form, built on the public token.'),
   localization: optionalObject,
   isActive: optionalBoolean,
   description: optionalString,
-  layout: optionalString,
+  layout: optionalString.describe('A layout name.'),
   systemText: optionalObject,
-  fields: optionalArray,
-  report: optionalObject,
+  fields: optionalArray.describe('Questions and page breaks; left out with `includeFields=false`.'),
+  report: optionalObject.describe(
+    'Configuration of report and dimension analysis; left out with `includeReport=false`.',
+  ),
 })
 export type Form = z.output<typeof formSchema>
 
-/** A form as the forms list serves it, in the specification's order. */
-export const renderFormSummary = (form: Form, raw: RawObject): string => renderObject(summaryMembers(form, raw))
+/** What is served of a form in the forms list, in the specification's order. */
+export const servedFormSummary = [
+  ...['id', 'title', 'scene', 'language', 'publicToken', 'shareUrl', 'localization', 'isActive'],
+  ...['createdAt', 'updatedAt'],
+] satisfies Served
 
-/** A form as it is served alone; `fields` and `report` stand last. */
-export const renderFormDetail = (form: Form, raw: RawObject): string =>
-  renderObject([
-    ...summaryMembers(form, raw),
-    ...['description', 'layout', 'systemText', 'fields', 'report'].map((name) => [name, raw.get(name)] as const),
+/** What is served of a form alone; `fields` and `report` stand last. */
+export const servedForm = [
+  ...servedFormSummary,
+  ...['description', 'layout', 'systemText', 'fields', 'report'],
+] satisfies Served
+
+export const renderFormSummary = (form: Form, raw: RawObject): string =>
+  renderServed(servedFormSummary, raw, instantsOf(form))
+
+export const renderFormDetail = (form: Form, raw: RawObject): string => renderServed(servedForm, raw, instantsOf(form))
+
+const instantsOf = ({ createdAt, updatedAt }: Form): ReadonlyMap<string, string> =>
+  new Map([
+    ['createdAt', JSON.stringify(createdAt)],
+    ['updatedAt', JSON.stringify(updatedAt)],
   ])
-
-const summaryMembers = (form: Form, raw: RawObject): (readonly [string, string | undefined])[] => [
-  ...['id', 'title', 'scene', 'language', 'publicToken', 'shareUrl', 'localization', 'isActive'].map(
-    (name) => [name, raw.get(name)] as const,
-  ),
-  ['createdAt', JSON.stringify(form.createdAt)],
-  ['updatedAt', JSON.stringify(form.updatedAt)],
-]

@@ -2,25 +2,37 @@ import { z } from 'zod'
 import { identifierRule, isIdentifier } from './identifiers.ts'
 import { parseInstant } from './instant.ts'
 
-/** Building blocks of the record schemas. Documented fields may be missing or null, but are never of another JSON type. */
+/**
+ * Building blocks of the record schemas. Documented fields may be missing or null, but are never of another JSON type; `meta`
+ * says in JSON Schema what zod cannot tell of them.
+ */
 
 export const identifier = z.string().refine(isIdentifier, `must be ${identifierRule}`)
 
 /** ISO 8601 with an offset; becomes UTC with milliseconds. */
-export const instant = z.string().transform((text, context) => {
-  const parsed = parseInstant(text)
-  if (parsed !== undefined) return parsed
-  context.addIssue('must be an ISO 8601 date-time with an offset or Z')
-  return z.NEVER
-})
+export const instant = z
+  .string()
+  .transform((text, context) => {
+    const parsed = parseInstant(text)
+    if (parsed !== undefined) return parsed
+    context.addIssue('must be an ISO 8601 date-time with an offset or Z')
+    return z.NEVER
+  })
+  .meta({ format: 'date-time' })
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const optionalString = z.string().nullish()
 /** Any JSON number: also one beyond the range of a double, which is served as it came. */
-export const optionalNumber = z.custom<number>((value) => typeof value === 'number', 'expected a number').nullish()
+export const optionalNumber = z
+  .custom<number>((value) => typeof value === 'number', 'expected a number')
+  .meta({ type: 'number' })
+  .nullish()
 export const optionalBoolean = z.boolean().nullish()
 /** An object or array whose inside the specification leaves open: only its own type is judged. */
-export const optionalObject = z.custom<Readonly<Record<string, unknown>>>(isObject, 'expected an object').nullish()
-export const optionalArray = z.custom<unknown[]>(Array.isArray, 'expected an array').nullish()
+export const optionalObject = z
+  .custom<Readonly<Record<string, unknown>>>(isObject, 'expected an object')
+  .meta({ type: 'object' })
+  .nullish()
+export const optionalArray = z.custom<unknown[]>(Array.isArray, 'expected an array').meta({ type: 'array' }).nullish()

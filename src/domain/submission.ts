@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { type RawObject, rawMembers, renderObject } from './rawJson.ts'
+import type { RawObject } from './rawJson.ts'
 import { identifier, instant, optionalArray, optionalNumber, optionalObject, optionalString } from './schema.ts'
+import { renderServed, type Served } from './served.ts'
 
 export const reportStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 export type ReportStatus = (typeof reportStatuses)[number]
@@ -33,7 +34,7 @@ const result = z.object({
 })
 
 const reportResult = z.object({
-  status: optionalString,
+  status: optionalString.describe(`A report status: ${reportStatuses.join(', ')}.`),
   overallAnalysis: z
     .object({
       score: optionalNumber,
@@ -50,68 +51,59 @@ const reportResult = z.object({
 
 /** A submission as a record carries it: the union of the specification's submission summary and single submission. */
 export const submissionSchema = z.object({
-  id: identifier,
-  formId: identifier,
-  submittedAt: instant,
+  id: identifier.describe('The submission identifier.'),
+  formId: identifier.describe('The form that the submission belongs to.'),
+  submittedAt: instant.describe('When the submission was created.'),
   updatedAt: instant,
-  serialNumber: optionalNumber,
-  shareToken: optionalString,
-  reportUrl: optionalString,
-  examinee: examinee.nullish(),
+  serialNumber: optionalNumber.describe('Integer serial of the submission.'),
+  shareToken: optionalString.describe('Short token of the submission.'),
+  reportUrl: optionalString.describe("URL of the submission's report."),
+  examinee: examinee.nullish().describe('Null for anonymous submissions.'),
   metadata: metadata.nullish(),
-  data: optionalObject,
-  result,
-  reportResult: reportResult.nullish(),
+  data: optionalObject.describe('Answers by the `code` of each form field.'),
+  result: result.describe('Compact summary of the report.'),
+  reportResult: reportResult.nullish().describe('The full report.'),
 })
 export type Submission = z.output<typeof submissionSchema>
 
 const utmAndReferrer = ['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'referrer']
+const common = ['id', 'serialNumber', 'formId', 'shareToken', 'reportUrl', 'submittedAt', 'updatedAt']
 
-/** A submission as the records list serves it, in the specification's order. */
-export const renderSubmissionSummary = (submission: Submission, raw: RawObject): string =>
-  renderObject([
-    ...commonMembers(submission, raw),
-    ['examinee', pick(raw.get('examinee'), ['id', 'examineeId', 'email', 'name', 'customData'])],
-    ['metadata', pick(raw.get('metadata'), utmAndReferrer)],
-    ['data', raw.get('data')],
-    ['result', pick(raw.get('result'), ['status', 'score', 'maxScore', 'level', 'outcomeCode', 'outcomeName'])],
-  ])
-
-/** A submission as it is served alone, with its full report. */
-export const renderSubmissionDetail = (submission: Submission, raw: RawObject): string =>
-  renderObject([
-    ...commonMembers(submission, raw),
-    ['examinee', pick(raw.get('examinee'), ['id', 'email', 'name'])],
-    ['metadata', pick(raw.get('metadata'), [...utmAndReferrer, 'ip', 'userAgent'])],
-    ['data', raw.get('data')],
-    ['reportResult', renderReport(raw.get('reportResult'))],
-  ])
-
-const commonMembers = (submission: Submission, raw: RawObject): (readonly [string, string | undefined])[] => [
-  ['id', raw.get('id')],
-  ['serialNumber', raw.get('serialNumber')],
-  ['formId', raw.get('formId')],
-  ['shareToken', raw.get('shareToken')],
-  ['reportUrl', raw.get('reportUrl')],
-  ['submittedAt', JSON.stringify(submission.submittedAt)],
-  ['updatedAt', JSON.stringify(submission.updatedAt)],
+/** What is served of a submission in the records list, in the specification's order. */
+export const servedSubmissionSummary: Served = [
+  ...common,
+  ['examinee', ['id', 'examineeId', 'email', 'name', 'customData']],
+  ['metadata', utmAndReferrer],
+  'data',
+  ['result', ['status', 'score', 'maxScore', 'level', 'outcomeCode', 'outcomeName']],
 ]
 
-function renderReport(raw: string | undefined): string | undefined {
-  if (raw === undefined || raw === 'null') return undefined
-  const report = rawMembers(raw)
-  return renderObject([
-    ['status', report.get('status')],
-    ['overallAnalysis', pick(report.get('overallAnalysis'), ['score', 'maxScore', 'level', 'summary', 'suggestions'])],
-    ['dimensionAnalysis', pick(report.get('dimensionAnalysis'), ['title', 'radar', 'items'])],
-    ['outcome', pick(report.get('outcome'), ['code', 'name', 'ranking'])],
-    ['aiSuggestion', pick(report.get('aiSuggestion'), ['status', 'content'])],
-  ])
-}
+/** What is served of a submission alone, with its full report. */
+export const servedSubmission: Served = [
+  ...common,
+  ['examinee', ['id', 'email', 'name']],
+  ['metadata', [...utmAndReferrer, 'ip', 'userAgent']],
+  'data',
+  [
+    'reportResult',
+    [
+      'status',
+      ['overallAnalysis', ['score', 'maxScore', 'level', 'summary', 'suggestions']],
+      ['dimensionAnalysis', ['title', 'radar', 'items']],
+      ['outcome', ['code', 'name', 'ranking']],
+      ['aiSuggestion', ['status', 'content']],
+    ],
+  ],
+]
 
-/** The named members of a raw object, missing ones as null; a missing or null object stays null. */
-function pick(raw: string | undefined, names: readonly string[]): string | undefined {
-  if (raw === undefined || raw === 'null') return undefined
-  const members = rawMembers(raw)
-  return renderObject(names.map((name) => [name, members.get(name)] as const))
-}
+export const renderSubmissionSummary = (submission: Submission, raw: RawObject): string =>
+  renderServed(servedSubmissionSummary, raw, instantsOf(submission))
+
+export const renderSubmissionDetail = (submission: Submission, raw: RawObject): string =>
+  renderServed(servedSubmission, raw, instantsOf(submission))
+
+const instantsOf = ({ submittedAt, updatedAt }: Submission): ReadonlyMap<string, string> =>
+  new Map([
+    ['submittedAt', JSON.stringify(submittedAt)],
+    ['updatedAt', JSON.stringify(updatedAt)],
+  ])

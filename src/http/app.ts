@@ -11,10 +11,12 @@ import type { RedisLink } from '../replica/redis.ts'
 import type { RedisKeys } from '../replica/redisKeys.ts'
 import { authenticate } from './authenticate.ts'
 import type { ApiState, RouteState } from './context.ts'
+import { describeApi } from './description/openapi.ts'
+import { publicRoutes } from './description/publicRoutes.ts'
 import { errors } from './errors.ts'
 import { freshAnswers } from './freshness.ts'
 import { createLimiter, limit } from './limit.ts'
-import { options, unrouted } from './methods.ts'
+import { options, otherMethods, unrouted } from './methods.ts'
 import { measure, registerMetrics } from './metrics.ts'
 import { parameterReader } from './parameters.ts'
 import { privateAnswers } from './privateAnswers.ts'
@@ -32,6 +34,8 @@ export type ApiNeeds = {
   readonly redisKeys: RedisKeys
   readonly keys: Pick<KeyView, 'lookup'>
   readonly requestsPerMinute: number
+  /** Where clients reach the API. */
+  readonly baseUrl: string
   readonly nowMs: () => number
   readonly log: Logger
   readonly metrics: Registry
@@ -56,6 +60,8 @@ export function createApp(needs: ApiNeeds): RequestListener {
     .use(errors(needs.log))
     .use(requestTarget)
     .use(options)
+    .use(publicRoutes(describeApi(needs.baseUrl)).routes())
+    .use(otherMethods)
     .use<RouteState>(authenticate(needs.keys, needs.nowMs))
     .use(limit(createLimiter(needs.redis.client, needs.redisKeys, needs.requestsPerMinute)))
     .use(router.routes())

@@ -31,6 +31,7 @@ export async function composeApi(
     redis,
     redisKeys: names,
     keys,
+    baseUrl: config.BASE_URL ?? '/api/v1',
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,
     nowMs,
     log,

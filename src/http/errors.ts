@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { ApiContext, ApiMiddleware } from './context.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { allowedMethods } from './methods.ts'
+import { statuses } from './statuses.ts'
 
 const unavailableRetryAfterSeconds = 5
 
@@ -23,7 +24,7 @@ export const errors =
 export const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })
 
 function answer(ctx: ApiContext, failure: Failure): void {
-  ctx.status = statusOf(failure)
+  ctx.status = statuses[failure.kind]
   for (const [name, value] of headersOf(failure)) ctx.set(name, value)
   ctx.type = 'json'
   ctx.body = renderError(failure.kind, messageOf(failure))
@@ -32,27 +33,6 @@ function answer(ctx: ApiContext, failure: Failure): void {
 function logCause(log: Logger, requestId: string, failure: Failure): void {
   if (failure.kind === 'internal_error') log.error({ requestId, err: failure.cause }, 'a bug')
   if (failure.kind === 'service_unavailable') log.warn({ requestId, err: failure.cause }, 'unavailable')
-}
-
-function statusOf({ kind }: Failure): number {
-  switch (kind) {
-    case 'bad_request':
-      return 400
-    case 'unauthorized':
-      return 401
-    case 'not_found':
-      return 404
-    case 'method_not_allowed':
-      return 405
-    case 'uri_too_long':
-      return 414
-    case 'rate_limited':
-      return 429
-    case 'internal_error':
-      return 500
-    case 'service_unavailable':
-      return 503
-  }
 }
 
 function messageOf(failure: Failure): string {

@@ -5,7 +5,10 @@ import { RequestFailure } from './failure.ts'
 import { flag } from './parameterSchemas.ts'
 import type { RouteNeeds } from './routes.ts'
 
-export const getFormParameters = z.object({ includeFields: flag, includeReport: flag })
+export const getFormParameters = z.object({
+  includeFields: flag.describe('`false` leaves out `fields`.'),
+  includeReport: flag.describe('`false` leaves out `report`.'),
+})
 
 /** GET /api/v1/forms/{id} */
 export const getFormRoute =

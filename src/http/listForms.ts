@@ -7,8 +7,10 @@ import { changedParameters, oneOf, pageParameters, title } from './parameterSche
 import type { RouteNeeds } from './routes.ts'
 
 export const listFormsParameters = z.object({
-  scene: oneOf(scenes),
-  titleContains: title,
+  scene: oneOf(scenes).describe('Only forms of this scene.'),
+  titleContains: title.describe(
+    'Only forms whose title holds this text, or words that begin like its words; small typing errors are forgiven.',
+  ),
   ...pageParameters,
   ...changedParameters,
 })

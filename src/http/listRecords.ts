@@ -7,8 +7,8 @@ import { changedParameters, createdParameters, oneOf, pageParameters, text } fro
 import type { RouteNeeds } from './routes.ts'
 
 export const listRecordsParameters = z.object({
-  formId: text,
-  status: oneOf(reportStatuses),
+  formId: text.describe('Only submissions of this form.'),
+  status: oneOf(reportStatuses).describe('Only submissions whose report has this status.'),
   ...createdParameters,
   ...pageParameters,
   ...changedParameters,

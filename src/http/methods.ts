@@ -11,6 +11,12 @@ export const options: ApiMiddleware = async (ctx, next) => {
   ctx.status = 204
 }
 
+/** Ends a request whose path is known so far, under another method. */
+export const otherMethods: ApiMiddleware = (ctx, next) => {
+  if (routeOf(ctx) !== undefined) throw new RequestFailure({ kind: 'method_not_allowed' })
+  return next()
+}
+
 /** Ends a request that no route took: its path is known under another method, or not at all. */
 export const unrouted: ApiMiddleware = (ctx) => {
   throw new RequestFailure(

@@ -3,7 +3,7 @@ import { parseWindowBound } from '../domain/instant.ts'
 
 /**
  * What the routes' parameter schemas are built from. A rule is worded to follow the parameter's name, as in
- * "limit must be an integer from 1 to 100".
+ * "limit must be an integer from 1 to 100". All parameters are sent as text; `meta` says in JSON Schema what the text stands for.
  */
 
 const maxLimit = 100
@@ -11,34 +11,46 @@ const defaultLimit = 20
 const maxTitleCharacters = 200
 
 const integer = (max: number) =>
-  z.string().transform((text, context) => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
-    if (value >= 1 && value <= max) return value
-    context.addIssue(`must be an integer from 1 to ${max}`)
-    return z.NEVER
-  })
+  z
+    .string()
+    .transform((text, context) => {
+      const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+      if (value >= 1 && value <= max) return value
+      context.addIssue(`must be an integer from 1 to ${max}`)
+      return z.NEVER
+    })
+    .meta({ type: 'integer', minimum: 1, maximum: max })
 
-const windowBound = (edge: 'from' | 'to') =>
-  z.string().transform((text, context) => {
-    const bound = parseWindowBound(text, edge)
-    if (bound !== undefined) return bound
-    context.addIssue('must be an ISO 8601 date or date-time')
-    return z.NEVER
-  })
+const windowBound = (edge: 'from' | 'to', description: string) =>
+  z
+    .string()
+    .transform((text, context) => {
+      const bound = parseWindowBound(text, edge)
+      if (bound !== undefined) return bound
+      context.addIssue('must be an ISO 8601 date or date-time')
+      return z.NEVER
+    })
+    .optional()
+    .meta({
+      type: undefined,
+      anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })),
+      description,
+      examples: ['2026-11-21T08:30:00Z', '2026-11-21'],
+    })
 
 export const pageParameters = {
-  limit: integer(maxLimit).default(defaultLimit),
-  page: integer(Number.MAX_SAFE_INTEGER).default(1),
+  limit: integer(maxLimit).default(defaultLimit).describe('Items per page.'),
+  page: integer(Number.MAX_SAFE_INTEGER).default(1).describe('Page number. A page past the last one is empty.'),
 }
 
 export const createdParameters = {
-  since: windowBound('from').optional(),
-  until: windowBound('to').optional(),
+  since: windowBound('from', 'Only what was created at or after this time. A date alone is its first moment in UTC.'),
+  until: windowBound('to', 'Only what was created at or before this time. A date alone is its last moment in UTC.'),
 }
 
 export const changedParameters = {
-  changedSince: windowBound('from').optional(),
-  changedUntil: windowBound('to').optional(),
+  changedSince: windowBound('from', 'Only what changed at or after this time, such as the last `Replica-Watermark`.'),
+  changedUntil: windowBound('to', 'Only what changed at or before this time.'),
 }
 
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
@@ -51,9 +63,11 @@ export const title = z
   .string()
   .refine((value) => [...value].length <= maxTitleCharacters, `must be at most ${maxTitleCharacters} characters`)
   .optional()
+  .meta({ maxLength: maxTitleCharacters })
 
 export const flag = z
   .string()
-  .regex(/^(?:true|false)$/i, 'must be true or false')
+  .refine((value) => /^(?:true|false)$/i.test(value), 'must be true or false')
   .transform((value) => value.toLowerCase() === 'true')
   .default(true)
+  .meta({ type: 'boolean' })

@@ -56,6 +56,7 @@ test('lists are separated by commas, with or without spaces', () => {
 test('everything that is wrong is told at once, by name', () => {
   const wrong = {
     PORT: 'http',
+    BASE_URL: 'https://quiz.example/api/v2',
     ADMIN_PORT: '70000',
     LOG_LEVEL: 'loud',
     ELASTICSEARCH_URL: 'es:9200',
@@ -75,6 +76,20 @@ test('everything that is wrong is told at once, by name', () => {
       .concat('KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD')
       .sort(),
   )
+})
+
+test.each(['http://localhost:3000/api/v1', 'https://quiz.example/team/api/v1'])('%s is a base URL', (url) => {
+  expect(configOf({ BASE_URL: url }).BASE_URL).toBe(url)
+})
+
+test.each([
+  '/api/v1',
+  'ftp://quiz.example/api/v1',
+  'https://quiz.example/api/v1/',
+  'https://quiz.example/?/api/v1',
+  'x',
+])('%s is no base URL', (url) => {
+  expect(namesOf({ ...engines, BASE_URL: url })).toEqual(['BASE_URL'])
 })
 
 test('no problem repeats the value, which may be a secret', () => {

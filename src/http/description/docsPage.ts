@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { digestOf, type PublicFile, publicFile } from './publicFile.ts'
+
+const { resolve } = createRequire(import.meta.url)
+const own = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url))
+
+/** The page may load what is named here from its own host, talk to that host, and nothing else. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** The page at `/docs` and every file it needs, by path. A file's name tells its content, so that it may be kept for ever. */
+export function docsPage(descriptionPath: string): ReadonlyMap<string, PublicFile> {
+  const files = new Map<string, PublicFile>()
+  const add = (file: string, type: 'css' | 'js' | 'svg'): string => {
+    const text = readFileSync(file, 'utf8')
+    const path = `/docs/${digestOf(text)}.${type}`
+    files.set(path, publicFile({ type, text, cacheControl: 'public, max-age=31536000, immutable' }))
+    return path
+  }
+  const links: Readonly<Record<string, string>> = {
+    description: descriptionPath,
+    viewerStyle: add(resolve('swagger-ui-dist/swagger-ui.css'), 'css'),
+    ownStyle: add(own('docs.css'), 'css'),
+    viewer: add(resolve('swagger-ui-dist/swagger-ui-bundle.js'), 'js'),
+    start: add(own('docs.js'), 'js'),
+    icon: add(own('icon.svg'), 'svg'),
+  }
+  const html = readFileSync(own('docs.html'), 'utf8').replaceAll(
+    /\{\{(\w+)\}\}/g,
+    (_, name: string) => links[name] ?? '',
+  )
+  const headers = { 'Content-Security-Policy': contentSecurityPolicy, 'Referrer-Policy': 'no-referrer' }
+  files.set('/docs', publicFile({ type: 'html', text: html, cacheControl: 'public, no-cache', headers }))
+  return files
+}

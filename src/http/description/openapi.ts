@@ -1,0 +1,81 @@
+import { accountKeyPrefix } from '../../domain/accountKey.ts'
+import { examples } from './examples.ts'
+import { headers } from './headers.ts'
+import { type Operation, operations } from './operations.ts'
+import { errorReferences, errorResponses, notModified, success } from './responses.ts'
+import { answerSchemas, type JsonSchema, sent } from './schemas.ts'
+
+type OpenApi = {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, { readonly get: Readonly<Record<string, unknown>> }>>
+} & Readonly<Record<string, unknown>>
+
+const introduction = `Read-only JSON for one team: its forms, and the submissions that these collected.
+
+Every request carries an account key, \`Authorization: Bearer ${accountKeyPrefix}…\`, and reads all of its team's data and nothing else.
+Submissions hold personal data of respondents; handle them with care.
+
+A known field without a value is \`null\`. Unknown parameters filter nothing and are named in \`Ignored-Parameters\`. \`HEAD\` answers as
+\`GET\` without a body, and a trailing slash is the same route.`
+
+/** The description of the API as `serverUrl` answers it, made from the schemas that judge requests and records. */
+export const describeApi = (serverUrl: string): OpenApi => ({
+  openapi: '3.1.1',
+  info: { title: 'Tidemark', version: 'v1', description: introduction },
+  servers: [{ url: serverUrl }],
+  security: [{ accountKey: [] }],
+  tags: [
+    { name: 'Forms', description: 'Quiz form definitions.' },
+    { name: 'Records', description: 'Submissions: answers, scores, reports.' },
+  ],
+  paths: Object.fromEntries(operations.map((operation) => [operation.path, { get: describe(operation) }])),
+  components: {
+    schemas: answerSchemas(),
+    responses: errorResponses(),
+    headers,
+    securitySchemes: {
+      accountKey: {
+        type: 'http',
+        scheme: 'bearer',
+        description: `An account API key of a team, which begins with \`${accountKeyPrefix}\`.`,
+      },
+    },
+  },
+})
+
+const describe = ({ operationId, tag, summary, description, parameters, answer, id }: Operation) => ({
+  operationId,
+  tags: [tag],
+  summary,
+  description,
+  parameters: [...(id === undefined ? [] : [pathParameter(id)]), ...queryParameters(sent(parameters)), ifNoneMatch],
+  responses: {
+    200: success(summary, answer, examples[answer]),
+    304: notModified,
+    ...errorReferences(id !== undefined),
+  },
+})
+
+const pathParameter = ({ description, example }: NonNullable<Operation['id']>) => ({
+  name: 'id',
+  in: 'path',
+  required: true,
+  description,
+  schema: { type: 'string' },
+  example,
+})
+
+const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
+  Object.entries(properties).map(([name, property]) => {
+    const { description, ...schema } = property as JsonSchema
+    return { name, in: 'query', required: required.includes(name), description, schema }
+  })
+
+const ifNoneMatch = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since.',
+  schema: { type: 'string' },
+}

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+
+/** Bytes that everybody may read. */
+export type PublicFile = {
+  readonly type: string
+  readonly bytes: Buffer
+  /** Weak, because the same file has other bytes when it is compressed. */
+  readonly etag: string
+  readonly cacheControl: string
+  readonly headers: Readonly<Record<string, string>>
+  /** The bytes compressed; once, when first asked for. */
+  gzipped(): Promise<Buffer>
+}
+
+const compress = promisify(gzip)
+
+export function publicFile({
+  type,
+  text,
+  cacheControl,
+  headers = {},
+}: Pick<PublicFile, 'type' | 'cacheControl'> & {
+  readonly text: string
+  readonly headers?: PublicFile['headers']
+}): PublicFile {
+  const bytes = Buffer.from(text)
+  let gzipped: Promise<Buffer> | undefined
+  return {
+    type,
+    bytes,
+    cacheControl,
+    headers: { ...headers, 'X-Content-Type-Options': 'nosniff' },
+    etag: `W/"${digestOf(text)}"`,
+    gzipped: () => {
+      gzipped ??= compress(bytes)
+      return gzipped
+    },
+  }
+}
+
+/** Names content: other content has another one. */
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)

@@ -1,0 +1,31 @@
+import { Router } from '@koa/router'
+import type { ApiMiddleware, ApiState } from '../context.ts'
+import { docsPage } from './docsPage.ts'
+import { type PublicFile, publicFile } from './publicFile.ts'
+
+const descriptionPath = '/api/v1/openapi.json'
+
+/** What is answered without a key, and the same for everybody: the description of the API, and the page that shows it. */
+export function publicRoutes(description: unknown): Router<ApiState, object> {
+  const router = new Router<ApiState, object>({ sensitive: true })
+  const json = publicFile({ type: 'json', text: JSON.stringify(description), cacheControl: 'public, max-age=300' })
+  router.get(descriptionPath, answer(json))
+  for (const [path, file] of docsPage(descriptionPath)) router.get(path, answer(file))
+  return router
+}
+
+const answer =
+  (file: PublicFile): ApiMiddleware =>
+  async (ctx) => {
+    ctx.set({ ...file.headers, Vary: 'Accept-Encoding', ETag: file.etag, 'Cache-Control': file.cacheControl })
+    ctx.status = 200
+    if (ctx.fresh) {
+      ctx.status = 304
+      return
+    }
+    ctx.type = file.type
+    if (ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
+      ctx.set('Content-Encoding', 'gzip')
+      ctx.body = await file.gzipped()
+    } else ctx.body = file.bytes
+  }

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { formSchema, servedForm, servedFormSummary } from '../../domain/form.ts'
+import type { Served } from '../../domain/served.ts'
+import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../domain/submission.ts'
+import { pageParameters } from '../parameterSchemas.ts'
+
+export type JsonSchema = z.core.JSONSchema.BaseSchema
+
+/** What may be sent for `schema`, in JSON Schema. */
+export const sent = (schema: z.ZodObject): JsonSchema =>
+  z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    // Zod leaves defaults and examples out where text becomes something else.
+    override: ({ zodSchema, jsonSchema }) => {
+      const examples = z.globalRegistry.get(zodSchema)?.['examples']
+      if (Array.isArray(examples)) jsonSchema.examples = examples
+      if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
+    },
+  })
+
+/** The schemas of the answers, by the names under which the description holds them. */
+export function answerSchemas(): Readonly<Record<string, JsonSchema>> {
+  const form = sent(formSchema)
+  const submission = sent(submissionSchema)
+  return {
+    FormSummary: served(form, servedFormSummary),
+    Form: served(form, servedForm, ['fields', 'report']),
+    SubmissionSummary: served(submission, servedSubmissionSummary),
+    Submission: served(submission, servedSubmission),
+    FormList: list('FormSummary'),
+    SubmissionList: list('SubmissionSummary'),
+  }
+}
+
+/** The schema of an object of which only some members are served, all of them but `omissible` always. */
+function served(schema: JsonSchema, members: Served, omissible: readonly string[] = []): JsonSchema {
+  const { properties: judged = {}, description } = schema
+  const properties = members.map((member): [string, JsonSchema] => {
+    const [name, inner] = typeof member === 'string' ? [member] : member
+    // What records are not judged by may be anything.
+    const property = (judged[name] ?? {}) as JsonSchema
+    return [name, inner === undefined ? property : servedInner(property, inner)]
+  })
+  return {
+    type: 'object',
+    ...(description !== undefined && { description }),
+    properties: Object.fromEntries(properties),
+    required: properties.map(([name]) => name).filter((name) => !omissible.includes(name)),
+  }
+}
+
+function servedInner(schema: JsonSchema, members: Served): JsonSchema {
+  const [whenPresent, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
+  const present = { ...served(whenPresent ?? {}, members), ...pickDescription(schema) }
+  return others.length === 0 ? present : { ...present, type: ['object', 'null'] as never }
+}
+
+const pickDescription = ({ description }: JsonSchema): JsonSchema => (description === undefined ? {} : { description })
+
+function list(item: string): JsonSchema {
+  const { page, limit } = sent(z.object(pageParameters)).properties ?? {}
+  return {
+    type: 'object',
+    properties: {
+      totalDocs: { type: 'integer', minimum: 0, description: 'How many match on all pages; exact.' },
+      page: { ...withoutDefault(page), description: 'The page that was asked for.' },
+      limit: { ...withoutDefault(limit), description: 'The items per page that were asked for.' },
+      items: { type: 'array', items: { $ref: `#/components/schemas/${item}` }, description: 'Newest first.' },
+    },
+    required: ['totalDocs', 'page', 'limit', 'items'],
+  }
+}
+
+function withoutDefault(schema: z.core.JSONSchema._JSONSchema | undefined): JsonSchema {
+  const { default: _, ...rest } = (schema ?? {}) as JsonSchema
+  return rest
+}

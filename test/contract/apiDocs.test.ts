@@ -1,0 +1,142 @@
+import { startTestApi, type TestApi } from '../support/api.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const descriptionPath = '/api/v1/openapi.json'
+
+let replica: TestReplica
+let api: TestApi
+let key: string
+let assets: readonly string[]
+
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  key = await replica.storeKey('team-1')
+  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '3' } })
+  const html = await (await read('/docs')).text()
+  assets = [...html.matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)].map(([, path]) => path ?? '')
+})
+afterAll(async () => {
+  await api.close()
+  await replica.close()
+})
+
+const read = (path: string, request: RequestInit = {}): Promise<Response> =>
+  fetch(`http://127.0.0.1:${api.port}${path}`, request)
+
+/** Of its own accord, fetch would ask with every condition that no cache be used. */
+const readIf = (path: string, condition: string): Promise<Response> =>
+  read(path, { headers: { 'if-none-match': condition, 'cache-control': 'max-age=0' } })
+
+test('the page and its files have their types, and say who may keep them for how long', async () => {
+  const told = await Promise.all(
+    ['/docs', descriptionPath, ...assets].map(async (path) => {
+      const { status, headers } = await read(path)
+      return [status, headers.get('content-type'), headers.get('cache-control'), headers.get('x-content-type-options')]
+    }),
+  )
+  const forEver = 'public, max-age=31536000, immutable'
+  expect(told).toEqual([
+    [200, 'text/html; charset=utf-8', 'public, no-cache', 'nosniff'],
+    [200, 'application/json; charset=utf-8', 'public, max-age=300', 'nosniff'],
+    [200, 'image/svg+xml', forEver, 'nosniff'],
+    [200, 'text/css; charset=utf-8', forEver, 'nosniff'],
+    [200, 'text/css; charset=utf-8', forEver, 'nosniff'],
+    [200, expect.stringMatching(/javascript; charset=utf-8$/), forEver, 'nosniff'],
+    [200, expect.stringMatching(/javascript; charset=utf-8$/), forEver, 'nosniff'],
+  ])
+})
+
+test('the page may load nothing from elsewhere, and be framed by nobody', async () => {
+  const policy = (await read('/docs')).headers.get('content-security-policy') ?? ''
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).toContain("frame-ancestors 'none'")
+  expect(policy).not.toMatch(/unsafe|https?:|\*/)
+})
+
+test('/docs/ is /docs', async () => {
+  expect(await (await read('/docs/')).text()).toBe(await (await read('/docs')).text())
+})
+
+test('HEAD answers as GET without a body', async () => {
+  for (const path of ['/docs', descriptionPath, ...assets]) {
+    const head = await read(path, { method: 'HEAD' })
+    expect(head.status).toBe(200)
+    expect(head.headers.get('etag')).toBe((await read(path)).headers.get('etag'))
+    expect(await head.text()).toBe('')
+  }
+})
+
+test('what has not changed since is not sent again', async () => {
+  for (const path of ['/docs', descriptionPath, ...assets]) {
+    const etag = (await read(path)).headers.get('etag') ?? ''
+    const again = await readIf(path, `"other", ${etag}`)
+    expect(again.status).toBe(304)
+    expect(await again.text()).toBe('')
+    expect((await readIf(path, '"other"')).status).toBe(200)
+  }
+})
+
+test('it is compressed when asked for, and reads the same', async () => {
+  for (const path of [descriptionPath, ...assets]) {
+    const plain = await read(path, { headers: { 'accept-encoding': 'identity' } })
+    const compressed = await read(path, { headers: { 'accept-encoding': 'gzip' } })
+    expect(plain.headers.get('content-encoding')).toBeNull()
+    expect(compressed.headers.get('content-encoding')).toBe('gzip')
+    expect(compressed.headers.get('vary')).toBe('Accept-Encoding')
+    expect(await compressed.text()).toBe(await plain.text())
+  }
+})
+
+test.each(['POST', 'PUT', 'DELETE'])('%s gives 405 without a key', async (method) => {
+  for (const path of ['/docs', descriptionPath]) {
+    const { status, headers } = await api.send(path, { method })
+    expect(status).toBe(405)
+    expect(headers['allow']).toBe('GET, HEAD, OPTIONS')
+    expect(headers['cache-control']).toBe('private, no-cache')
+  }
+})
+
+test('OPTIONS gives 204 with Allow', async () => {
+  const { status, headers } = await api.send('/docs', { method: 'OPTIONS' })
+  expect([status, headers['allow']]).toEqual([204, 'GET, HEAD, OPTIONS'])
+})
+
+test('a key that is sent along is not counted', async () => {
+  for (const path of [descriptionPath, descriptionPath, descriptionPath, descriptionPath]) {
+    const { status, headers } = await api.send(path, { key })
+    expect(status).toBe(200)
+    expect(headers['ratelimit']).toBeUndefined()
+  }
+  expect((await api.send('/api/v1/forms', { key })).headers['ratelimit']).toContain('r=2;')
+})
+
+test.each([
+  '/docs/other',
+  '/docs/swagger-ui.css',
+  '/docs/../package.json',
+  '/docs/%2e%2e/package.json',
+  '/docs/..%2f..%2fpackage.json',
+  '/Docs',
+  '/api/v1/openapi.yaml',
+  '/api/v1/openapi.json/x',
+])('%s is as unknown as any other route', async (path) => {
+  expect((await api.send(path)).status).toBe(401)
+})
+
+test('without its engines the API still tells what it is', async () => {
+  const away = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' }
+  const alone = await startTestApi({ settings: away, awaitReady: false })
+  const { status } = await alone.send(descriptionPath)
+  await alone.close()
+  expect(status).toBe(200)
+})
+
+test('the description names where clients reach the API', async () => {
+  const settings = { INDEX_PREFIX: replica.prefix, BASE_URL: 'https://quiz.example/api/v1' }
+  const named = await startTestApi({ settings })
+  const { json } = await named.send(descriptionPath)
+  await named.close()
+  expect(json).toMatchObject({ servers: [{ url: 'https://quiz.example/api/v1' }] })
+  expect((await api.send(descriptionPath)).json).toMatchObject({ servers: [{ url: '/api/v1' }] })
+})
