@@ -1,6 +1,7 @@
 import { copyFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { jest } from '@jest/globals'
 import { Redis } from 'ioredis'
 import { engineNames } from '../../engines/engines.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
@@ -14,6 +15,9 @@ import { seeded } from '../support/random.ts'
 import type { World, WorldRecord } from '../support/randomWorld.ts'
 import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
 import { type TidemarkWatch, watchTidemark } from '../support/watchTidemark.ts'
+
+/** Engines boot in half a minute where others build at the same time. */
+jest.setTimeout(300_000)
 
 /** Two indexers and one API live through all of it; promises are watched from the first test to the last. */
 describe('Engines fall silent, forget, and go together, under load', () => {
