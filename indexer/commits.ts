@@ -90,3 +90,31 @@ export async function fetchEnds(admin: Admin, topics: readonly string[]): Promis
       ends.set(nameOf({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) })
   return ends
 }
+
+/**
+ * Where each of the partitions starts, by `nameOf`. `rebuildGroupId`: a group whose commits count beside the own ones;
+ * `generationOf`: the indices that a topic's records go into. A partition that Kafka does not know yet is left out.
+ */
+export async function fetchStarts(
+  admin: Admin,
+  partitions: readonly TopicPartition[],
+  from: {
+    readonly topics: readonly string[]
+    readonly groupId: string
+    readonly rebuildGroupId?: string
+    generationOf(topic: string): GenerationTag | undefined
+  },
+): Promise<Map<string, Start>> {
+  const { topics, groupId, rebuildGroupId, generationOf } = from
+  const ends = await fetchEnds(admin, topics)
+  const own = await fetchCommits(admin, groupId, topics)
+  const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommits(admin, rebuildGroupId, topics)
+  return new Map(
+    partitions.flatMap((each) => {
+      const [name, end] = [nameOf(each), ends.get(nameOf(each))]
+      return end === undefined
+        ? []
+        : [[name, startOf(end, own.get(name), rebuilt?.get(name), generationOf(each.topic))] as const]
+    }),
+  )
+}

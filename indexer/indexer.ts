@@ -11,7 +11,7 @@ import { withdrawTidemark } from '../src/replica/tidemark.ts'
 import type { Readiness, Service } from '../src/service.ts'
 import { untilDone } from './backoff.ts'
 import { Breaker } from './breaker.ts'
-import { fetchCommits, fetchEnds, nameOf, rebuildGroup, startOf } from './commits.ts'
+import { fetchCommits, fetchEnds, fetchStarts, rebuildGroup } from './commits.ts'
 import type { Assigned } from './consumer.ts'
 import { deadLetters } from './deadLetters.ts'
 import { applyKeyChange, keepKeyView } from './keyFold.ts'
@@ -124,19 +124,13 @@ export async function startIndexer(service: Service): Promise<Readiness> {
       generation: current.generation,
       groupId: config.CONSUMER_GROUP,
       topics: sourceTopics(config),
-      starts: async (partitions) => {
-        const ends = await fetchEnds(admin, sourceTopics(config))
-        const own = await fetchCommits(admin, config.CONSUMER_GROUP, sourceTopics(config))
-        const rebuilt = await fetchCommits(admin, rebuilds, documents)
-        return new Map(
-          partitions.flatMap((each) => {
-            const [name, end] = [nameOf(each), ends.get(nameOf(each))]
-            if (end === undefined) return []
-            const tag = documents.includes(each.topic) ? current.generation.tag : undefined
-            return [[name, startOf(end, own.get(name), rebuilt.get(name), tag)] as const]
-          }),
-        )
-      },
+      starts: (partitions) =>
+        fetchStarts(admin, partitions, {
+          topics: sourceTopics(config),
+          groupId: config.CONSUMER_GROUP,
+          rebuildGroupId: rebuilds,
+          generationOf: (topic) => (documents.includes(topic) ? current.generation.tag : undefined),
+        }),
       ends: async () => {
         const ends = await fetchEnds(admin, sourceTopics(config))
         // A topic may be given more partitions at any time; until someone reads them, they hold the tidemark back.

@@ -5,12 +5,12 @@ import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Config } from '../src/config.ts'
 import { randomToken } from '../src/domain/randomToken.ts'
-import { documentKinds, type GenerationTag } from '../src/replica/indices.ts'
+import { documentKinds } from '../src/replica/indices.ts'
 import type { RedisLink } from '../src/replica/redis.ts'
 import { redisKeys } from '../src/replica/redisKeys.ts'
 import { adoptGeneration, holdTidemark, keepHolding, releaseTidemark } from '../src/replica/tidemark.ts'
 import { type Comparison, carryOverAll } from './carryOver.ts'
-import { fetchCommits, fetchEnds, nameOf, rebuildGroup, startOf, type TopicPartition } from './commits.ts'
+import { fetchEnds, fetchStarts, nameOf, rebuildGroup } from './commits.ts'
 import {
   allowWriting,
   createGeneration,
@@ -73,6 +73,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   report.step(`generation ${target.number} is built beside generation ${serving.number}`)
 
   const topics = documentTopics(config)
+  const groupId = rebuildGroup(config.CONSUMER_GROUP)
   let lags: readonly Lag[] = []
   const metrics = indexerMetrics(new Registry(), {
     inFlightBytes: () => 0,
@@ -88,9 +89,9 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     kafka: options.kafka,
     elasticsearch: options.elasticsearch,
     generation: target,
-    groupId: rebuildGroup(config.CONSUMER_GROUP),
+    groupId,
     topics,
-    starts: (partitions) => startsOf(options, partitions, target.tag),
+    starts: (partitions) => fetchStarts(options.admin, partitions, { topics, groupId, generationOf: () => target.tag }),
     ends: () => fetchEnds(options.admin, topics),
     // What breaks the contract was, or will be, set aside by the indexer that serves.
     refuse: async () => 'stale',
@@ -202,21 +203,6 @@ async function openTarget({ config, elasticsearch, signal }: RebuildOptions, ser
   const isHalfMade = ({ number, isOurs }: FoundGeneration): boolean => number > serving.number && isOurs
   const number = found.find(isHalfMade)?.number ?? 1 + Math.max(...found.map((each) => each.number))
   return await createGeneration(elasticsearch, config.INDEX_PREFIX, number, request)
-}
-
-async function startsOf(
-  { admin, config }: RebuildOptions,
-  partitions: readonly TopicPartition[],
-  tag: GenerationTag,
-): ReturnType<ConstructorParameters<typeof Pipeline>[0]['starts']> {
-  const ends = await fetchEnds(admin, documentTopics(config))
-  const own = await fetchCommits(admin, rebuildGroup(config.CONSUMER_GROUP), documentTopics(config))
-  return new Map(
-    partitions.flatMap((each) => {
-      const [name, end] = [nameOf(each), ends.get(nameOf(each))]
-      return end === undefined ? [] : [[name, startOf(end, own.get(name), undefined, tag)] as const]
-    }),
-  )
 }
 
 /** Waits until everything that is in the topics now is searchable in the new generation. */

@@ -12,7 +12,7 @@ export type ListSnapshot = {
 type TimeSpan = { readonly fromMs: number; readonly toMs: number }
 
 /** Where a page begins: so many rows after the newest of those that `clause` finds. */
-export type PageStart = { readonly clause: Clause | undefined; readonly skip: number }
+export type PageStart = { readonly clause: Clause; readonly skip: number }
 
 const dayMs = 86_400_000
 /** A year, a day, a minute, a second, a millisecond: few steps of each in the one before it. */

@@ -77,9 +77,7 @@ export async function inSnapshot<T>(
         return found.each.buckets.map(({ doc_count: count }) => count)
       },
       rows: async ({ clause, skip }, limit) =>
-        readSummaries(
-          await search(clause === undefined ? [] : [clause], { sort: newestFirst, from: skip, size: limit }),
-        ),
+        readSummaries(await search([clause], { sort: newestFirst, from: skip, size: limit })),
     })
   } finally {
     // What is not closed closes itself.

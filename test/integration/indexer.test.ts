@@ -1,5 +1,4 @@
 import { Client } from '@elastic/elasticsearch'
-import type kafkajs from 'kafkajs'
 import { forbidWriting } from '../../indexer/generations.ts'
 import { documentKinds, physicalName } from '../../src/replica/indices.ts'
 import { connectRedis } from '../../src/replica/redis.ts'
@@ -7,6 +6,7 @@ import { redisKeys } from '../../src/replica/redisKeys.ts'
 import { holdTidemark } from '../../src/replica/tidemark.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
+import { withAdmin } from '../support/faults.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program } from '../support/programs.ts'
 
@@ -36,17 +36,8 @@ const settled = (indexer: Program, count: number): Promise<void> =>
 const readySays = async (indexer: Program): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
 const titleOf = async (id: string): Promise<string | undefined> =>
   (await elasticsearch.getSource<{ title?: string }>(detailOf(id))).title
-async function withAdmin<T>(ask: (admin: kafkajs.Admin) => Promise<T>): Promise<T> {
-  const admin = pipeline.kafka.admin()
-  await admin.connect()
-  try {
-    return await ask(admin)
-  } finally {
-    await admin.disconnect()
-  }
-}
 const committed = async (topic: string): Promise<bigint> => {
-  const [of] = await withAdmin((admin) =>
+  const [of] = await withAdmin(pipeline.kafka, (admin) =>
     admin.fetchOffsets({ groupId: pipeline.names['CONSUMER_GROUP'] ?? '', topics: [topic] }),
   )
   return (of?.partitions ?? []).reduce((sum, { offset }) => sum + (BigInt(offset) > 0n ? BigInt(offset) : 0n), 0n)
@@ -221,7 +212,9 @@ test('an account key record that could stop a script of Redis stops nothing', as
 
 test('without append times of the broker no tidemark is published, it is said, and records are indexed all the same', async () => {
   const topic = pipeline.names['TOPIC_FORMS'] ?? ''
-  await withAdmin((admin) => admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true }))
+  await withAdmin(pipeline.kafka, (admin) =>
+    admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true }),
+  )
   const indexer = await pipeline.startIndexer()
   expect(indexer.log()).toContain('lacks message.timestamp.type=LogAppendTime')
   await pipeline.createKeys(['acme'])

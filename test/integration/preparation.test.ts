@@ -1,5 +1,6 @@
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
+import { withAdmin } from '../support/faults.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms } from '../support/programs.ts'
 
@@ -19,19 +20,9 @@ afterAll(async () => {
   await pipeline.close()
 })
 
-async function withAdmin<T>(ask: (admin: kafkajs.Admin) => Promise<T>): Promise<T> {
-  const admin = pipeline.kafka.admin()
-  await admin.connect()
-  try {
-    return await ask(admin)
-  } finally {
-    await admin.disconnect()
-  }
-}
-
 test('missing topics are created compacted, with append times of the broker and seven days for deletions', async () => {
   const names = ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS']
-  const { resources } = await withAdmin((admin) =>
+  const { resources } = await withAdmin(pipeline.kafka, (admin) =>
     admin.describeConfigs({
       includeSynonyms: false,
       resources: names.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name: pipeline.names[name] ?? '' })),
