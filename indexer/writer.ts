@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Revision } from '../src/domain/identifiers.ts'
-import { withoutRepeatedNames } from '../src/domain/rawJson.ts'
-import type { DocumentWrite } from '../src/replica/documents.ts'
+import { type DocumentWrite, withNamesOnce } from '../src/replica/documents.ts'
 import { backoffMs } from './backoff.ts'
 import { UnfitAnswer } from './bulk.ts'
 import { type ItemOutcome, judgeRequestError, type RequestFailure } from './failure.ts'
@@ -233,7 +232,9 @@ export class BulkWriter {
   /** A refused document is tried once more without repeated names; then its record is rejected, and older ones count. */
   #refuse(job: Job, refused: readonly DocumentWrite[], reason: string): Job[] {
     if (!job.isCleaned) {
-      const documents = job.documents.map((document) => (refused.includes(document) ? cleaned(document) : document))
+      const documents = job.documents.map((document) =>
+        refused.includes(document) ? withNamesOnce(document) : document,
+      )
       return [{ ...job, isCleaned: true, isTroubled: false, documents }]
     }
     job.done({ kind: 'rejected', reason })
@@ -261,11 +262,6 @@ function supersededBy(job: Job): Job[] {
   }
   return found
 }
-
-const cleaned = (document: DocumentWrite): DocumentWrite => ({
-  ...document,
-  source: withoutRepeatedNames(document.source),
-})
 
 const sizeOf = (job: Job): number => job.documents.reduce((bytes, { source }) => bytes + Buffer.byteLength(source), 0)
 

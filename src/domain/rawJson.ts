@@ -59,6 +59,9 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
 /** The same JSON on one line. Valid JSON has line breaks between tokens only, so they may simply go. */
 export const onOneLine = (text: string): string => (/[\n\r]/.test(text) ? text.replace(/[\n\r]/g, '') : text)
 
+/** The same JSON on one line and without a tab, which valid JSON has between tokens only, too. */
+export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
+
 /**
  * The same JSON with every member name once, the last value at the first place, as JSON.parse reads it; digits and the order
  * of names stay. Elasticsearch refuses a document that repeats a name. For text nested a thousand levels at most.

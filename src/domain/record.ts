@@ -10,7 +10,7 @@ import {
   type Revision,
   type TeamId,
 } from './identifiers.ts'
-import { hasLongerNumber, isNestedDeeper, onOneLine, type RawObject, rawMembers } from './rawJson.ts'
+import { hasLongerNumber, isNestedDeeper, type RawObject, rawMembers, withoutTabs } from './rawJson.ts'
 import { accepted, type Problem, type Result, refused } from './result.ts'
 import { isObject } from './schema.ts'
 import { type Submission, submissionSchema } from './submission.ts'
@@ -18,7 +18,7 @@ import { type Submission, submissionSchema } from './submission.ts'
 /** Whose entity a record changes; a null value leaves nothing else to tell. */
 export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
-/** A live entity: judged, and in the raw text of its members, which is what gets served. */
+/** A live entity: judged, and in the raw text of its members, which is what gets served, without tabs and line breaks. */
 export type Live<Entity> = { readonly revision: Revision; readonly entity: Entity; readonly raw: RawObject }
 
 /** The change that one record tells of: the entity's whole new state, or null when it is gone for good. */
@@ -77,7 +77,7 @@ function readValue<Entity>(member: string, schema: Schema<Entity>, value: Buffer
   if (!isRevision(revision)) return refused('revision', `must be an integer from 1 to ${maxRevision}`)
   const judged = schema.safeParse(parsed.json[member])
   if (!judged.success) return { ok: false, problem: firstProblem(member, judged.error) }
-  const raw = rawMembers(rawMembers(onOneLine(text)).get(member) ?? '')
+  const raw = rawMembers(rawMembers(withoutTabs(text)).get(member) ?? '')
   const problem = firstUnstorable(member, Object.keys(schema.shape), raw, text)
   return problem === undefined ? accepted({ revision, entity: judged.data, raw }) : { ok: false, problem }
 }

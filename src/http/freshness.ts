@@ -15,7 +15,8 @@ export type Asked = {
   readonly needsTidemark?: boolean
   /** Whether there is an answer whatever is stored: a list may be empty, an entity may be missing. */
   readonly alwaysExists: boolean
-  query(signal: AbortSignal): Promise<string>
+  /** `version` is the list's, read before; null while none is known. */
+  query(signal: AbortSignal, version: ListVersion | null): Promise<string>
 }
 
 /**
@@ -39,7 +40,7 @@ export const freshAnswers =
     const etag = version === null ? undefined : etagOf(version, ctx.path, parameters)
     if (etag !== undefined && (alwaysExists || !isAnyEnough) && isKept(ctx, etag))
       return notChanged(ctx, etag, tidemark)
-    const body = await withinDeadline(ctx.res, query)
+    const body = await withinDeadline(ctx.res, (signal) => query(signal, version))
     if (etag !== undefined && isKept(ctx, etag)) return notChanged(ctx, etag, tidemark)
     setFreshness(ctx, etag, tidemark)
     ctx.type = 'json'

@@ -27,7 +27,9 @@ export const listFormsRoute =
       parameters,
       needsTidemark: changedSince !== undefined || changedUntil !== undefined,
       alwaysExists: true,
-      query: async (signal) =>
-        renderPage(await listForms(replica, ctx.state.holder.teamId, filter, { page, limit }, signal)),
+      query: async (signal, version) =>
+        renderPage(
+          await listForms(replica, { teamId: ctx.state.holder.teamId, version, signal }, filter, { page, limit }),
+        ),
     })
   }

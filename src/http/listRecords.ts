@@ -28,7 +28,9 @@ export const listRecordsRoute =
       parameters,
       needsTidemark: changedSince !== undefined || changedUntil !== undefined,
       alwaysExists: true,
-      query: async (signal) =>
-        renderPage(await listRecords(replica, ctx.state.holder.teamId, filter, { page, limit }, signal)),
+      query: async (signal, version) =>
+        renderPage(
+          await listRecords(replica, { teamId: ctx.state.holder.teamId, version, signal }, filter, { page, limit }),
+        ),
     })
   }

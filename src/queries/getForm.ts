@@ -1,13 +1,13 @@
 import type { TeamId } from '../domain/identifiers.ts'
 import { rawMembers, renderObject } from '../domain/rawJson.ts'
 import { readDetail } from './readDetail.ts'
-import type { Replica } from './replica.ts'
+import type { Asking } from './replica.ts'
 
 export type FormParts = { readonly includeFields: boolean; readonly includeReport: boolean }
 
 /** A form as raw JSON text, without the parts that are not wanted; undefined when the team has no such form. */
 export async function getForm(
-  replica: Replica,
+  replica: Asking,
   teamId: TeamId,
   id: string,
   { includeFields, includeReport }: FormParts,

@@ -1,35 +1,57 @@
-import { type RawObject, rawElements, rawMembers } from '../domain/rawJson.ts'
+import { z } from 'zod'
+import { summaryMark } from '../replica/documents.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
-/** What a search found: how many in all, and the `summary` of each hit as raw text. */
-export type Hits = { readonly total: number; readonly summaries: readonly string[] }
+/** Everything else that a `_search` tells, its summaries left out. */
+const envelopeSchema = z.object({
+  timed_out: z.literal(false),
+  _shards: z.object({ failed: z.literal(0) }),
+  hits: z.object({
+    total: z.object({ value: z.int(), relation: z.literal('eq') }).optional(),
+    hits: z.array(z.object({ _source: z.object({ summary: z.null() }) })),
+  }),
+  aggregations: z.unknown().optional(),
+  pit_id: z.string().optional(),
+})
 
-/** Reads the answer of a `_search` that counts. Throws `ReplicaUnavailable` unless every shard has answered in full. */
-export function readHits(text: string): Hits {
-  const hits = rawMembers(wholeAnswer(text).get('hits') ?? '')
-  const total = rawMembers(hits.get('total') ?? '')
-  if (total.get('relation') !== '"eq"') throw new ReplicaUnavailable('partial', 'the total is not exact')
-  return { total: Number(total.get('value')), summaries: summariesOf(hits) }
+export type SearchAnswer = {
+  /** The summary of each hit as raw text, byte for byte as it was stored. */
+  readonly summaries: readonly string[]
+  /** Undefined unless the search counts. */
+  readonly total: number | undefined
+  readonly aggregations: unknown
+  readonly snapshotId: string | undefined
 }
 
-/** The `summary` of each hit of a `_search`, as raw text. Throws as `readHits`. */
-export const readSummaries = (text: string): string[] => summariesOf(rawMembers(wholeAnswer(text).get('hits') ?? ''))
-
-/** The aggregations of a `_search`. Throws as `readHits`. */
-export const readAggregations = (text: string): unknown => JSON.parse(wholeAnswer(text).get('aggregations') ?? '{}')
-
-function wholeAnswer(text: string): RawObject {
-  const answer = rawMembers(text)
-  if (answer.get('timed_out') !== 'false') throw new ReplicaUnavailable('partial', 'the search timed out')
-  if (rawMembers(answer.get('_shards') ?? '').get('failed') !== '0')
-    throw new ReplicaUnavailable('partial', 'a shard failed')
-  return answer
+/**
+ * Reads the answer of a `_search`. Summaries are found by the marks around them, not token by token; the rest of the answer is
+ * parsed, and has a gap where each summary was. Throws `ReplicaUnavailable` unless every shard has answered in full.
+ */
+export function readAnswer(text: string): SearchAnswer {
+  const parts = text.split(summaryMark)
+  const summaries = parts.filter((_, at) => at % 2 === 1)
+  const envelope = envelopeSchema.safeParse(parse(parts.filter((_, at) => at % 2 === 0).join('null')))
+  if (!envelope.success) throw new ReplicaUnavailable('partial', firstIssue(envelope.error))
+  const { hits, aggregations, pit_id } = envelope.data
+  if (hits.hits.length !== summaries.length) throw new ReplicaUnavailable('partial', 'a hit has no summary')
+  return { summaries, total: hits.total?.value, aggregations, snapshotId: pit_id }
 }
 
-const summariesOf = (hits: RawObject): string[] => rawElements(hits.get('hits') ?? '').map(summaryOf)
+/** The exact total of a search that counts. Throws `ReplicaUnavailable` when the answer has none. */
+export function totalOf({ total }: SearchAnswer): number {
+  if (total === undefined) throw new ReplicaUnavailable('partial', 'there is no total')
+  return total
+}
 
-function summaryOf(hit: string): string {
-  const summary = rawMembers(rawMembers(hit).get('_source') ?? '').get('summary')
-  if (summary === undefined) throw new ReplicaUnavailable('partial', 'a hit has no summary')
-  return summary
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function firstIssue(error: z.ZodError): string {
+  const issue = error.issues[0]
+  return `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`
 }

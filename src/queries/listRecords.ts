@@ -1,5 +1,5 @@
-import type { TeamId } from '../domain/identifiers.ts'
 import type { ReportStatus } from '../domain/submission.ts'
+import type { ListReader } from './keptSnapshots.ts'
 import type { Page, PageRequest } from './page.ts'
 import type { Replica } from './replica.ts'
 import { equalTo, searchPage, type Window, within } from './searchPage.ts'
@@ -14,15 +14,14 @@ export type RecordsFilter = {
 /** The submissions of a team, newest first. */
 export const listRecords = (
   replica: Replica,
-  teamId: TeamId,
+  reader: ListReader,
   { formId, status, created, changed }: RecordsFilter,
   page: PageRequest,
-  signal: AbortSignal,
 ): Promise<Page> =>
   searchPage(
     replica,
     'submissions',
-    teamId,
+    reader,
     [
       ...equalTo('formId', formId),
       ...equalTo('status', status),
@@ -30,5 +29,4 @@ export const listRecords = (
       ...within('changedAt', changed),
     ],
     page,
-    signal,
   )

@@ -1,91 +1,105 @@
+import { z } from 'zod'
 import type { TeamId } from '../domain/identifiers.ts'
-import { toInstant, withinInstants } from '../domain/instant.ts'
 import { aliasOf } from '../replica/indices.ts'
 import { type Clause, newestFirst } from './clauses.ts'
-import type { ListSnapshot, PageStart } from './deepPage.ts'
-import { readAggregations, readSummaries } from './hits.ts'
-import type { Replica } from './replica.ts'
+import { createdBetween, type ListCounts, type Stretch } from './deepPage.ts'
+import { readAnswer, type SearchAnswer } from './hits.ts'
+import type { Asking } from './replica.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 export type ListKind = 'forms' | 'submissions'
 
-export type ReadableSnapshot = ListSnapshot & {
-  /** The `summary` of up to `limit` rows, as raw text. */
-  rows(start: PageStart, limit: number): Promise<string[]>
+/** A team's list as it was when the snapshot was opened: all its questions are answered from one refresh, whatever is written. */
+export type ListSnapshot = {
+  /** Counts what a filter finds. */
+  countsOf(filter: readonly Clause[], signal: AbortSignal): ListCounts
+  /** The `summary` of up to `limit` of the rows that a filter finds in a stretch, as raw text. */
+  rows(filter: readonly Clause[], stretch: Stretch, limit: number, signal: AbortSignal): Promise<readonly string[]>
+  /** What is not closed closes itself. */
+  close(): void
 }
 
-/** Longer than any request is answered. */
-const keepAlive = '30s'
+/** How long Elasticsearch keeps a snapshot after its last question. */
+export const snapshotLifeMs = 30_000
 
-/**
- * Runs `read` on a snapshot of what a filter finds: all its questions are answered from the same refresh, whatever is written
- * meanwhile. Rejects with `ReplicaUnavailable`.
- */
-export async function inSnapshot<T>(
-  { indexPrefix, ask }: Replica,
+const closingDeadlineMs = 5_000
+
+const stepsSchema = z.object({
+  steps: z.object({ buckets: z.array(z.object({ key: z.int(), doc_count: z.int() })) }),
+})
+const eachSchema = z.object({ each: z.object({ buckets: z.array(z.object({ doc_count: z.int() })) }) })
+
+/** Opens a snapshot (a point in time). It and all its questions reject with `ReplicaUnavailable`. */
+export async function openListSnapshot(
+  { indexPrefix, ask }: Asking,
   kind: ListKind,
   teamId: TeamId,
-  filter: readonly Clause[],
-  signal: AbortSignal,
-  read: (snapshot: ReadableSnapshot) => Promise<T>,
-): Promise<T> {
+  opening: AbortSignal,
+): Promise<ListSnapshot> {
+  const keepAlive = `${snapshotLifeMs}ms`
   const opened = await ask(
     {
       method: 'POST',
       path: `/${aliasOf(indexPrefix, kind)}/_pit`,
       querystring: { routing: teamId, keep_alive: keepAlive },
     },
-    signal,
+    opening,
   )
   if (!opened.isFound) throw new ReplicaUnavailable('missing-index', kind)
-  const { id } = JSON.parse(opened.text) as { id: string }
-  const search = async (more: readonly Clause[], body: Readonly<Record<string, unknown>>): Promise<string> => {
-    const query = { bool: { filter: [...filter, ...more] } }
+  let { id } = JSON.parse(opened.text) as { id: string }
+  const search = async (
+    filter: readonly Clause[],
+    body: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<SearchAnswer> => {
+    const query = { bool: { filter: [{ term: { teamId } }, ...filter] } }
     const pit = { id, keep_alive: keepAlive }
     const { isFound, text } = await ask(
       { method: 'POST', path: '/_search', querystring: {}, body: { pit, query, track_total_hits: false, ...body } },
       signal,
     )
-    if (!isFound) throw new ReplicaUnavailable('missing-index', 'the snapshot is gone')
-    return text
+    if (!isFound) throw new ReplicaUnavailable('missing-snapshot', kind)
+    // Elasticsearch may give a snapshot another name with every answer.
+    const answer = readAnswer(text)
+    id = answer.snapshotId ?? id
+    return answer
   }
-  try {
-    return await read({
+  return {
+    countsOf: (filter, signal) => ({
       countByTime: async (span, stepMs) => {
-        const within =
-          span === undefined
-            ? []
-            : [{ range: { createdAt: { gte: instantOf(span.fromMs), lte: instantOf(span.toMs) } } }]
-        const steps = {
-          date_histogram: {
-            field: 'createdAt',
-            fixed_interval: `${stepMs}ms`,
-            min_doc_count: 1,
-            order: { _key: 'desc' },
-          },
+        const within = span === undefined ? [] : [createdBetween(span.fromMs, span.toMs)]
+        const date_histogram = {
+          field: 'createdAt',
+          fixed_interval: `${stepMs}ms`,
+          min_doc_count: 1,
+          order: { _key: 'desc' },
         }
-        const found = readAggregations(await search(within, { size: 0, aggs: { steps } })) as {
-          steps: { buckets: { key: number; doc_count: number }[] }
-        }
-        return found.steps.buckets.map(({ key, doc_count: count }) => ({ startMs: key, count }))
+        const { aggregations } = await search(
+          [...filter, ...within],
+          { size: 0, aggs: { steps: { date_histogram } } },
+          signal,
+        )
+        return stepsSchema.parse(aggregations).steps.buckets.map(({ key, doc_count }) => ({
+          startMs: key,
+          count: doc_count,
+        }))
       },
-      countEach: async (clauses) => {
+      countEach: async (span, clauses) => {
         const each = { filters: { filters: clauses } }
-        const found = readAggregations(await search([], { size: 0, aggs: { each } })) as {
-          each: { buckets: { doc_count: number }[] }
-        }
-        return found.each.buckets.map(({ doc_count: count }) => count)
+        const within = createdBetween(span.fromMs, span.toMs)
+        const { aggregations } = await search([...filter, within], { size: 0, aggs: { each } }, signal)
+        return eachSchema.parse(aggregations).each.buckets.map(({ doc_count }) => doc_count)
       },
-      rows: async ({ clause, skip }, limit) =>
-        readSummaries(await search([clause], { sort: newestFirst, from: skip, size: limit })),
-    })
-  } finally {
-    // What is not closed closes itself.
-    ask({ method: 'DELETE', path: '/_pit', querystring: {}, body: { id } }, AbortSignal.timeout(5_000)).catch(
-      () => undefined,
-    )
+    }),
+    rows: async (filter, { clause, skip }, limit, signal) => {
+      const found = await search([...filter, clause], { sort: newestFirst, from: skip, size: limit }, signal)
+      return found.summaries
+    },
+    close: () => {
+      ask(
+        { method: 'DELETE', path: '/_pit', querystring: {}, body: { id } },
+        AbortSignal.timeout(closingDeadlineMs),
+      ).catch(() => undefined)
+    },
   }
 }
-
-/** A step of time may begin before the first instant there is. */
-const instantOf = (epochMs: number): string => toInstant(withinInstants(epochMs))

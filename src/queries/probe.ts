@@ -1,10 +1,10 @@
 import { aliasOf, documentKinds } from '../replica/indices.ts'
-import { readHits } from './hits.ts'
-import type { Replica } from './replica.ts'
+import { readAnswer, totalOf } from './hits.ts'
+import type { Asking } from './replica.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** Resolves when every index answers in full; rejects with `ReplicaUnavailable`. */
-export async function probe({ indexPrefix, ask }: Replica, signal: AbortSignal): Promise<void> {
+export async function probe({ indexPrefix, ask }: Asking, signal: AbortSignal): Promise<void> {
   const aliases = documentKinds.map((kind) => aliasOf(indexPrefix, kind))
   const { isFound, text } = await ask(
     {
@@ -16,5 +16,5 @@ export async function probe({ indexPrefix, ask }: Replica, signal: AbortSignal):
     signal,
   )
   if (!isFound) throw new ReplicaUnavailable('missing-index', aliases.join(', '))
-  readHits(text)
+  totalOf(readAnswer(text))
 }

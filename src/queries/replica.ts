@@ -1,5 +1,6 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { isObject } from '../domain/schema.ts'
+import { keepSnapshots, type ReadSnapshot } from './keptSnapshots.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** One request to Elasticsearch; every part of `path` is already percent-encoded. */
@@ -13,28 +14,35 @@ export type Question = {
 /** The answer as it came; nothing but 200 and 404 gets this far. */
 export type Answer = { readonly isFound: boolean; readonly text: string }
 
-/** The document view as the queries see it. */
-export type Replica = {
+/** Who can be asked. */
+export type Asking = {
   readonly indexPrefix: string
-  /** The offset from which a page is found without passing over the rows before it. */
-  readonly deepPageFrom: number
   /** Rejects with `ReplicaUnavailable`; with another error only when the question itself is at fault. */
   ask(question: Question, signal: AbortSignal): Promise<Answer>
 }
 
+/** The document view as the queries see it. */
+export type Replica = Asking & {
+  /** The offset from which a page is found without passing over the rows before it. */
+  readonly deepPageFrom: number
+  readonly readSnapshot: ReadSnapshot
+}
+
 /** A document view behind a client whose answers are raw text. Asks once: a reader who waits is told to come again. */
-export const openReplica = (client: Client, indexPrefix: string, deepPageFrom: number): Replica => ({
-  indexPrefix,
-  deepPageFrom,
-  ask: async (question, signal) => {
-    const { statusCode, body } = await client.transport
-      .request<string>({ ...question }, { signal, ignore: [404], maxRetries: 0, meta: true })
-      .catch((error: unknown) => {
-        throw judgeFailure(error)
-      })
-    return { isFound: statusCode !== 404, text: body }
-  },
-})
+export function openReplica(client: Client, indexPrefix: string, deepPageFrom: number): Replica {
+  const asking: Asking = {
+    indexPrefix,
+    ask: async (question, signal) => {
+      const { statusCode, body } = await client.transport
+        .request<string>({ ...question }, { signal, ignore: [404], maxRetries: 0, meta: true })
+        .catch((error: unknown) => {
+          throw judgeFailure(error)
+        })
+      return { isFound: statusCode !== 404, text: body }
+    },
+  }
+  return { ...asking, deepPageFrom, readSnapshot: keepSnapshots(asking) }
+}
 
 function judgeFailure(error: unknown): unknown {
   if (error instanceof errors.ResponseError) return judgeRefusal(error)

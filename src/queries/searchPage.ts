@@ -1,10 +1,10 @@
-import type { TeamId } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
 import { aliasOf } from '../replica/indices.ts'
 import { type Clause, newestFirst } from './clauses.ts'
-import { findPageStart } from './deepPage.ts'
-import { readHits } from './hits.ts'
-import { inSnapshot, type ListKind } from './listSnapshot.ts'
+import { findPage } from './deepPage.ts'
+import { readAnswer, totalOf } from './hits.ts'
+import type { ListReader } from './keptSnapshots.ts'
+import type { ListKind } from './listSnapshot.ts'
 import type { Page, PageRequest } from './page.ts'
 import type { Replica } from './replica.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
@@ -17,36 +17,54 @@ export type Window = { readonly since?: Instant | undefined; readonly until?: In
  * offset `deepPageFrom` or later is found in a snapshot, without passing over the rows before it.
  * Rejects with `ReplicaUnavailable`.
  */
-export async function searchPage(
+export const searchPage = (
   replica: Replica,
   kind: ListKind,
-  teamId: TeamId,
-  clauses: readonly Clause[],
-  { page, limit }: PageRequest,
-  signal: AbortSignal,
+  reader: ListReader,
+  filter: readonly Clause[],
+  wanted: PageRequest,
+): Promise<Page> =>
+  firstOf(wanted) < replica.deepPageFrom
+    ? shallowPage(replica, kind, reader, filter, wanted)
+    : deepPage(replica, kind, reader, filter, wanted)
+
+const firstOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
+
+async function shallowPage(
+  { indexPrefix, ask }: Replica,
+  kind: ListKind,
+  { teamId, signal }: ListReader,
+  filter: readonly Clause[],
+  wanted: PageRequest,
 ): Promise<Page> {
-  const filter = [{ term: { teamId } }, ...clauses]
-  const offset = (page - 1) * limit
-  if (offset >= replica.deepPageFrom) {
-    const { total, summaries } = await inSnapshot(replica, kind, teamId, filter, signal, async (snapshot) => {
-      const { total, start } = await findPageStart(snapshot, offset)
-      return { total, summaries: start === undefined ? [] : await snapshot.rows(start, limit) }
-    })
-    return { totalDocs: total, page, limit, items: summaries }
-  }
-  const { isFound, text } = await replica.ask(
+  const query = { bool: { filter: [{ term: { teamId } }, ...filter] } }
+  const { isFound, text } = await ask(
     {
       method: 'POST',
-      path: `/${aliasOf(replica.indexPrefix, kind)}/_search`,
+      path: `/${aliasOf(indexPrefix, kind)}/_search`,
       querystring: { routing: teamId, allow_partial_search_results: false },
-      body: { query: { bool: { filter } }, sort: newestFirst, track_total_hits: true, from: offset, size: limit },
+      body: { query, sort: newestFirst, track_total_hits: true, from: firstOf(wanted), size: wanted.limit },
     },
     signal,
   )
   if (!isFound) throw new ReplicaUnavailable('missing-index', kind)
-  const { total, summaries } = readHits(text)
-  return { totalDocs: total, page, limit, items: summaries }
+  const answer = readAnswer(text)
+  return { ...wanted, totalDocs: totalOf(answer), items: answer.summaries }
 }
+
+const deepPage = (
+  { readSnapshot }: Replica,
+  kind: ListKind,
+  reader: ListReader,
+  filter: readonly Clause[],
+  wanted: PageRequest,
+): Promise<Page> =>
+  readSnapshot(kind, reader, async ({ countsOf, rows }) => {
+    const { signal } = reader
+    const { total, stretch } = await findPage(countsOf(filter, signal), firstOf(wanted), wanted.limit)
+    const items = stretch === undefined ? [] : await rows(filter, stretch, wanted.limit, signal)
+    return { ...wanted, totalDocs: total, items }
+  })
 
 /** The clauses that a window on a date field needs: none when it is open at both ends. */
 export const within = (field: 'createdAt' | 'changedAt', { since, until }: Window): Clause[] =>

@@ -1,9 +1,15 @@
 /**
  * Why the document view cannot answer just now:
  * `unreachable` no connection, `deadline` no answer in time, `partial` an answer that is not whole, `missing-index` the alias
- * points nowhere, `refused` Elasticsearch turned the question away (overload, rights).
+ * points nowhere, `missing-snapshot` a snapshot has ended, `refused` Elasticsearch turned the question away (overload, rights).
  */
-export type UnavailableReason = 'unreachable' | 'deadline' | 'partial' | 'missing-index' | 'refused'
+export type UnavailableReason =
+  | 'unreachable'
+  | 'deadline'
+  | 'partial'
+  | 'missing-index'
+  | 'missing-snapshot'
+  | 'refused'
 
 /** The document view cannot answer just now. Carries no part of the question: questions hold what users typed. */
 export class ReplicaUnavailable extends Error {

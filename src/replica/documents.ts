@@ -1,7 +1,7 @@
 import { type Form, renderFormDetail, renderFormSummary } from '../domain/form.ts'
 import { type DocumentId, deletedRevision, documentId, type Revision, type TeamId } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
-import { renderObject } from '../domain/rawJson.ts'
+import { rawMembers, renderObject, withoutRepeatedNames } from '../domain/rawJson.ts'
 import type { Change } from '../domain/record.ts'
 import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../domain/submission.ts'
 import { foldedWords, foldTitle, rawTitle, titleSalt } from '../domain/title.ts'
@@ -16,6 +16,14 @@ export type DocumentWrite = {
   readonly version: Revision
   readonly source: string
 }
+
+/**
+ * Stands before and after the summary of a list document, and nowhere else in it: a tab is white space between JSON tokens, and
+ * whoever reads many documents finds their summaries without parsing them.
+ */
+export const summaryMark = '\t'
+
+const marked = (summary: string): string => summaryMark + summary + summaryMark
 
 /**
  * Text that sorts as created time, then id. A keyword, not the date itself: with a numeric field in the index sort
@@ -42,7 +50,7 @@ export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentW
           .join(' '),
       ),
     ],
-    ['summary', renderFormSummary(form, raw)],
+    ['summary', marked(renderFormSummary(form, raw))],
   ])
   return [write('forms', change, revision, list), write('form-details', change, revision, renderFormDetail(form, raw))]
 }
@@ -55,7 +63,7 @@ export function submissionWrites(change: Change<Submission>, appendedAt: Instant
     ...listKeys(change.teamId, submission.submittedAt, submission.id, appendedAt),
     ['formId', JSON.stringify(submission.formId)],
     ['status', JSON.stringify(submission.result.status)],
-    ['summary', renderSubmissionSummary(submission, raw)],
+    ['summary', marked(renderSubmissionSummary(submission, raw))],
   ])
   return [
     write('submissions', change, revision, list),
@@ -88,11 +96,27 @@ const write = <Entity>(
   source,
 })
 
+/** The same document with every member name once, which Elasticsearch demands. */
+export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
+  ...document,
+  source: renderObject(
+    [...rawMembers(document.source)].map(([name, raw]) => {
+      const once = withoutRepeatedNames(raw)
+      return [name, name === 'summary' ? marked(once) : once]
+    }),
+  ),
+})
+
 /**
  * A deletion is stored, above every revision: Elasticsearch forgets the versions of deleted documents after a minute, and an
  * older record that comes late would bring the entity back. Team and time stand where no query looks.
  */
 function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], deletedAt: Instant): DocumentWrite[] {
-  const source = JSON.stringify({ tombstone: { teamId: change.teamId, deletedAt } })
+  const source = `${tombstoneStart}${JSON.stringify({ teamId: change.teamId, deletedAt })}}`
   return kinds.map((kind) => write(kind, change, deletedRevision, source))
 }
+
+const tombstoneStart = '{"tombstone":'
+
+/** Whether a document's source tells of a deletion. */
+export const isTombstone = (source: string): boolean => source.startsWith(tombstoneStart)

@@ -144,7 +144,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     await symlink(resolve('node_modules'), join(folder, 'node_modules'))
     const mapping = join(folder, 'mappings/submissions.json')
     const definition = JSON.parse(await readFile(mapping, 'utf8')) as { version: number }
-    await writeFile(mapping, JSON.stringify({ ...definition, version: 2 }))
+    await writeFile(mapping, JSON.stringify({ ...definition, version: definition.version + 1 }))
 
     const next = await startProgram(join(folder, 'indexer/main.ts'), pipeline.names)
     const says = async (program: Program): Promise<string> =>
@@ -154,7 +154,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     await expectRebuilt(rebuild, 2)
     await untilReady(next)
     await eventually(async () => (await says(indexer)).includes('mappings of another release'))
-    expect(await indices()).toEqual(['form-details-v1-2', 'forms-v1-2', 'submission-details-v1-2', 'submissions-v2-2'])
+    expect(await indices()).toEqual(['form-details-v1-2', 'forms-v2-2', 'submission-details-v1-2', 'submissions-v3-2'])
     await untilAllApplied(api)
     await expectFold(pipeline, api, world)
   } finally {

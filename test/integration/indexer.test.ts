@@ -102,7 +102,7 @@ test('indices that someone deleted are built anew from Kafka; until they are who
   const api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-  await elasticsearch.indices.delete({ index: [`${prefix}-forms-v1-1`, `${prefix}-submissions-v1-1`] })
+  await elasticsearch.indices.delete({ index: [`${prefix}-forms-v2-1`, `${prefix}-submissions-v2-1`] })
   const seen = new Set<string>()
   await eventually(async () => {
     const { status, headers, body } = await pipeline.get(api, 'acme', '/api/v1/forms')
@@ -117,7 +117,7 @@ test('indices that someone deleted are built anew from Kafka; until they are who
 
 test('a closed index pauses too: good records are never set aside for what is wrong with the index', async () => {
   const indexer = await pipeline.startIndexer()
-  const index = `${pipeline.names['INDEX_PREFIX']}-forms-v1-1`
+  const index = `${pipeline.names['INDEX_PREFIX']}-forms-v2-1`
   await elasticsearch.indices.close({ index })
   await pipeline.produce('forms', [formRecord('a', 1)])
   await eventually(async () => (await readySays(indexer)).includes('closed'))

@@ -46,13 +46,13 @@ test('indices are created strict, reached by alias, refreshed by nobody else', a
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const indices = await elasticsearch.indices.get({ index: `${prefix}-*` })
   expect(Object.keys(indices).sort()).toEqual(
-    ['form-details-v1-1', 'forms-v1-1', 'submission-details-v1-1', 'submissions-v1-1'].map(
+    ['form-details-v1-1', 'forms-v2-1', 'submission-details-v1-1', 'submissions-v2-1'].map(
       (name) => `${prefix}-${name}`,
     ),
   )
   for (const [name, { aliases, mappings, settings }] of Object.entries(indices)) {
     expect(Object.keys(aliases ?? {}).sort()).toEqual(
-      [name.replace('-v1-1', ''), `${name}-write`, `${prefix}-generation-1-whole`].sort(),
+      [name.replace(/-v\d-1/, ''), `${name}-write`, `${prefix}-generation-1-whole`].sort(),
     )
     expect(mappings).toMatchObject(name.includes('details') ? { enabled: false } : { dynamic: 'strict' })
     expect(settings?.index?.refresh_interval).toBe('-1')

@@ -8,6 +8,7 @@ import {
   rawMembers,
   renderObject,
   withoutRepeatedNames,
+  withoutTabs,
 } from '../../../src/domain/rawJson.ts'
 
 /** JSON text as any product may write it, beside what JSON.parse makes of it. */
@@ -124,11 +125,14 @@ test('a member without a value is rendered as null', () => {
   expect(renderObject(members)).toBe('{"a":null,"b":[]}')
 })
 
-test('one line holds the same tokens and no line break', () => {
+test.each([
+  ['one line holds the same tokens and no line break', onOneLine, /[\n\r]/],
+  ['without tabs there are the same tokens, and neither tab nor line break', withoutTabs, /[\n\r\t]/],
+])('%s', (_what, change, gone) => {
   fc.assert(
     fc.property(padded, (text) => {
-      expect(onOneLine(text)).not.toMatch(/[\n\r]/)
-      expect(tokens(onOneLine(text))).toEqual(tokens(text))
+      expect(change(text)).not.toMatch(gone)
+      expect(tokens(change(text))).toEqual(tokens(text))
     }),
   )
 })

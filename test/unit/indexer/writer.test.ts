@@ -117,7 +117,7 @@ test('a single record that is too large is rejected, and the others of its reque
   })
   const [small, large, other] = await Promise.all([
     submit('a', 1),
-    submit('b', 1, `"${'x'.repeat(200)}"`),
+    submit('b', 1, `{"a":"${'x'.repeat(200)}"}`),
     submit('c', 1),
   ])
   expect([small, other]).toEqual([{ kind: 'indexed' }, { kind: 'indexed' }])

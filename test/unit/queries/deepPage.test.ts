@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { toInstant } from '../../../src/domain/instant.ts'
 import type { Clause } from '../../../src/queries/clauses.ts'
-import { findPageStart, type ListSnapshot, type PageStart } from '../../../src/queries/deepPage.ts'
+import { findPage, type ListCounts, type Stretch } from '../../../src/queries/deepPage.ts'
 
 type Row = { readonly atMs: number; readonly id: string }
 
@@ -10,18 +10,20 @@ const positionOf = ({ atMs, id }: Row): string => `${toInstant(atMs)}|${id}`
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 const newestFirst = (rows: readonly Row[]): Row[] => rows.toSorted((a, b) => byBytes(positionOf(b), positionOf(a)))
 
+type Bounds = { readonly gte: string; readonly lte: string }
+const isBetween = (text: string, { gte, lte }: Bounds): boolean => byBytes(text, gte) >= 0 && byBytes(text, lte) <= 0
+
 /** What a clause finds, read as Elasticsearch reads it. */
 function finds(clause: Clause | undefined, row: Row): boolean {
   const { range, prefix, term } = (clause ?? {}) as Record<string, Record<string, never>>
-  if (range?.['createdAt'] !== undefined) return toInstant(row.atMs) <= (range['createdAt'] as { lte: string }).lte
-  if (range?.['position'] !== undefined)
-    return byBytes(positionOf(row), (range['position'] as { lte: string }).lte) <= 0
+  if (range?.['createdAt'] !== undefined) return isBetween(toInstant(row.atMs), range['createdAt'])
+  if (range?.['position'] !== undefined) return isBetween(positionOf(row), range['position'])
   if (prefix !== undefined) return positionOf(row).startsWith(String(prefix['position']))
   if (term !== undefined) return positionOf(row) === term['position']
-  return true
+  throw new Error(`not read here: ${JSON.stringify(clause)}`)
 }
 
-const snapshotOf = (rows: readonly Row[]): ListSnapshot => ({
+const countsOf = (rows: readonly Row[]): ListCounts => ({
   countByTime: async (span, stepMs) => {
     const counts = new Map<number, number>()
     for (const { atMs } of rows) {
@@ -31,11 +33,16 @@ const snapshotOf = (rows: readonly Row[]): ListSnapshot => ({
     }
     return [...counts].sort(([a], [b]) => b - a).map(([startMs, count]) => ({ startMs, count }))
   },
-  countEach: async (clauses) => clauses.map((clause) => rows.filter((row) => finds(clause, row)).length),
+  countEach: async ({ fromMs, toMs }, clauses) => {
+    const within = rows.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)
+    return clauses.map((clause) => within.filter((row) => finds(clause, row)).length)
+  },
 })
 
-const rowAt = (rows: readonly Row[], { clause, skip }: PageStart): Row | undefined =>
-  newestFirst(rows.filter((row) => finds(clause, row)))[skip]
+const rowsIn = (rows: readonly Row[], stretch: Stretch | undefined): Row[] => {
+  if (stretch === undefined) throw new Error('no stretch for a row that is there')
+  return newestFirst(rows.filter((row) => finds(stretch.clause, row)))
+}
 
 const id = fc.oneof(
   fc.stringMatching(/^[A-Za-z0-9._:-]{1,3}$/),
@@ -51,31 +58,39 @@ const lists = fc
   .uniqueArray(fc.record({ atMs: at, id }), { maxLength: 700, size: 'max', selector: ({ id }) => id })
   .filter((rows) => rows.length > 0)
 
-test('whatever is in a list, the start of every page leads to its first row, and passes over few', async () => {
+test('whatever is in a list, every page is found, and few rows are passed over', async () => {
   await fc.assert(
-    fc.asyncProperty(lists, fc.nat(), async (rows, number) => {
+    fc.asyncProperty(lists, fc.nat(), fc.integer({ min: 1, max: 100 }), async (rows, number, limit) => {
       const offset = number % rows.length
-      const { total, start } = await findPageStart(snapshotOf(rows), offset)
+      const { total, stretch } = await findPage(countsOf(rows), offset, limit)
       expect(total).toBe(rows.length)
-      if (start === undefined) throw new Error('no start for a row that is there')
-      expect(rowAt(rows, start)).toEqual(newestFirst(rows)[offset])
-      expect(start.skip).toBeLessThanOrEqual(100)
+      const skip = stretch?.skip ?? 0
+      expect(rowsIn(rows, stretch).slice(skip, skip + limit)).toEqual(newestFirst(rows).slice(offset, offset + limit))
+      expect(skip).toBeLessThanOrEqual(100)
     }),
-    { numRuns: 60 },
+    { numRuns: 100 },
   )
 })
 
-test('a page past the end has no start, and the total is told all the same', async () => {
-  expect(await findPageStart(snapshotOf([]), 0)).toEqual({ total: 0, start: undefined })
+test('a stretch ends soon after its page, however long the list goes on', async () => {
+  const rows = Array.from({ length: 20_000 }, (_, number) => ({ atMs: number * 900_000, id: `s${number}` }))
+  for (const offset of [0, 150, 1_000, 8_639, 12_345, 19_990]) {
+    const { stretch } = await findPage(countsOf(rows), offset, 20)
+    expect(rowsIn(rows, stretch).length).toBeLessThan(1_300)
+  }
+})
+
+test('a page past the end is nowhere, and the total is told all the same', async () => {
+  expect(await findPage(countsOf([]), 0, 20)).toEqual({ total: 0, stretch: undefined })
   const rows = [{ atMs: 5, id: 'a' }]
-  expect(await findPageStart(snapshotOf(rows), Number.MAX_SAFE_INTEGER)).toEqual({ total: 1, start: undefined })
+  expect(await findPage(countsOf(rows), Number.MAX_SAFE_INTEGER, 20)).toEqual({ total: 1, stretch: undefined })
 })
 
 test('a thousand rows of one millisecond, some ids beginning with others', async () => {
   const ids = Array.from({ length: 500 }, (_, number) => [`s${number}`, `s${number}.x`]).flat()
   const rows = ids.map((each) => ({ atMs: 1_000, id: each }))
   for (const offset of [0, 100, 101, 499, 777, 999]) {
-    const { start } = await findPageStart(snapshotOf(rows), offset)
-    expect(start === undefined ? undefined : rowAt(rows, start)).toEqual(newestFirst(rows)[offset])
+    const { stretch } = await findPage(countsOf(rows), offset, 1)
+    expect(rowsIn(rows, stretch)[stretch?.skip ?? 0]).toEqual(newestFirst(rows)[offset])
   }
 })

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
-import { readHits } from '../../../src/queries/hits.ts'
+import { withoutTabs } from '../../../src/domain/rawJson.ts'
+import { readAnswer, totalOf } from '../../../src/queries/hits.ts'
 import { ReplicaUnavailable } from '../../../src/queries/unavailable.ts'
 
 const answerOf = (summaries: readonly string[], changes: Readonly<Record<string, string>> = {}): string => {
-  const hits = summaries.map((summary) => `{"_id":"t/1","_source":{"teamId":"t","summary":${summary}},"sort":["t",1]}`)
+  const hits = summaries.map(
+    (summary) => `{"_id":"t/1","_source":{"teamId":"t","summary":\t${summary}\t},"sort":["t",1]}`,
+  )
   const members = {
     took: '1',
     timed_out: 'false',
@@ -14,35 +17,51 @@ const answerOf = (summaries: readonly string[], changes: Readonly<Record<string,
   return `{${Object.entries(members).map(([name, value]) => `"${name}":${value}`)}}`
 }
 
-describe('readHits', () => {
-  test('gives summaries as they were stored', () => {
-    const summaries = ['{"10":1,"2":12345678901234567890.10}', '{ "a" : [ "}],{" , "\\"" ] }', '{}']
-    expect(readHits(answerOf(summaries))).toEqual({ total: 3, summaries })
-  })
+test('summaries are given as they were stored, with the total', () => {
+  const summaries = ['{"10":1,"2":12345678901234567890.10}', '{ "a" : [ "}],{" , "\\"\\t" ] }', '{}']
+  const answer = readAnswer(answerOf(summaries))
+  expect([answer.summaries, totalOf(answer)]).toEqual([summaries, 3])
+})
 
-  test('gives any JSON back byte for byte', () => {
-    const anyObject = fc.dictionary(fc.string(), fc.jsonValue())
-    const spaced = fc.tuple(anyObject, fc.constantFrom(undefined, 1, '\t'))
-    fc.assert(
-      fc.property(fc.array(spaced), (objects) => {
-        const summaries = objects.map(([object, indent]) => JSON.stringify(object, null, indent))
-        expect(readHits(answerOf(summaries)).summaries).toEqual(summaries)
-      }),
-    )
-  })
+test('any JSON without tabs between its tokens comes back byte for byte', () => {
+  const anyObject = fc.dictionary(fc.string(), fc.jsonValue())
+  const spaced = fc.tuple(anyObject, fc.constantFrom(undefined, 1, '\t'))
+  fc.assert(
+    fc.property(fc.array(spaced), (objects) => {
+      const summaries = objects.map(([object, indent]) => withoutTabs(JSON.stringify(object, null, indent)))
+      expect(readAnswer(answerOf(summaries)).summaries).toEqual(summaries)
+    }),
+  )
+})
 
-  test.each([
-    ['that timed out', { timed_out: 'true' }],
-    ['of which a shard failed', { _shards: '{"total":2,"successful":1,"skipped":0,"failed":1}' }],
-    ['without shards', { _shards: '{}' }],
-    ['with a lower bound as total', { hits: '{"total":{"value":1,"relation":"gte"},"hits":[]}' }],
-    ['without hits', { hits: '{}' }],
-    ['with a hit that has no summary', { hits: '{"total":{"value":1,"relation":"eq"},"hits":[{"_source":{}}]}' }],
-  ])('refuses an answer %s', (_why, changes) => {
-    expect(() => readHits(answerOf(['{}'], changes))).toThrow(ReplicaUnavailable)
+test('aggregations and the name of a snapshot are told, where there are any', () => {
+  const changes = { aggregations: '{"a":[1]}', pit_id: '"p"', hits: '{"hits":[]}' }
+  expect(readAnswer(answerOf([], changes))).toEqual({
+    summaries: [],
+    total: undefined,
+    aggregations: { a: [1] },
+    snapshotId: 'p',
   })
+})
 
-  test.each(['', '{}', '[]', 'null', '<html>'])('refuses %p', (text) => {
-    expect(() => readHits(text)).toThrow(ReplicaUnavailable)
-  })
+test.each([
+  ['that timed out', { timed_out: 'true' }],
+  ['of which a shard failed', { _shards: '{"total":2,"successful":1,"skipped":0,"failed":1}' }],
+  ['without shards', { _shards: '{}' }],
+  ['with a lower bound as total', { hits: '{"total":{"value":1,"relation":"gte"},"hits":[]}' }],
+  ['without hits', { hits: '{}' }],
+  ['with a hit that has no source', { hits: '{"total":{"value":1,"relation":"eq"},"hits":[{"_source":{}}]}' }],
+  ['with a summary that is not marked', { hits: '{"hits":[{"_source":{"summary":{}}}]}' }],
+  ['with a summary that is null', { hits: '{"hits":[{"_source":{"summary":null}}]}' }],
+  ['that was cut', { hits: '{"hits":[{"_source":{"summary":\t{}' }],
+])('an answer %s is refused', (_why, changes) => {
+  expect(() => readAnswer(answerOf(['{}'], changes))).toThrow(ReplicaUnavailable)
+})
+
+test.each(['', '{}', '[]', 'null', '<html>'])('%p is refused', (text) => {
+  expect(() => readAnswer(text)).toThrow(ReplicaUnavailable)
+})
+
+test('a search that does not count has no total', () => {
+  expect(() => totalOf(readAnswer(answerOf([], { hits: '{"hits":[]}' })))).toThrow(ReplicaUnavailable)
 })

@@ -1,23 +1,28 @@
 import fc from 'fast-check'
 import type { TeamId } from '../../../src/domain/identifiers.ts'
 import type { Instant } from '../../../src/domain/instant.ts'
+import { keepSnapshots } from '../../../src/queries/keptSnapshots.ts'
 import { listForms } from '../../../src/queries/listForms.ts'
 import { listRecords } from '../../../src/queries/listRecords.ts'
-import type { Question, Replica } from '../../../src/queries/replica.ts'
+import type { Asking, Question, Replica } from '../../../src/queries/replica.ts'
 import { searchPage, within } from '../../../src/queries/searchPage.ts'
 
 const { signal } = new AbortController()
 const team = 'team-1' as TeamId
+const reader = { teamId: team, version: null, signal }
 const emptyAnswer =
   '{"id":"pit","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0,"relation":"eq"},"hits":[]},"aggregations":{"steps":{"buckets":[]}}}'
 
 const listening = (isFound = true): { replica: Replica; asked: Question[] } => {
   const asked: Question[] = []
-  const ask: Replica['ask'] = async (question) => {
-    asked.push(question)
-    return { isFound, text: emptyAnswer }
+  const asking: Asking = {
+    indexPrefix: 'tidemark',
+    ask: async (question) => {
+      asked.push(question)
+      return { isFound, text: emptyAnswer }
+    },
   }
-  return { replica: { indexPrefix: 'tidemark', deepPageFrom: 1_000, ask }, asked }
+  return { replica: { ...asking, deepPageFrom: 1_000, readSnapshot: keepSnapshots(asking) }, asked }
 }
 
 type Body = { from?: number; size: number; query: { bool: { filter: unknown[] } } }
@@ -26,7 +31,7 @@ const bodyOf = (question: Question | undefined): Body => question?.body as Body
 describe('searchPage', () => {
   test('asks the alias of the team, newest first, for one page and the exact total', async () => {
     const { replica, asked } = listening()
-    await searchPage(replica, 'forms', team, [], { page: 3, limit: 20 }, signal)
+    await searchPage(replica, 'forms', reader, [], { page: 3, limit: 20 })
     expect(asked).toEqual([
       {
         method: 'POST',
@@ -50,7 +55,7 @@ describe('searchPage', () => {
         fc.integer({ min: 1, max: 100 }),
         async (page, limit) => {
           const { replica, asked } = listening()
-          const found = await searchPage(replica, 'forms', team, [], { page, limit }, signal)
+          const found = await searchPage(replica, 'forms', reader, [], { page, limit })
           const isDeep = (page - 1) * limit >= replica.deepPageFrom
           expect(found).toEqual({ totalDocs: 0, page, limit, items: [] })
           expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(
@@ -64,7 +69,7 @@ describe('searchPage', () => {
 
   test('an alias that points nowhere is an outage', async () => {
     const { replica } = listening(false)
-    const asking = searchPage(replica, 'forms', team, [], { page: 1, limit: 20 }, signal)
+    const asking = searchPage(replica, 'forms', reader, [], { page: 1, limit: 20 })
     await expect(asking).rejects.toMatchObject({ reason: 'missing-index' })
   })
 })
@@ -86,8 +91,8 @@ test('whatever is asked, the question stays within the team', async () => {
   await fc.assert(
     fc.asyncProperty(filters, async (filter) => {
       const { replica, asked } = listening()
-      await listForms(replica, team, filter, { page: 1, limit: 20 }, signal)
-      await listRecords(replica, team, filter, { page: 1, limit: 20 }, signal)
+      await listForms(replica, reader, filter, { page: 1, limit: 20 })
+      await listRecords(replica, reader, filter, { page: 1, limit: 20 })
       expect(asked.length).toBeGreaterThanOrEqual(2)
       for (const question of asked) {
         expect(question.querystring['routing']).toBe(team)
@@ -102,7 +107,7 @@ test('whatever is asked, the question stays within the team', async () => {
 test('similar titles are asked for only when no title holds what was typed', async () => {
   const titlesAsked = async (titleContains: string): Promise<number> => {
     const { replica, asked } = listening()
-    await listForms(replica, team, { titleContains, changed: {} }, { page: 1, limit: 20 }, signal)
+    await listForms(replica, reader, { titleContains, changed: {} }, { page: 1, limit: 20 })
     return asked.length
   }
   expect(await titlesAsked('science')).toBe(2)

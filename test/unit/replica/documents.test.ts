@@ -2,7 +2,13 @@ import type { Instant } from '../../../src/domain/instant.ts'
 import { rawMembers } from '../../../src/domain/rawJson.ts'
 import { readFormRecord, readSubmissionRecord } from '../../../src/domain/record.ts'
 import { foldTitle } from '../../../src/domain/title.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../../../src/replica/documents.ts'
+import {
+  type DocumentWrite,
+  formWrites,
+  submissionWrites,
+  summaryMark,
+  withNamesOnce,
+} from '../../../src/replica/documents.ts'
 import { readDefinition } from '../../../src/replica/indices.ts'
 import { formEntity, submissionEntity } from '../../support/entities.ts'
 
@@ -93,10 +99,24 @@ test('a deletion is stored above every revision, where no query looks for a team
   }
 })
 
-test('no document holds a line break, which would end it within a bulk request', () => {
-  const title = 'Line\none\r\ntwo'
-  const value = Buffer.from(JSON.stringify({ revision: 1, form: { ...form, title } }, null, 2))
-  const read = readFormRecord(Buffer.from('acme/f1'), value)
-  if (!read.ok) throw new Error(JSON.stringify(read.problem))
-  for (const { source } of formWrites(read.value, appendedAt)) expect(source).not.toMatch(/[\r\n]/)
+test('whatever is sent, a document holds no line break, which would end it within a bulk request, and two marks at most', () => {
+  const sent = { ...form, title: 'Line\none\r\ttwo', localization: { a: ['\t', { b: 1 }] } }
+  for (const indent of [2, '\t', '\r\n\t']) {
+    const value = Buffer.from(JSON.stringify({ revision: 1, form: sent }, null, indent))
+    const read = readFormRecord(Buffer.from('acme/f1'), value)
+    if (!read.ok) throw new Error(JSON.stringify(read.problem))
+    const [list, detail] = formWrites(read.value, appendedAt).map(({ source }) => source)
+    expect(list).not.toMatch(/[\r\n]/)
+    expect(detail).not.toMatch(/[\r\n\t]/)
+    const [before, summary, after, ...more] = (list ?? '').split(summaryMark)
+    expect(JSON.parse(summary ?? '')).toMatchObject({ title: sent.title, localization: sent.localization })
+    expect([JSON.parse(`${before}null${after}`).summary, more]).toEqual([null, []])
+  }
+})
+
+test('with every name once, a list document is still marked', () => {
+  const [list] = writesOfSubmission(submission)
+  if (list === undefined) throw new Error('no list document')
+  const doubled = { ...list, source: list.source.replace('"customData":', '"customData":1,"customData":') }
+  expect(withNamesOnce(doubled)).toEqual(list)
 })

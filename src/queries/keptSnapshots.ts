@@ -1,0 +1,117 @@
+import { LRUCache } from 'lru-cache'
+import type { TeamId } from '../domain/identifiers.ts'
+import type { ListVersion } from '../replica/freshness.ts'
+import type { Clause } from './clauses.ts'
+import type { ListCounts } from './deepPage.ts'
+import { type ListKind, type ListSnapshot, openListSnapshot, snapshotLifeMs } from './listSnapshot.ts'
+import type { Asking } from './replica.ts'
+import { ReplicaUnavailable } from './unavailable.ts'
+
+/** Who reads a list, and the version it had before; null while none is known. */
+export type ListReader = {
+  readonly teamId: TeamId
+  readonly version: ListVersion | null
+  readonly signal: AbortSignal
+}
+
+/** A snapshot that remembers its counts. */
+export type KeptSnapshot = Pick<ListSnapshot, 'countsOf' | 'rows'>
+
+/** Runs `read` on a snapshot that holds at least what the list held in the reader's version. Rejects as `openListSnapshot`. */
+export type ReadSnapshot = <T>(
+  kind: ListKind,
+  reader: ListReader,
+  read: (snapshot: KeptSnapshot) => Promise<T>,
+) => Promise<T>
+
+const maxSnapshots = 64
+/** About 10 MB. */
+const maxSteps = 200_000
+
+type Counted = Awaited<ReturnType<ListCounts['countByTime' | 'countEach']>>
+type Kept = {
+  readonly version: ListVersion | null
+  readonly snapshot: ListSnapshot
+  readonly counted: KeptSnapshot
+  /** How many are reading it. */
+  readers: number
+  /** Given up: the last reader closes it. */
+  isDropped: boolean
+}
+
+/**
+ * Snapshots that are kept as long as their list has the same version: whoever reads on, or again, finds everything counted. The
+ * version is replaced after the refresh that shows a change, and a snapshot is opened after its version was read: so it holds
+ * every change that the version stands for.
+ */
+export function keepSnapshots(replica: Asking): ReadSnapshot {
+  const counts = new LRUCache<string, Counted>({ maxSize: maxSteps, sizeCalculation: (each) => each.length + 1 })
+  const kept = new LRUCache<string, Kept>({
+    max: maxSnapshots,
+    // A snapshot that is about to end is not read any more.
+    ttl: snapshotLifeMs / 2,
+    updateAgeOnGet: true,
+    dispose: (dropped) => {
+      dropped.isDropped = true
+      closeWhenUnread(dropped)
+    },
+  })
+  let opened = 0
+
+  const open = async (kind: ListKind, { teamId, version, signal }: ListReader): Promise<Kept> => {
+    const snapshot = await openListSnapshot(replica, kind, teamId, signal)
+    const counted = remembering(snapshot, counts, String(++opened))
+    const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
+    if (version !== null) kept.set(`${kind}/${teamId}`, entry)
+    return entry
+  }
+  /** Whoever opened or found an entry counts as its reader already: it may be dropped at any await. */
+  const use = async <T>(entry: Kept, read: (snapshot: KeptSnapshot) => Promise<T>): Promise<T> => {
+    try {
+      return await read(entry.counted)
+    } finally {
+      entry.readers--
+      closeWhenUnread(entry)
+    }
+  }
+  return async (kind, reader, read) => {
+    const name = `${kind}/${reader.teamId}`
+    const known = kept.get(name)
+    if (known === undefined || known.version !== reader.version) return await use(await open(kind, reader), read)
+    known.readers++
+    try {
+      return await use(known, read)
+    } catch (error) {
+      if (!isEnd(error)) throw error
+      if (kept.peek(name) === known) kept.delete(name)
+      return await use(await open(kind, reader), read)
+    }
+  }
+}
+
+/** A snapshot that was kept may have ended all the same: its index was closed, or Elasticsearch restarted. */
+const isEnd = (error: unknown): boolean => error instanceof ReplicaUnavailable && error.reason === 'missing-snapshot'
+
+function closeWhenUnread({ isDropped, readers, snapshot }: Kept): void {
+  if (isDropped && readers === 0) snapshot.close()
+}
+
+/** A snapshot never changes, so what was counted once is counted for good. */
+const remembering = (snapshot: ListSnapshot, counts: LRUCache<string, Counted>, name: string): KeptSnapshot => ({
+  rows: snapshot.rows,
+  countsOf: (filter, signal) => {
+    const list = snapshot.countsOf(filter, signal)
+    const once = async <C extends Counted>(question: readonly unknown[], count: () => Promise<C>): Promise<C> => {
+      const key = JSON.stringify([name, filter, ...question])
+      const known = counts.get(key)
+      if (known !== undefined) return known as C
+      const counted = await count()
+      counts.set(key, counted)
+      return counted
+    }
+    return {
+      countByTime: (span, stepMs) => once([span, stepMs], () => list.countByTime(span, stepMs)),
+      countEach: (span, clauses: readonly Clause[]) => once([span, clauses], () => list.countEach(span, clauses)),
+    }
+  },
+})

@@ -1,0 +1,126 @@
+import type { Client } from '@elastic/elasticsearch'
+import type { TeamId } from '../../src/domain/identifiers.ts'
+import { keepSnapshots } from '../../src/queries/keptSnapshots.ts'
+import { listRecords } from '../../src/queries/listRecords.ts'
+import { openReplica, type Replica } from '../../src/queries/replica.ts'
+import { connectElasticsearch, connectElasticsearchRaw } from '../../src/replica/elasticsearch.ts'
+import type { ListVersion } from '../../src/replica/freshness.ts'
+import { testConfig } from '../support/config.ts'
+import { submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'team-1' as TeamId
+const { signal } = new AbortController()
+const everything = { created: {}, changed: {} }
+const [first, second] = ['version-1', 'version-2'] as [ListVersion, ListVersion]
+
+let stored: TestReplica
+let raw: Client
+let elasticsearch: Client
+
+beforeEach(async () => {
+  stored = await createTestReplica()
+  raw = connectElasticsearchRaw(testConfig({}))
+  elasticsearch = connectElasticsearch(testConfig({}))
+  await store(0, 300)
+})
+afterEach(async () => {
+  await stored.close()
+  await raw.close()
+  await elasticsearch.close()
+})
+
+const store = (from: number, to: number): Promise<void> =>
+  stored.storeSubmissions(
+    ...Array.from({ length: to - from }, (_, at) => ({
+      team,
+      id: `s-${from + at}`,
+      entity: submissionEntity({
+        id: `s-${from + at}`,
+        submittedAt: new Date(Date.UTC(2026, 2, 1, 0, from + at)).toISOString(),
+      }),
+    })),
+  )
+
+/** A replica in which every page is a deep one, and what it is asked. */
+function watched(): { replica: Replica; asked: string[] } {
+  const asked: string[] = []
+  const { indexPrefix, ask } = openReplica(raw, stored.prefix, 0)
+  const asking = {
+    indexPrefix,
+    ask: ((question, until) => {
+      asked.push(`${question.method} ${question.path.split('/').at(-1)}`)
+      return ask(question, until)
+    }) as Replica['ask'],
+  }
+  return { replica: { ...asking, deepPageFrom: 0, readSnapshot: keepSnapshots(asking) }, asked }
+}
+
+async function read(
+  replica: Replica,
+  version: ListVersion | null,
+  page = 11,
+): Promise<{ total: number; ids: string[] }> {
+  const found = await listRecords(replica, { teamId: team, version, signal }, everything, { page, limit: 20 })
+  return { total: found.totalDocs, ids: found.items.map((item) => (JSON.parse(item) as { id: string }).id) }
+}
+const idsDownFrom = (highest: number): string[] => Array.from({ length: 20 }, (_, at) => `s-${highest - at}`)
+
+/** Of all that run: other tests share the engine. */
+async function openSnapshots(): Promise<number> {
+  const { nodes } = await elasticsearch.nodes.stats({ metric: 'indices', index_metric: 'search', level: 'indices' })
+  const ofNode = Object.values(nodes)[0] as {
+    indices: { indices: Record<string, { search: { open_contexts: number } }> }
+  }
+  const ofIndex = Object.entries(ofNode.indices.indices).find(([name]) =>
+    name.startsWith(`${stored.prefix}-submissions`),
+  )
+  return ofIndex?.[1].search.open_contexts ?? 0
+}
+
+test('a page of an unchanged list is read again with one question, and its neighbours with hardly more', async () => {
+  const { replica, asked } = watched()
+  expect(await read(replica, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
+  asked.length = 0
+  expect(await read(replica, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
+  expect(asked).toEqual(['POST _search'])
+  asked.length = 0
+  expect(await read(replica, first, 12)).toEqual({ total: 300, ids: idsDownFrom(79) })
+  expect(asked).toEqual(['POST _search'])
+})
+
+test('a list of another version is read as it is then, and the older snapshot is closed', async () => {
+  const { replica } = watched()
+  await read(replica, first)
+  await store(300, 320)
+  expect(await read(replica, second)).toEqual({ total: 320, ids: idsDownFrom(119) })
+  await eventually(async () => (await openSnapshots()) === 1)
+})
+
+test('a list without a version is read anew each time, and leaves nothing open', async () => {
+  const { replica } = watched()
+  expect(await read(replica, null)).toEqual({ total: 300, ids: idsDownFrom(99) })
+  await store(300, 310)
+  expect(await read(replica, null)).toEqual({ total: 310, ids: idsDownFrom(109) })
+  await eventually(async () => (await openSnapshots()) === 0)
+})
+
+test('a snapshot that has ended is opened again', async () => {
+  const { replica, asked } = watched()
+  await read(replica, first)
+  const index = `${stored.prefix}-submissions`
+  await elasticsearch.indices.close({ index })
+  await elasticsearch.indices.open({ index, wait_for_active_shards: 1 })
+  asked.length = 0
+  expect(await read(replica, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
+  expect(asked.filter((each) => each === 'POST _pit')).toHaveLength(1)
+})
+
+test('readers of several versions at once all get their page, and one snapshot is left', async () => {
+  const { replica } = watched()
+  const versions = Array.from({ length: 40 }, (_, at) => `version-${at % 7}` as ListVersion)
+  const pages = await Promise.all(versions.map((version) => read(replica, version)))
+  for (const page of pages) expect(page).toEqual({ total: 300, ids: idsDownFrom(99) })
+  await eventually(async () => (await openSnapshots()) === 1)
+})
