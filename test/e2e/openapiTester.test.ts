@@ -1,0 +1,111 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { exampleIds } from '../../src/http/description/examples.ts'
+import { startTestApi, type TestApi } from '../support/api.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { type PythonTools, pythonTools, pythonToolsDeadlineMs } from '../support/python.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'team-1'
+/** Requests that are made up for each endpoint, beside those that the description's rules and examples lead to. */
+const examples = process.env['SCHEMATHESIS_EXAMPLES'] ?? '20'
+/** Makes up other requests; without it they are the same in every run. */
+const seed = process.env['SCHEMATHESIS_SEED']
+const deadlineMs = 120_000 + Number(examples) * 5_000
+
+let folder: string
+let tools: PythonTools
+let replica: TestReplica
+let key: string
+
+beforeAll(async () => {
+  await mkdir('var', { recursive: true })
+  folder = await mkdtemp('var/test-schemathesis-')
+  tools = await pythonTools()
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  key = await replica.storeKey(team)
+  // What the examples in the description name is there.
+  const forms = [exampleIds.form, ...idsOf('form')]
+  const submissions = [exampleIds.submission, ...idsOf('record')]
+  await replica.storeForms(...forms.map((id) => ({ team, id, entity: formEntity({ id }) })))
+  await replica.storeSubmissions(
+    ...submissions.map((id) => ({ team, id, entity: submissionEntity({ id, formId: exampleIds.form }) })),
+  )
+  await replica.publishTidemark('2026-04-02T00:00:00.000Z' as never)
+}, pythonToolsDeadlineMs)
+afterAll(async () => {
+  await replica?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const idsOf = (kind: string): string[] => Array.from({ length: 30 }, (_, at) => `${kind}-${at}`)
+
+const startApi = (settings: Readonly<Record<string, string>>, awaitReady: boolean): Promise<TestApi> =>
+  startTestApi({
+    settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '10000000', ...settings },
+    awaitReady,
+  })
+
+/** Lets Schemathesis make up requests from the description of the API; rejects with what it has to say against an answer. */
+async function judge(api: TestApi, config: string, args: readonly string[]): Promise<void> {
+  try {
+    const how = seed === undefined ? ['--generation-deterministic'] : ['--seed', seed, '--generation-database', 'none']
+    const said = await tools.run(
+      'schemathesis',
+      [
+        ...['--config-file', resolve('test/e2e/python', config)],
+        ...['run', `http://127.0.0.1:${api.port}/api/v1/openapi.json`, '--checks', 'all', '--no-color'],
+        ...['--header', `Authorization: Bearer ${key}`, '--max-examples', examples, ...how, ...args],
+      ],
+      { folder, deadlineMs },
+    )
+    expect(said).toContain('Tested: 4')
+    expect(said).toContain('No issues found')
+  } finally {
+    await api.close()
+  }
+}
+
+/** The endpoints that have given an answer with this status. */
+const answering = ({ logLines }: TestApi, wanted: number): unknown[] =>
+  [...new Set(logLines.filter(({ status }) => status === wanted).map(({ route }) => route))].sort()
+
+const endpoints = ['/forms', '/forms/:id', '/records', '/records/:id'].map((path) => `/api/v1${path}`)
+
+test(
+  'every answer to what Schemathesis makes up from the description is as described',
+  async () => {
+    const api = await startApi({}, true)
+    await judge(api, 'schemathesis.toml', [])
+    expect(answering(api, 200)).toEqual(expect.arrayContaining(endpoints))
+    expect(answering(api, 304)).toEqual(endpoints)
+  },
+  deadlineMs,
+)
+
+describe('also while an engine is away', () => {
+  const config = 'schemathesisOutage.toml'
+  const phases = ['--phases', 'coverage']
+
+  test(
+    'Elasticsearch',
+    async () => {
+      const api = await startApi({ ELASTICSEARCH_URL: 'http://127.0.0.1:1' }, false)
+      await judge(api, config, phases)
+      expect(answering(api, 503)).toEqual(endpoints)
+    },
+    deadlineMs,
+  )
+
+  test(
+    'Redis',
+    async () => {
+      const api = await startApi({ REDIS_URL: 'redis://127.0.0.1:1' }, false)
+      // The key is judged before route and method, and no key can be judged: 503 comes before 405.
+      await judge(api, config, [...phases, '--exclude-checks', 'unsupported_method'])
+      expect(answering(api, 503)).toEqual([undefined])
+    },
+    deadlineMs,
+  )
+})

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { executable, findOnPath } from '../../engines/executables.ts'
+import { acquireLock, type Lock } from '../../engines/lock.ts'
+import { readFrom } from '../../engines/logTail.ts'
+import { pause } from '../../engines/waiting.ts'
+import { runWarded } from '../../engines/wardedProgram.ts'
+
+/** Programs written in Python, in the versions that `test/e2e/python/requirements.txt` names. */
+export type PythonTools = {
+  /** Runs one of them to its end and returns what it said; rejects with that when it fails or takes too long. */
+  run(tool: string, args: readonly string[], options: RunOptions): Promise<string>
+}
+
+export type RunOptions = {
+  /** Its home, where everything is that it leaves behind. It must exist. */
+  readonly folder: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly deadlineMs: number
+}
+
+/** The tools are there by then: on a new machine they are fetched first, by this test process or by another one. */
+export const pythonToolsDeadlineMs = 15 * 60_000
+
+const stepDeadlineMs = 6 * 60_000
+const pollMs = 200
+
+const requirements = resolve('test/e2e/python/requirements.txt')
+const home = resolve('var/python')
+const environment = join(home, 'environment')
+/** Tells what is installed; stands where the installation came to its end. */
+const marker = join(home, 'installed')
+const programOf = (tool: string): string => join(environment, 'bin', tool)
+
+const isSuitable = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'
+const advice =
+  'There is no python3 of 3.11 or newer with venv and pip on PATH. ' +
+  'Debian, Ubuntu: apt-get install python3-venv; macOS: brew install python.'
+
+/** The tools; installs them first where they are not. */
+export async function pythonTools(): Promise<PythonTools> {
+  const wanted = createHash('sha256').update(await readFile(requirements))
+  await mkdir(home, { recursive: true })
+  const lock = await takeTurn()
+  try {
+    await install(wanted.digest('hex'))
+  } finally {
+    await lock.release()
+  }
+  return {
+    run: (tool, args, { folder, env, deadlineMs }) =>
+      runProgram(programOf(tool), args, {
+        what: tool,
+        folder: resolve(folder),
+        env: { ...env, HOME: resolve(folder), PYTHONUTF8: '1' },
+        deadlineMs,
+      }),
+  }
+}
+
+/** Two test processes never install at once. */
+async function takeTurn(): Promise<Lock> {
+  const signal = AbortSignal.timeout(pythonToolsDeadlineMs)
+  for (;;) {
+    const outcome = await acquireLock(join(home, 'lock'))
+    if ('lock' in outcome) return outcome.lock
+    await pause(pollMs, signal)
+  }
+}
+
+async function install(wanted: string): Promise<void> {
+  const installed = await readFile(marker, 'utf8').catch(() => undefined)
+  if (installed === wanted && (await executable(programOf('python')))) return
+  const step = (what: string, program: string, args: readonly string[]): Promise<string> =>
+    runProgram(program, args, { what, folder: home, deadlineMs: stepDeadlineMs })
+  const python = (await findOnPath('python3', process.env)) ?? 'python3'
+  await step('python3', python, ['-c', isSuitable]).catch((error: unknown) => {
+    throw new Error(advice, { cause: error })
+  })
+  process.stderr.write('python: installing what test/e2e/python/requirements.txt names\n')
+  await rm(marker, { force: true })
+  await step('venv', python, ['-m', 'venv', '--clear', environment])
+  const quietly = ['--no-input', '--disable-pip-version-check']
+  await step('pip', programOf('pip'), ['install', ...quietly, '--requirement', requirements])
+  await writeFile(marker, wanted)
+  process.stderr.write('python: ready\n')
+}
+
+async function runProgram(
+  command: string,
+  args: readonly string[],
+  { what, folder, env, deadlineMs }: RunOptions & { readonly what: string },
+): Promise<string> {
+  const logPath = join(folder, `${what}.log`)
+  await rm(logPath, { force: true })
+  const order = { command, args: [...args], cwd: folder, env: { ...definedIn(process.env), ...env } }
+  try {
+    await runWarded(order, { what, logPath, deadlineMs, signal: new AbortController().signal })
+  } catch (error) {
+    throw new Error(`${(error as Error).message}; it said:\n${await readFrom(logPath, 0)}`, { cause: error })
+  }
+  return await readFrom(logPath, 0)
+}
+
+const definedIn = (env: NodeJS.ProcessEnv): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined))
