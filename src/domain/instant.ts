@@ -3,6 +3,9 @@ import type { Branded } from './identifiers.ts'
 /** A moment as UTC text with milliseconds, `2026-11-21T10:00:00.000Z`; sorts as text in the order of time. */
 export type Instant = Branded<string, 'Instant'>
 
+/** One end of a window, which belongs to it; no instant lies within a window that begins, or ends, beyond all of them. */
+export type WindowBound = Instant | 'beyond-all'
+
 type Parts = { day: string; time: string; fraction: string; offset: string }
 
 const pattern =
@@ -26,7 +29,7 @@ export function parseInstant(text: string): Instant | undefined {
   const parts = split(text)
   if (parts === undefined || parts.offset === '') return undefined
   const epochMs = toEpochMs(parts)
-  return epochMs === undefined ? undefined : toInstant(epochMs)
+  return epochMs === undefined || withinInstants(epochMs) !== epochMs ? undefined : toInstant(epochMs)
 }
 
 /**
@@ -34,7 +37,7 @@ export function parseInstant(text: string): Instant | undefined {
  * `+` that a query string turned into a space is read as `+`. Digits finer than milliseconds move the bound inwards, so that
  * the window stays exact for stored milliseconds. Undefined when it is no date.
  */
-export function parseWindowBound(text: string, edge: 'from' | 'to'): Instant | undefined {
+export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound | undefined {
   if (dayPattern.test(text)) return parseInstant(`${text}T${edge === 'from' ? '00:00:00.000' : '23:59:59.999'}Z`)
   const parts = split(text.replace(/ (?=\d{2}(?::?\d{2})?$)/, '+'))
   if (parts === undefined) return undefined
@@ -42,7 +45,8 @@ export function parseWindowBound(text: string, edge: 'from' | 'to'): Instant | u
   if (epochMs === undefined) return undefined
   const isFiner = /[1-9]/.test(parts.fraction.slice(3))
   const boundMs = isFiner && edge === 'from' ? epochMs + 1 : epochMs
-  return boundMs > latestMs ? undefined : toInstant(boundMs)
+  const isBeyondAll = edge === 'from' ? boundMs > latestMs : boundMs < earliestMs
+  return isBeyondAll ? 'beyond-all' : toInstant(withinInstants(boundMs))
 }
 
 function split(text: string): Parts | undefined {
@@ -60,8 +64,7 @@ function toEpochMs({ day, time, fraction, offset }: Parts): number | undefined {
   if (Number.isNaN(localMs) || new Date(localMs).toISOString().slice(0, 19) !== `${day}T${time}`) return undefined
   const offsetMs = toOffsetMs(offset)
   if (offsetMs === undefined) return undefined
-  const epochMs = localMs - offsetMs
-  return epochMs < earliestMs || epochMs > latestMs ? undefined : epochMs
+  return localMs - offsetMs
 }
 
 function toOffsetMs(offset: string): number | undefined {

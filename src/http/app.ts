@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
-import compress from 'koa-compress'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { randomToken } from '../domain/randomToken.ts'
@@ -10,6 +9,7 @@ import type { KeyView } from '../replica/keyView.ts'
 import type { RedisLink } from '../replica/redis.ts'
 import type { RedisKeys } from '../replica/redisKeys.ts'
 import { authenticate } from './authenticate.ts'
+import { compression } from './compression.ts'
 import type { ApiState, RouteState } from './context.ts'
 import { describeApi } from './description/openapi.ts'
 import { publicRoutes } from './description/publicRoutes.ts'
@@ -23,9 +23,6 @@ import { privateAnswers } from './privateAnswers.ts'
 import { requestLog } from './requestLog.ts'
 import { requestTarget } from './requestTarget.ts'
 import { routes } from './routes.ts'
-
-/** Below it, headers and a packet cost more than is saved. */
-const minCompressedBytes = 1_024
 
 /** What the API answers from. */
 export type ApiNeeds = {
@@ -53,7 +50,7 @@ export function createApp(needs: ApiNeeds): RequestListener {
   const reportUnsent = (error: unknown): void => needs.log.warn({ err: error }, 'an answer could not be sent')
   app.on('error', reportUnsent)
   const answer = app
-    .use(compress({ threshold: minCompressedBytes }))
+    .use(compression())
     .use(requestLog(needs.log))
     .use(measure(metrics))
     .use(privateAnswers)

@@ -4,6 +4,7 @@ export const statuses = {
   unauthorized: 401,
   not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   uri_too_long: 414,
   rate_limited: 429,
   headers_too_long: 431,

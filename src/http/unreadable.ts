@@ -3,10 +3,15 @@ import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
 import { renderError } from './errors.ts'
+import { answersDependOn, whoMayKeep } from './privateAnswers.ts'
 import { maxUrlBytes } from './requestTarget.ts'
+import { statuses } from './statuses.ts'
 
 type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer }
-type Refusal = { readonly status: 400 | 408 | 414 | 431; readonly code: string; readonly message: string }
+type Refusal = {
+  readonly code: 'bad_request' | 'request_timeout' | 'uri_too_long' | 'headers_too_long'
+  readonly message: string
+}
 
 /** Answers a request that Node's HTTP parser gave up on, in the shape of every other error, logs it and hangs up. */
 export const refuseUnreadable =
@@ -18,17 +23,19 @@ export const refuseUnreadable =
     }
     const refusal = refusalOf(error)
     const requestId = randomUUID()
-    log.info({ requestId, status: refusal.status }, 'request')
+    log.info({ requestId, status: statuses[refusal.code] }, 'request')
     socket.end(renderRefusal(refusal, requestId))
   }
 
-function renderRefusal({ status, code, message }: Refusal, requestId: string): string {
+function renderRefusal({ code, message }: Refusal, requestId: string): string {
+  const status = statuses[code]
   const body = renderError(code, message)
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
-    'Cache-Control: private, no-cache',
+    `Cache-Control: ${whoMayKeep}`,
+    `Vary: ${answersDependOn}`,
     `X-Request-Id: ${requestId}`,
     'Connection: close',
     '',
@@ -38,13 +45,12 @@ function renderRefusal({ status, code, message }: Refusal, requestId: string): s
 
 function refusalOf({ code, rawPacket }: ParseError): Refusal {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return { status: 408, code: 'request_timeout', message: 'the request took too long to arrive' }
-  if (code === 'HPE_INVALID_URL')
-    return { status: 400, code: 'bad_request', message: 'the URL must be percent-encoded' }
-  if (code !== 'HPE_HEADER_OVERFLOW') return { status: 400, code: 'bad_request', message: 'this is not HTTP' }
+    return { code: 'request_timeout', message: 'the request took too long to arrive' }
+  if (code === 'HPE_INVALID_URL') return { code: 'bad_request', message: 'the URL must be percent-encoded' }
+  if (code !== 'HPE_HEADER_OVERFLOW') return { code: 'bad_request', message: 'this is not HTTP' }
   return isUrlTooLong(rawPacket)
-    ? { status: 414, code: 'uri_too_long', message: 'the URL is too long' }
-    : { status: 431, code: 'headers_too_long', message: 'the headers are too long' }
+    ? { code: 'uri_too_long', message: 'the URL is too long' }
+    : { code: 'headers_too_long', message: 'the headers are too long' }
 }
 
 /** Whether the packet begins with a request line that takes more than a URL may. */

@@ -1,4 +1,4 @@
-import type { Instant } from '../domain/instant.ts'
+import type { WindowBound } from '../domain/instant.ts'
 import { aliasOf } from '../replica/indices.ts'
 import { type Clause, newestFirst } from './clauses.ts'
 import { findPage } from './deepPage.ts'
@@ -10,7 +10,10 @@ import type { Replica } from './replica.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** Both ends belong to the window; an end that is not given is open. */
-export type Window = { readonly since?: Instant | undefined; readonly until?: Instant | undefined }
+export type Window = {
+  readonly since?: WindowBound | undefined
+  readonly until?: WindowBound | undefined
+}
 
 /**
  * One page of a team's list, newest first, with the exact total. A page past the last one is empty. A page that begins at the
@@ -67,16 +70,12 @@ const deepPage = (
   })
 
 /** The clauses that a window on a date field needs: none when it is open at both ends. */
-export const within = (field: 'createdAt' | 'changedAt', { since, until }: Window): Clause[] =>
-  since === undefined && until === undefined
-    ? []
-    : [
-        {
-          range: {
-            [field]: { ...(since !== undefined && { gte: since }), ...(until !== undefined && { lte: until }) },
-          },
-        },
-      ]
+export function within(field: 'createdAt' | 'changedAt', { since, until }: Window): Clause[] {
+  if (since === 'beyond-all' || until === 'beyond-all') return [{ match_none: {} }]
+  if (since === undefined && until === undefined) return []
+  const bounds = { ...(since !== undefined && { gte: since }), ...(until !== undefined && { lte: until }) }
+  return [{ range: { [field]: bounds } }]
+}
 
 /** The clause that a filter on one value needs: none when it is not given. */
 export const equalTo = (field: 'scene' | 'formId' | 'status', value: string | undefined): Clause[] =>

@@ -1,5 +1,8 @@
+import { Redis } from 'ioredis'
+import { digestOf } from '../../src/domain/accountKey.ts'
 import { startTestApi, type TestAnswer, type TestApi, type TestRequest } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
 
 const endpoints = ['/api/v1/forms', '/api/v1/forms/shared', '/api/v1/records', '/api/v1/records/shared']
@@ -176,6 +179,21 @@ test('a flood of bad keys gets 401 each, while a good key is answered', async ()
   const good = Array.from({ length: 20 }, () => statusWith(key))
   expect(new Set(await Promise.all(bad))).toEqual(new Set([401]))
   expect(new Set(await Promise.all(good))).toEqual(new Set([200]))
+})
+
+test('a bad key costs one look-up, and what cannot be a key none', async () => {
+  const redis = new Redis(process.env['REDIS_URL'] ?? '')
+  const monitor = await redis.monitor()
+  const asked: string[] = []
+  monitor.on('monitor', (_at: string, command: string[]) => asked.push(command.join(' ')))
+  await statusWith('rqp_acct_bad')
+  await statusWith('rqp_live_bad')
+  await redis.get(`${replica.prefix}:the-end`)
+  await eventually(() => asked.some((command) => command.includes(':the-end')))
+  const lookups = asked.filter((command) => command.includes(replica.prefix) && !command.includes(':the-end'))
+  expect(lookups).toEqual([expect.stringContaining(digestOf('rqp_acct_bad'))])
+  monitor.disconnect()
+  redis.disconnect()
 })
 
 test('no key, digest or header reaches the log', async () => {

@@ -97,6 +97,15 @@ test('the tag differs with the parameters as they are understood, and not with h
   expect(await etagOf('/api/v1/forms/a?includeFields=false')).not.toBe(await etagOf('/api/v1/forms/a'))
 })
 
+test.each([
+  ['/api/v1/forms', ['scene=scored_quiz', 'titleContains=a', 'changedSince=2026-01-01', 'changedUntil=2026-01-01']],
+  ['/api/v1/records', ['formId=f', 'status=failed', 'since=2026-01-01', 'until=2026-01-01', 'changedSince=2026-01-01']],
+  ['/api/v1/forms/a', ['includeFields=false', 'includeReport=false', 'includeFields=false&includeReport=false']],
+])('every parameter of %s has a part in the tag', async (path, queries) => {
+  const tags = await Promise.all(['', ...queries].map((query) => etagOf(`${path}?${query}`)))
+  expect(new Set(tags).size).toBe(queries.length + 1)
+})
+
 test('a change of a form leaves the tags of submissions alone, and one of another team leaves all alone', async () => {
   const [form, record] = [await etagOf('/api/v1/forms'), await etagOf('/api/v1/records')]
   await replica.replaceChangeToken(changedList('forms', 'team-2' as TeamId))
@@ -130,14 +139,16 @@ describe('Without Elasticsearch', () => {
     await fake.close()
   })
 
-  test('"not changed" is answered from Redis alone', async () => {
-    const etag = await etagOf('/api/v1/forms')
+  test.each(endpoints)('"not changed" is answered from Redis alone: %s', async (endpoint) => {
+    const etag = await etagOf(endpoint)
     let asked = 0
     fake.answerWith((request, response) => {
       asked++
       fakeAnswer(200, emptySearch)(request, response)
     })
-    const { status } = await alone.send('/api/v1/forms', { key, headers: { 'if-none-match': etag } })
-    expect([status, asked]).toEqual([304, 0])
+    for (const method of ['GET', 'HEAD']) {
+      const { status } = await alone.send(endpoint, { key, method, headers: { 'if-none-match': `"x", ${etag}` } })
+      expect([status, asked]).toEqual([304, 0])
+    }
   })
 })

@@ -155,6 +155,10 @@ describe('GET /api/v1/forms/{id}', () => {
     expect(await partsOf(`?includeFields=${sent}`)).toEqual([...withoutParts, 'report'])
   })
 
+  test.each(['FALSE', 'False', 'fAlSe'])('includeReport=%s is false', async (sent) => {
+    expect(await partsOf(`?includeReport=${sent}`)).toEqual([...withoutParts, 'fields'])
+  })
+
   test.each(['TRUE', 'True'])('includeFields=%s is true', async (sent) => {
     expect(await partsOf(`?includeFields=${sent}`)).toEqual([...withoutParts, 'fields', 'report'])
   })

@@ -40,7 +40,12 @@ test('a key makes 120 requests a minute; the next is 429 rate_limited with Retry
   expect(headers['retry-after']).toMatch(/^\d+$/)
   expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1)
   expect(Number(headers['retry-after'])).toBeLessThanOrEqual(60)
-  expect(headers['ratelimit']).toBe(`"key";r=0;t=${headers['retry-after']}`)
+  expect(headers).toMatchObject({
+    ratelimit: `"key";r=0;t=${headers['retry-after']}`,
+    'ratelimit-policy': '"key";q=120;w=60',
+    'cache-control': 'private, no-cache',
+    vary: 'Authorization, Accept, Accept-Encoding',
+  })
 })
 
 test('of requests at the same time, exactly 120 pass', async () => {
@@ -92,6 +97,13 @@ test('the limit is judged before route, method and parameters', async () => {
     ['/api/v1/forms?limit=0', 'GET'],
   ] as const)
     expect((await send(key, target, method)).status).toBe(429)
+})
+
+test('the key is judged before the limit: one that is used up and then revoked gives 401', async () => {
+  const { id, key } = await freshKey()
+  await sendMany(key, 121)
+  await replica.storeKey(team, { id, plaintext: key, state: 'revoked', revision: 2 })
+  expect((await send(key)).status).toBe(401)
 })
 
 test('each key has its own minute, also within a team', async () => {

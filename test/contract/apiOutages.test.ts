@@ -122,6 +122,22 @@ describe('an index that is not there', () => {
   })
 })
 
+test('an index that does not allow what is asked gives 500 internal_error without internals, and logs why', async () => {
+  const api = await startTestApi({ settings: settings() })
+  await replica.misleadAlias('forms')
+  const { status, headers, text } = await api.send('/api/v1/forms?titleContains=secret', { key })
+  await replica.restoreAlias('forms')
+  expect([status, text]).toEqual([
+    500,
+    expect.stringMatching(/^{"error":{"code":"internal_error","message":"[^"]*"}}$/),
+  ])
+  expect(text).not.toMatch(/elastic|shard|search|index|position/i)
+  const logged = api.logLines.filter(({ requestId }) => requestId === headers['x-request-id'])
+  expect(JSON.stringify(logged)).toContain('search_phase_execution_exception')
+  expect(JSON.stringify(logged)).not.toContain('secret')
+  await api.close()
+})
+
 describe('answers of Elasticsearch that are not whole', () => {
   let fake: FakeElasticsearch
   let api: TestApi

@@ -90,6 +90,14 @@ describe('unknown parameters', () => {
     expect(headers['ignored-parameters']).toBe('a'.repeat(256))
   })
 
+  test('as many are named as the 256 bytes hold whole, percent-encoded', async () => {
+    const names = Array.from({ length: 10 }, (_, at) => `${at}${'é'.repeat(12)}`)
+    const { headers } = await get(`/forms?${names.map((name) => `${encodeURIComponent(name)}=1`).join('&')}`)
+    expect(headers['ignored-parameters']).toBe(names.slice(0, 3).map(encodeURIComponent).join(', '))
+    const { headers: long } = await get(`/forms?${encodeURIComponent('é'.repeat(50))}=1`)
+    expect(long['ignored-parameters']).toBe(encodeURIComponent('é'.repeat(42)))
+  })
+
   test('are counted', async () => {
     const counted = async (): Promise<number> => {
       const { values } = (await api.metrics.getSingleMetric('tidemark_http_ignored_parameters_total')?.get()) ?? {

@@ -36,7 +36,11 @@ export type TestReplica = {
   /** The time in which the minute of a key ends. */
   minuteLeftMs(team: string, keyId: string): Promise<number>
   dropAlias(kind: (typeof documentKinds)[number]): Promise<void>
+  /** Leads readers to an index whose mappings do not allow what they ask. */
+  misleadAlias(kind: (typeof documentKinds)[number]): Promise<void>
   restoreAlias(kind: (typeof documentKinds)[number]): Promise<void>
+  /** Whether Redis is there, after it was restarted. */
+  isConnected(): boolean
   close(): Promise<void>
 }
 
@@ -74,6 +78,8 @@ export async function createTestReplica(): Promise<TestReplica> {
     physical.set(kind, index)
     await elasticsearch.indices.create({ index, settings, mappings, aliases: { [aliasOf(prefix, kind)]: {} } })
   }
+
+  const misleading = (kind: string): string => `${prefix}-misleading-${kind}`
 
   const store = async (writes: DocumentWrite[]): Promise<void> => {
     const operations = writes.flatMap(({ kind, id, teamId, version, source }) => [
@@ -158,9 +164,17 @@ export async function createTestReplica(): Promise<TestReplica> {
     dropAlias: async (kind) => {
       await elasticsearch.indices.deleteAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) })
     },
+    misleadAlias: async (kind) => {
+      const [alias, index] = [aliasOf(prefix, kind), misleading(kind)]
+      await elasticsearch.indices.create({ index, mappings: { properties: { position: { type: 'text' } } } })
+      const actions = [{ remove: { index: physical.get(kind) ?? '', alias } }, { add: { index, alias } }]
+      await elasticsearch.indices.updateAliases({ actions })
+    },
     restoreAlias: async (kind) => {
+      await elasticsearch.indices.delete({ index: misleading(kind), ignore_unavailable: true })
       await elasticsearch.indices.putAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) })
     },
+    isConnected: () => link.runId() !== undefined,
     close: async () => {
       await elasticsearch.indices.delete({ index: [...physical.values()] })
       const left = await link.client.keys(`${prefix}:*`)

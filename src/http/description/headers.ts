@@ -26,6 +26,7 @@ export const headers = {
   },
   Vary: {
     description: 'The request headers that an answer depends on.',
+    required: true,
     schema: text,
     example: 'Authorization, Accept, Accept-Encoding',
   },

@@ -11,9 +11,8 @@ type Refusal = {
 }
 type Response = Readonly<Record<string, unknown>>
 
-const always: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control']
-const handled: readonly HeaderName[] = [...always, 'Vary']
-const counted: readonly HeaderName[] = [...handled, 'RateLimit-Policy', 'RateLimit']
+const always: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
+const counted: readonly HeaderName[] = [...always, 'RateLimit-Policy', 'RateLimit']
 const read: readonly HeaderName[] = [...counted, 'Ignored-Parameters', 'Replica-Watermark', 'ETag']
 
 const refusals: Readonly<Record<keyof typeof statuses, Refusal>> = {
@@ -25,7 +24,7 @@ const refusals: Readonly<Record<keyof typeof statuses, Refusal>> = {
   unauthorized: {
     description: 'The key is missing, unknown, expired or revoked, or the token is no account key.',
     message: 'a valid account API key is required: Authorization: Bearer <API_KEY>',
-    headers: [...handled, 'WWW-Authenticate'],
+    headers: [...always, 'WWW-Authenticate'],
   },
   not_found: {
     description: 'The team has nothing under this id.',
@@ -37,10 +36,15 @@ const refusals: Readonly<Record<keyof typeof statuses, Refusal>> = {
     message: 'only GET, HEAD, OPTIONS are supported',
     headers: [...counted, 'Allow'],
   },
+  request_timeout: {
+    description: 'The request came too slowly.',
+    message: 'the request took too long to arrive',
+    headers: always,
+  },
   uri_too_long: {
     description: `The URL takes more than ${maxUrlBytes / 1024} KiB.`,
     message: 'the URL is too long',
-    headers: handled,
+    headers: always,
   },
   rate_limited: {
     description: 'The key has used up the requests of its window.',

@@ -111,9 +111,13 @@ describe('A bound of a window', () => {
     },
   )
 
-  test('no window begins after the last moment that can be stored', () => {
-    expect(parseWindowBound('9999-12-31T23:59:59.9991Z', 'from')).toBeUndefined()
-    expect(parseWindowBound('9999-12-31T23:59:59.9991Z', 'to')).toBe('9999-12-31T23:59:59.999Z')
+  test.each([
+    ['9999-12-31T23:59:59.9991Z', 'beyond-all', '9999-12-31T23:59:59.999Z'],
+    ['9999-12-31T23:59:59-01:00', 'beyond-all', '9999-12-31T23:59:59.999Z'],
+    ['0000-01-01T00:00:00+01:00', '0000-01-01T00:00:00.000Z', 'beyond-all'],
+    ['0000-01-01T00:00:00.0001Z', '0000-01-01T00:00:00.001Z', '0000-01-01T00:00:00.000Z'],
+  ])('%s, at the end of all that can be stored, begins at %s and ends at %s', (text, from, to) => {
+    expect([parseWindowBound(text, 'from'), parseWindowBound(text, 'to')]).toEqual([from, to])
   })
 
   test('a stored moment lies within a window exactly when the written bound says so, also by finer digits', () => {

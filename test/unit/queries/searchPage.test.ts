@@ -121,4 +121,5 @@ test('a window without ends needs no clause', () => {
   expect(within('createdAt', { since })).toEqual([{ range: { createdAt: { gte: since } } }])
   expect(within('changedAt', { until })).toEqual([{ range: { changedAt: { lte: until } } }])
   expect(within('createdAt', { since, until })).toEqual([{ range: { createdAt: { gte: since, lte: until } } }])
+  expect(within('createdAt', { since: 'beyond-all', until })).toEqual([{ match_none: {} }])
 })

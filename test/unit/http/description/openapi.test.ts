@@ -166,6 +166,7 @@ describe('answers', () => {
       '401 unauthorized',
       ...(path.endsWith('{id}') ? ['404 not_found'] : []),
       '405 method_not_allowed',
+      '408 request_timeout',
       '414 uri_too_long',
       '429 rate_limited',
       '431 headers_too_long',

@@ -1,0 +1,94 @@
+import { copyFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Engine } from '../../engines/engines.ts'
+import type { TeamId } from '../../src/domain/identifiers.ts'
+import type { Instant } from '../../src/domain/instant.ts'
+import { changedList } from '../../src/replica/changeTokens.ts'
+import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { type OwnRedis, startDeadlineMs, startOwnRedis } from '../support/ownEngines.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'team-1'
+const watermark = '2026-11-21T10:00:00.000Z' as Instant
+const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/v1/records/a']
+
+let own: OwnRedis
+let redis: Engine
+let replica: TestReplica
+let api: TestApi
+let key: string
+let revision = 0
+
+beforeAll(async () => {
+  own = await startOwnRedis()
+  redis = own.redis
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  await replica.publishTidemark(watermark)
+  key = await replica.storeKey(team)
+  await change()
+  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
+}, startDeadlineMs)
+afterAll(async () => {
+  await api.close()
+  await replica.close()
+  await own.stop()
+})
+
+/** What an indexer makes visible: a newer state of everything, and then new change tokens. */
+async function change(): Promise<void> {
+  revision++
+  await replica.storeForms({ team, id: 'a', revision, entity: formEntity({ id: 'a', shareUrl: `at ${revision}` }) })
+  const submission = submissionEntity({ id: 'a', reportUrl: `at ${revision}` })
+  await replica.storeSubmissions({ team, id: 'a', revision, entity: submission })
+  for (const type of ['forms', 'submissions'] as const)
+    await replica.replaceChangeToken(changedList(type, team as TeamId))
+}
+
+const get = (endpoint: string, etag = ''): Promise<TestAnswer> =>
+  api.send(endpoint, { key, headers: { 'if-none-match': etag } })
+const etags = (): Promise<string[]> =>
+  Promise.all(endpoints.map(async (endpoint) => (await get(endpoint)).headers['etag'] ?? ''))
+
+async function killAndRestore(olderState: string): Promise<void> {
+  redis.kill('SIGKILL')
+  await redis.ended()
+  await copyFile(olderState, join(redis.dataFolder, 'appendonly.aof'))
+  await redis.start()
+  await eventually(async () => (await get('/api/v1/forms')).status === 503 && (await readsRedis()))
+  await replica.completeKeyView()
+}
+
+/** Both connections, that of the API and that of the replica, have found the Redis of now. */
+const readsRedis = async (): Promise<boolean> => {
+  const problems = await api.readiness()
+  return problems.join() === 'the key view is not complete' && replica.isConnected()
+}
+
+test('a Redis that comes back with an older state never says "not changed" of what has changed meanwhile', async () => {
+  const olderState = join(redis.dataFolder, 'older.aof')
+  const before = await etags()
+  await copyFile(join(redis.dataFolder, 'appendonly.aof'), olderState)
+  await change()
+  const after = await etags()
+  for (const [at, endpoint] of endpoints.entries()) {
+    expect((await get(endpoint, after[at])).status).toBe(304)
+    expect((await get(endpoint, before[at])).status).toBe(200)
+  }
+
+  await killAndRestore(olderState)
+  for (const [at, endpoint] of endpoints.entries())
+    for (const kept of [before[at], after[at], `${before[at]}, ${after[at]}`]) {
+      const { status, text, headers } = await get(endpoint, kept)
+      expect([status, headers['replica-watermark']]).toEqual([200, undefined])
+      expect(text).toContain(`"at ${revision}"`)
+    }
+
+  await replica.publishTidemark(watermark)
+  const anew = await etags()
+  await change()
+  for (const [at, endpoint] of endpoints.entries())
+    for (const kept of [before[at], after[at], anew[at]]) expect((await get(endpoint, kept)).status).toBe(200)
+})

@@ -1,0 +1,73 @@
+import { isFrom, isUpTo, type PlainBound, readBound } from './plainDates.ts'
+import type { Held } from './queryWorld.ts'
+import type { Json } from './randomWorld.ts'
+import { servedFormSummary, servedSubmissionSummary } from './served.ts'
+import { matchingTitles } from './titleOracle.ts'
+
+/** What a team asks one of its lists, in the parameters' own text. */
+export type ListQuery = {
+  readonly list: 'forms' | 'records'
+  readonly team: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+export type ListAnswer =
+  | { readonly status: 200; readonly body: Json }
+  | { readonly status: 400; readonly body: { readonly error: { readonly code: 'bad_request' } } }
+
+type Entry = { readonly entity: Json; readonly createdMs: number; readonly changedMs: number }
+
+/** What must be answered: all that is held, filtered, sorted and cut with plain rules. Undefined where a date is none. */
+export function expectedAnswer(held: readonly Held[], query: ListQuery): ListAnswer {
+  const { limit = '20', page = '1' } = query.parameters
+  const entries = expectedEntries(held, query)
+  if (entries === undefined) return { status: 400, body: { error: { code: 'bad_request' } } }
+  const from = (Number(page) - 1) * Number(limit)
+  const shown = entries.slice(from, from + Number(limit)).map(({ entity }) => entity)
+  const served = query.list === 'forms' ? servedFormSummary : servedSubmissionSummary
+  const body = { totalDocs: entries.length, page: Number(page), limit: Number(limit), items: shown.map(served) }
+  return { status: 200, body }
+}
+
+/** How many match on all pages; undefined where a date is none. */
+export const expectedTotal = (held: readonly Held[], query: ListQuery): number | undefined =>
+  expectedEntries(held, query)?.length
+
+function expectedEntries(held: readonly Held[], { list, team, parameters }: ListQuery): Entry[] | undefined {
+  const { formId, status, scene, titleContains = '' } = parameters
+  const created = readWindow(list === 'records' ? [parameters['since'], parameters['until']] : [])
+  const changed = readWindow([parameters['changedSince'], parameters['changedUntil']])
+  if (created === undefined || changed === undefined) return undefined
+  const entries = held
+    .filter((each) => each.list === list && each.team === team)
+    .map(({ entity, changedMs }) => ({
+      entity,
+      createdMs: Date.parse(list === 'forms' ? entity.createdAt : entity.submittedAt),
+      changedMs,
+    }))
+    .filter(({ entity }) => formId === undefined || entity.formId === formId)
+    .filter(({ entity }) => status === undefined || entity.result.status === status)
+    .filter(({ entity }) => scene === undefined || entity.scene === scene)
+    .filter(({ createdMs }) => isWithin(createdMs, created))
+    .filter(({ changedMs }) => isWithin(changedMs, changed))
+    .sort(byPosition)
+  return list === 'forms' ? matchingTitles(entries, ({ entity }) => entity.title, titleContains) : entries
+}
+
+type Window = { readonly since: PlainBound | undefined; readonly until: PlainBound | undefined }
+
+function readWindow([since, until]: readonly (string | undefined)[]): Window | undefined {
+  const window = {
+    since: since === undefined ? undefined : readBound(since),
+    until: until === undefined ? undefined : readBound(until),
+  }
+  const isRead =
+    (window.since !== undefined || since === undefined) && (window.until !== undefined || until === undefined)
+  return isRead ? window : undefined
+}
+
+const isWithin = (epochMs: number, { since, until }: Window): boolean =>
+  (since === undefined || isFrom(epochMs, since)) && (until === undefined || isUpTo(epochMs, until))
+
+/** Created last first, then by id, the highest first. */
+const byPosition = (a: Entry, b: Entry): number => b.createdMs - a.createdMs || (a.entity.id < b.entity.id ? 1 : -1)

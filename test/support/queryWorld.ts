@@ -1,0 +1,158 @@
+import { formEntity, submissionEntity } from './entities.ts'
+import { type Random, seeded } from './random.ts'
+import { randomTitle } from './randomTitles.ts'
+import type { Json } from './randomWorld.ts'
+import type { TestRecord, TestReplica } from './replica.ts'
+
+/** An entity that a team has, as the product last sent it, and when that was appended. */
+export type Held = {
+  readonly list: 'forms' | 'records'
+  readonly team: string
+  readonly entity: Json
+  readonly changedMs: number
+}
+
+/** A world that lists are asked about. */
+export type QueryWorld = {
+  readonly teams: readonly string[]
+  readonly held: readonly Held[]
+  /** Stores everything that ever changed, in its order. */
+  storeIn(replica: TestReplica): Promise<void>
+}
+
+export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz']
+export const statuses = ['pending', 'processing', 'completed', 'failed']
+
+const teams = ['acme', 'acme2', 'Acme', 'b.team:1']
+const idCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-'
+/** The first and the last of each kind, in whose order sorting may go wrong. */
+const outermostCharacters = 'AZaz09._:-'
+const names = ['Ada', 'Zoë', '李小龍', 'Ольга', 'محمد', '𠮷田', 'Nguyễn', 'e\u0301', '👩🏽‍🔬', 'x\u0000y', '']
+const busyMoment = Date.parse('2026-03-01T10:00:00.000Z')
+const changeMoment = Date.parse('2026-11-20T12:00:00.000Z')
+const maxIdCharacters = 128
+
+/** The form of a team whose submissions no other team has. */
+export const ownForm = (team: string): string => `of-${team}`
+
+/** A seeded world of a few teams that share ids, with many created in one millisecond, updates and deletions. */
+export function queryWorld(seed: number): QueryWorld {
+  const random = seeded(seed)
+  const ids = randomIds(random, 440)
+  const changes = teams.flatMap((team) =>
+    (['forms', 'records'] as const).flatMap((list) => {
+      const share = team !== 'acme' ? 0.1 : list === 'forms' ? 0.6 : 1
+      return ids.filter(() => random.chance(share)).flatMap((id) => randomHistory(random, list, team, id))
+    }),
+  )
+  const newest = new Map(changes.map((change) => [`${change.list} ${change.team}/${change.id}`, change]))
+  return {
+    teams,
+    held: [...newest.values()].filter(({ entity }) => entity !== null),
+    storeIn: async (replica) => {
+      const records = (list: Held['list']): TestRecord[] =>
+        changes
+          .filter((change) => change.list === list)
+          .map((change) => ({ ...change, appendedAt: new Date(change.changedMs).toISOString() }))
+      await replica.storeForms(...records('forms'))
+      await replica.storeSubmissions(...records('records'))
+    },
+  }
+}
+
+type Change = Held & { readonly id: string; readonly revision: number }
+
+/** All changes of one entity, its deletion perhaps the last of them. */
+function randomHistory(random: Random, list: Held['list'], team: string, id: string): Change[] {
+  const last = 1 + random.pick([0, 0, 0, 1, 2])
+  const isDeleted = random.chance(0.08)
+  return Array.from({ length: isDeleted ? last + 1 : last }, (_, at) => ({
+    list,
+    team,
+    id,
+    revision: at + 1,
+    changedMs: changeMoment + random.pick([0, 0, 1, random.below(5), random.below(86_400_000)]),
+    entity: at === last ? null : list === 'forms' ? randomForm(random, id) : randomSubmission(random, team, id),
+  }))
+}
+
+/** Ids of every allowed character; most begin with the same few, and many are the beginning of others. */
+function randomIds(random: Random, count: number): string[] {
+  const ids = new Set([
+    'k',
+    'k_',
+    '.',
+    '..',
+    '-',
+    '_',
+    ':',
+    'z'.repeat(maxIdCharacters),
+    'z'.repeat(maxIdCharacters - 1),
+  ])
+  const family = ['k', 'k_']
+  while (ids.size < count) {
+    const isOfFamily = random.chance(0.8)
+    const start = isOfFamily ? random.pick(family) : random.pick(['', ...ids])
+    const character = random.pick([...(isOfFamily ? outermostCharacters : idCharacters)])
+    const id = (start + character).slice(0, maxIdCharacters)
+    if (isOfFamily && !ids.has(id)) family.push(id)
+    ids.add(id)
+  }
+  return [...ids]
+}
+
+function randomForm(random: Random, id: string): Json {
+  return thinned(
+    random,
+    formEntity({
+      id,
+      title: randomTitle(random),
+      scene: random.pick(scenes),
+      localization: random.pick([null, { '10': random.pick(names), '2': [1.5, { ü: null }] }]),
+      description: random.pick(names),
+      isActive: random.chance(0.5),
+      createdAt: someMoment(random),
+      updatedAt: someMoment(random),
+    }),
+    ['id', 'title', 'scene', 'createdAt', 'updatedAt'],
+  )
+}
+
+function randomSubmission(random: Random, team: string, id: string): Json {
+  return thinned(
+    random,
+    submissionEntity({
+      id,
+      serialNumber: random.below(1_000_000),
+      formId: random.pick(['f0', 'f1', ownForm(team)]),
+      submittedAt: someMoment(random),
+      updatedAt: someMoment(random),
+      examinee: random.pick([
+        null,
+        { id: 'm', name: random.pick(names), customData: random.pick([null, 1, { b: [] }]) },
+      ]),
+      data: { q1: random.pick(names), '7': [random.pick(names)], '1': null },
+      result: { status: random.pick(statuses), score: random.below(1_000) / 8 },
+    }),
+    ['id', 'formId', 'submittedAt', 'updatedAt', 'result'],
+  )
+}
+
+/** The same with some of its optional members missing or null. */
+const thinned = (random: Random, entity: Json, required: readonly string[]): Json =>
+  Object.fromEntries(
+    Object.entries(entity).flatMap(([name, value]) => {
+      if (required.includes(name) || random.chance(0.9)) return [[name, value]]
+      return random.chance(0.5) ? [] : [[name, null]]
+    }),
+  )
+
+/** Most in one millisecond, some beside it, some of the same day, a few years away, written in the ways products write them. */
+function someMoment(random: Random): string {
+  const near = busyMoment + random.pick([-1, 1, random.below(1_000), random.below(86_400_000)])
+  const far = Date.parse(random.pick(['0001-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z']))
+  const epochMs = random.chance(0.75) ? busyMoment : random.chance(0.9) ? near : far
+  const text = new Date(epochMs).toISOString()
+  const west = `${new Date(epochMs - 7_200_000).toISOString().slice(0, -1)}-02:00`
+  return random.pick([text, text.replace('Z', '+00:00'), text.replace('Z', `${random.below(1_000)}Z`), west])
+}

@@ -1,0 +1,92 @@
+import { expectedTotal, type ListQuery } from './queryOracle.ts'
+import { type Held, ownForm, type QueryWorld, scenes, statuses } from './queryWorld.ts'
+import type { Random } from './random.ts'
+import { typedFor } from './randomTitles.ts'
+
+/** A query and one of the ways to write it as a request's target. */
+export type WrittenQuery = ListQuery & { readonly target: string }
+
+const noDates = ['2026-02-30', '2025-02-29', '1772359200', '2026-3-1', '2026-03-01T24:00Z', '2026-03-01T10', 'now']
+const dates = ['2026-03-01', '2026-02-28', '2026-03-02', '2026-11-20', '1969-12-31', '0000-01-01', '9999-12-31']
+const noForms = ['f', 'F0', 'f0*', 'no id', 'é']
+/** Of the years that four digits write. */
+const [earliestMs, latestMs] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')]
+const offsetsMinutes = [0, 60, 120, 330, -330, 840, -720]
+
+/** A random query of a team's list: filters in any combination, dates in any form, pages up to beyond the last one. */
+export function randomQuery(random: Random, world: QueryWorld): WrittenQuery {
+  const team = random.chance(0.7) ? 'acme' : random.pick(world.teams)
+  const list = random.pick(['forms', 'records', 'records'] as const)
+  const filters = random.chance(0.3) ? {} : randomFilters(random, world, list, team)
+  const limit = random.pick([1, 2, 7, 20, 100, 1 + random.below(100)])
+  const isLimited = random.chance(0.8)
+  const total = expectedTotal(world.held, { list, team, parameters: filters }) ?? 0
+  const lastPage = Math.ceil(total / (isLimited ? limit : 20))
+  const page = random.chance(0.02) ? Number.MAX_SAFE_INTEGER : 1 + random.below(lastPage + 2)
+  const parameters = {
+    ...filters,
+    ...(isLimited && { limit: String(limit) }),
+    ...(random.chance(0.8) && { page: String(page) }),
+  }
+  return { list, team, parameters, target: targetOf(random, list, parameters) }
+}
+
+function randomFilters(
+  random: Random,
+  { held, teams }: QueryWorld,
+  list: ListQuery['list'],
+  team: string,
+): Record<string, string> {
+  const own = held.filter((each) => each.team === team && each.list === list)
+  const filters: Record<string, string> = {}
+  const maybe = (probability: number, name: string, value: () => string): void => {
+    if (random.chance(probability)) filters[name] = value()
+  }
+  if (list === 'forms') {
+    maybe(0.2, 'scene', () => random.pick(scenes))
+    maybe(0.7, 'titleContains', () => typedFor(random, random.pick(own).entity.title))
+  } else {
+    maybe(0.4, 'formId', () => random.pick(['f0', 'f1', ownForm(team), ownForm(random.pick(teams)), ...noForms]))
+    maybe(0.4, 'status', () => random.pick(statuses))
+    maybe(0.25, 'since', () => someBound(random, createdMs(random.pick(own))))
+    maybe(0.25, 'until', () => someBound(random, createdMs(random.pick(own))))
+  }
+  maybe(0.15, 'changedSince', () => someBound(random, random.pick(own).changedMs))
+  maybe(0.15, 'changedUntil', () => someBound(random, random.pick(own).changedMs))
+  return filters
+}
+
+const createdMs = ({ entity }: Held): number => Date.parse(entity.createdAt ?? entity.submittedAt)
+
+/** A date near a moment that is held, as precise and in the offset that somebody may write it. */
+function someBound(random: Random, epochMs: number): string {
+  if (random.chance(0.02)) return random.pick(noDates)
+  if (random.chance(0.15)) return random.pick(dates)
+  const offset = random.pick(offsetsMinutes)
+  const near = epochMs + random.pick([0, 0, 0, 1, -1, random.below(100_000)])
+  const localMs = near + offset * 60_000
+  if (localMs < earliestMs || localMs > latestMs) return new Date(epochMs).toISOString()
+  const local = new Date(localMs).toISOString()
+  const finer = `${random.pick(['.', '.', ','])}${local.slice(20, 23)}${random.pick(['', '0', '000', '1', '999999', '0001'])}`
+  const fraction = random.pick([local.slice(19, 23), finer, '', `.${local.slice(20, 20 + 1 + random.below(3))}`])
+  const time = random.chance(0.1) ? local.slice(0, 16) : local.slice(0, 19) + fraction
+  return time + writtenOffset(random, offset)
+}
+
+function writtenOffset(random: Random, minutes: number): string {
+  if (minutes === 0) return random.pick(['Z', '', '+00:00', '-00:00', '+00'])
+  const two = (value: number): string => String(Math.trunc(value)).padStart(2, '0')
+  const [hours, rest] = [two(Math.abs(minutes) / 60), two(Math.abs(minutes) % 60)]
+  const sign = minutes < 0 ? '-' : '+'
+  const forms = [`${hours}:${rest}`, `${hours}${rest}`, ...(rest === '00' ? [hours] : [])]
+  return sign + random.pick(forms)
+}
+
+/** Parameters in any order; in a date, `+` as it is to be sent, as it is often sent, and as a space. */
+function targetOf(random: Random, list: ListQuery['list'], parameters: ListQuery['parameters']): string {
+  const pairs = random.shuffled(Object.entries(parameters)).map(([name, value]) => {
+    const encoded = encodeURIComponent(value.toWellFormed())
+    return `${name}=${/since|until/i.test(name) ? encoded.replace('%2B', random.pick(['%2B', '+', '%20'])) : encoded}`
+  })
+  return `/api/v1/${list}${random.pick(['', '/'])}?${pairs.join('&')}`
+}
