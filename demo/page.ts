@@ -29,6 +29,7 @@ export function renderPage({ baseUrl, teams, formId, nowMs }: Running): string {
   return [
     '',
     `Base URL  ${baseUrl}`,
+    `Docs      ${new URL('/docs', baseUrl)}`,
     ...teams.map(({ key, name, forms, submissions }) => {
       const size = `${forms} forms, ${submissions.toLocaleString('en')} submissions`
       return `Key       ${key}  ${name}: ${size}`

@@ -13,6 +13,8 @@ export type Pipeline = {
   startApi(settings?: Record<string, string>): Promise<Program>
   /** Produces records, in order; remembers the latest append time. */
   produce(topic: string, messages: readonly Message[]): Promise<void>
+  /** The latest append time of what was produced. */
+  appendedAtMs(): number
   produceWorld(records: readonly WorldRecord[]): Promise<void>
   /** Gives each team a key through Kafka; a team's key is the answer of `keyOf`. */
   createKeys(teams: readonly string[]): Promise<void>
@@ -56,6 +58,7 @@ export async function openPipeline(): Promise<Pipeline> {
       const sent = await producer.send({ topic: nameOf(topic), acks: -1, messages: [...messages] })
       for (const { logAppendTime } of sent) appendedAtMs = Math.max(appendedAtMs, Number(logAppendTime))
     },
+    appendedAtMs: () => appendedAtMs,
     produceWorld: async (records) => {
       const size = 100
       for (let at = 0; at < records.length; at += size) {
