@@ -18,6 +18,16 @@ const allowed: Record<string, readonly string[]> = {
   settings: ['src/domain', 'src/config', 'src/service', 'src/replica'],
   engines: [],
   demo: ['src/domain', 'src/config', 'src/service', 'src/progressBar', 'src/replica', 'engines'],
+  bench: [
+    'src/domain',
+    'src/config',
+    'src/service',
+    'src/progressBar',
+    'src/replica',
+    'src/queries',
+    'engines',
+    'demo',
+  ],
 }
 
 const filesOf = (folder: string): string[] =>
@@ -25,7 +35,7 @@ const filesOf = (folder: string): string[] =>
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
 
-const files = ['src', 'indexer', 'settings', 'engines', 'demo'].flatMap(filesOf)
+const files = ['src', 'indexer', 'settings', 'engines', 'demo', 'bench'].flatMap(filesOf)
 /** `import … from '…'`, `export … from '…'`, `import '…'` and `import('…')`. */
 const statement = /(?:^|\n)(?:import|export)\s[^'"]*?from\s+'([^']+)'|(?:^|\n)import\s+'([^']+)'|import\('([^']+)'\)/g
 const importsOf = (file: string, kept = /./): string[] =>

@@ -1,0 +1,94 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { from as copyFrom } from 'pg-copy-streams'
+import { readSubmissionRecord } from '../../src/domain/record.ts'
+import { renderSubmissionSummary } from '../../src/domain/submission.ts'
+import { startProgressBar } from '../../src/progressBar.ts'
+import type { SqlAddress, SqlQuery } from '../load/job.ts'
+import { connected } from '../postgres.ts'
+import { allSubmissions, largeTeam, type SubmissionRecord } from './submissions.ts'
+
+const rowsAtOnce = 100
+
+const creation = `
+  CREATE TABLE submissions (
+    team_id text NOT NULL, id text NOT NULL, created_at timestamptz NOT NULL,
+    form_id text NOT NULL, status text NOT NULL, summary json NOT NULL
+  )`
+/** The second one holds the whole order of a team's list, and all that counting it takes. */
+const indexing = `
+  ALTER TABLE submissions ADD PRIMARY KEY (team_id, id);
+  CREATE INDEX newest_first ON submissions (team_id, created_at DESC, id DESC)`
+
+/** Stores the summaries of `records`, the same bytes as the replica serves, and makes the table ready to be read. */
+export async function fillTable(
+  address: SqlAddress,
+  records: Iterable<SubmissionRecord>,
+  signal: AbortSignal,
+): Promise<void> {
+  const storing = startProgressBar('Storing submissions in PostgreSQL', allSubmissions, process.stdout)
+  await connected(address, async (client) => {
+    await client.query(creation)
+    const rows = client.query(copyFrom('COPY submissions FROM STDIN'))
+    await pipeline(Readable.from(chunksOf(records, storing.reach)), rows, { signal })
+    await client.query(indexing)
+    await client.query('VACUUM ANALYZE submissions')
+  }).finally(storing.end)
+}
+
+/** Rows in the text format of COPY; `report` hears how many there were. */
+function* chunksOf(records: Iterable<SubmissionRecord>, report: (rows: number) => void): Generator<string> {
+  let chunk = ''
+  let rows = 0
+  for (const record of records) {
+    chunk += rowOf(record)
+    if (++rows % rowsAtOnce !== 0) continue
+    yield chunk
+    report(rows)
+    chunk = ''
+  }
+  yield chunk
+}
+
+function rowOf({ key, value }: SubmissionRecord): string {
+  const read = readSubmissionRecord(Buffer.from(key), Buffer.from(value))
+  if (!read.ok || read.value.live === null) throw new Error(`${key} is no submission`)
+  const { teamId, live } = read.value
+  const { id, submittedAt, formId, result } = live.entity
+  const summary = renderSubmissionSummary(live.entity, live.raw)
+  return `${[teamId, id, submittedAt, formId, result.status, summary].map(escaped).join('\t')}\n`
+}
+
+/** JSON on one line holds neither tabs nor line ends. */
+const escaped = (text: string): string => text.replaceAll('\\', '\\\\')
+
+/** A page of the large team's list and its exact total. */
+export const pageQueries = (page: number, limit: number): SqlQuery[] => [
+  {
+    name: 'page',
+    text: `SELECT summary::text FROM submissions WHERE team_id = $1
+      ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3`,
+    values: [largeTeam, limit, (page - 1) * limit],
+  },
+  count,
+]
+
+/** The same; the rows before the page are passed over in the index alone. */
+export const pageByIndexQueries = (page: number, limit: number): SqlQuery[] => [
+  {
+    name: 'page by index',
+    text: `SELECT summary::text FROM submissions JOIN (
+        SELECT team_id, created_at, id FROM submissions WHERE team_id = $1
+        ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3
+      ) AS page USING (team_id, id)
+      ORDER BY page.created_at DESC, id DESC`,
+    values: [largeTeam, limit, (page - 1) * limit],
+  },
+  count,
+]
+
+const count: SqlQuery = {
+  name: 'count',
+  text: 'SELECT count(*) FROM submissions WHERE team_id = $1',
+  values: [largeTeam],
+}

@@ -1,0 +1,73 @@
+import { busyTimes } from '../../demo/calendar.ts'
+import { planForms } from '../../demo/forms.ts'
+import { entityId, seededRandom } from '../../demo/random.ts'
+import { planSubmission, renderSubmission } from '../../demo/submissions.ts'
+
+/** A record of the submissions topic. */
+export type SubmissionRecord = { readonly key: string; readonly value: string }
+
+export type Submissions = {
+  /** Everything that there is when measuring begins, in the order of created time. To be walked once. */
+  past(): Generator<SubmissionRecord>
+  /** One more submission of the large team, newer than all before. */
+  next(): SubmissionRecord
+}
+
+export const largeTeam = 'team_large'
+export const largeTeamSubmissions = 220_000
+const otherTeams = 400
+const submissionsOfEach = 300
+export const allSubmissions = largeTeamSubmissions + otherTeams * submissionsOfEach
+
+export const windowDays = 300
+/** Some moment: created times decide nothing but the order. */
+export const newestMs = Date.UTC(2026, 0, 1)
+const seed = 'bench'
+const distinctReports = 64
+/** Of so many in a row, the first few share their millisecond. */
+const tieEvery = 50
+const tied = 5
+const followMs = 1_000
+const statuses = ['failed', 'processing', 'pending'] as const
+
+/** The submissions of one large team and of many small ones. The same at every call, byte for byte. */
+export function createSubmissions(): Submissions {
+  const random = seededRandom(seed)
+  const reports = renderReports()
+  const timeOf = busyTimes(newestMs, windowDays)
+  let serialNumber = 0
+
+  const record = (teamId: string, createdMs: number): SubmissionRecord => {
+    const id = entityId(random, createdMs)
+    serialNumber += 1
+    const submittedAt = new Date(createdMs).toISOString()
+    const submission = { ...random.pick(reports), id, serialNumber, submittedAt, updatedAt: submittedAt }
+    return { key: `${teamId}/${id}`, value: JSON.stringify({ revision: 1, submission }) }
+  }
+
+  function* past(): Generator<SubmissionRecord> {
+    let others = 0
+    for (let index = 0; index < allSubmissions; index++) {
+      const isTied = index % tieEvery < tied
+      const place = isTied ? index - (index % tieEvery) : index + random.float()
+      const ofLarge = (count: number): number => Math.floor((count * largeTeamSubmissions) / allSubmissions)
+      const isLarge = ofLarge(index + 1) > ofLarge(index)
+      const teamId = isLarge ? largeTeam : `team_${others++ % otherTeams}`
+      yield record(teamId, timeOf(place / allSubmissions))
+    }
+  }
+
+  let followed = 0
+  return { past, next: () => record(largeTeam, newestMs + ++followed * followMs) }
+}
+
+/** What quiz takers of the sample world handed in, most of them with their full report. */
+function renderReports(): Record<string, unknown>[] {
+  const forms = planForms(seed, newestMs).filter(({ state }) => state === 'published')
+  return Array.from({ length: distinctReports }, (_, index) => {
+    const form = forms[index % forms.length]
+    if (form === undefined) throw new Error('the sample world has no forms')
+    const plan = planSubmission(seed, index, { form, serialNumber: index, submittedMs: newestMs })
+    return renderSubmission(plan, statuses[index] ?? 'completed', newestMs)
+  })
+}

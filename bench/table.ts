@@ -1,0 +1,60 @@
+import { type Finding, type Goal, judge, type Samples, type Section } from './report.ts'
+import type { Spread } from './statistics.ts'
+
+const header = ['', 'p50 ms', 'p99 ms', 'answers/s', 'asked a round', 'client busy', 'ratio (min–max)', 'target', '']
+
+/** All sections as one Markdown table that reads well as it stands. */
+export function renderTable(sections: readonly Section[], samples: Samples): string {
+  const body = sections.flatMap(({ title, measure, rows }) => [
+    [`**${title}**`, ...header.slice(1).map(() => '')],
+    ...rows.map((row) => cellsOf(judge(row, measure, samples), measure)),
+  ])
+  // A section's title is let run over: it would make the first column as wide as itself.
+  const widths = header.map((name, column) =>
+    Math.max(
+      name.length,
+      ...body.map(([first = '', ...rest]) => (first.startsWith('**') ? 0 : ([first, ...rest][column]?.length ?? 0))),
+    ),
+  )
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join(' | ')} |\n`
+  const rule = widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
+  return [header, rule, ...body].map(line).join('')
+}
+
+/** Every target, whether it was met, and by what figure. */
+export const renderGoals = (sections: readonly Section[], samples: Samples): string =>
+  sections
+    .flatMap(({ title, measure, rows }) =>
+      rows.map((row) => judge(row, measure, samples)).map((finding) => goalLine(title, finding)),
+    )
+    .join('')
+
+function goalLine(title: string, { label, ratio }: Finding): string {
+  if (ratio?.goal === undefined) return ''
+  return `- ${ratio.isMet ? 'met' : '**missed**'}: ${title}: ${label}: ${number(ratio.spread.median)} × ${ratio.to}, target ${goalText(ratio.goal)}\n`
+}
+
+function cellsOf(
+  { label, p50Ms, p99Ms, perSecond, turns, busyShare, ratio }: Finding,
+  measure: Section['measure'],
+): string[] {
+  const isThroughput = measure === 'throughput'
+  return [
+    label,
+    spread(p50Ms),
+    spread(p99Ms),
+    isThroughput ? spread(perSecond) : '',
+    String(turns),
+    isThroughput ? `${Math.round(busyShare * 100)} %` : '',
+    ratio === undefined ? '' : `${spread(ratio.spread)} × ${ratio.to}`,
+    ratio?.goal === undefined ? '' : goalText(ratio.goal),
+    ratio?.isMet === undefined ? '' : ratio.isMet ? 'met' : '**MISSED**',
+  ]
+}
+
+const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`)
+const spread = ({ median, min, max }: Spread): string => `${number(median)} (${number(min)}–${number(max)})`
+
+/** Three digits that count, or all in front of the point. */
+export const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3))
