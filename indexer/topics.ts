@@ -6,6 +6,8 @@ const dayMs = 86_400_000
 const deleteRetentionMs = 7 * dayMs
 /** Dead letters hold personal data. */
 const deadLetterRetentionMs = 14 * dayMs
+/** A year, and the time to look back at it. */
+const auditRetentionMs = 400 * dayMs
 /** A topic with more partitions is created beforehand by whoever needs them. */
 const partitions = 4
 /** Above any source topic's bound, so that a record fits together with the reason why it was set aside. */
@@ -30,6 +32,7 @@ export async function ensureTopics(admin: Admin, config: Config, log: Logger): P
       configEntries: sourceEntries,
     })),
     { topic: config.TOPIC_DEAD_LETTERS, numPartitions: 1, replicationFactor: -1, configEntries: deadLetterEntries },
+    { topic: config.TOPIC_KEY_AUDIT, numPartitions: 1, replicationFactor: -1, configEntries: auditEntries },
   ].filter(({ topic }) => !existing.has(topic))
   if (missing.length > 0) await admin.createTopics({ topics: missing, waitForLeaders: true })
   return await checkSources(admin, config, log)
@@ -46,6 +49,8 @@ const deadLetterEntries = entries({
   'retention.ms': deadLetterRetentionMs,
   'max.message.bytes': deadLetterMaxBytes,
 })
+
+const auditEntries = entries({ 'cleanup.policy': 'delete', 'retention.ms': auditRetentionMs })
 
 function entries(values: Record<string, string | number>): IResourceConfigEntry[] {
   return Object.entries(values).map(([name, value]) => ({ name, value: String(value) }))

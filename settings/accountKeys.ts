@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto'
 import type { Producer } from 'kafkajs'
 import {
   type AccountKey,
@@ -15,12 +16,21 @@ import {
   type Revision,
   type TeamId,
 } from '../src/domain/identifiers.ts'
-import { parseInstant, toInstant } from '../src/domain/instant.ts'
+import { type Instant, parseInstant, toInstant } from '../src/domain/instant.ts'
 import type { KeyView, StoredKey } from '../src/replica/keyView.ts'
+
+/** Which rule a request breaks; `deleted` a key that was deleted while it was created. */
+export type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
 /** A request that the rules of account keys refuse; the message tells a person why. */
 export class KeyRefused extends Error {
   override readonly name = 'KeyRefused'
+  readonly reason: KeyRefusal
+
+  constructor(reason: KeyRefusal, message: string) {
+    super(message)
+    this.reason = reason
+  }
 }
 
 /** What was asked took effect in one place only; asking again is safe and completes it. */
@@ -28,19 +38,37 @@ export class KeyChangeIncomplete extends Error {
   override readonly name = 'KeyChangeIncomplete'
 }
 
+/** Who changed which key of a team, and when: what the audit keeps. */
+export type KeyChange = {
+  readonly at: Instant
+  readonly by: string
+  readonly team: TeamId
+  readonly change: 'created' | 'revoked' | 'deleted'
+  readonly key: {
+    readonly id: string
+    readonly name?: string | undefined
+    readonly start?: string | null | undefined
+    readonly expiresAt?: Instant | null | undefined
+  }
+}
+
 export type AccountKeys = {
-  /** Creates a key; the plaintext exists in this answer only. */
+  /**
+   * Creates a key; the plaintext exists in this answer only. With a `seed` of 32 secret bytes, asking again gives the same key,
+   * and never a second one.
+   */
   create(request: {
     team: string
     name: string
     by: string
     expires?: string | undefined
+    seed?: Uint8Array
   }): Promise<{ plaintext: string; key: StoredKey }>
   list(team: string): Promise<StoredKey[]>
   /** The key stops working at once; it still holds its slot. */
   revoke(request: { team: string; id: string; by: string }): Promise<void>
   /** The key is gone for good and its slot is free. */
-  delete(request: { team: string; id: string }): Promise<void>
+  delete(request: { team: string; id: string; by: string }): Promise<void>
 }
 
 const kafkaTimeoutMs = 10_000
@@ -51,77 +79,104 @@ const kafkaTimeoutMs = 10_000
 const reservationMs = 600_000
 const idBytes = 12
 const plaintextBytes = 32
+const seedBytes = 32
 const maxConflicts = 5
 
 /**
  * The rules of account keys: ten slots a team, revoked keys included. Redis is where a key lives, Kafka where it lasts. A
- * change is done only when both have it; a revoked or deleted key stops in Redis first.
+ * change is done only when both have it, and its audit record with it; a revoked or deleted key stops in Redis first.
  */
 export function accountKeys(options: {
   view: KeyView
   producer: Producer
-  topic: string
+  topics: { readonly keys: string; readonly audit: string }
+  /** Is told of every change that is done. */
+  onChange: (change: KeyChange) => void
   clock: () => number
   randomBytes: (count: number) => Uint8Array
 }): AccountKeys {
-  const { view, producer, topic, clock, randomBytes } = options
+  const { view, producer, topics, onChange, clock, randomBytes } = options
 
-  const record = async (team: TeamId, id: EntityId, key: StoredKey | null): Promise<void> => {
-    await producer.send({
-      topic,
+  const record = async (team: TeamId, id: EntityId, key: StoredKey | null, change: KeyChange): Promise<void> => {
+    const name = documentId(team, id)
+    await producer.sendBatch({
       acks: -1,
       timeout: kafkaTimeoutMs,
-      messages: [{ key: documentId(team, id), value: key === null ? null : recordOf(key) }],
+      topicMessages: [
+        { topic: topics.audit, messages: [{ key: name, value: JSON.stringify(change) }] },
+        { topic: topics.keys, messages: [{ key: name, value: key === null ? null : recordOf(key) }] },
+      ],
     })
+  }
+  const changeOf = (change: KeyChange['change'], team: TeamId, by: string, key: KeyChange['key']): KeyChange => {
+    const { id, name, start, expiresAt } = key
+    return { at: toInstant(clock()), by: by.toWellFormed(), team, change, key: { id, name, start, expiresAt } }
   }
 
   const find = async (team: TeamId, id: string): Promise<StoredKey> => {
     const key = (await view.list(team)).find((each) => each.id === id)
-    if (key === undefined) throw new KeyRefused(`team ${team} has no key ${id}`)
+    if (key === undefined) throw new KeyRefused('unknown-key', `team ${team} has no key ${id}`)
     return key
   }
 
+  const add = async (team: TeamId, key: StoredKey, change: KeyChange): Promise<void> => {
+    const id = key.id as EntityId
+    try {
+      await record(team, id, key, change)
+    } catch (error) {
+      const reason = `Kafka did not take its record (${(error as Error).message})`
+      // Deleted, not only released: should Kafka have written the record after all, it must bring no eleventh key.
+      await view.apply(team, id, null).catch((failure: Error) => {
+        throw new KeyChangeIncomplete(
+          `${reason}, and its slot could not be given back (${failure.message}): delete ${id}`,
+        )
+      })
+      throw new KeyChangeIncomplete(`no key was created: ${reason}`)
+    }
+    const applied = await view.apply(team, id, key).catch((error: Error) => {
+      throw new KeyChangeIncomplete(`key ${id} is recorded, but Redis does not have it (${error.message}): delete it`)
+    })
+    if (applied === 'digest-held') throw new Error(`another key has the digest of ${id}`)
+    if (applied === 'stale' && (await view.wasDeleted(team, id))) {
+      await record(team, id, null, { ...change, change: 'deleted' })
+      throw new KeyRefused('deleted', `key ${id} was deleted while it was created`)
+    }
+  }
+
   return {
-    create: async ({ team, name, by, expires }) => {
+    create: async ({ team, name, by, expires, seed = randomBytes(seedBytes) }) => {
       const teamId = readTeam(team)
       const expiresAt = readExpiry(expires, clock())
-      const plaintext = plaintextFrom(randomBytes(plaintextBytes))
-      const id = `key_${Buffer.from(randomBytes(idBytes)).toString('base64url')}` as EntityId
-      const createdAt = toInstant(clock())
-      const digest = digestOf(plaintext)
+      const { id, plaintext } = drawnFrom(seed)
       const key = {
         id,
         name: name.toWellFormed(),
-        digest,
+        digest: digestOf(plaintext),
         start: startOf(plaintext),
         state: 'active',
-        createdAt,
+        createdAt: toInstant(clock()),
         createdBy: by.toWellFormed(),
         expiresAt,
+        revision: 1 as Revision,
       } as const
       readName(key)
-      const stored = { ...key, revision: 1 as Revision }
-      const slot = await view.reserve(teamId, id, clock(), clock() + reservationMs)
-      if (slot === 'full')
-        throw new KeyRefused(
-          `team ${teamId} holds ${maxKeysPerTeam} keys already, revoked ones included; delete one first`,
-        )
-      try {
-        await record(teamId, id, stored)
-      } catch (error) {
-        const reason = `Kafka did not take its record (${(error as Error).message})`
-        // Deleted, not only released: should Kafka have written the record after all, it must bring no eleventh key.
-        await view.apply(teamId, id, null).catch((failure: Error) => {
-          throw new KeyChangeIncomplete(
-            `${reason}, and its slot could not be given back (${failure.message}): delete ${id}`,
+      switch (await view.reserve(teamId, id, clock(), clock() + reservationMs)) {
+        case 'full':
+          throw new KeyRefused(
+            'full',
+            `team ${teamId} holds ${maxKeysPerTeam} keys already, revoked ones included; delete one first`,
           )
-        })
-        throw new KeyChangeIncomplete(`no key was created: ${reason}`)
+        case 'deleted':
+          throw new KeyRefused('deleted', `key ${id} was deleted`)
+        case 'held':
+          return { plaintext, key: await find(teamId, id) }
+        case 'reserved': {
+          const change = changeOf('created', teamId, by, key)
+          await add(teamId, key, change)
+          onChange(change)
+          return { plaintext, key }
+        }
       }
-      await view.apply(teamId, id, stored).catch((error: Error) => {
-        throw new KeyChangeIncomplete(`key ${id} is recorded, but Redis does not have it (${error.message}): delete it`)
-      })
-      return { plaintext, key: stored }
     },
 
     list: async (team) => (await view.list(readTeam(team))).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1)),
@@ -133,18 +188,32 @@ export function accountKeys(options: {
         const revoked = key.state === 'revoked' ? key : revokedOf(key, by, clock())
         const applied = key.state === 'revoked' ? 'applied' : await view.apply(teamId, id as EntityId, revoked)
         if (applied === 'stale') continue
-        return await lasting(record(teamId, id as EntityId, revoked), `key ${id} no longer works`)
+        const change = changeOf('revoked', teamId, by, revoked)
+        await lasting(record(teamId, id as EntityId, revoked, change), `key ${id} no longer works`)
+        return onChange(change)
       }
       throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
     },
 
-    delete: async ({ team, id }) => {
+    delete: async ({ team, id, by }) => {
       const teamId = readTeam(team)
       const keyId = id as EntityId
-      if (!(isIdentifier(id) && (await view.wasDeleted(teamId, keyId)))) await find(teamId, id)
+      // Deleting again completes a deletion that Kafka did not take.
+      const wasDeleted = isIdentifier(id) && (await view.wasDeleted(teamId, keyId))
+      const change = changeOf('deleted', teamId, by, wasDeleted ? { id: keyId } : await find(teamId, id))
       await view.apply(teamId, keyId, null)
-      await lasting(record(teamId, keyId, null), `key ${id} no longer works`)
+      await lasting(record(teamId, keyId, null, change), `key ${id} no longer works`)
+      onChange(change)
     },
+  }
+}
+
+/** Whoever has the seed has the key; nobody else can tell one from the other. */
+function drawnFrom(seed: Uint8Array): { readonly id: EntityId; readonly plaintext: string } {
+  const part = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))
+  return {
+    id: `key_${part('account key id', idBytes).toString('base64url')}` as EntityId,
+    plaintext: plaintextFrom(part('account key', plaintextBytes)),
   }
 }
 
@@ -167,19 +236,20 @@ async function lasting(recorded: Promise<void>, done: string): Promise<void> {
 }
 
 function readTeam(team: string): TeamId {
-  if (!isIdentifier(team)) throw new KeyRefused(`team must be ${identifierRule}`)
+  if (!isIdentifier(team)) throw new KeyRefused('team', `team must be ${identifierRule}`)
   return team as TeamId
 }
 
 function readName({ name }: Pick<AccountKey, 'name'>): void {
   const { name: rule } = accountKeySchema.shape
-  if (!rule.safeParse(name).success) throw new KeyRefused('name must be 1 to 100 characters')
+  if (!rule.safeParse(name).success) throw new KeyRefused('name', 'name must be 1 to 100 characters')
 }
 
 function readExpiry(text: string | undefined, nowMs: number): AccountKey['expiresAt'] {
   if (text === undefined) return null
   const expiresAt = parseInstant(text)
-  if (expiresAt === undefined) throw new KeyRefused('expires must be an ISO 8601 date-time with an offset or Z')
-  if (Date.parse(expiresAt) <= nowMs) throw new KeyRefused('expires must lie in the future')
+  if (expiresAt === undefined)
+    throw new KeyRefused('expires', 'expires must be an ISO 8601 date-time with an offset or Z')
+  if (Date.parse(expiresAt) <= nowMs) throw new KeyRefused('expires', 'expires must lie in the future')
   return expiresAt
 }

@@ -3,9 +3,11 @@ import { userInfo } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { pino } from 'pino'
+import type { EntityId, TeamId } from '../src/domain/identifiers.ts'
 import { printable } from '../src/domain/printable.ts'
 import { connectKafka, createProducer } from '../src/replica/kafka.ts'
 import { type KeyView, keyView, type StoredKey } from '../src/replica/keyView.ts'
+import { readLastUse } from '../src/replica/lastUse.ts'
 import { connectRedis } from '../src/replica/redis.ts'
 import { redisKeys } from '../src/replica/redisKeys.ts'
 import { configOrExit } from '../src/service.ts'
@@ -32,8 +34,9 @@ command
   .command('list')
   .requiredOption('--team <id>')
   .action(({ team }: { team: string }) =>
-    withKeys(async (keys) => {
-      process.stdout.write(table(await keys.list(team)))
+    withKeys(async (keys, lastUse) => {
+      const listed = await keys.list(team)
+      process.stdout.write(table(listed, await lastUse(team as TeamId)))
     }),
   )
 command
@@ -54,20 +57,27 @@ command
   .requiredOption('--id <id>')
   .action((options: { team: string; id: string }) =>
     withKeys(async (keys) => {
-      await keys.delete(options)
+      await keys.delete({ ...options, by: userInfo().username })
       process.stderr.write(`deleted ${options.id}\n`)
     }),
   )
 
-async function withKeys(action: (keys: AccountKeys) => Promise<void>): Promise<void> {
+type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
+
+async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise<void>): Promise<void> {
   const config = configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const redis = connectRedis(config.REDIS_URL ?? '', () => undefined)
   const producer = createProducer(connectKafka(config, pino({ level: 'silent' })))
   const giveUp = new AbortController()
   try {
-    const view = keyView(redis, redisKeys(config.INDEX_PREFIX))
+    const names = redisKeys(config.INDEX_PREFIX)
+    const view = keyView(redis, names)
     await Promise.all([untilComplete(view, giveUp.signal), producer.connect()])
-    await action(accountKeys({ view, producer, topic: config.TOPIC_ACCOUNT_KEYS, clock: Date.now, randomBytes }))
+    const topics = { keys: config.TOPIC_ACCOUNT_KEYS, audit: config.TOPIC_KEY_AUDIT }
+    // The command itself says what it did.
+    const onChange = (): void => undefined
+    const keys = accountKeys({ view, producer, topics, onChange, clock: Date.now, randomBytes })
+    await action(keys, (teamId) => readLastUse(redis, names, teamId))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)
     process.exitCode = 1
@@ -93,18 +103,19 @@ async function untilComplete(view: KeyView, signal: AbortSignal): Promise<void> 
   throw new Error(reason)
 }
 
-function table(keys: readonly StoredKey[]): string {
+function table(keys: readonly StoredKey[], lastUse: Awaited<ReturnType<LastUse>>): string {
   const rows = keys.map((key) => [
     key.id,
     key.state,
     key.start ?? '',
     key.createdAt,
     key.expiresAt ?? 'never',
+    lastUse.get(key.id as EntityId) ?? 'unknown',
     key.createdBy,
     printable(key.name),
   ])
-  const lines = [['ID', 'STATE', 'START', 'CREATED', 'EXPIRES', 'BY', 'NAME'], ...rows]
-  const widths = [0, 1, 2, 3, 4, 5].map((column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
+  const lines = [['ID', 'STATE', 'START', 'CREATED', 'EXPIRES', 'LAST USED', 'BY', 'NAME'], ...rows]
+  const widths = [0, 1, 2, 3, 4, 5, 6].map((column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
   return lines
     .map(
       (line) =>

@@ -48,6 +48,7 @@ const defaultTopics = {
   TOPIC_SUBMISSIONS: 'submissions',
   TOPIC_ACCOUNT_KEYS: 'account-keys',
   TOPIC_DEAD_LETTERS: 'dead-letters',
+  TOPIC_KEY_AUDIT: 'account-key-audit',
 } as const
 
 const settings = z.object({
@@ -87,6 +88,7 @@ const settings = z.object({
   TOPIC_SUBMISSIONS: topic(defaultTopics.TOPIC_SUBMISSIONS),
   TOPIC_ACCOUNT_KEYS: topic(defaultTopics.TOPIC_ACCOUNT_KEYS),
   TOPIC_DEAD_LETTERS: topic(defaultTopics.TOPIC_DEAD_LETTERS),
+  TOPIC_KEY_AUDIT: topic(defaultTopics.TOPIC_KEY_AUDIT),
   MAX_IN_FLIGHT_BYTES: z.preprocess(unset, integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
   RATE_LIMIT_PER_MINUTE: z.preprocess(unset, integer(1, 1_000_000_000).default(120)),
   DEEP_PAGE_FROM: z.preprocess(unset, integer(1, 1_000_000_000).default(1_000)),
@@ -134,7 +136,13 @@ function combinationProblems(environment: Environment): Problem[] {
   together(['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'])
   if (environment['ELASTICSEARCH_API_KEY'] !== undefined && environment['ELASTICSEARCH_USERNAME'] !== undefined)
     problems.push({ path: 'ELASTICSEARCH_API_KEY', rule: 'must not be set together with ELASTICSEARCH_USERNAME' })
-  const topics = ['TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS', 'TOPIC_FORMS', 'TOPIC_SUBMISSIONS'] as const
+  const topics = [
+    'TOPIC_ACCOUNT_KEYS',
+    'TOPIC_DEAD_LETTERS',
+    'TOPIC_FORMS',
+    'TOPIC_KEY_AUDIT',
+    'TOPIC_SUBMISSIONS',
+  ] as const
   for (const name of topics) {
     const twin = topics.find((other) => other < name && topicOf(environment, other) === topicOf(environment, name))
     if (twin === undefined) continue

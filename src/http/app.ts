@@ -6,6 +6,7 @@ import { randomToken } from '../domain/randomToken.ts'
 import type { Replica } from '../queries/replica.ts'
 import { readFreshness } from '../replica/freshness.ts'
 import type { KeyView } from '../replica/keyView.ts'
+import { noteUse } from '../replica/lastUse.ts'
 import type { RedisLink } from '../replica/redis.ts'
 import type { RedisKeys } from '../replica/redisKeys.ts'
 import { authenticate } from './authenticate.ts'
@@ -15,6 +16,7 @@ import { describeApi } from './description/openapi.ts'
 import { publicRoutes } from './description/publicRoutes.ts'
 import { errors } from './errors.ts'
 import { freshAnswers } from './freshness.ts'
+import { lastUse } from './lastUse.ts'
 import { createLimiter, limit } from './limit.ts'
 import { options, otherMethods, unrouted } from './methods.ts'
 import { measure, registerMetrics } from './metrics.ts'
@@ -60,6 +62,9 @@ export function createApp(needs: ApiNeeds): RequestListener {
     .use(publicRoutes(describeApi(needs.baseUrl)).routes())
     .use(otherMethods)
     .use<RouteState>(authenticate(needs.keys, needs.nowMs))
+    .use(
+      lastUse(({ teamId, keyId }, nowMs) => noteUse(needs.redis, needs.redisKeys, teamId, keyId, nowMs), needs.nowMs),
+    )
     .use(limit(createLimiter(needs.redis.client, needs.redisKeys, needs.requestsPerMinute)))
     .use(router.routes())
     .use(unrouted)

@@ -13,7 +13,8 @@ export type StoredKey = AccountKey & { readonly revision: Revision }
 
 export type Lookup = { readonly found: KeyHolder | null } | 'incomplete'
 export type Applied = 'applied' | 'stale' | 'digest-held'
-export type Reserved = 'reserved' | 'full'
+/** `held`: the id has a key already. */
+export type Reserved = 'reserved' | 'full' | 'held' | 'deleted'
 
 /** The view cannot tell: Redis has lost what it knew, and the indexer has not folded the account keys again. */
 export class KeyViewIncomplete extends Error {
@@ -32,7 +33,10 @@ export type KeyView = {
   lookup(digest: Digest): Promise<Lookup>
   /** Applies one change; null deletes for good. */
   apply(teamId: TeamId, keyId: EntityId, key: StoredKey | null): Promise<Applied>
-  /** Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one, a deletion frees it. */
+  /**
+   * Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one, a deletion frees it. An id
+   * that was reserved before keeps its slot.
+   */
   reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved>
   /** The team's keys, without slots that are only reserved. */
   list(teamId: TeamId): Promise<StoredKey[]>
@@ -68,11 +72,15 @@ return 'applied'`
 /** A reserved slot is `{"revision": 0, "reservedUntilMs": …}`: below every record, and given up when its time is over. */
 const reserveScript = `
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+if redis.call('SISMEMBER', KEYS[2], id) == 1 then return 'deleted' end
 local held = redis.call('HGETALL', KEYS[1])
 local taken = 0
 for i = 1, #held, 2 do
   local slot = cjson.decode(held[i + 1])
-  if slot.revision == 0 and slot.reservedUntilMs < now then redis.call('HDEL', KEYS[1], held[i]) else taken = taken + 1 end
+  if held[i] == id then
+    if slot.revision > 0 then return 'held' end
+  elseif slot.revision == 0 and slot.reservedUntilMs < now then redis.call('HDEL', KEYS[1], held[i])
+  else taken = taken + 1 end
 end
 if taken >= max then return 'full' end
 redis.call('HSET', KEYS[1], id, '{"revision":0,"reservedUntilMs":' .. untilMs .. '}')
@@ -87,7 +95,7 @@ return 1`
 const foldLifeMs = 3_600_000
 
 const appliedAnswer = z.enum(['applied', 'stale', 'digest-held'])
-const reservedAnswer = z.enum(['reserved', 'full'])
+const reservedAnswer = z.enum(['reserved', 'full', 'held', 'deleted'])
 
 export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView {
   const isComplete = async (): Promise<boolean> => isCurrent(await client.get(keys.keyViewComplete), runId())
@@ -107,7 +115,8 @@ export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView 
     },
     reserve: async (teamId, keyId, nowMs, untilMs) => {
       await demandComplete()
-      const answer = await run(client, reserveScript, [keys.teamKeys(teamId)], [keyId, nowMs, untilMs, maxKeysPerTeam])
+      const redisNames = [keys.teamKeys(teamId), keys.deletedKeys(teamId)]
+      const answer = await run(client, reserveScript, redisNames, [keyId, nowMs, untilMs, maxKeysPerTeam])
       return reservedAnswer.parse(answer)
     },
     list: async (teamId) => {

@@ -11,6 +11,7 @@ import type { ChangedList } from './changeTokens.ts'
  * | `deletedKeys` | set of key ids | keys of a team that stay deleted, whatever arrives later | `KeyView` |
  * | `keyViewComplete` | string | run id of the Redis that has folded every account key | `KeyView` |
  * | `keyViewFold` | string, 1 h | a fold under way; gone when Redis was flushed meanwhile | `KeyView` |
+ * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `noteUse` (lastUse.ts) |
  * | `tidemark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishTidemark`, `adoptGeneration` (tidemark.ts) |
  * | `tidemarkHold` | string, 10 s | who keeps the tidemark where it is while a rebuild switches | `holdTidemark` (tidemark.ts) |
  * | `changeToken` | string | random, another one after every change of a team's forms or submissions | `replaceChangeTokens` (changeTokens.ts); the first one `readFreshness` (freshness.ts) |
@@ -21,6 +22,7 @@ export type RedisKeys = {
   teamKeys(teamId: TeamId): string
   deletedKeys(teamId: TeamId): string
   keyViewFold(token: string): string
+  lastUse(teamId: TeamId): string
   changeToken(list: ChangedList): string
   readonly accountKeyPrefix: string
   readonly keyViewComplete: string
@@ -34,6 +36,7 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,
   deletedKeys: (teamId) => `${prefix}:deleted-keys:${teamId}`,
   keyViewFold: (token) => `${prefix}:key-view-fold:${token}`,
+  lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
   changeToken: (list) => `${prefix}:change-token:${list}`,
   accountKeyPrefix: `${prefix}:account-key:`,
   keyViewComplete: `${prefix}:key-view-complete`,

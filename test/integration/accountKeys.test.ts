@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Producer, ProducerRecord } from 'kafkajs'
-import { accountKeys, KeyChangeIncomplete, KeyRefused } from '../../settings/accountKeys.ts'
+import type { Producer, ProducerBatch } from 'kafkajs'
+import { accountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../settings/accountKeys.ts'
 import { digestOf } from '../../src/domain/accountKey.ts'
 import type { EntityId, TeamId } from '../../src/domain/identifiers.ts'
 import { readAccountKeyRecord } from '../../src/domain/record.ts'
@@ -30,21 +30,26 @@ afterEach(async () => {
 })
 
 type Sent = { key: string; value: string | null }
-/** Kafka as far as the settings area sees it: it takes records, or rejects them while it is away. */
+/** Kafka as far as the rules see it: it takes records, or rejects them while it is away. */
 function kafka() {
-  const state = { isAway: false, sent: [] as Sent[], onSend: async (): Promise<void> => undefined }
-  const send = async ({ messages }: ProducerRecord): Promise<void> => {
+  const state = { isAway: false, sent: [] as Sent[], audit: [] as Sent[], onSend: async (): Promise<void> => undefined }
+  const sendBatch = async ({ topicMessages = [] }: ProducerBatch): Promise<void> => {
     await state.onSend()
     if (state.isAway) throw new Error('no broker')
-    for (const { key, value } of messages)
-      state.sent.push({ key: String(key), value: value === null ? null : String(value) })
+    for (const { topic, messages } of topicMessages)
+      for (const { key, value } of messages)
+        state[topic as 'sent' | 'audit'].push({ key: String(key), value: value === null ? null : String(value) })
   }
-  return { state, producer: { send } as unknown as Producer }
+  return { state, producer: { sendBatch } as unknown as Producer }
 }
 function keysOver(over: Partial<KeyView> = {}) {
   const { state, producer } = kafka()
-  const options = { producer, topic: 'account-keys', clock: () => nowMs, randomBytes }
-  return { kafka: state, keys: accountKeys({ ...options, view: { ...view, ...over } }) }
+  const changes: KeyChange[] = []
+  const options = { producer, topics: { keys: 'sent', audit: 'audit' }, clock: () => nowMs, randomBytes }
+  const onChange = (change: KeyChange): void => {
+    changes.push(change)
+  }
+  return { kafka: state, changes, keys: accountKeys({ ...options, onChange, view: { ...view, ...over } }) }
 }
 const holderOf = async (plaintext: string) => {
   const lookup = await view.lookup(digestOf(plaintext))
@@ -77,7 +82,7 @@ test('an eleventh key is refused, revoked ones included, until one is deleted', 
   await keys.revoke({ team, id: created[0]?.key.id ?? '', by })
   await expect(keys.create({ team, name: 'eleventh', by })).rejects.toThrow(KeyRefused)
   expect(kafka.sent).toHaveLength(11)
-  await keys.delete({ team, id: created[1]?.key.id ?? '' })
+  await keys.delete({ team, id: created[1]?.key.id ?? '', by })
   await expect(keys.create({ team, name: 'eleventh', by })).resolves.toMatchObject({ key: { name: 'eleventh' } })
 })
 
@@ -89,11 +94,64 @@ test('a name that Redis could not read back takes no slots hostage', async () =>
   expect((await keys.list(team)).map(({ name }) => name).sort()).toEqual(['half \ufffd', 'next'])
 })
 
-test('fifty at once create ten keys', async () => {
+test('a hundred at once create ten keys', async () => {
   const { keys } = keysOver()
-  const all = await Promise.allSettled(Array.from({ length: 50 }, (_, at) => keys.create({ team, name: `${at}`, by })))
+  const all = await Promise.allSettled(Array.from({ length: 100 }, (_, at) => keys.create({ team, name: `${at}`, by })))
   expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
   expect(await keys.list(team)).toHaveLength(10)
+})
+
+describe('A seed', () => {
+  const seed = Buffer.alloc(32, 7)
+
+  test('gives the same key, however often and at once it is asked with', async () => {
+    const { keys, changes } = keysOver()
+    const asked = await Promise.all(Array.from({ length: 20 }, () => keys.create({ team, name: 'n', by, seed })))
+    asked.push(await keys.create({ team, name: 'another name', by, seed }))
+    expect(new Set(asked.map(({ plaintext, key }) => `${plaintext} ${key.id} ${key.name}`)).size).toBe(1)
+    expect(await keys.list(team)).toHaveLength(1)
+    expect(await holderOf(asked[0]?.plaintext ?? '')).toMatchObject({ state: 'active' })
+    expect(changes.length).toBeGreaterThan(0)
+    const { key } = await keys.create({ team, name: 'n', by })
+    expect(key.id).not.toBe(asked[0]?.key.id)
+  })
+
+  test('brings a deleted key not back', async () => {
+    const { keys } = keysOver()
+    const { key } = await keys.create({ team, name: 'n', by, seed })
+    await keys.delete({ team, id: key.id, by })
+    await expect(keys.create({ team, name: 'n', by, seed })).rejects.toMatchObject({ reason: 'deleted' })
+    expect(await keys.list(team)).toEqual([])
+  })
+
+  test('leaves nothing behind when the key is deleted while it is created', async () => {
+    const { keys, kafka } = keysOver()
+    kafka.onSend = async () => {
+      kafka.onSend = async () => undefined
+      const id = (await link.client.hkeys(redisKeys(prefix).teamKeys(team as TeamId)))[0] as EntityId
+      await view.apply(team as TeamId, id, null)
+    }
+    await expect(keys.create({ team, name: 'n', by, seed })).rejects.toMatchObject({ reason: 'deleted' })
+    expect(kafka.sent.map(({ value }) => value === null)).toEqual([false, true])
+  })
+})
+
+test('every change is told and kept, with who, when and which key, and never with the plaintext', async () => {
+  const { keys, kafka, changes } = keysOver()
+  const { plaintext, key } = await keys.create({ team, name: 'Dashboard', by })
+  await keys.revoke({ team, id: key.id, by: 'owner-2' })
+  await keys.delete({ team, id: key.id, by: 'owner-3' })
+  const about = { id: key.id, name: 'Dashboard', start: plaintext.slice(0, 13), expiresAt: null }
+  const at = '2026-05-01T12:00:00.000Z'
+  expect(changes).toEqual([
+    { at, by, team, change: 'created', key: about },
+    { at, by: 'owner-2', team, change: 'revoked', key: about },
+    { at, by: 'owner-3', team, change: 'deleted', key: about },
+  ])
+  expect(kafka.audit.map((kept) => [kept.key, JSON.parse(kept.value ?? '')])).toEqual(
+    changes.map((change) => [`${team}/${key.id}`, change]),
+  )
+  expect(JSON.stringify([kafka.audit, changes])).not.toContain(plaintext)
 })
 
 test('a revoked key is refused by the next look-up and holds its slot; revoking it again is safe', async () => {
@@ -108,7 +166,7 @@ test('a revoked key is refused by the next look-up and holds its slot; revoking 
 test('a deleted key is gone, from Kafka for good; deleting it again is safe', async () => {
   const { keys, kafka } = keysOver()
   const { plaintext, key } = await keys.create({ team, name: 'n', by })
-  for (const _ of ['first', 'again']) await keys.delete({ team, id: key.id })
+  for (const _ of ['first', 'again']) await keys.delete({ team, id: key.id, by })
   expect([await holderOf(plaintext), await keys.list(team)]).toEqual([null, []])
   expect(kafka.sent.slice(1)).toEqual([
     { key: `${team}/${key.id}`, value: null },
@@ -143,12 +201,12 @@ describe('When Kafka fails', () => {
     const deleted = await keys.create({ team, name: 'n', by })
     kafka.isAway = true
     await expect(keys.revoke({ team, id: revoked.key.id, by })).rejects.toThrow(KeyChangeIncomplete)
-    await expect(keys.delete({ team, id: deleted.key.id })).rejects.toThrow(KeyChangeIncomplete)
+    await expect(keys.delete({ team, id: deleted.key.id, by })).rejects.toThrow(KeyChangeIncomplete)
     expect(await holderOf(revoked.plaintext)).toMatchObject({ state: 'revoked' })
     expect(await holderOf(deleted.plaintext)).toBeNull()
     kafka.isAway = false
     await keys.revoke({ team, id: revoked.key.id, by })
-    await keys.delete({ team, id: deleted.key.id })
+    await keys.delete({ team, id: deleted.key.id, by })
     expect(kafka.sent.slice(2).map(({ key }) => key)).toEqual([
       `${team}/${revoked.key.id}`,
       `${team}/${deleted.key.id}`,
@@ -192,6 +250,6 @@ test('a key of another team can be neither revoked nor deleted', async () => {
   const { keys } = keysOver()
   const { plaintext, key } = await keys.create({ team, name: 'n', by })
   await expect(keys.revoke({ team: 'other', id: key.id, by })).rejects.toThrow(KeyRefused)
-  await expect(keys.delete({ team: 'other', id: key.id })).rejects.toThrow(KeyRefused)
+  await expect(keys.delete({ team: 'other', id: key.id, by })).rejects.toThrow(KeyRefused)
   expect(await holderOf(plaintext)).toMatchObject({ state: 'active' })
 })

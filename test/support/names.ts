@@ -10,5 +10,6 @@ export function ownNames(): Record<string, string> {
     TOPIC_SUBMISSIONS: `${id}-submissions`,
     TOPIC_ACCOUNT_KEYS: `${id}-account-keys`,
     TOPIC_DEAD_LETTERS: `${id}-dead-letters`,
+    TOPIC_KEY_AUDIT: `${id}-account-key-audit`,
   }
 }

@@ -38,6 +38,7 @@ test('what is not set has its documented default, and so has what is set to noth
     TOPIC_SUBMISSIONS: 'submissions',
     TOPIC_ACCOUNT_KEYS: 'account-keys',
     TOPIC_DEAD_LETTERS: 'dead-letters',
+    TOPIC_KEY_AUDIT: 'account-key-audit',
     MAX_IN_FLIGHT_BYTES: 64 * 1024 * 1024,
     RATE_LIMIT_PER_MINUTE: 120,
     DEEP_PAGE_FROM: 1_000,

@@ -1,0 +1,70 @@
+import type { TeamId } from '../../src/domain/identifiers.ts'
+import { readLastUse } from '../../src/replica/lastUse.ts'
+import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
+import { redisKeys } from '../../src/replica/redisKeys.ts'
+import { startTestApi, type TestApi } from '../support/api.ts'
+import { eventually } from '../support/eventually.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'team-1'
+const startMs = Date.parse('2026-05-01T12:00:30.500Z')
+
+let replica: TestReplica
+let link: RedisLink
+let api: TestApi
+let nowMs = startMs
+
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+  api = await startTestApi({
+    settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '2' },
+    nowMs: () => nowMs,
+  })
+})
+afterAll(async () => {
+  await api.close()
+  await link.close()
+  await replica.close()
+})
+beforeEach(async () => {
+  nowMs = startMs
+  await replica.endMinutes()
+})
+
+const uses = async (): Promise<Record<string, string>> =>
+  Object.fromEntries(await readLastUse(link, redisKeys(replica.prefix), team as TeamId))
+const use = async (key: string): Promise<number> => (await api.send('/api/v1/forms', { key })).status
+
+test('the last use of a key is known to the minute, refused requests included', async () => {
+  const key = await replica.storeKey(team, { id: 'k1' })
+  await use(key)
+  await eventually(async () => (await uses())['k1'] === '2026-05-01T12:00:00.000Z')
+  nowMs += 60_000
+  expect([await use(key), await use(key)]).toEqual([200, 429])
+  await eventually(async () => (await uses())['k1'] === '2026-05-01T12:01:00.000Z')
+})
+
+test('a key that was never used, or is not accepted, has no last use', async () => {
+  const revoked = await replica.storeKey(team, { id: 'revoked', state: 'revoked' })
+  const used = await replica.storeKey(team, { id: 'used' })
+  expect([await use(revoked), await use(used)]).toEqual([401, 200])
+  await eventually(async () => 'used' in (await uses()))
+  expect(await uses()).not.toHaveProperty('revoked')
+})
+
+test('a key is written down once a minute, however often it is used', async () => {
+  const key = await replica.storeKey(team, { id: 'busy' })
+  await use(key)
+  await eventually(async () => 'busy' in (await uses()))
+  const name = redisKeys(replica.prefix).lastUse(team as TeamId)
+  await link.client.hdel(name, 'busy')
+  nowMs += 29_000
+  await replica.endMinutes()
+  // Answers are given in the order of a connection's commands: a note of these would be there before the next one's.
+  for (let at = 0; at < 2; at++) await use(key)
+  await use(await replica.storeKey(team, { id: 'marker' }))
+  await eventually(async () => 'marker' in (await uses()))
+  expect(await uses()).not.toHaveProperty('busy')
+})
