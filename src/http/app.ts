@@ -15,7 +15,7 @@ import type { ApiState, RouteState } from './context.ts'
 import { describeApi } from './description/openapi.ts'
 import { publicRoutes } from './description/publicRoutes.ts'
 import { errors } from './errors.ts'
-import { freshAnswers } from './freshness.ts'
+import { readAhead } from './freshness.ts'
 import { lastUse } from './lastUse.ts'
 import { createLimiter, limit } from './limit.ts'
 import { options, otherMethods, unrouted } from './methods.ts'
@@ -46,7 +46,6 @@ export function createApp(needs: ApiNeeds): RequestListener {
   const router = routes({
     replica: needs.replica,
     readParameters: parameterReader(metrics.ignoredParameters),
-    answerFresh: freshAnswers((list) => readFreshness(needs.redis, needs.redisKeys, list, randomToken)),
   })
   const app = new Koa<ApiState>()
   const reportUnsent = (error: unknown): void => needs.log.warn({ err: error }, 'an answer could not be sent')
@@ -65,6 +64,7 @@ export function createApp(needs: ApiNeeds): RequestListener {
     .use(
       lastUse(({ teamId, keyId }, nowMs) => noteUse(needs.redis, needs.redisKeys, teamId, keyId, nowMs), needs.nowMs),
     )
+    .use(readAhead((teamId) => readFreshness(needs.redis, needs.redisKeys, teamId, randomToken)))
     .use(limit(createLimiter(needs.redis.client, needs.redisKeys, needs.requestsPerMinute)))
     .use(router.routes())
     .use(unrouted)

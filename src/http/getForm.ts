@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { getForm } from '../queries/getForm.ts'
 import type { RouteMiddleware } from './context.ts'
 import { RequestFailure } from './failure.ts'
+import { answerFresh } from './freshness.ts'
 import { flag } from './parameterSchemas.ts'
 import type { RouteNeeds } from './routes.ts'
 
@@ -12,7 +13,7 @@ export const getFormParameters = z.object({
 
 /** GET /api/v1/forms/{id} */
 export const getFormRoute =
-  ({ replica, readParameters, answerFresh }: RouteNeeds): RouteMiddleware =>
+  ({ replica, readParameters }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
     const parameters = readParameters(ctx, getFormParameters)
     const query = async (signal: AbortSignal): Promise<string> => {

@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { getRecord } from '../queries/getRecord.ts'
 import type { RouteMiddleware } from './context.ts'
 import { RequestFailure } from './failure.ts'
+import { answerFresh } from './freshness.ts'
 import type { RouteNeeds } from './routes.ts'
 
 export const getRecordParameters = z.object({})
 
 /** GET /api/v1/records/{id} */
 export const getRecordRoute =
-  ({ replica, readParameters, answerFresh }: RouteNeeds): RouteMiddleware =>
+  ({ replica, readParameters }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
     const parameters = readParameters(ctx, getRecordParameters)
     const query = async (signal: AbortSignal): Promise<string> => {

@@ -3,6 +3,7 @@ import { scenes } from '../domain/form.ts'
 import { listForms } from '../queries/listForms.ts'
 import { renderPage } from '../queries/page.ts'
 import type { RouteMiddleware } from './context.ts'
+import { answerFresh } from './freshness.ts'
 import { changedParameters, oneOf, pageParameters, title } from './parameterSchemas.ts'
 import type { RouteNeeds } from './routes.ts'
 
@@ -17,7 +18,7 @@ export const listFormsParameters = z.object({
 
 /** GET /api/v1/forms */
 export const listFormsRoute =
-  ({ replica, readParameters, answerFresh }: RouteNeeds): RouteMiddleware =>
+  ({ replica, readParameters }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
     const parameters = readParameters(ctx, listFormsParameters)
     const { scene, titleContains, changedSince, changedUntil, limit, page } = parameters

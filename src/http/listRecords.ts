@@ -3,6 +3,7 @@ import { reportStatuses } from '../domain/submission.ts'
 import { listRecords } from '../queries/listRecords.ts'
 import { renderPage } from '../queries/page.ts'
 import type { RouteMiddleware } from './context.ts'
+import { answerFresh } from './freshness.ts'
 import { changedParameters, createdParameters, oneOf, pageParameters, text } from './parameterSchemas.ts'
 import type { RouteNeeds } from './routes.ts'
 
@@ -16,7 +17,7 @@ export const listRecordsParameters = z.object({
 
 /** GET /api/v1/records */
 export const listRecordsRoute =
-  ({ replica, readParameters, answerFresh }: RouteNeeds): RouteMiddleware =>
+  ({ replica, readParameters }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
     const parameters = readParameters(ctx, listRecordsParameters)
     const { formId, status, since, until, changedSince, changedUntil, limit, page } = parameters

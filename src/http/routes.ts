@@ -1,7 +1,6 @@
 import { Router } from '@koa/router'
 import type { Replica } from '../queries/replica.ts'
 import type { RouteState } from './context.ts'
-import type { AnswerFresh } from './freshness.ts'
 import { getFormRoute } from './getForm.ts'
 import { getRecordRoute } from './getRecord.ts'
 import { listFormsRoute } from './listForms.ts'
@@ -12,7 +11,6 @@ import type { ParameterReader } from './parameters.ts'
 export type RouteNeeds = {
   readonly replica: Replica
   readonly readParameters: ParameterReader
-  readonly answerFresh: AnswerFresh
 }
 
 /** The four endpoints. A trailing slash names the same route; letter case matters. */

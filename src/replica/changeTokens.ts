@@ -3,7 +3,8 @@ import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 /** The lists that change: each team has a token for both. */
-export type EntityType = 'forms' | 'submissions'
+export const entityTypes = ['forms', 'submissions'] as const
+export type EntityType = (typeof entityTypes)[number]
 
 /** A team's list, as `<entity type>/<team>`. */
 export type ChangedList = `${EntityType}/${TeamId}`

@@ -23,6 +23,7 @@ export function connectRedis(url: string, onError: (error: Error) => void): Redi
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
+    enableAutoPipelining: true,
     retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, maxReconnectDelayMs),
   })
   let runId: string | undefined

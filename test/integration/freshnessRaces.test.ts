@@ -10,7 +10,8 @@ import { type RedisKeys, redisKeys } from '../../src/replica/redisKeys.ts'
 import { adoptGeneration, publishTidemark } from '../../src/replica/tidemark.ts'
 import { eventually } from '../support/eventually.ts'
 
-const list = changedList('forms', 'acme' as TeamId)
+const team = 'acme' as TeamId
+const list = changedList('forms', team)
 const generation = '1-0123456789abcdef' as GenerationTag
 const everyPartition = ['forms/0']
 
@@ -64,15 +65,15 @@ class Race {
   /** Freshness first, then the query, unless what it keeps is of that version. */
   async #reader(): Promise<void> {
     if (this.#reading === undefined) {
-      const freshness = await readFreshness(this.#redis, this.#keys, list, randomToken)
-      const isNotChanged = freshness.version !== null && freshness.version === this.#kept?.version
+      const freshness = await readFreshness(this.#redis, this.#keys, team, randomToken)
+      const isNotChanged = freshness.versions.forms !== null && freshness.versions.forms === this.#kept?.version
       if (isNotChanged) this.#expectPromised(this.#kept?.body ?? 0, freshness)
       else this.#reading = { freshness }
       return
     }
     const { freshness } = this.#reading
     this.#expectPromised(this.#visible, freshness)
-    if (freshness.version !== null) this.#kept = { version: freshness.version, body: this.#visible }
+    if (freshness.versions.forms !== null) this.#kept = { version: freshness.versions.forms, body: this.#visible }
     this.#reading = undefined
   }
 
@@ -109,7 +110,11 @@ describe('Whatever the order in which an indexer makes changes visible and a rea
         try {
           for (const who of all) await race.step(who)
         } finally {
-          await redis.client.del(keys.tidemark, keys.changeToken(list))
+          await redis.client.del(
+            keys.tidemark,
+            keys.changeToken(list),
+            keys.changeToken(changedList('submissions', team)),
+          )
         }
       }),
       { numRuns: 150 },

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { TeamId } from '../../src/domain/identifiers.ts'
 import { randomToken } from '../../src/domain/randomToken.ts'
-import { changedList } from '../../src/replica/changeTokens.ts'
+import { changedList, entityTypes } from '../../src/replica/changeTokens.ts'
 import { readFreshness } from '../../src/replica/freshness.ts'
 import type { GenerationTag } from '../../src/replica/indices.ts'
 import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
@@ -25,8 +25,8 @@ describe('The tidemark', () => {
   let keys: RedisKeys
   const publish = (marks: Record<string, number>, everyPartition = both, generation = first): Promise<Published> =>
     publishTidemark(redis, keys, { generation, everyPartition, marks: new Map(Object.entries(marks)) })
-  const list = changedList('forms', 'acme' as TeamId)
-  const tidemark = async (): Promise<string | null> => (await readFreshness(redis, keys, list, randomToken)).tidemark
+  const team = 'acme' as TeamId
+  const tidemark = async (): Promise<string | null> => (await readFreshness(redis, keys, team, randomToken)).tidemark
 
   beforeAll(async () => {
     redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
@@ -36,7 +36,10 @@ describe('The tidemark', () => {
     keys = redisKeys(`test-${randomUUID()}`)
     await adoptGeneration(redis, keys, first, undefined)
   })
-  afterEach(() => redis.client.del(keys.tidemark, keys.tidemarkHold, keys.changeToken(list)))
+  afterEach(async () => {
+    const tokens = entityTypes.map((type) => keys.changeToken(changedList(type, team)))
+    await redis.client.del(keys.tidemark, keys.tidemarkHold, ...tokens)
+  })
   afterAll(() => redis.close())
 
   test('is the lowest mark of all partitions', async () => {
@@ -125,11 +128,11 @@ describe('The tidemark', () => {
 
   test('and the version of a list belong to one run of Redis: another run has another version of the same state', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    const before = await readFreshness(redis, keys, list, randomToken)
-    expect(await readFreshness(redis, keys, list, randomToken)).toEqual(before)
+    const before = await readFreshness(redis, keys, team, randomToken)
+    expect(await readFreshness(redis, keys, team, randomToken)).toEqual(before)
     const restarted = { ...redis, runId: () => 'another' }
-    const after = await readFreshness(restarted, keys, list, randomToken)
-    expect([after.tidemark, after.version === before.version]).toEqual([null, false])
+    const after = await readFreshness(restarted, keys, team, randomToken)
+    expect([after.tidemark, after.versions.forms === before.versions.forms]).toEqual([null, false])
   })
 
   test('that another run of Redis published is passed over: it may have lost its last second', async () => {

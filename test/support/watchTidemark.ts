@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TeamId } from '../../src/domain/identifiers.ts'
 import { randomToken } from '../../src/domain/randomToken.ts'
-import { changedList } from '../../src/replica/changeTokens.ts'
 import { readFreshness } from '../../src/replica/freshness.ts'
 import { connectRedis } from '../../src/replica/redis.ts'
 import { redisKeys } from '../../src/replica/redisKeys.ts'
@@ -28,7 +27,7 @@ export function watchTidemark(pipeline: Pipeline, api: Program, team: string): T
 
   const note = monotone(problems)
   const readStore = async (): Promise<void> => {
-    const { tidemark } = await readFreshness(redis, keys, changedList('forms', team as TeamId), randomToken)
+    const { tidemark } = await readFreshness(redis, keys, team as TeamId, randomToken)
     if (tidemark !== null) note('in Redis', Date.parse(tidemark))
   }
   const readAnswer = async (): Promise<void> => {
