@@ -53,8 +53,9 @@ function judgeFailure(error: unknown): unknown {
 }
 
 function judgeRefusal(error: errors.ResponseError): Error {
-  const said = `${error.statusCode} ${errorType(error.body)}`
-  return error.statusCode === 400
+  const type = errorType(error.body)
+  const said = `${error.statusCode} ${type}`
+  return error.statusCode === 400 && type !== 'index_closed_exception'
     ? new Error(`Elasticsearch does not understand the question: ${said}`)
     : new ReplicaUnavailable('refused', said)
 }

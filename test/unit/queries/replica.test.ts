@@ -25,6 +25,7 @@ describe('the failure of a question', () => {
     [refusal(401, '{}'), 'refused'],
     [refusal(429, '{"error":{"type":"es_rejected_execution_exception"}}'), 'refused'],
     [refusal(503, 'no JSON'), 'refused'],
+    [refusal(400, '{"error":{"type":"index_closed_exception"}}'), 'refused'],
   ])('%p is an outage: %s', async (error, reason) => {
     expect(await failureOf(error)).toMatchObject({ name: 'ReplicaUnavailable', reason })
   })
