@@ -6,8 +6,8 @@ import { join } from 'node:path'
 
 export type User = { uid: number; gid: number }
 
-/** Elasticsearch refuses to run as root; this is whom it runs as instead. Undefined: as whoever runs this. */
-export const elasticsearchUser = (): User | undefined =>
+/** Elasticsearch, for one, refuses to run as root; this is whom it runs as instead. Undefined: as whoever runs this. */
+export const unprivilegedUser = (): User | undefined =>
   process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
 
 /** Whether `user` may run the file, or enter the folder, at `path`. */
@@ -29,5 +29,5 @@ export const reachableFolder = async (folder: string, user: User | undefined): P
   if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${other} belongs to somebody else`)
   await chmod(other, 0o755)
   if (await reachableBy(user, other)) return other
-  throw new Error(`Elasticsearch runs as user ${user?.uid}, who reaches neither ${folder} nor ${other}: set TMPDIR`)
+  throw new Error(`a program runs as user ${user?.uid}, who reaches neither ${folder} nor ${other}: set TMPDIR`)
 }

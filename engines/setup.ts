@@ -6,7 +6,7 @@ import { chooseJdk, findJdks, type Jdk } from './jdk.ts'
 import { kafkaDistribution, kafkaMinJdk, kafkaRecipe } from './kafka.ts'
 import { withLog } from './logTail.ts'
 import { missing, type Need, PrerequisitesMissing } from './prerequisites.ts'
-import { elasticsearchUser, reachableBy, reachableFolder } from './reach.ts'
+import { reachableBy, reachableFolder, unprivilegedUser } from './reach.ts'
 import type { EngineName, Recipe } from './recipe.ts'
 import { redisDistribution, redisRecipe } from './redis.ts'
 
@@ -44,7 +44,7 @@ const draftElasticsearch = async (
   jdks: readonly Jdk[],
   jvmFlags: readonly string[],
 ): Promise<Draft> => {
-  const user = elasticsearchUser()
+  const user = unprivilegedUser()
   const distributions = await reachableFolder(folders.distributions, user)
   const dataFolder = join(await reachableFolder(folders.data, user), 'elasticsearch')
   const reachable = await Promise.all(jdks.map(({ home }) => reachableBy(user, join(home, 'bin', 'java'))))
