@@ -1,4 +1,5 @@
-# One image for every process: the API by default; `node indexer/main.ts` and `node settings/keysCommand.ts` are the others.
+# One image for every process: the API by default; `node indexer/main.ts`, `node settings/main.ts` and
+# `node settings/keysCommand.ts` are the others.
 FROM node:24-bookworm-slim
 
 # KafkaJS waits negative times now and then; Node 24 would say so in the middle of the JSON log.

@@ -1,4 +1,4 @@
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import type { EngineUrls } from '../engines/engines.ts'
 import type { Counts } from './world.ts'
 
@@ -6,7 +6,9 @@ import type { Counts } from './world.ts'
 export type DemoFile = Counts & {
   readonly baseUrl: string
   readonly keys: readonly { readonly team: string; readonly key: string }[]
-  readonly settingsUrl: string | null
+  readonly settingsUrl: string
+  /** Signs in to the settings area: `npm run sign-in` makes links with it. */
+  readonly signInSecret: string
   readonly engines: EngineUrls
 }
 
@@ -16,5 +18,9 @@ export async function writeDemoFile(path: string, content: DemoFile): Promise<vo
   await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
   await rename(draft, path)
 }
+
+/** What the demo wrote that runs now; rejects when none does. */
+export const readDemoFile = async (path: string): Promise<DemoFile> =>
+  JSON.parse(await readFile(path, 'utf8')) as DemoFile
 
 export const removeDemoFile = (path: string): Promise<void> => rm(path, { force: true })

@@ -11,6 +11,7 @@ import { writeDemoFile } from './demoFile.ts'
 import { produceOn, producePast } from './feed.ts'
 import { untilIndexed, untilTopicsExist } from './indexing.ts'
 import { renderPage } from './page.ts'
+import { type SignIn, signInLink } from './signIn.ts'
 import { createWorld, type World } from './world.ts'
 
 export type Stage = {
@@ -18,6 +19,7 @@ export type Stage = {
   readonly folder: string
   readonly config: Config
   readonly baseUrl: string
+  readonly signIn: SignIn
   /** What leads other programs to the engines. */
   readonly environment: Record<string, string>
   readonly engineUrls: EngineUrls
@@ -83,17 +85,19 @@ async function bringThrough(world: World, { admin, producer, config, submissions
 
 /** Tells people and programs where to ask, and with which keys. */
 async function present(world: World, keys: readonly string[], stage: Stage, nowMs: number): Promise<void> {
-  const { baseUrl, engineUrls, folder, signal } = stage
+  const { baseUrl, signIn, engineUrls, folder, signal } = stage
   const teams = world.teams.map((team, index) => ({ ...team, ...world.counts(team.id), key: keys[index] ?? '' }))
   const total = (what: 'forms' | 'submissions'): number => teams.reduce((sum, team) => sum + team[what], 0)
   const formId = await newestFormId(baseUrl, keys[0] ?? '', signal)
   await writeDemoFile(join(folder, 'demo.json'), {
     baseUrl,
     keys: teams.map(({ id, key }) => ({ team: id, key })),
-    settingsUrl: null,
+    settingsUrl: signIn.settingsUrl,
+    signInSecret: signIn.secret,
     engines: engineUrls,
     forms: total('forms'),
     submissions: total('submissions'),
   })
-  process.stdout.write(renderPage({ baseUrl, teams, formId, nowMs }))
+  const settingsLink = await signInLink(signIn, teams[0]?.id ?? '', Date.now())
+  process.stdout.write(renderPage({ baseUrl, settingsLink, teams, formId, nowMs }))
 }

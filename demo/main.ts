@@ -1,4 +1,4 @@
-/** `npm run demo`: engines, sample teams, indexer and API, until it is stopped. */
+/** `npm run demo`: engines, sample teams, indexer, API and settings area, until it is stopped. */
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
 import { watchParent } from '../engines/parent.ts'
@@ -13,7 +13,7 @@ const integer =
   }
 
 const command = new Command('demo')
-  .description('Runs real engines, sample teams, the indexer and the API until it is stopped.')
+  .description('Runs real engines, sample teams, the indexer, the API and the settings area until it is stopped.')
   .option('--submissions <number>', 'how many submissions to begin with', integer(1, 10_000_000), 5_000)
   .option('--port <number>', "the API's port (default: 3000, or another one where that is taken)", integer(1, 65_535))
   .option('--folder <path>', 'holds data, logs and demo.json', fileURLToPath(new URL('../var', import.meta.url)))

@@ -4,6 +4,8 @@ const dayMs = 86_400_000
 
 type Running = {
   readonly baseUrl: string
+  /** Signs in to the settings area as an owner of the first team. */
+  readonly settingsLink: string
   readonly teams: readonly (World['teams'][number] & Counts & { readonly key: string })[]
   /** A form of the first team. */
   readonly formId: string
@@ -11,7 +13,7 @@ type Running = {
 }
 
 /** What a newcomer reads when the demo is ready. */
-export function renderPage({ baseUrl, teams, formId, nowMs }: Running): string {
+export function renderPage({ baseUrl, settingsLink, teams, formId, nowMs }: Running): string {
   const [first] = teams
   const day = (daysAgo: number): string => new Date(nowMs - daysAgo * dayMs).toISOString().slice(0, 10)
   const curl = (query: string, flags = '-s'): string =>
@@ -30,6 +32,8 @@ export function renderPage({ baseUrl, teams, formId, nowMs }: Running): string {
     '',
     `Base URL  ${baseUrl}`,
     `Docs      ${new URL('/docs', baseUrl)}`,
+    `Settings  ${settingsLink}`,
+    `          as an owner of ${first?.name}; works once, for five minutes; "npm run sign-in" prints another one`,
     ...teams.map(({ key, name, forms, submissions }) => {
       const size = `${forms} forms, ${submissions.toLocaleString('en')} submissions`
       return `Key       ${key}  ${name}: ${size}`

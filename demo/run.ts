@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Engines, engineNames, givenEngines, startEngines } from '../engines/engines.ts'
@@ -9,6 +10,7 @@ import { configOrExit } from '../src/service.ts'
 import { removeDemoFile } from './demoFile.ts'
 import { live } from './live.ts'
 import { failWhenEnded, type Service, startService } from './services.ts'
+import { type SignIn, signInIssuer } from './signIn.ts'
 
 export type DemoOptions = {
   /** How many submissions there are when the demo is ready. */
@@ -28,6 +30,7 @@ export class WronglyAsked extends Error {
 }
 
 const defaultPort = 3_000
+const defaultSettingsPort = 3_001
 /** Above it, engines that are fast under load win back what they take to start. */
 const quickSubmissions = 100_000
 /** The services stop before the engines they use, but nobody waits ten seconds for one that does not. */
@@ -56,16 +59,30 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
       const port = options.port ?? (await choosePort(defaultPort))
       const baseUrl = `http://127.0.0.1:${port}/api/v1`
       const environment = { ...engines.urls, PORT: String(port), ADMIN_PORT: '0' }
+      const settings = await planSettings(port)
+      const environments = {
+        indexer: environment,
+        api: environment,
+        settings: { ...environment, ...settings.environment },
+      }
       process.stdout.write(
-        `Starting the indexer and the API; their logs and the engines' are in ${join(folder, 'logs')}\n`,
+        `Starting the indexer, the API and the settings area; their logs and the engines' are in ${join(folder, 'logs')}\n`,
       )
       const logsFolder = join(folder, 'logs')
-      const started = (['indexer', 'api'] as const).map(async (name) => {
-        services.push(await startService(name, { environment, logsFolder, signal }))
+      const started = (['indexer', 'api', 'settings'] as const).map(async (name) => {
+        services.push(await startService(name, { environment: environments[name], logsFolder, signal }))
       })
       await Promise.all(started)
       const config = { ...ownConfig, KAFKA_BROKERS: engines.urls.KAFKA_BROKERS.split(',') }
-      const demo = live({ ...options, config, baseUrl, environment, engineUrls: engines.urls, signal })
+      const demo = live({
+        ...options,
+        config,
+        baseUrl,
+        signIn: settings.signIn,
+        environment,
+        engineUrls: engines.urls,
+        signal,
+      })
       await Promise.race([
         demo,
         ...services.map(failWhenEnded),
@@ -78,6 +95,23 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
     }
   } finally {
     await lock.release()
+  }
+}
+
+/** Where the settings area is, which must not be where the API is, and a secret of this demo to sign in with. */
+async function planSettings(apiPort: number): Promise<{ signIn: SignIn; environment: Record<string, string> }> {
+  const port = await choosePort(apiPort === defaultSettingsPort ? undefined : defaultSettingsPort)
+  const signIn = { settingsUrl: `http://127.0.0.1:${port}`, secret: randomBytes(32).toString('base64url') }
+  return {
+    signIn,
+    environment: {
+      PORT: String(port),
+      SETTINGS_URL: signIn.settingsUrl,
+      SIGN_IN_SECRET: signIn.secret,
+      SIGN_IN_JWKS_URL: '',
+      SIGN_IN_ISSUER: signInIssuer,
+      SIGN_IN_AUDIENCE: '',
+    },
   }
 }
 

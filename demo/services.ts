@@ -6,16 +6,17 @@ import { startWarded, type WardedProgram } from '../engines/wardedProgram.ts'
 
 /** One of the project's processes, which does not outlive this one. */
 export type Service = {
-  readonly name: 'indexer' | 'api'
+  readonly name: 'indexer' | 'api' | 'settings'
   readonly logPath: string
   readonly program: WardedProgram
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const mains = { indexer: 'indexer/main.ts', api: 'src/main.ts' }
+const mains = { indexer: 'indexer/main.ts', api: 'src/main.ts', settings: 'settings/main.ts' }
+const spoken = { indexer: 'indexer', api: 'API', settings: 'settings area' }
 
 /**
- * Starts the indexer or the API with `environment` on top of this process's own; its log, `<name>.log` in `logsFolder`, is
+ * Starts one of them with `environment` on top of this process's own; its log, `<name>.log` in `logsFolder`, is
  * begun anew.
  */
 export async function startService(
@@ -39,9 +40,7 @@ export async function startService(
 export async function failWhenEnded({ name, logPath, program }: Service): Promise<never> {
   const { how } = await program.ended
   const tail = await logTail(logPath)
-  throw new Error(
-    `The ${name === 'api' ? 'API' : name} ${how}. The end of ${logPath}:\n${tail.replaceAll(/^/gm, '  ')}`,
-  )
+  throw new Error(`The ${spoken[name]} ${how}. The end of ${logPath}:\n${tail.replaceAll(/^/gm, '  ')}`)
 }
 
 const inherited = (): Record<string, string> =>

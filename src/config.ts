@@ -5,6 +5,9 @@ import type { Problem } from './domain/result.ts'
 /** The engines a process talks to; each is asked for by its environment name. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
+/** What a process cannot do without: engines, and how team owners sign in. */
+export type Need = Engine | 'sign-in'
+
 const unset = (value: unknown): unknown => (value === '' ? undefined : value)
 const optionalText = z.preprocess(unset, z.string().optional())
 const text = (fallback: string) => z.preprocess(unset, z.string().default(fallback))
@@ -33,6 +36,16 @@ const topic = (fallback: string) =>
   )
 const isBaseUrl = (value: string): boolean =>
   /^https?:$/.test(URL.parse(value)?.protocol ?? '') && /^[^?#]*\/api\/v1$/.test(value)
+const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+/** Nothing that signs people in may be read or changed on its way. */
+const isSafe = (value: string): boolean => {
+  const url = URL.parse(value)
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
+}
+const isSafeOrigin = (value: string): boolean =>
+  isSafe(value) && URL.parse(value)?.href === `${URL.parse(value)?.origin}/`
+const safeRule = 'must be an https:// URL, or an http:// one of a loopback host'
+const minSecretBytes = 32
 const file = optionalText.transform((path, context) => {
   if (path === undefined) return undefined
   try {
@@ -52,7 +65,7 @@ const defaultTopics = {
 } as const
 
 const settings = z.object({
-  PORT: z.preprocess(unset, port.default(3000)),
+  PORT: z.preprocess(unset, port.optional()),
   BASE_URL: z.preprocess(
     unset,
     z.string().refine(isBaseUrl, 'must be an http:// or https:// URL that ends in /api/v1').optional(),
@@ -92,6 +105,25 @@ const settings = z.object({
   MAX_IN_FLIGHT_BYTES: z.preprocess(unset, integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
   RATE_LIMIT_PER_MINUTE: z.preprocess(unset, integer(1, 1_000_000_000).default(120)),
   DEEP_PAGE_FROM: z.preprocess(unset, integer(1, 1_000_000_000).default(1_000)),
+  SETTINGS_URL: z.preprocess(
+    unset,
+    z
+      .string()
+      .refine(isSafeOrigin, `${safeRule}, without a path`)
+      .transform((url) => new URL(url).origin)
+      .optional(),
+  ),
+  SIGN_IN_SECRET: z.preprocess(
+    unset,
+    z
+      .string()
+      .refine((secret) => Buffer.byteLength(secret) >= minSecretBytes, `must have at least ${minSecretBytes} bytes`)
+      .optional(),
+  ),
+  SIGN_IN_JWKS_URL: z.preprocess(unset, z.string().refine(isSafe, safeRule).optional()),
+  SIGN_IN_ISSUER: optionalText,
+  SIGN_IN_AUDIENCE: text('tidemark-settings'),
+  SIGN_IN_PAGE: z.preprocess(unset, z.string().refine(isSafe, safeRule).optional()),
   TRUST_PROXY: z.preprocess(unset, z.enum(['true', 'false']).default('false')).transform((value) => value === 'true'),
 })
 
@@ -106,7 +138,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
  */
 export function readConfig(
   environment: Environment,
-  needed: readonly Engine[],
+  needed: readonly Need[],
   enginesFile = 'var/engines.env',
 ): { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly problems: readonly Problem[] } {
   const merged = { ...readEnginesFile(enginesFile), ...withoutEmpty(environment) }
@@ -115,10 +147,20 @@ export function readConfig(
     ? []
     : parsed.error.issues.map((issue) => ({ path: String(issue.path[0]), rule: issue.message }))
   for (const name of needed) {
-    if (isBlank(merged[name])) problems.push({ path: name, rule: `is not set, and ${enginesFile} does not name it` })
+    if (name === 'sign-in') problems.push(...missingForSignIn(merged))
+    else if (isBlank(merged[name]))
+      problems.push({ path: name, rule: `is not set, and ${enginesFile} does not name it` })
   }
   problems.push(...combinationProblems(merged))
   return parsed.success && problems.length === 0 ? { ok: true, config: parsed.data } : { ok: false, problems }
+}
+
+function missingForSignIn(environment: Environment): Problem[] {
+  const problems: Problem[] = []
+  if (environment['SIGN_IN_ISSUER'] === undefined) problems.push({ path: 'SIGN_IN_ISSUER', rule: 'is not set' })
+  if (environment['SIGN_IN_SECRET'] === undefined && environment['SIGN_IN_JWKS_URL'] === undefined)
+    problems.push({ path: 'SIGN_IN_SECRET', rule: 'is not set, and neither is SIGN_IN_JWKS_URL' })
+  return problems
 }
 
 function combinationProblems(environment: Environment): Problem[] {
@@ -136,6 +178,8 @@ function combinationProblems(environment: Environment): Problem[] {
   together(['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'])
   if (environment['ELASTICSEARCH_API_KEY'] !== undefined && environment['ELASTICSEARCH_USERNAME'] !== undefined)
     problems.push({ path: 'ELASTICSEARCH_API_KEY', rule: 'must not be set together with ELASTICSEARCH_USERNAME' })
+  if (environment['SIGN_IN_SECRET'] !== undefined && environment['SIGN_IN_JWKS_URL'] !== undefined)
+    problems.push({ path: 'SIGN_IN_SECRET', rule: 'must not be set together with SIGN_IN_JWKS_URL' })
   const topics = [
     'TOPIC_ACCOUNT_KEYS',
     'TOPIC_DEAD_LETTERS',

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { destination, type Logger, pino } from 'pino'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import { type Config, type Engine, readConfig } from './config.ts'
+import { type Config, type Need, readConfig } from './config.ts'
 
 /** Why a process cannot do its work just now; empty when it can. */
 export type Readiness = () => Promise<readonly string[]>
@@ -25,7 +25,7 @@ const stopDeadlineMs = 9_000
 const configExitCode = 78
 
 /** This process's configuration; when anything in it is wrong, everything that is wrong on stderr, and exit code 78. */
-export function configOrExit(needs: readonly Engine[]): Config {
+export function configOrExit(needs: readonly Need[]): Config {
   const read = readConfig(process.env, needs)
   if (read.ok) return read.config
   for (const { path, rule } of read.problems) process.stderr.write(`${path} ${rule}\n`)
@@ -38,7 +38,7 @@ export function configOrExit(needs: readonly Engine[]): Config {
  */
 export async function runService(options: {
   name: string
-  needs: readonly Engine[]
+  needs: readonly Need[]
   adminPort: number
   start: (service: Service) => Promise<Readiness>
 }): Promise<void> {

@@ -4,14 +4,16 @@ import { connectElasticsearchRaw } from '../replica/elasticsearch.ts'
 import { keyView } from '../replica/keyView.ts'
 import { connectRedis } from '../replica/redis.ts'
 import { redisKeys } from '../replica/redisKeys.ts'
+import { portOf, serve, stopServing } from '../server.ts'
 import type { Readiness, Service } from '../service.ts'
 import { createApp } from './app.ts'
-import { portOf, serve, stopServing } from './server.ts'
+import { refuseUnreadable } from './unreadable.ts'
 
+const defaultPort = 3_000
 const probeDeadlineMs = 2_000
 
 /**
- * Builds the API with its live clients and listens on `config.PORT`, also while an engine is away. What it opens is registered
+ * Builds the API with its live clients and listens on the configured port, also while an engine is away. What it opens is registered
  * with `release`, in the order in which it must outlast what follows.
  */
 export async function composeApi(
@@ -37,7 +39,7 @@ export async function composeApi(
     log,
     metrics,
   })
-  const server = await serve(listener, config.PORT, log)
+  const server = await serve(listener, config.PORT ?? defaultPort, refuseUnreadable(log))
   release('server', () => stopServing(server))
   log.info({ port: portOf(server) }, 'listening')
 

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
+import type { ParseError } from '../server.ts'
 import { renderError } from './errors.ts'
 import { answersDependOn, whoMayKeep } from './privateAnswers.ts'
 import { maxUrlBytes } from './requestTarget.ts'
 import { statuses } from './statuses.ts'
 
-type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer }
 type Refusal = {
   readonly code: 'bad_request' | 'request_timeout' | 'uri_too_long' | 'headers_too_long'
   readonly message: string

@@ -15,6 +15,8 @@ import type { ChangedList } from './changeTokens.ts'
  * | `tidemark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishTidemark`, `adoptGeneration` (tidemark.ts) |
  * | `tidemarkHold` | string, 10 s | who keeps the tidemark where it is while a rebuild switches | `holdTidemark` (tidemark.ts) |
  * | `changeToken` | string | random, another one after every change of a team's forms or submissions | `replaceChangeTokens` (changeTokens.ts); the first one `readFreshness` (freshness.ts) |
+ * | `session` | string, JSON, 15 min | whom a session of the settings area belongs to, under the SHA-256 of its id | `Sessions` (settings/sessions.ts) |
+ * | `usedSignIn` | string, until its token expires | a sign-in that was used, by the SHA-256 of its `jti` | `usedTokens` (settings/signIn/usedTokens.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its minute | the limiter (http/limit.ts) |
  */
 export type RedisKeys = {
@@ -24,6 +26,8 @@ export type RedisKeys = {
   keyViewFold(token: string): string
   lastUse(teamId: TeamId): string
   changeToken(list: ChangedList): string
+  session(digest: string): string
+  usedSignIn(digest: string): string
   readonly accountKeyPrefix: string
   readonly keyViewComplete: string
   readonly tidemark: string
@@ -38,6 +42,8 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   keyViewFold: (token) => `${prefix}:key-view-fold:${token}`,
   lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
   changeToken: (list) => `${prefix}:change-token:${list}`,
+  session: (digest) => `${prefix}:session:${digest}`,
+  usedSignIn: (digest) => `${prefix}:used-sign-in:${digest}`,
   accountKeyPrefix: `${prefix}:account-key:`,
   keyViewComplete: `${prefix}:key-view-complete`,
   tidemark: `${prefix}:tidemark`,

@@ -16,7 +16,8 @@ const pollMs = 1_000
 type DemoFile = {
   baseUrl: string
   keys: { team: string; key: string }[]
-  settingsUrl: null
+  settingsUrl: string
+  signInSecret: string
   engines: Record<string, string>
   forms: number
   submissions: number
@@ -44,7 +45,8 @@ test(
   async () => {
     const { baseUrl, keys, ...file } = await untilDefined(readDemoFile, readyDeadlineMs)
     expect(file).toEqual({
-      settingsUrl: null,
+      settingsUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      signInSecret: expect.any(String),
       engines: {
         ELASTICSEARCH_URL: expect.stringMatching(/^http:/),
         KAFKA_BROKERS: expect.stringMatching(/:\d+$/),
@@ -62,6 +64,15 @@ test(
     await untilDefined(async () => (output.includes('Ctrl-C') ? true : undefined), arrivalDeadlineMs)
     expect(output).toContain(`curl -s -H "Authorization: Bearer ${key}" "${baseUrl}/records`)
 
+    const printed = /Settings {2}(\S+)/.exec(output)?.[1] ?? ''
+    const args = ['demo/signInCommand.ts', '--folder', folder]
+    const another = (await run(process.execPath, args)).stdout.trim()
+    for (const link of [printed, another]) {
+      expect(link.startsWith(`${file.settingsUrl}/sign-in?token=`)).toBe(true)
+      const { status, headers } = await fetch(link, { redirect: 'manual' })
+      expect([status, headers.get('location')]).toEqual([303, '/keys'])
+    }
+
     const newest = async (): Promise<string[]> =>
       (await ask<List>(`${baseUrl}/records?limit=100`, key)).items.map(({ id }) => id)
     const known = await newest()
@@ -75,7 +86,7 @@ test(
     }, arrivalDeadlineMs)
 
     const family = await descendants(demo.pid ?? 0)
-    expect(family.length).toBeGreaterThan(8)
+    expect(family.length).toBeGreaterThan(9)
     const exited = once(demo, 'exit', { signal: AbortSignal.timeout(stopDeadlineMs) })
     demo.kill('SIGTERM')
     expect(await exited).toEqual([0, null])

@@ -1,9 +1,7 @@
-import { access, mkdir } from 'node:fs/promises'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { startTestApi, type TestApi } from '../support/api.ts'
+import { launchBrowser, screenshots } from '../support/browser.ts'
 
-const browserPath = '/usr/bin/chromium'
-const screenshots = 'var/screenshots'
 /** The page needs no engine. */
 const settings = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' }
 
@@ -11,12 +9,8 @@ let api: TestApi
 let browser: Browser
 
 beforeAll(async () => {
-  await access(browserPath).catch(() => {
-    throw new Error(`there is no ${browserPath}: install Debian's package "chromium"`)
-  })
-  await mkdir(screenshots, { recursive: true })
   api = await startTestApi({ settings, awaitReady: false })
-  browser = await chromium.launch({ executablePath: browserPath, args: ['--no-sandbox'] })
+  browser = await launchBrowser()
 })
 afterAll(async () => {
   await browser?.close()

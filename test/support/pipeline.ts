@@ -11,6 +11,7 @@ export type Pipeline = {
   readonly kafka: Kafka
   startIndexer(settings?: Record<string, string>): Promise<Program>
   startApi(settings?: Record<string, string>): Promise<Program>
+  startSettings(settings: Record<string, string>): Promise<Program>
   /** Produces records, in order; remembers the latest append time. */
   produce(topic: string, messages: readonly Message[]): Promise<void>
   /** The latest append time of what was produced. */
@@ -53,6 +54,11 @@ export async function openPipeline(): Promise<Pipeline> {
       const api = await startProgram('src/main.ts', { ...names, RATE_LIMIT_PER_MINUTE: '1000000', ...settings })
       await untilReady(api)
       return api
+    },
+    startSettings: async (settings) => {
+      const area = await startProgram('settings/main.ts', { ...names, ...settings })
+      await untilReady(area)
+      return area
     },
     produce: async (topic, messages) => {
       const sent = await producer.send({ topic: nameOf(topic), acks: -1, messages: [...messages] })

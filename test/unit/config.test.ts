@@ -30,7 +30,7 @@ const namesOf = (environment: Environment, enginesFile?: string): string[] => {
 
 test('what is not set has its documented default, and so has what is set to nothing', () => {
   const expected = {
-    PORT: 3000,
+    SIGN_IN_AUDIENCE: 'tidemark-settings',
     LOG_LEVEL: 'info',
     INDEX_PREFIX: 'tidemark',
     CONSUMER_GROUP: 'tidemark-indexer',
@@ -70,6 +70,10 @@ test('everything that is wrong is told at once, by name', () => {
     TOPIC_FORMS: 'no spaces',
     TOPIC_SUBMISSIONS: '..',
     RATE_LIMIT_PER_MINUTE: '0',
+    SETTINGS_URL: 'http://settings.example',
+    SIGN_IN_SECRET: 'hunter2',
+    SIGN_IN_JWKS_URL: 'http://quiz.example/keys',
+    SIGN_IN_PAGE: 'javascript:alert(1)',
     TRUST_PROXY: 'yes',
   }
   expect([...new Set(namesOf(wrong))]).toEqual(
@@ -91,6 +95,47 @@ test.each([
   'x',
 ])('%s is no base URL', (url) => {
   expect(namesOf({ ...engines, BASE_URL: url })).toEqual(['BASE_URL'])
+})
+
+test.each([
+  ['https://settings.example', 'https://settings.example'],
+  ['https://settings.example:8443/', 'https://settings.example:8443'],
+  ['http://localhost:3001', 'http://localhost:3001'],
+  ['http://127.0.0.1:3001', 'http://127.0.0.1:3001'],
+  ['http://[::1]:3001', 'http://[::1]:3001'],
+])('%s is where browsers may reach the settings area', (url, origin) => {
+  expect(configOf({ SETTINGS_URL: url }).SETTINGS_URL).toBe(origin)
+})
+
+test.each([
+  'http://settings.example',
+  'http://127.0.0.1.evil.example',
+  'https://settings.example/area',
+  'https://settings.example/?a',
+  'https://owner@settings.example',
+  'ftp://localhost',
+  'settings.example',
+])('%s is not where browsers may reach the settings area', (url) => {
+  expect(namesOf({ ...engines, SETTINGS_URL: url })).toEqual(['SETTINGS_URL'])
+})
+
+test('who signs people in must say how their product does; nobody else need', () => {
+  const needed = (environment: Environment): string[] => {
+    const result = readConfig({ ...engines, ...environment }, ['sign-in'], file('none.env'))
+    return result.ok ? [] : result.problems.map(({ path }) => path)
+  }
+  const [secret, jwks, issuer] = [
+    { SIGN_IN_SECRET: 'x'.repeat(32) },
+    { SIGN_IN_JWKS_URL: 'https://quiz.example/keys' },
+    { SIGN_IN_ISSUER: 'https://quiz.example' },
+  ]
+  expect(needed({})).toEqual(['SIGN_IN_ISSUER', 'SIGN_IN_SECRET'])
+  expect(needed({ ...secret })).toEqual(['SIGN_IN_ISSUER'])
+  expect(needed({ ...issuer })).toEqual(['SIGN_IN_SECRET'])
+  expect(needed({ ...issuer, ...secret, ...jwks })).toEqual(['SIGN_IN_SECRET'])
+  expect([needed({ ...issuer, ...secret }), needed({ ...issuer, ...jwks })]).toEqual([[], []])
+  expect(needed({ ...issuer, SIGN_IN_SECRET: 'x'.repeat(31) })).toEqual(['SIGN_IN_SECRET'])
+  expect(namesOf(engines)).toEqual([])
 })
 
 test('no problem repeats the value, which may be a secret', () => {

@@ -1,7 +1,7 @@
 import { Router } from '@koa/router'
+import { answerWithFile, type PublicFile, publicFile } from '../../publicFile.ts'
 import type { ApiMiddleware, ApiState } from '../context.ts'
 import { docsPage } from './docsPage.ts'
-import { type PublicFile, publicFile } from './publicFile.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
@@ -16,16 +16,5 @@ export function publicRoutes(description: unknown): Router<ApiState, object> {
 
 const answer =
   (file: PublicFile): ApiMiddleware =>
-  async (ctx) => {
-    ctx.set({ ...file.headers, Vary: 'Accept-Encoding', ETag: file.etag, 'Cache-Control': file.cacheControl })
-    ctx.status = 200
-    if (ctx.fresh) {
-      ctx.status = 304
-      return
-    }
-    ctx.type = file.type
-    if (ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
-      ctx.set('Content-Encoding', 'gzip')
-      ctx.body = await file.gzipped()
-    } else ctx.body = file.bytes
-  }
+  (ctx) =>
+    answerWithFile(ctx, file)

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import { portOf, serve, stopServing } from '../../../src/http/server.ts'
+import { refuseUnreadable } from '../../../src/http/unreadable.ts'
+import { portOf, serve, stopServing } from '../../../src/server.ts'
 
 /** What a client reads when Node's server gives up on its request with the error of this code. */
 async function answerTo(code: string): Promise<{ head: string; body: unknown; logged: unknown }> {
@@ -13,7 +14,7 @@ async function answerTo(code: string): Promise<{ head: string; body: unknown; lo
       done()
     },
   })
-  const server = await serve(() => undefined, 0, pino({ base: null }, sink))
+  const server = await serve(() => undefined, 0, refuseUnreadable(pino({ base: null }, sink)))
   server.on('connection', (socket) => {
     server.emit('clientError', Object.assign(new Error(code), { code }), socket)
   })

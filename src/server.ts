@@ -1,14 +1,23 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Logger } from 'pino'
-import { refuseUnreadable } from './unreadable.ts'
+import type { Duplex } from 'node:stream'
 
 const stopDeadlineMs = 6_000
 
-/** Serves `listener` on `port`; 0 takes a free one. Rejects when the port cannot be had. */
-export async function serve(listener: RequestListener, port: number, log: Logger): Promise<Server> {
+/** Why Node's HTTP parser gave up on a request, and the bytes it gave up on. */
+export type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer }
+
+/**
+ * Serves `listener` on `port`; 0 takes a free one. Rejects when the port cannot be had. `refuseUnreadable` answers what never
+ * becomes a request.
+ */
+export async function serve(
+  listener: RequestListener,
+  port: number,
+  refuseUnreadable: (error: ParseError, socket: Duplex) => void,
+): Promise<Server> {
   const server = createServer(listener)
-  server.on('clientError', refuseUnreadable(log))
+  server.on('clientError', refuseUnreadable)
   // An expectation we do not know changes nothing about the answer.
   server.on('checkExpectation', listener)
   await new Promise<void>((resolve, reject) => {

@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto'
+import { SignJWT } from 'jose'
+
+/** What it takes to sign in to the demo's settings area. */
+export type SignIn = { readonly settingsUrl: string; readonly secret: string }
+
+/** Whom the demo's settings area believes: the demo plays the product. */
+export const signInIssuer = 'tidemark-demo'
+
+const owner = 'owner@demo.example'
+const lifeSeconds = 300
+
+/** A link that signs in an owner of the team, once, within five minutes. */
+export async function signInLink({ settingsUrl, secret }: SignIn, teamId: string, nowMs: number): Promise<string> {
+  const token = await new SignJWT({ team: teamId, role: 'owner' })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setIssuer(signInIssuer)
+    .setAudience('tidemark-settings')
+    .setSubject(owner)
+    .setJti(randomUUID())
+    .setExpirationTime(Math.floor(nowMs / 1_000) + lifeSeconds)
+    .sign(Buffer.from(secret))
+  return `${settingsUrl}/sign-in?token=${token}`
+}

@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Producer } from 'kafkajs'
+import { randomToken } from '../src/domain/randomToken.ts'
+import { connectKafka, createProducer } from '../src/replica/kafka.ts'
+import { keyView } from '../src/replica/keyView.ts'
+import { readLastUse } from '../src/replica/lastUse.ts'
+import { connectRedis } from '../src/replica/redis.ts'
+import { redisKeys } from '../src/replica/redisKeys.ts'
+import { portOf, serve, stopServing } from '../src/server.ts'
+import type { Readiness, Service } from '../src/service.ts'
+import { accountKeys } from './accountKeys.ts'
+import { createSettingsApp } from './app.ts'
+import { createSessions } from './sessions.ts'
+import { signInJudge } from './signIn/judge.ts'
+import { usedTokens } from './signIn/usedTokens.ts'
+import { refuseUnreadable } from './unreadable.ts'
+
+const defaultPort = 3_001
+const reconnectMs = 1_000
+
+/**
+ * Builds the settings area with its live clients and listens on the configured port, also while an engine is away. What it
+ * opens is registered with `release`, in the order in which it must outlast what follows.
+ */
+export async function composeSettings(
+  { config, log, signal, release }: Pick<Service, 'config' | 'log' | 'signal' | 'release'>,
+  nowMs: () => number = Date.now,
+): Promise<{ readonly port: number; readonly readiness: Readiness }> {
+  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'))
+  release('redis', () => redis.close())
+  const producer = createProducer(connectKafka(config, log))
+  const connection = keepConnecting(producer, signal)
+  release('producer', async () => {
+    await connection.settled
+    await producer.disconnect()
+  })
+
+  const names = redisKeys(config.INDEX_PREFIX)
+  const view = keyView(redis, names)
+  const keys = accountKeys({
+    view,
+    producer,
+    topics: { keys: config.TOPIC_ACCOUNT_KEYS, audit: config.TOPIC_KEY_AUDIT },
+    onChange: ({ change, team, key }) => log.info({ change, teamId: team, keyId: key.id }, 'account key'),
+    clock: nowMs,
+    randomBytes,
+  })
+  const server = await serve(
+    (request, response) => app(request, response),
+    config.PORT ?? defaultPort,
+    refuseUnreadable(log),
+  )
+  release('server', () => stopServing(server))
+  const port = portOf(server)
+  // The port may have been chosen only now, and the origin names it.
+  const app = createSettingsApp({
+    origin: config.SETTINGS_URL ?? `http://127.0.0.1:${port}`,
+    signInPage: config.SIGN_IN_PAGE,
+    keys,
+    lastUse: (team) => readLastUse(redis, names, team),
+    judge: signInJudge(config, nowMs),
+    takeUse: usedTokens(redis, names, nowMs),
+    sessions: createSessions(redis, names, nowMs, randomBytes),
+    nowMs,
+    randomToken,
+    log,
+  })
+  log.info({ port }, 'listening')
+
+  const readiness = async (): Promise<string[]> => {
+    const redisProblem = await view.isComplete().then(
+      (isComplete) => (isComplete ? [] : ['the key view is not complete']),
+      () => ['redis does not answer'],
+    )
+    return [...redisProblem, ...(connection.isMade() ? [] : ['kafka does not answer'])]
+  }
+  return { port, readiness }
+}
+
+/** The producer connects again by itself once it was connected, and not before. */
+function keepConnecting(
+  producer: Producer,
+  signal: AbortSignal,
+): { isMade(): boolean; readonly settled: Promise<void> } {
+  let isMade = false
+  const connect = async (): Promise<void> => {
+    while (!isMade && !signal.aborted) {
+      isMade = await producer.connect().then(
+        () => true,
+        () => false,
+      )
+      if (!isMade) await sleep(reconnectMs, undefined, { signal }).catch(() => undefined)
+    }
+  }
+  return { isMade: () => isMade, settled: connect() }
+}

@@ -1,0 +1,51 @@
+import { KeyViewIncomplete } from '../src/replica/keyView.ts'
+import { KeyChangeIncomplete, KeyRefused } from './accountKeys.ts'
+import type { SignInRefusal } from './signIn/judge.ts'
+
+/** Every way in which a request can end on a page that says why. */
+export type Failure =
+  | { readonly kind: 'sign-in-refused'; readonly reason: SignInRefusal }
+  | { readonly kind: 'no-session' }
+  | { readonly kind: 'foreign-form' }
+  | { readonly kind: 'not-found' }
+  | { readonly kind: 'method-not-allowed'; readonly allowed: readonly string[] }
+  | { readonly kind: 'form-too-large' }
+  | { readonly kind: 'no-form' }
+  | { readonly kind: 'change-incomplete'; readonly cause: Error }
+  | { readonly kind: 'unavailable'; readonly cause: Error }
+  | { readonly kind: 'internal-error'; readonly cause: unknown }
+
+/** Ends a request with a failure. */
+export class RequestFailure extends Error {
+  override readonly name = 'RequestFailure'
+  readonly failure: Failure
+
+  constructor(failure: Failure) {
+    super(failure.kind)
+    this.failure = failure
+  }
+}
+
+/** What a thrown value means for the request; what nobody foresaw is a bug. */
+export function failureOf(thrown: unknown): Failure {
+  if (thrown instanceof RequestFailure) return thrown.failure
+  if (thrown instanceof KeyViewIncomplete) return { kind: 'unavailable', cause: thrown }
+  if (thrown instanceof KeyChangeIncomplete) return { kind: 'change-incomplete', cause: thrown }
+  if (thrown instanceof KeyRefused && thrown.reason === 'unknown-key') return { kind: 'not-found' }
+  return { kind: 'internal-error', cause: thrown }
+}
+
+/**
+ * The answer of Redis, or of the rules of keys, which talk to it. Every fault that the rules do not name is an outage; the
+ * original error would carry a command's arguments into logs.
+ */
+export async function whileAvailable<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof KeyRefused || error instanceof KeyChangeIncomplete || error instanceof KeyViewIncomplete)
+      throw error
+    const cause = new Error(`Redis is unavailable: ${(error as Error).message}`)
+    throw new RequestFailure({ kind: 'unavailable', cause })
+  }
+}

@@ -1,0 +1,9 @@
+import { runService } from '../src/service.ts'
+import { composeSettings } from './composeSettings.ts'
+
+await runService({
+  name: 'settings',
+  needs: ['KAFKA_BROKERS', 'REDIS_URL', 'sign-in'],
+  adminPort: 9103,
+  start: async (service) => (await composeSettings(service)).readiness,
+})

@@ -1,0 +1,41 @@
+import { html } from 'hono/html'
+import type { KeyState, ListedKey } from '../listedKey.ts'
+import type { Html } from './html.ts'
+import type { Writer } from './layout.ts'
+
+/** Every key of a team, the newest first, with what can be done to it. */
+export const keyList = (keys: readonly ListedKey[], writer: Writer): Html =>
+  html`<ul class="keys" role="list">${keys.toReversed().map((key) => html`<li>${keyCard(key, writer)}</li>`)}</ul>`
+
+/** What tells a key from the others of its team. */
+export const keyFacts = (key: ListedKey, { say, at }: Writer): Html => {
+  const { lastUsed, expiresAt, revokedAt, shownState } = key
+  const expiryTerm = shownState === 'expired' ? say.keys.expired : say.keys.expires
+  return html`<dl class="facts">
+<div><dt>${say.keys.start}</dt><dd><code>${key.start ?? ''}…</code></dd></div>
+<div><dt>${say.keys.lastUsed}</dt><dd>${lastUsed === undefined ? say.keys.neverUsed : at.ago(lastUsed)}</dd></div>
+<div><dt>${say.keys.created}</dt><dd>${at.exact(key.createdAt)} <span class="who">${say.keys.createdBy(key.createdBy)}</span></dd></div>
+${
+  revokedAt == null
+    ? html`<div><dt>${expiryTerm}</dt><dd>${expiresAt == null ? say.keys.neverExpires : at.exact(expiresAt)}</dd></div>`
+    : html`<div><dt>${say.keys.revoked}</dt><dd>${at.exact(revokedAt)}</dd></div>`
+}
+</dl>`
+}
+
+export const stateBadge = (state: KeyState, { say }: Writer): Html =>
+  html`<span class="badge ${state}">${say.keys.states[state]}</span>`
+
+function keyCard(key: ListedKey, writer: Writer): Html {
+  const { say } = writer
+  const path = `/keys/${encodeURIComponent(key.id)}`
+  return html`<article class="key">
+<header><h3>${key.name}</h3>${stateBadge(key.shownState, writer)}</header>
+${keyFacts(key, writer)}
+<p class="actions">${
+    key.shownState === 'revoked'
+      ? ''
+      : html`<a class="button" href="${path}/revoke" aria-label="${say.keys.revokeNamed(key.name)}">${say.keys.revoke}</a>`
+  } <a class="button danger" href="${path}/delete" aria-label="${say.keys.deleteNamed(key.name)}">${say.keys.delete}</a></p>
+</article>`
+}

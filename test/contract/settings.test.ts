@@ -1,0 +1,346 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import {
+  plaintextIn,
+  prepareSettings,
+  type SettingsAnswer,
+  startTestSettings,
+  type TestSettings,
+  type Visitor,
+} from '../support/settings.ts'
+
+let names: Record<string, string>
+let area: TestSettings
+beforeAll(async () => {
+  names = await prepareSettings()
+  area = await startTestSettings(names)
+})
+afterAll(() => area?.close())
+
+/** Every test has a team of its own. */
+const ownTeam = (): Promise<Visitor> => area.signIn({ team: `team-${randomUUID()}` })
+const titleOf = ({ text }: SettingsAnswer): string => /<h1>(.*?)<\/h1>/.exec(text)?.[1] ?? ''
+const idsIn = ({ text }: SettingsAnswer): string[] => [
+  ...new Set([...text.matchAll(/href="\/keys\/([^/"]+)\/delete"/g)].map(([, id]) => id ?? '')),
+]
+
+async function create(visitor: Visitor, name: string, expires = ''): Promise<{ answer: SettingsAnswer; id: string }> {
+  const before = idsIn(await visitor.get('/keys'))
+  const answer = await visitor.post('/keys', { ...(await visitor.hidden()), name, expires })
+  const after = idsIn(await visitor.get('/keys'))
+  return { answer, id: after.find((id) => !before.includes(id)) ?? '' }
+}
+
+describe('the keys of a team', () => {
+  test('there are none at first; one that is created is shown once and listed by its start', async () => {
+    const visitor = await ownTeam()
+    expect((await visitor.get('/keys')).text).toContain('No keys yet')
+    const { answer } = await create(visitor, 'Nightly export', '2099-12-31')
+    expect([answer.status, titleOf(answer)]).toEqual([200, 'Key “Nightly export” created'])
+    const plaintext = plaintextIn(answer)
+    const list = await visitor.get('/keys')
+    expect(list.text).toContain(`${plaintext.slice(0, 13)}…`)
+    expect(list.text).not.toContain(plaintext)
+    expect(list.text).toContain('<time datetime="2099-12-31T23:59:59.999Z">Dec 31, 2099, 11:59 PM UTC</time>')
+    expect(list.text).toContain('<strong>1 of 10</strong>')
+    expect(area.log()).not.toContain(plaintext)
+  })
+
+  test('a key is revoked, and then deleted, after a page that says what stops', async () => {
+    const visitor = await ownTeam()
+    const { id } = await create(visitor, 'Old')
+    const { csrf } = await visitor.hidden()
+    const question = await visitor.get(`/keys/${id}/revoke`)
+    expect(titleOf(question)).toBe('Revoke “Old”?')
+    expect(question.text).toContain('gets 401 from the next request on')
+    const revoked = await visitor.post(`/keys/${id}/revoke`, { csrf })
+    expect([revoked.status, revoked.headers['location']]).toEqual([303, '/keys?notice=revoked'])
+    expect((await visitor.get('/keys?notice=revoked')).text).toContain('The key is revoked and no longer works.')
+    expect((await visitor.get(`/keys/${id}/revoke`)).headers['location']).toBe('/keys?notice=revoked')
+
+    expect((await visitor.get(`/keys/${id}/delete`)).text).toContain('frees its slot, and it cannot be undone')
+    for (const _ of ['once', 'again']) {
+      const deleted = await visitor.post(`/keys/${id}/delete`, { csrf })
+      expect([deleted.status, deleted.headers['location']]).toEqual([303, '/keys?notice=deleted'])
+    }
+    expect((await visitor.get('/keys')).text).toContain('<strong>0 of 10</strong>')
+  })
+
+  test('ten keys take all slots: the form gives way to an explanation, and is refused', async () => {
+    const visitor = await ownTeam()
+    const hidden = await visitor.hidden()
+    for (let at = 0; at < 10; at++) await create(visitor, `key ${at}`)
+    const list = await visitor.get('/keys')
+    expect(list.text).toContain('All ten slots are taken')
+    expect(list.text).not.toContain('name="once"')
+    const eleventh = await visitor.post('/keys', { ...hidden, name: 'eleventh', expires: '' })
+    expect([eleventh.status, titleOf(eleventh)]).toEqual([409, 'Account keys'])
+    expect(eleventh.text).toContain('All ten slots are taken')
+  })
+
+  test.each([
+    ['no name', { name: '', expires: '' }, 'name', 'Enter a name of 1 to 100 characters.'],
+    ['a name of spaces', { name: '  ', expires: '' }, 'name', 'Enter a name of 1 to 100 characters.'],
+    ['a long name', { name: 'x'.repeat(101), expires: '' }, 'name', 'Enter a name of 1 to 100 characters.'],
+    ['a day that has passed', { name: 'n', expires: '2020-01-01' }, 'expires', 'Choose today or a later day'],
+    ['a day that is none', { name: 'n', expires: '2099-02-30' }, 'expires', 'Choose today or a later day'],
+    ['a time instead of a day', { name: 'n', expires: '2099-01-01T00:00:00Z' }, 'expires', 'Choose today or a later'],
+  ])('%s: the form comes back with what was typed and what is wrong', async (_, typed, field, why) => {
+    const visitor = await ownTeam()
+    const { answer } = await create(visitor, typed.name, typed.expires)
+    expect(answer.status).toBe(422)
+    expect(answer.text).toContain(`id="${field}-wrong">${why}`)
+    expect(answer.text).toMatch(
+      new RegExp(`id="${field}"[^>]*aria-describedby="${field}-wrong ${field}-hint" aria-invalid`),
+    )
+    expect(answer.text).toContain(`name="expires" type="date" value="${typed.expires}"`)
+    expect((await visitor.get('/keys')).text).toContain('<strong>0 of 10</strong>')
+  })
+
+  test('a key may expire today', async () => {
+    const today = new Date().toISOString().slice(0, 10)
+    expect((await create(await ownTeam(), 'n', today)).answer.status).toBe(200)
+  })
+
+  test('what people typed is text on every page, whatever it looks like', async () => {
+    const visitor = await area.signIn({ team: `team-${randomUUID()}`, sub: '<script>alert(1)</script>' })
+    const script = `"'><script>alert(1)</script>&lt;img src=x onerror=alert(1)>`
+    const { answer, id } = await create(visitor, script)
+    const refused = await visitor.post('/keys', { ...(await visitor.hidden()), name: script, expires: script })
+    const pages = [answer, refused, await visitor.get('/keys'), await visitor.get(`/keys/${id}/delete`)]
+    for (const { text } of pages) {
+      expect(text).not.toMatch(/<script>|<img src=x/)
+      expect(text).toContain('&quot;&#39;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;lt;img')
+    }
+  })
+
+  test('a team sees and changes its own keys alone: another team’s key is as unknown as any', async () => {
+    const { id } = await create(await ownTeam(), 'theirs')
+    const visitor = await ownTeam()
+    const { csrf } = await visitor.hidden()
+    const bodies = new Set<string>()
+    for (const key of [id, 'key_unknown', 'a%2Fb', '%', '%00'])
+      for (const change of ['revoke', 'delete'])
+        for (const answer of [
+          await visitor.get(`/keys/${key}/${change}`),
+          await visitor.post(`/keys/${key}/${change}`, { csrf }),
+        ]) {
+          expect([key, answer.status, titleOf(answer)]).toEqual([key, 404, 'There is nothing here'])
+          bodies.add(answer.text.replace(/<nav.*?<\/nav>/s, ''))
+        }
+    expect(bodies.size).toBe(1)
+  })
+})
+
+describe('a form that is sent twice', () => {
+  test('at once, makes one key, and both answers show it', async () => {
+    const visitor = await ownTeam()
+    const fields = { ...(await visitor.hidden()), name: 'double', expires: '' }
+    const answers = await Promise.all([1, 2, 3].map(() => visitor.post('/keys', fields)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(new Set(answers.map(plaintextIn)).size).toBe(1)
+    expect(idsIn(await visitor.get('/keys'))).toHaveLength(1)
+  })
+
+  test('ten seconds later, shows no key any more', async () => {
+    let aheadMs = 0
+    const later = await startTestSettings(names, { nowMs: () => Date.now() + aheadMs })
+    const visitor = await later.signIn({ team: `team-${randomUUID()}` })
+    const fields = { ...(await visitor.hidden()), name: 'reloaded', expires: '' }
+    const first = await visitor.post('/keys', fields)
+    aheadMs = 11_000
+    const again = await visitor.post('/keys', fields)
+    expect([again.status, titleOf(again), plaintextIn(again)]).toEqual([409, 'Key “reloaded” was shown already', ''])
+    expect(again.text).toContain(`${plaintextIn(first).slice(0, 13)}…`)
+    await later.close()
+  })
+
+  test('after its key was deleted, makes no key, and says so with a fresh form', async () => {
+    const visitor = await ownTeam()
+    const hidden = await visitor.hidden()
+    const fields = { ...hidden, name: 'gone', expires: '' }
+    await visitor.post('/keys', fields)
+    const [id = ''] = idsIn(await visitor.get('/keys'))
+    await visitor.post(`/keys/${id}/delete`, { csrf: hidden.csrf })
+    const again = await visitor.post('/keys', fields)
+    expect([again.status, plaintextIn(again)]).toEqual([409, ''])
+    expect(again.text).toContain('No key was created. Please try again.')
+    expect(again.text).not.toContain(hidden.once)
+  })
+
+  test('in another session, makes another key', async () => {
+    const team = `team-${randomUUID()}`
+    const [one, other] = [await area.signIn({ team }), await area.signIn({ team })]
+    const { once: token } = await one.hidden()
+    const keys = await Promise.all(
+      [one, other].map(async (visitor) => {
+        const { csrf } = await visitor.hidden()
+        return plaintextIn(await visitor.post('/keys', { csrf, once: token, name: 'n', expires: '' }))
+      }),
+    )
+    expect(new Set(keys).size).toBe(2)
+  })
+
+  test('needs the token that its page gave it', async () => {
+    const visitor = await ownTeam()
+    const { csrf } = await visitor.hidden()
+    for (const token of ['', 'short', '<script>', 'x'.repeat(65)])
+      expect((await visitor.post('/keys', { csrf, once: token, name: 'n', expires: '' })).status).toBe(403)
+  })
+})
+
+describe('a form that no page of the session sent', () => {
+  const targets = ['/keys', '/sign-out', '/keys/key_x/revoke', '/keys/key_x/delete']
+
+  test.each<[string, Record<string, string>]>([
+    ['from another origin', { origin: 'https://evil.example' }],
+    ['from another port', { origin: 'http://127.0.0.1:1' }],
+    ['from an origin that begins like ours', { origin: 'http://127.0.0.1.evil.example' }],
+    ['from nowhere', { origin: 'null' }],
+    ['without an origin', { origin: '' }],
+    ['without an origin, from the same site', { origin: '', 'sec-fetch-site': 'same-site' }],
+    ['without an origin, from another site', { origin: '', 'sec-fetch-site': 'cross-site' }],
+  ])('%s is refused', async (_, headers) => {
+    const visitor = await ownTeam()
+    const fields = { ...(await visitor.hidden()), name: 'n', expires: '' }
+    for (const target of targets) {
+      const answer = await visitor.post(target, fields, headers)
+      expect([answer.status, titleOf(answer)]).toEqual([403, 'Nothing was changed'])
+    }
+    expect((await visitor.get('/keys')).text).toContain('<strong>0 of 10</strong>')
+  })
+
+  test('a browser that sends no origin, and says that it is ours, is believed', async () => {
+    const visitor = await ownTeam()
+    const fields = { ...(await visitor.hidden()), name: 'n', expires: '' }
+    const answer = await visitor.post('/keys', fields, { origin: '', 'sec-fetch-site': 'same-origin' })
+    expect(answer.status).toBe(200)
+  })
+
+  test('without the token of the session, or with that of another one, is refused', async () => {
+    const visitor = await ownTeam()
+    const { once: token, csrf } = await visitor.hidden()
+    const { csrf: foreign } = await (await ownTeam()).hidden()
+    for (const wrong of [{}, { csrf: '' }, { csrf: foreign }, { csrf: `${csrf}x` }, { csrf: csrf.slice(1) }])
+      for (const target of targets) {
+        const answer = await visitor.post(target, { ...wrong, once: token, name: 'n', expires: '' })
+        expect([answer.status, titleOf(answer)]).toEqual([403, 'Nothing was changed'])
+      }
+  })
+
+  test('of anything but a form, or of more than 16 KiB, is refused', async () => {
+    const visitor = await ownTeam()
+    const { csrf } = await visitor.hidden()
+    for (const headers of [
+      { 'content-type': 'application/json' },
+      { 'content-type': 'multipart/form-data; boundary=x' },
+      { 'content-type': 'text/plain' },
+      { 'content-encoding': 'gzip' },
+    ])
+      expect((await visitor.post('/keys', { csrf }, headers)).status).toBe(415)
+    const large = await visitor.post('/keys', { csrf, name: 'x'.repeat(17_000) })
+    expect([large.status, titleOf(large)]).toEqual([413, 'That is too much'])
+    const chunked = await visitor.post('/keys', { csrf, name: 'x'.repeat(17_000) }, { 'transfer-encoding': 'chunked' })
+    expect(chunked.status).toBe(413)
+  })
+
+  test('that is badly percent-encoded is text', async () => {
+    const visitor = await ownTeam()
+    const { csrf, once: token } = await visitor.hidden()
+    const cookie = `tidemark-session=${visitor.jar.get('tidemark-session')}`
+    const answer = await area.send('/keys', {
+      method: 'POST',
+      headers: { cookie, origin: area.origin, 'content-type': 'application/x-www-form-urlencoded' },
+      body: `csrf=${csrf}&once=${token}&name=%zz%e0%a4&expires=`,
+    })
+    expect([answer.status, titleOf(answer)]).toEqual([200, 'Key “%zz\ufffd” created'])
+  })
+
+  test('without a session nothing is shown or done', async () => {
+    const visitor = area.visitor()
+    for (const path of ['/keys', '/keys/key_x/revoke', '/keys/key_x/delete'])
+      expect(titleOf(await visitor.get(path))).toBe('You are not signed in')
+    for (const target of targets) expect((await visitor.post(target, { csrf: '' })).status).toBe(403)
+    for (const id of ['x', '../x', 'A'.repeat(43)]) {
+      visitor.jar.set('tidemark-session', id)
+      expect((await visitor.get('/keys')).status).toBe(403)
+    }
+  })
+})
+
+test('every answer has the headers that guard it', async () => {
+  const visitor = await ownTeam()
+  const { csrf } = await visitor.hidden()
+  const style = /href="(\/assets\/[^"]+\.css)"/.exec((await visitor.get('/keys')).text)?.[1] ?? ''
+  const answers = [
+    await visitor.get('/'),
+    await visitor.get('/keys'),
+    await visitor.get('/sign-in?token=x'),
+    await visitor.get('/signed-out'),
+    await visitor.get('/nowhere'),
+    await visitor.get('/%'),
+    await visitor.get('//evil.example/..'),
+    await visitor.get(style),
+    await visitor.get('/assets/../package.json'),
+    await visitor.post('/keys', { csrf }),
+    await visitor.post('/keys', {}),
+    await visitor.post('/nowhere', {}, { origin: 'null' }),
+    await area.send('/keys', { method: 'PUT', headers: { origin: area.origin } }),
+    await area.send('/keys', { method: 'OPTIONS', headers: { origin: area.origin } }),
+    await area.send('/keys', { headers: { cookie: 'x'.repeat(20_000) } }),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([
+    303, 200, 403, 200, 404, 404, 404, 200, 404, 403, 403, 403, 405, 405, 431,
+  ])
+  for (const { headers } of answers) {
+    expect(headers).toMatchObject({
+      'content-security-policy': expect.stringMatching(
+        /^default-src 'none'; .*frame-ancestors 'none'; base-uri 'none'$/,
+      ),
+      'referrer-policy': expect.stringMatching(/^(same-origin|no-referrer)$/),
+      'x-content-type-options': 'nosniff',
+      'cross-origin-opener-policy': 'same-origin',
+      'x-request-id': expect.any(String),
+    })
+    expect(headers).not.toHaveProperty('x-powered-by')
+    if (!headers['content-type']?.startsWith('text/css')) expect(headers['cache-control']).toBe('no-store')
+  }
+})
+
+test('what is no HTTP is refused and hung up on', async () => {
+  const socket = connect(Number(new URL(area.origin).port), '127.0.0.1')
+  let text = ''
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  })
+  socket.write('NONSENSE\r\n\r\n')
+  await once(socket, 'close')
+  expect(text).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/)
+  expect(text).toContain("Content-Security-Policy: default-src 'none'")
+})
+
+describe('the language', () => {
+  const langOf = ({ text }: SettingsAnswer): string => /<html lang="([^"]+)"/.exec(text)?.[1] ?? ''
+
+  test.each([
+    ['', 'en'],
+    ['zh-CN,zh;q=0.9,en;q=0.8', 'zh-Hans'],
+    ['fr, zh;q=0.3, en;q=0.5', 'en'],
+    ['fr', 'en'],
+    ['en;q=0, zh-TW', 'zh-Hans'],
+    ['*', 'en'],
+  ])('of a browser that prefers "%s" is %s', async (header, language) => {
+    expect(langOf(await area.visitor().get('/signed-out', { 'accept-language': header }))).toBe(language)
+  })
+
+  test('that was chosen is kept, and is one of ours', async () => {
+    const visitor = area.visitor()
+    const chosen = await visitor.get('/signed-out?language=zh-Hans', { 'accept-language': 'en' })
+    expect([langOf(chosen), langOf(await visitor.get('/keys', { 'accept-language': 'en' }))]).toEqual([
+      'zh-Hans',
+      'zh-Hans',
+    ])
+    expect((await area.visitor().get('/signed-out?language=%0d%0aX:y')).cookies).toEqual([])
+  })
+})

@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto'
+import { eventually } from '../support/eventually.ts'
+import { type Relay, startRelay } from '../support/relay.ts'
+import {
+  plaintextIn,
+  prepareSettings,
+  type SettingsAnswer,
+  startTestSettings,
+  type TestSettings,
+  type Visitor,
+} from '../support/settings.ts'
+import { signInClaims, signToken } from '../support/signIns.ts'
+
+let names: Record<string, string>
+let redisRelay: Relay
+let area: TestSettings
+beforeAll(async () => {
+  const { hostname, port } = new URL(process.env['REDIS_URL'] ?? '')
+  redisRelay = await startRelay(hostname, Number(port))
+  names = await prepareSettings()
+  area = await startTestSettings({ ...names, REDIS_URL: `redis://127.0.0.1:${redisRelay.port}` })
+})
+afterAll(async () => {
+  await area?.close()
+  await redisRelay?.close()
+})
+
+const expectUnavailable = ({ status, headers, text }: SettingsAnswer): void => {
+  expect([status, headers['retry-after']]).toEqual([503, '5'])
+  expect(text).toMatch(/trying again (from here )?is safe/i)
+}
+
+test('without Redis every page says so, and nothing is taken for an answer', async () => {
+  const visitor = await area.signIn({ team: `team-${randomUUID()}` })
+  const { csrf, once } = await visitor.hidden()
+  const token = await signToken(signInClaims(Date.now()))
+  redisRelay.cut()
+  expectUnavailable(await visitor.get('/keys'))
+  expectUnavailable(await visitor.post('/keys', { csrf, once, name: 'n', expires: '' }))
+  expectUnavailable(await visitor.post('/sign-out', { csrf }))
+  expectUnavailable(await area.visitor().get(`/sign-in?token=${token}`))
+  redisRelay.restore()
+  await eventually(async () => (await visitor.get('/keys')).status === 200)
+  expect((await area.visitor().get(`/sign-in?token=${token}`)).status).toBe(303)
+  expect(plaintextIn(await visitor.post('/keys', { csrf, once, name: 'n', expires: '' }))).not.toBe('')
+  expect(area.log()).not.toContain(once)
+})
+
+test('while the key view is not whole, the keys are not shown', async () => {
+  const visitor = await area.signIn()
+  const { csrf, once } = await visitor.hidden()
+  const runId = await area.redis.client.get(area.redisKeys.keyViewComplete)
+  await area.redis.client.del(area.redisKeys.keyViewComplete)
+  expectUnavailable(await visitor.get('/keys'))
+  expectUnavailable(await visitor.post('/keys', { csrf, once, name: 'n', expires: '' }))
+  await area.redis.client.set(area.redisKeys.keyViewComplete, runId ?? '')
+  expect((await visitor.get('/keys')).status).toBe(200)
+})
+
+describe('without Kafka', () => {
+  let cutOff: TestSettings
+  beforeAll(async () => {
+    const settings = { ...names, SETTINGS_URL: area.origin, KAFKA_BROKERS: '127.0.0.1:1' }
+    cutOff = await startTestSettings(settings, { awaitReady: false })
+  })
+  afterAll(() => cutOff?.close())
+
+  /** The same owner, in the same session, at the settings area that has lost Kafka. */
+  const elsewhere = (visitor: Visitor): Visitor => {
+    const other = cutOff.visitor()
+    for (const [name, value] of visitor.jar) other.jar.set(name, value)
+    return other
+  }
+
+  test('no key is created; the page says that it is not certain, and that the form can be sent again', async () => {
+    const visitor = await area.signIn({ team: `team-${randomUUID()}` })
+    const fields = { ...(await visitor.hidden()), name: 'Export', expires: '2099-01-01' }
+    const failed = await elsewhere(visitor).post('/keys', fields)
+    expectUnavailable(failed)
+    expect(failed.text).toContain(`name="once" value="${fields.once}"`)
+    expect(failed.text).toContain('value="Export"')
+    const again = await visitor.post('/keys', fields)
+    expect([again.status, plaintextIn(again)]).toEqual([409, ''])
+    const once = /name="once" value="([^"]+)"/.exec(again.text)?.[1] ?? ''
+    expect(plaintextIn(await visitor.post('/keys', { ...fields, once }))).not.toBe('')
+    expect((await visitor.get('/keys')).text).toContain('<strong>1 of 10</strong>')
+  })
+
+  test('a key that is revoked or deleted has stopped all the same, and asking again completes it', async () => {
+    const visitor = await area.signIn({ team: `team-${randomUUID()}` })
+    await visitor.post('/keys', { ...(await visitor.hidden()), name: 'Export', expires: '' })
+    const { csrf } = await visitor.hidden()
+    const id = /\/keys\/([^/"]+)\/delete/.exec((await visitor.get('/keys')).text)?.[1] ?? ''
+    for (const change of ['revoke', 'delete']) {
+      expectUnavailable(await elsewhere(visitor).post(`/keys/${id}/${change}`, { csrf }))
+      const listed = await visitor.get('/keys')
+      expect(listed.text).toContain(change === 'revoke' ? 'badge revoked' : '<strong>0 of 10</strong>')
+      expect((await visitor.post(`/keys/${id}/${change}`, { csrf })).status).toBe(303)
+    }
+  })
+})

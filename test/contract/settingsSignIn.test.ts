@@ -1,0 +1,287 @@
+import { createHash, generateKeyPairSync, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK } from 'jose'
+import { prepareSettings, type SettingsAnswer, startTestSettings, type TestSettings } from '../support/settings.ts'
+import { type Claims, signInClaims, signInSecret, signToken, unsignedToken } from '../support/signIns.ts'
+
+let names: Record<string, string>
+let area: TestSettings
+beforeAll(async () => {
+  names = await prepareSettings()
+  area = await startTestSettings({ ...names, SIGN_IN_PAGE: 'https://quiz.example/keys?from=settings' })
+})
+afterAll(() => area?.close())
+
+const follow = (token: string, to = area): Promise<SettingsAnswer> =>
+  to.visitor().get(`/sign-in?token=${encodeURIComponent(token)}`)
+const expectRefused = (answer: SettingsAnswer, title: string): void => {
+  expect([answer.status, answer.cookies]).toEqual([403, []])
+  expect(answer.text).toContain(`<h1>${title}</h1>`)
+  expect(answer.headers['referrer-policy']).toBe('no-referrer')
+}
+const notValid = 'This link is not valid'
+const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1_000) + seconds
+
+test('a good link leads to the keys of its team with a session that scripts and other sites cannot reach', async () => {
+  const visitor = area.visitor()
+  const answer = await visitor.get(`/sign-in?token=${await signToken(signInClaims(Date.now(), { team: 'a.b:c' }))}`, {
+    origin: 'https://quiz.example',
+    'sec-fetch-site': 'cross-site',
+  })
+  expect([answer.status, answer.headers['location']]).toEqual([303, '/keys'])
+  expect(answer.cookies).toEqual([
+    expect.stringMatching(/^tidemark-session=[A-Za-z0-9_-]{43}; Path=\/; Max-Age=900; HttpOnly; SameSite=Lax$/),
+  ])
+  const page = await visitor.get('/keys')
+  expect(page.status).toBe(200)
+  expect(page.text).toContain('Team a.b:c')
+})
+
+test('over HTTPS the cookie is secure and bound to its host', async () => {
+  const secure = await startTestSettings({ ...names, SETTINGS_URL: 'https://settings.example' })
+  const { cookies } = await follow(await signToken(signInClaims(Date.now())), secure)
+  expect(cookies).toEqual([
+    expect.stringMatching(/^__Host-tidemark-session=.{43}; Path=\/; Max-Age=900; HttpOnly; SameSite=Lax; Secure$/),
+  ])
+  await secure.close()
+})
+
+test('Redis knows a session by the digest of its id alone, for fifteen minutes', async () => {
+  const visitor = await area.signIn({ team: 'stored' })
+  const id = visitor.jar.get('tidemark-session') ?? ''
+  const key = area.redisKeys.session(createHash('sha256').update(id).digest('hex'))
+  const text = await area.redis.client.get(key)
+  expect(JSON.parse(text ?? '')).toMatchObject({ team: 'stored', sub: 'owner-1' })
+  expect(text).not.toContain(id)
+  const leftMs = await area.redis.client.pttl(key)
+  expect(leftMs).toBeGreaterThan(14 * 60_000)
+  expect(leftMs).toBeLessThanOrEqual(15 * 60_000)
+  expect((await area.redis.client.keys(`*${id}*`)).length).toBe(0)
+})
+
+describe('what signs nobody in', () => {
+  test.each<[string, Claims, string]>([
+    ['expired', { exp: inSeconds(-60) }, 'This link has expired'],
+    ['good for longer than five minutes', { exp: inSeconds(600) }, notValid],
+    ['without expiry', { exp: undefined }, notValid],
+    ['not good yet', { nbf: inSeconds(600) }, notValid],
+    ['for another audience', { aud: 'tidemark-api' }, notValid],
+    ['without audience', { aud: undefined }, notValid],
+    ['of another issuer', { iss: 'https://evil.example' }, notValid],
+    ['without issuer', { iss: undefined }, notValid],
+    ['for a team that is no identifier', { team: 'acme/other' }, notValid],
+    ['for no team', { team: undefined }, notValid],
+    ['for several teams', { team: ['acme'] }, notValid],
+    ['for nobody', { sub: '' }, notValid],
+    ['for somebody of spaces', { sub: ' ' }, notValid],
+    ['for somebody with an endless name', { sub: 'x'.repeat(201) }, notValid],
+    ['without jti', { jti: undefined }, notValid],
+    ['with an empty jti', { jti: '' }, notValid],
+    ['of a member', { role: 'member' }, 'Only an owner of the team can manage its keys'],
+    ['of an owner in capitals', { role: 'Owner' }, 'Only an owner of the team can manage its keys'],
+    ['of no role', { role: undefined }, notValid],
+    ['of several roles', { role: ['owner'] }, notValid],
+  ])('a token %s', async (_, changes, title) => {
+    expectRefused(await follow(await signToken(signInClaims(Date.now(), changes))), title)
+  })
+
+  test('a token signed with another secret', async () => {
+    const token = await signToken(signInClaims(Date.now()), Buffer.from('another secret, also forty bytes long...'))
+    expectRefused(await follow(token), notValid)
+  })
+
+  test('a token signed with another algorithm of the same secret', async () => {
+    const key = Buffer.concat([Buffer.from(signInSecret), Buffer.alloc(64)])
+    const token = await signToken(signInClaims(Date.now()), key, { alg: 'HS512' })
+    expectRefused(await follow(token), notValid)
+  })
+
+  test('a token whose claims were changed', async () => {
+    const [head, , signature] = (await signToken(signInClaims(Date.now()))).split('.')
+    const claims = Buffer.from(JSON.stringify(signInClaims(Date.now(), { team: 'other' }))).toString('base64url')
+    expectRefused(await follow(`${head}.${claims}.${signature}`), notValid)
+  })
+
+  test('a token without signature', async () => {
+    expectRefused(await follow(unsignedToken(signInClaims(Date.now()))), notValid)
+  })
+
+  test.each(['', 'x', 'a.b.c', '%00', '..', 'e30.e30.'])('the token "%s"', async (token) => {
+    expectRefused(await follow(token), notValid)
+  })
+
+  test('no token, two tokens, and a target that is badly percent-encoded', async () => {
+    const token = await signToken(signInClaims(Date.now()))
+    for (const query of ['', `?token=${token}&token=${token}`, '?token=%', '?token=%zz%e0%a4'])
+      expectRefused(await area.visitor().get(`/sign-in${query}`), notValid)
+  })
+
+  test('its page leads to the product, where the environment names a page for it', async () => {
+    expect((await follow('x')).text).toContain('href="https://quiz.example/keys?from=settings"')
+  })
+})
+
+test('a link works once, also when it is followed by many at once', async () => {
+  const once = await signToken(signInClaims(Date.now()))
+  expect((await follow(once)).status).toBe(303)
+  expectRefused(await follow(once), 'This link was used already')
+  const contested = await signToken(signInClaims(Date.now()))
+  const answers = await Promise.all(Array.from({ length: 20 }, () => follow(contested)))
+  expect(answers.filter(({ status }) => status === 303)).toHaveLength(1)
+  expect(answers.filter(({ status }) => status === 403)).toHaveLength(19)
+})
+
+test('a use is remembered for as long as the token could be used again', async () => {
+  const jti = randomUUID()
+  await area.signIn({ jti, exp: inSeconds(200) })
+  const key = area.redisKeys.usedSignIn(createHash('sha256').update(jti).digest('hex'))
+  const leftMs = await area.redis.client.pttl(key)
+  expect(leftMs).toBeGreaterThan(200_000)
+  expect(leftMs).toBeLessThanOrEqual(206_000)
+})
+
+test('looking at a link does not use it up', async () => {
+  const token = await signToken(signInClaims(Date.now()))
+  const looked = await area.send(`/sign-in?token=${token}`, { method: 'HEAD' })
+  expect([looked.status, looked.headers['allow']]).toEqual([405, 'GET'])
+  expect((await follow(token)).status).toBe(303)
+})
+
+test('signing in takes a new session id, and ends the one that the browser had', async () => {
+  const planted = 'A'.repeat(43)
+  const victim = area.visitor()
+  victim.jar.set('tidemark-session', planted)
+  await victim.get(`/sign-in?token=${await signToken(signInClaims(Date.now()))}`)
+  expect(victim.jar.get('tidemark-session')).not.toBe(planted)
+  const attacker = area.visitor()
+  attacker.jar.set('tidemark-session', planted)
+  expect((await attacker.get('/keys')).status).toBe(403)
+
+  const earlier = area.visitor()
+  earlier.jar.set('tidemark-session', victim.jar.get('tidemark-session') ?? '')
+  expect((await earlier.get('/keys')).status).toBe(200)
+  await victim.get(`/sign-in?token=${await signToken(signInClaims(Date.now()))}`)
+  expect((await earlier.get('/keys')).status).toBe(403)
+})
+
+test('a session ends fifteen minutes after the sign-in, whatever is done meanwhile', async () => {
+  let aheadMs = 0
+  const later = await startTestSettings(names, { nowMs: () => Date.now() + aheadMs })
+  const visitor = await later.signIn()
+  aheadMs = 14 * 60_000
+  expect((await visitor.get('/keys')).status).toBe(200)
+  aheadMs = 15 * 60_000
+  const over = await visitor.get('/keys')
+  expect(over.status).toBe(403)
+  expect(over.text).toContain('You are not signed in')
+  await later.close()
+})
+
+test('signing out ends the session, not only the cookie', async () => {
+  const visitor = await area.signIn()
+  const id = visitor.jar.get('tidemark-session') ?? ''
+  const { csrf } = await visitor.hidden()
+  const answer = await visitor.post('/sign-out', { csrf })
+  expect([answer.status, answer.headers['location']]).toEqual([303, '/signed-out'])
+  expect(visitor.jar.has('tidemark-session')).toBe(false)
+  expect((await visitor.get('/signed-out')).text).toContain('You are signed out')
+  visitor.jar.set('tidemark-session', id)
+  expect((await visitor.get('/keys')).status).toBe(403)
+})
+
+describe('with public keys', () => {
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  let keyServer: Server
+  let answerKeys: () => Promise<unknown>
+  let byKeys: TestSettings
+
+  beforeAll(async () => {
+    answerKeys = async () => ({
+      keys: [
+        { ...(await exportJWK(rsa.publicKey)), kid: 'rsa', alg: 'RS256', use: 'sig' },
+        { ...(await exportJWK(ec.publicKey)), kid: 'ec', alg: 'ES256', use: 'sig' },
+      ],
+    })
+    keyServer = createServer((_request, response) => {
+      answerKeys().then(
+        (keys) => response.end(JSON.stringify(keys)),
+        () => {
+          response.statusCode = 500
+          response.end()
+        },
+      )
+    }).listen(0, '127.0.0.1')
+    await once(keyServer, 'listening')
+    byKeys = await startTestSettings({ ...names, ...jwksSettings() })
+  })
+  afterAll(async () => {
+    await byKeys?.close()
+    keyServer.close()
+  })
+  const jwksSettings = (): Record<string, string> => ({
+    SIGN_IN_SECRET: '',
+    SIGN_IN_JWKS_URL: `http://127.0.0.1:${(keyServer.address() as AddressInfo).port}/keys`,
+  })
+
+  test('a token of any of them signs in', async () => {
+    const claims = (): Claims => signInClaims(Date.now())
+    const byRsa = await signToken(claims(), rsa.privateKey, { alg: 'RS256', kid: 'rsa' })
+    const byEc = await signToken(claims(), ec.privateKey, { alg: 'ES256', kid: 'ec' })
+    for (const token of [byRsa, byEc]) expect((await follow(token, byKeys)).status).toBe(303)
+  })
+
+  test('a public key is no shared secret', async () => {
+    const secrets = [
+      Buffer.from(rsa.publicKey.export({ type: 'spki', format: 'pem' })),
+      Buffer.from(rsa.publicKey.export({ type: 'spki', format: 'der' })),
+      Buffer.from(JSON.stringify(await exportJWK(rsa.publicKey))),
+      Buffer.from(signInSecret),
+    ]
+    for (const secret of secrets) {
+      const token = await signToken(signInClaims(Date.now()), secret, { alg: 'HS256', kid: 'rsa' })
+      expectRefused(await follow(token, byKeys), notValid)
+    }
+    expectRefused(await follow(unsignedToken(signInClaims(Date.now())), byKeys), notValid)
+  })
+
+  test('a key that is not among them, and one that the token brings along, is believed nothing', async () => {
+    const forger = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    const token = await signToken(signInClaims(Date.now()), forger.privateKey, { alg: 'RS256', kid: 'rsa' })
+    const jwk = await exportJWK(forger.publicKey)
+    const bringing = await signToken(signInClaims(Date.now()), forger.privateKey, {
+      alg: 'RS256',
+      kid: 'new',
+      jwk,
+      jku: 'https://evil.example/keys',
+    } as never)
+    for (const each of [token, bringing]) expectRefused(await follow(each, byKeys), notValid)
+  })
+
+  test('keys that cannot be had are nobody’s fault: 503, and the link is not used up', async () => {
+    const goodKeys = answerKeys
+    answerKeys = async () => Promise.reject(new Error('down'))
+    const fresh = await startTestSettings({ ...names, ...jwksSettings() })
+    const token = await signToken(signInClaims(Date.now()), rsa.privateKey, { alg: 'RS256', kid: 'rsa' })
+    const { status, headers } = await follow(token, fresh)
+    expect([status, headers['retry-after']]).toEqual([503, '5'])
+    answerKeys = goodKeys
+    expect((await follow(token, fresh)).status).toBe(303)
+    await fresh.close()
+  })
+})
+
+test('no token, jti, session or person is in the log', async () => {
+  const jti = randomUUID()
+  const token = await signToken(signInClaims(Date.now(), { jti, sub: 'somebody@quiz.example' }))
+  const visitor = area.visitor()
+  await visitor.get(`/sign-in?token=${token}`)
+  await follow(token)
+  await visitor.get('/keys')
+  const { csrf } = await visitor.hidden()
+  for (const secret of [token, jti, csrf, visitor.jar.get('tidemark-session') ?? '', 'somebody@quiz.example'])
+    expect(area.log()).not.toContain(secret)
+  expect(area.log()).toContain('"route":"/sign-in"')
+})

@@ -1,0 +1,278 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { barriersOn, launchBrowser, screenshotOf } from '../support/browser.ts'
+import { eventually } from '../support/eventually.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program, startProgram } from '../support/programs.ts'
+import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
+
+let pipeline: Pipeline
+let api: Program
+let area: Program
+let browser: Browser
+
+beforeAll(async () => {
+  pipeline = await openPipeline()
+  browser = await launchBrowser()
+  await pipeline.startIndexer()
+  api = await pipeline.startApi()
+  await fillSlots(fullTeam)
+  area = await pipeline.startSettings({ ...signInSettings, SIGN_IN_PAGE: 'https://quiz.example/keys' })
+})
+afterAll(async () => {
+  await browser?.close()
+  killPrograms()
+  await pipeline?.close()
+})
+
+const fullTeam = 'team_full'
+
+/** Gives a team ten keys in every state, as another program would. */
+async function fillSlots(team: string): Promise<void> {
+  const keyOf = (at: number): Record<string, unknown> => ({
+    id: `k${at}`,
+    name: `Worker ${at}`,
+    digest: createHash('sha256').update(`${team}${at}`).digest('hex'),
+    start: `rqp_acct_w${at}`,
+    state: at === 3 ? 'revoked' : 'active',
+    createdAt: '2026-01-01T09:30:00.000Z',
+    createdBy: 'ada@harborlight.example',
+    expiresAt: at === 5 ? '2026-02-28T23:59:59.999Z' : null,
+    ...(at === 3 && { revokedAt: '2026-03-01T10:00:00.000Z', revokedBy: 'ada@harborlight.example' }),
+  })
+  const messages = Array.from({ length: 10 }, (_, at) => ({
+    key: `${team}/k${at}`,
+    value: JSON.stringify({ revision: 1, key: keyOf(at) }),
+  }))
+  await pipeline.produce('account-keys', messages)
+}
+
+type Visit = {
+  readonly page: Page
+  readonly complaints: string[]
+  readonly requested: string[]
+  close(): Promise<void>
+}
+
+/** An owner with a browser, before the sign-in. */
+async function visit(options: BrowserContextOptions = {}): Promise<Visit> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US', ...options })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  const requested: string[] = []
+  page.on('request', (request) => requested.push(request.url()))
+  // What the content security policy forbids is told to the console, too.
+  page.on('console', (message) => {
+    const isExpected = /Failed to load resource: the server responded with a status of 4/.test(message.text())
+    if (['error', 'warning'].includes(message.type()) && !isExpected) complaints.push(message.text())
+  })
+  page.on('pageerror', ({ message }) => complaints.push(message))
+  return { page, complaints, requested, close: () => context.close() }
+}
+
+async function signIn(page: Page, team = `team_${randomUUID().slice(0, 8)}`): Promise<void> {
+  const token = await signToken(signInClaims(Date.now(), { team, sub: 'ada@harborlight.example' }))
+  await page.goto(`${area.url}/sign-in?token=${token}`)
+  expect(page.url()).toBe(`${area.url}/keys`)
+}
+
+const fill = async (page: Page, name: string, expires = ''): Promise<void> => {
+  await page.locator('#name').fill(name)
+  await page.locator('#expires').fill(expires)
+}
+const submit = (page: Page): Promise<void> => page.locator('form.create button').click()
+async function create(page: Page, name: string, expires = ''): Promise<string> {
+  await fill(page, name, expires)
+  await submit(page)
+  const plaintext = (await page.locator('#key').textContent()) ?? ''
+  expect(plaintext).toMatch(/^rqp_acct_[A-Za-z0-9_-]{43}$/)
+  return plaintext
+}
+const backToKeys = (page: Page): Promise<void> => page.locator('main a.primary').click()
+const heading = (page: Page): Promise<string> => page.locator('h1').innerText()
+const statusWith = async (key: string): Promise<number> =>
+  (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${key}` } })).status
+
+test('an owner creates a key, uses it, revokes it and deletes it', async () => {
+  const { page, complaints, requested, close } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] })
+  await signIn(page)
+  const plaintext = await create(page, 'Nightly export')
+  expect(await statusWith(plaintext)).toBe(200)
+  await page.locator('button[data-copy]').click()
+  await page.getByText('Copied', { exact: true }).waitFor()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(plaintext)
+  await backToKeys(page)
+  expect(await page.content()).not.toContain(plaintext)
+  expect(await page.locator('.key time[data-ago]').innerText()).toMatch(/this minute|1 minute ago/)
+
+  await page.getByRole('link', { name: 'Revoke Nightly export' }).click()
+  await page.getByRole('button', { name: 'Revoke key' }).click()
+  expect(await page.getByRole('status').innerText()).toBe('The key is revoked and no longer works.')
+  expect(page.url()).toBe(`${area.url}/keys`)
+  expect(await statusWith(plaintext)).toBe(401)
+  expect(await page.locator('.slots strong').innerText()).toBe('1 of 10')
+
+  await page.getByRole('link', { name: 'Delete Nightly export' }).click()
+  await page.getByRole('button', { name: 'Delete key' }).click()
+  expect(await page.locator('.slots strong').innerText()).toBe('0 of 10')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  expect(await heading(page)).toBe('You are signed out')
+  await page.goBack()
+  expect(await heading(page)).toBe('You are not signed in')
+
+  expect(complaints).toEqual([])
+  expect(requested.filter((url) => !url.startsWith(`${area.url}/`))).toEqual([])
+  expect(area.log()).not.toContain(plaintext)
+  await close()
+})
+
+test.each([true, false])('a double click makes one key (JavaScript: %s)', async (javaScriptEnabled) => {
+  const { page, close } = await visit({ javaScriptEnabled })
+  await signIn(page)
+  await fill(page, 'Once')
+  await page.locator('form.create button').dblclick()
+  await page.locator('#key').waitFor()
+  await page.goto(`${area.url}/keys`)
+  expect(await page.locator('.slots strong').innerText()).toBe('1 of 10')
+  await close()
+})
+
+test('everything can be done without JavaScript, and by keyboard alone', async () => {
+  const { page, close } = await visit({ javaScriptEnabled: false })
+  await signIn(page)
+  await page.locator('#name').focus()
+  await page.keyboard.type('By hand')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Key “By hand” created' }).waitFor()
+  expect(await page.locator('button[data-copy]').isVisible()).toBe(false)
+  await backToKeys(page)
+  await page.getByRole('link', { name: 'Delete By hand' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Delete key' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('status').waitFor()
+  expect(await page.locator('.slots strong').innerText()).toBe('0 of 10')
+  await close()
+})
+
+test('a form that another site sends changes nothing; a link from it signs in', async () => {
+  const { page, close } = await visit()
+  await signIn(page)
+  const csrf = await page.locator('form.create [name=csrf]').inputValue()
+  const once = await page.locator('[name=once]').inputValue()
+  // Another port is the same site, so that the browser sends the cookie along.
+  const foreign = `<form method="post" action="${area.url}/keys"><input name="csrf" value="${csrf}">
+    <input name="once" value="${once}"><input name="name" value="forged"><button>go</button></form>`
+  await page.route('http://127.0.0.1:1/**', (route) => route.fulfill({ contentType: 'text/html', body: foreign }))
+  await page.goto('http://127.0.0.1:1/')
+  await page.locator('button').click()
+  await page.waitForURL(`${area.url}/keys`)
+  expect(await heading(page)).toBe('Nothing was changed')
+  const token = await signToken(signInClaims(Date.now()))
+  const link = `<a href="${area.url}/sign-in?token=${token}">keys</a>`
+  await page.unroute('http://127.0.0.1:1/**')
+  await page.route('https://quiz.example/**', (route) => route.fulfill({ contentType: 'text/html', body: link }))
+  await page.goto('https://quiz.example/')
+  await page.locator('a').click()
+  await page.waitForURL(`${area.url}/keys`)
+  expect(await heading(page)).toBe('Account keys')
+  await close()
+})
+
+describe.each([
+  ['light', { colorScheme: 'light' }, { list: 'Keys of the team', created: 'Key “Dashboard” created' }],
+  ['dark', { colorScheme: 'dark' }, { list: 'Keys of the team', created: 'Key “Dashboard” created' }],
+  [
+    'narrow',
+    { viewport: { width: 320, height: 700 }, colorScheme: 'light' },
+    { list: 'Keys of the team', created: 'Key “Dashboard” created' },
+  ],
+  ['chinese', { locale: 'zh-CN', colorScheme: 'light' }, { list: '团队的密钥', created: '密钥“Dashboard”已创建' }],
+] as const)('every page, %s', (look, options, words) => {
+  let visited: Visit
+  beforeAll(async () => {
+    visited = await visit(options)
+  })
+  afterAll(() => visited?.close())
+
+  const expectGood = async (state: string): Promise<void> => {
+    const { page } = visited
+    await screenshotOf(page, `settings-${look}-${state}`)
+    expect(await barriersOn(page)).toEqual([])
+    const overhang = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+    expect(overhang).toBe(0)
+  }
+
+  test('can be used by everybody', async () => {
+    const { page, complaints } = visited
+    await page.goto(`${area.url}/keys`)
+    await expectGood('no-session')
+    await page.goto(`${area.url}/sign-in?token=x`)
+    await expectGood('refused')
+
+    await signIn(page, `team_${look}`)
+    await expectGood('empty')
+    await create(page, 'Dashboard')
+    expect(await heading(page)).toBe(words.created)
+    await expectGood('created')
+    await backToKeys(page)
+
+    await create(page, 'Nightly export to the warehouse of the analytics group', '2099-12-31')
+    await backToKeys(page)
+    const used = await create(page, 'CRM 同步')
+    expect(await statusWith(used)).toBe(200)
+    await backToKeys(page)
+    await page.locator('.key').first().locator('a').first().click()
+    await expectGood('revoke')
+    await page.locator('main form button').click()
+    await expectGood('revoked')
+    await page.goto(`${area.url}/keys`)
+    expect(await page.locator('#list-title').innerText()).toBe(words.list)
+    await expectGood('list')
+
+    await page.evaluate('document.querySelector("form.create").noValidate = true')
+    await fill(page, 'Late', '2020-01-01')
+    await submit(page)
+    await page.locator('#expires-wrong').waitFor()
+    await expectGood('wrong')
+
+    await signIn(page, fullTeam)
+    await expectGood('full')
+    await page.locator('.key').first().locator('a.danger').click()
+    await expectGood('delete')
+    await page.goto(`${area.url}/nowhere`)
+    await expectGood('not-found')
+    await page.goto(`${area.url}/keys`)
+    await page.locator('.bar form button').click()
+    await page.waitForURL(`${area.url}/signed-out`)
+    await expectGood('signed-out')
+    expect(complaints).toEqual([])
+  })
+})
+
+test('the language can be switched, and stays', async () => {
+  const { page, close } = await visit()
+  await signIn(page)
+  await page.getByRole('link', { name: '简体中文' }).click()
+  expect(await page.locator('html').getAttribute('lang')).toBe('zh-Hans')
+  await page.goto(`${area.url}/keys`)
+  expect(await heading(page)).toBe('账户密钥')
+  await close()
+})
+
+test('everything that is wrong in the environment is told at once, with exit code 78', async () => {
+  const wrong = { SIGN_IN_SECRET: 'short', SIGN_IN_ISSUER: '', SETTINGS_URL: 'http://settings.example', REDIS_URL: 'x' }
+  const program = await startProgram('settings/main.ts', { ...pipeline.names, ...wrong })
+  expect(await program.ended()).toBe(78)
+  for (const name of Object.keys(wrong)) expect(program.log()).toMatch(new RegExp(`^${name} `, 'm'))
+})
+
+test('it stops when it is asked to, also without Kafka', async () => {
+  const settings = { ...pipeline.names, ...signInSettings, KAFKA_BROKERS: '127.0.0.1:1' }
+  const program = await startProgram('settings/main.ts', settings)
+  await eventually(async () => (await fetch(`${program.url}/keys`).catch(() => undefined))?.status === 403)
+  expect((await fetch(`${program.adminUrl}/readyz`)).status).toBe(503)
+  const askedMs = Date.now()
+  expect(await program.end('SIGTERM')).toBe(0)
+  expect(Date.now() - askedMs).toBeLessThan(10_000)
+})
