@@ -10,11 +10,11 @@ import { redisKeys } from '../src/replica/redisKeys.ts'
 import { portOf, serve, stopServing } from '../src/server.ts'
 import type { Readiness, Service } from '../src/service.ts'
 import { accountKeys } from './accountKeys.ts'
-import { createSettingsApp } from './app.ts'
-import { createSessions } from './sessions.ts'
-import { signInJudge } from './signIn/judge.ts'
-import { usedTokens } from './signIn/usedTokens.ts'
-import { refuseUnreadable } from './unreadable.ts'
+import { createSettingsApp } from './http/app.ts'
+import { createSessions } from './http/sessions.ts'
+import { signInJudge } from './http/signIn/judge.ts'
+import { usedTokens } from './http/signIn/usedTokens.ts'
+import { refuseUnreadable } from './http/unreadable.ts'
 
 const defaultPort = 3_001
 const reconnectMs = 1_000
@@ -42,7 +42,7 @@ export async function composeSettings(
     view,
     producer,
     topics: { keys: config.TOPIC_ACCOUNT_KEYS, audit: config.TOPIC_KEY_AUDIT },
-    onChange: ({ change, team, key }) => log.info({ change, teamId: team, keyId: key.id }, 'account key'),
+    onChange: ({ change, team, by, key }) => log.info({ change, teamId: team, keyId: key.id, by }, 'account key'),
     clock: nowMs,
     randomBytes,
   })

@@ -1,9 +1,10 @@
 import { Kafka, type KafkaConfig, logLevel, Partitioners, type Producer } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { readPastEmptyBatches } from './kafkaBatches.ts'
+import { readPastEmptyBatches, tellRealEnds } from './kafkaPatches.ts'
 
 readPastEmptyBatches()
+tellRealEnds()
 
 const connectionTimeoutMs = 5_000
 const requestTimeoutMs = 30_000

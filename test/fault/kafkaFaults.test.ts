@@ -4,7 +4,7 @@ import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { documentTopics, expectWhole, recordsOf, smallWorld, tidemarkOf, untilCommitted } from '../support/faults.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms } from '../support/programs.ts'
+import { killPrograms, type Program } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import type { WorldRecord } from '../support/randomWorld.ts'
 import { type TidemarkWatch, watchTidemark } from '../support/watchTidemark.ts'
@@ -83,16 +83,19 @@ describe('Transactions', () => {
     const appendedAtMs = Number(sent[0]?.logAppendTime)
     const openPartition = sent[0]?.partition ?? 0
     const others = Array.from({ length: 6 }, (_, at) => form(`other-${at}`))
-    const produceVisibly = async (record: WorldRecord): Promise<void> => {
+    const produceVisibly = async (indexer: Program, record: WorldRecord): Promise<void> => {
       await pipeline.produce('forms', [{ ...record, partition: (openPartition + 1) % 4 }])
       const path = `/api/v1/forms/${record.key.toString().slice('acme/'.length)}`
       await eventually(async () => (await pipeline.get(api, 'acme', path)).status === 200)
+      // What is appended and cannot be read yet is still to be read.
+      const place = `topic="${nameOf('forms')}",partition="${openPartition}"`
+      await eventually(async () => (await indexer.metric('tidemark_lag_records', place)) === 1)
       expect(await tidemarkOf(pipeline, api, 'acme')).toBeLessThanOrEqual(appendedAtMs)
     }
-    for (const record of others.slice(0, 3)) await produceVisibly(record)
+    for (const record of others.slice(0, 3)) await produceVisibly(first, record)
     await first.end('SIGKILL')
-    await pipeline.startIndexer()
-    for (const record of others.slice(3)) await produceVisibly(record)
+    const second = await pipeline.startIndexer()
+    for (const record of others.slice(3)) await produceVisibly(second, record)
     await transaction.commit()
     await expectWhole(pipeline, api, { teams: ['acme'], records: [...others, form('open')] })
     await untilCommitted(pipeline)

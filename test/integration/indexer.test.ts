@@ -1,6 +1,6 @@
 import { Client } from '@elastic/elasticsearch'
 import { forbidWriting } from '../../indexer/generations.ts'
-import { documentKinds, physicalName } from '../../src/replica/indices.ts'
+import { documentKinds, physicalName, readDefinition } from '../../src/replica/indices.ts'
 import { connectRedis } from '../../src/replica/redis.ts'
 import { redisKeys } from '../../src/replica/redisKeys.ts'
 import { holdTidemark } from '../../src/replica/tidemark.ts'
@@ -83,7 +83,11 @@ test('the way to write that a rebuild took, and did not live to give back, is ta
   const redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   await eventually(() => redis.runId() !== undefined)
   await holdTidemark(redis, redisKeys(prefix), 'a rebuild', 3_000)
-  const indices = Object.fromEntries(documentKinds.map((kind) => [kind, physicalName(prefix, kind, 1, 1)]))
+  const named = documentKinds.map(async (kind) => [
+    kind,
+    physicalName(prefix, kind, (await readDefinition(kind)).version, 1),
+  ])
+  const indices = Object.fromEntries(await Promise.all(named))
   const options = { signal: AbortSignal.timeout(10_000), requestTimeout: 10_000 }
   await forbidWriting(elasticsearch, { indices: indices as Parameters<typeof forbidWriting>[1]['indices'] }, options)
   await pipeline.produce('forms', [formRecord('a', 1)])

@@ -1,4 +1,4 @@
-import { KeyChangeIncomplete } from './accountKeys.ts'
+import { KeyChangeIncomplete } from '../accountKeys.ts'
 
 /** Shorter than a browser waits, longer than an election of Kafka's brokers takes. */
 const changeDeadlineMs = 15_000

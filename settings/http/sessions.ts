@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { TeamId } from '../src/domain/identifiers.ts'
-import { identifier } from '../src/domain/schema.ts'
-import type { RedisLink } from '../src/replica/redis.ts'
-import type { RedisKeys } from '../src/replica/redisKeys.ts'
+import type { TeamId } from '../../src/domain/identifiers.ts'
+import { identifier } from '../../src/domain/schema.ts'
+import type { RedisLink } from '../../src/replica/redis.ts'
+import type { RedisKeys } from '../../src/replica/redisKeys.ts'
 import { whileAvailable } from './failure.ts'
 
 /** Whom the product has sent, and for which team. */

@@ -1,5 +1,5 @@
-import { signInJudge } from '../../../../settings/signIn/judge.ts'
-import { type Claims, signInClaims, signInSettings, signToken } from '../../../support/signIns.ts'
+import { signInJudge } from '../../../../../settings/http/signIn/judge.ts'
+import { type Claims, signInClaims, signInSettings, signToken } from '../../../../support/signIns.ts'
 
 const nowMs = Date.parse('2026-11-21T12:00:00.000Z')
 const nowSeconds = nowMs / 1_000

@@ -1,5 +1,7 @@
 import { createRequire } from 'node:module'
 
+const load = createRequire(import.meta.url)
+
 /** What KafkaJS makes of a record batch. */
 type RecordBatch = {
   readonly firstOffset: string
@@ -16,12 +18,31 @@ type Decode = (decoder: unknown) => Promise<RecordBatch>
  * KafkaJS loads the decoder when it first fetches; importing this file comes before.
  */
 export function readPastEmptyBatches(): void {
-  const load = createRequire(import.meta.url)
   const path = load.resolve('kafkajs/src/protocol/recordBatch/v0/decoder')
   const decode = load(path) as Decode
   const module = load.cache[path]
   if (module === undefined) throw new Error('the record batch decoder of KafkaJS is not where it was')
   module.exports = async (decoder: unknown): Promise<RecordBatch> => withItsEnd(await decode(decoder))
+}
+
+type Ask = (parts: { isolationLevel?: number }) => unknown
+type Requests = { protocol?: (wanted: { version: number }) => Ask | undefined }
+
+const readUncommitted = 0
+
+/**
+ * Lets an admin client of KafkaJS 2.2.4 tell the end of a partition. It asks for the last stable offset instead, which an open
+ * transaction holds back: records behind it are appended and not yet readable, and a reader that has reached it would take
+ * itself for caught up. Consumers name the level that they read at, and are not changed.
+ */
+export function tellRealEnds(): void {
+  const requests = load('kafkajs/src/protocol/requests/listOffsets') as Requests
+  const { protocol } = requests
+  if (protocol === undefined) throw new Error('the offset requests of KafkaJS are not where they were')
+  requests.protocol = (wanted) => {
+    const ask = protocol(wanted)
+    return ask && ((parts) => ask({ ...parts, isolationLevel: parts.isolationLevel ?? readUncommitted }))
+  }
 }
 
 function withItsEnd(batch: RecordBatch): RecordBatch {

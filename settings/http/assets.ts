@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { digestOf, type PublicFile, publicFile } from '../src/publicFile.ts'
+import { digestOf, type PublicFile, publicFile } from '../../src/publicFile.ts'
 import type { AssetPaths } from './pages/layout.ts'
 
 export type Assets = { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, PublicFile> }

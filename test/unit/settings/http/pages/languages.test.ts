@@ -1,4 +1,4 @@
-import { languageNames, languages, messagesIn } from '../../../../settings/pages/languages.ts'
+import { languageNames, languages, messagesIn } from '../../../../../settings/http/pages/languages.ts'
 
 /** Every text of a catalogue by its path; what takes a name is given one. */
 function textsOf(value: unknown, path = ''): [path: string, text: string][] {

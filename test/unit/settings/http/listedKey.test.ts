@@ -1,7 +1,7 @@
-import { listedKey } from '../../../settings/listedKey.ts'
-import type { EntityId } from '../../../src/domain/identifiers.ts'
-import type { Instant } from '../../../src/domain/instant.ts'
-import type { StoredKey } from '../../../src/replica/keyView.ts'
+import { listedKey } from '../../../../settings/http/listedKey.ts'
+import type { EntityId } from '../../../../src/domain/identifiers.ts'
+import type { Instant } from '../../../../src/domain/instant.ts'
+import type { StoredKey } from '../../../../src/replica/keyView.ts'
 
 const nowMs = Date.parse('2026-11-21T12:00:00.000Z')
 const key = { id: 'k1', state: 'active' } as StoredKey

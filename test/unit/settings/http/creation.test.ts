@@ -1,5 +1,5 @@
-import { isOnceToken, keySeed } from '../../../settings/creation.ts'
-import type { OpenSession } from '../../../settings/sessions.ts'
+import { isOnceToken, keySeed } from '../../../../settings/http/creation.ts'
+import type { OpenSession } from '../../../../settings/http/sessions.ts'
 
 const session = { id: 'id', secret: 'secret' } as OpenSession
 const seed = (changes: Partial<OpenSession>, once = 'once') =>

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
-import type { ParseError } from '../src/server.ts'
+import type { ParseError } from '../../src/server.ts'
 import { securityHeaders } from './headers.ts'
 
 /** Answers a request that Node's HTTP parser gave up on, logs it and hangs up. No browser sends one. */

@@ -1,6 +1,6 @@
-import type { EntityId } from '../src/domain/identifiers.ts'
-import type { Instant } from '../src/domain/instant.ts'
-import type { StoredKey } from '../src/replica/keyView.ts'
+import type { EntityId } from '../../src/domain/identifiers.ts'
+import type { Instant } from '../../src/domain/instant.ts'
+import type { StoredKey } from '../../src/replica/keyView.ts'
 
 export type KeyState = 'active' | 'expired' | 'revoked'
 

@@ -1,5 +1,5 @@
-import { parseInstant } from '../src/domain/instant.ts'
-import { KeyChangeIncomplete, KeyRefused } from './accountKeys.ts'
+import { parseInstant } from '../../src/domain/instant.ts'
+import { KeyChangeIncomplete, KeyRefused } from '../accountKeys.ts'
 import { withinDeadline } from './changeDeadline.ts'
 import type { SettingsContext, SettingsMiddleware } from './context.ts'
 import { isOnceToken, keySeed } from './creation.ts'

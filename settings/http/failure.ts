@@ -1,5 +1,5 @@
-import { KeyViewIncomplete } from '../src/replica/keyView.ts'
-import { KeyChangeIncomplete, KeyRefused } from './accountKeys.ts'
+import { KeyViewIncomplete } from '../../src/replica/keyView.ts'
+import { KeyChangeIncomplete, KeyRefused } from '../accountKeys.ts'
 import type { SignInRefusal } from './signIn/judge.ts'
 
 /** Every way in which a request can end on a page that says why. */

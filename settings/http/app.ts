@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
-import { answerWithFile } from '../src/publicFile.ts'
+import { answerWithFile } from '../../src/publicFile.ts'
 import { pageAnswers } from './answerPage.ts'
 import { readAssets } from './assets.ts'
 import { methodsOf, type SettingsMiddleware, type SettingsState } from './context.ts'
