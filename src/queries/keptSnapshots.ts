@@ -25,8 +25,9 @@ export type ReadSnapshot = <T>(
 ) => Promise<T>
 
 const maxSnapshots = 64
-/** About 10 MB. */
-const maxSteps = 200_000
+const maxCountedBytes = 16 * 1024 * 1024
+/** Of one count in memory; characters of a question take two. */
+const bytesPerCount = 64
 
 type Counted = Awaited<ReturnType<ListCounts['countByTime' | 'countEach']>>
 type Kept = {
@@ -45,7 +46,10 @@ type Kept = {
  * every change that the version stands for.
  */
 export function keepSnapshots(replica: Asking): ReadSnapshot {
-  const counts = new LRUCache<string, Counted>({ maxSize: maxSteps, sizeCalculation: (each) => each.length + 1 })
+  const counts = new LRUCache<string, Counted>({
+    maxSize: maxCountedBytes,
+    sizeCalculation: (counted, question) => 2 * question.length + bytesPerCount * (counted.length + 1),
+  })
   const kept = new LRUCache<string, Kept>({
     max: maxSnapshots,
     // A snapshot that is about to end is not read any more.

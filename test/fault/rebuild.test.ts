@@ -14,11 +14,14 @@ import { startSteadyWorld } from '../support/steadyWorld.ts'
 
 let pipeline: Pipeline
 let elasticsearch: Client
+/** Goes on until it is stopped, also when a test fails. */
+const running: { stop(): Promise<unknown> }[] = []
 beforeEach(async () => {
   pipeline = await openPipeline()
   elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
 })
 afterEach(async () => {
+  await Promise.all(running.splice(0).map((each) => each.stop()))
   killPrograms()
   const indices = Object.keys(await elasticsearch.indices.get({ index: `${pipeline.names['INDEX_PREFIX']}-*` }))
   if (indices.length > 0) await elasticsearch.indices.delete({ index: indices })
@@ -65,6 +68,7 @@ test('under 500 writes a second a reader who polls sees no error, nothing missin
   await eventually(async () => (await pipeline.get(api, 'steady', '/api/v1/records')).status === 200)
   const steady = startSteadyWorld(pipeline, { seed: 22, perSecond: 500, team: 'steady' })
   const reader = startPollingReader(pipeline, api, steady)
+  running.push(steady, reader)
   await eventually(() => steady.written() > 1_000)
   const rebuild = await startRebuild()
   await expectRebuilt(rebuild, 2)
