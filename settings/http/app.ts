@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import { answerWithFile } from '../../src/publicFile.ts'
+import { requestLog } from '../../src/requestLog.ts'
 import { pageAnswers } from './answerPage.ts'
 import { readAssets } from './assets.ts'
 import { methodsOf, type SettingsMiddleware, type SettingsState } from './context.ts'
@@ -11,7 +12,6 @@ import { ownOriginOnly } from './forms.ts'
 import { guardAnswers } from './headers.ts'
 import { type KeyNeeds, keyRoutes } from './keyRoutes.ts'
 import { chooseLanguage } from './language.ts'
-import { requestLog } from './requestLog.ts'
 import { sessionCookie } from './sessionCookie.ts'
 import type { Sessions } from './sessions.ts'
 import { signedIn } from './signedIn.ts'
@@ -42,7 +42,7 @@ export function createSettingsApp(needs: SettingsNeeds): RequestListener {
   const reportUnsent = (error: unknown): void => log.warn({ err: error }, 'an answer could not be sent')
   app.on('error', reportUnsent)
   const answer = app
-    .use(requestLog(log))
+    .use(requestLog<SettingsState>(log, ({ session }) => ({ teamId: session?.team })))
     .use(guardAnswers)
     .use(chooseLanguage(origin.startsWith('https:')))
     .use(errors(log, answerPage, needs.signInPage))

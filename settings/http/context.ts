@@ -8,13 +8,7 @@ export type SettingsState = { requestId: string; language: Language; session?: O
 export type SettingsContext = RouterContext<SettingsState, object>
 export type SettingsMiddleware = RouterMiddleware<SettingsState, object>
 
-type Matched = { readonly matched?: readonly { readonly path: string | RegExp; readonly methods: string[] }[] }
-
-/** The pattern of the route that the path names, whatever the method; undefined when there is none. */
-export function routeOf({ matched }: Matched): string | undefined {
-  const path = matched?.[0]?.path
-  return path === undefined ? undefined : String(path)
-}
+type Matched = { readonly matched?: readonly { readonly methods: string[] }[] }
 
 /** The methods of the routes that the path names. */
 export const methodsOf = ({ matched }: Matched): string[] => [

@@ -9,6 +9,7 @@ import type { KeyView } from '../replica/keyView.ts'
 import { noteUse } from '../replica/lastUse.ts'
 import type { RedisLink } from '../replica/redis.ts'
 import type { RedisKeys } from '../replica/redisKeys.ts'
+import { requestLog } from '../requestLog.ts'
 import { authenticate } from './authenticate.ts'
 import { compression } from './compression.ts'
 import type { ApiState, RouteState } from './context.ts'
@@ -22,7 +23,6 @@ import { options, otherMethods, unrouted } from './methods.ts'
 import { measure, registerMetrics } from './metrics.ts'
 import { parameterReader } from './parameters.ts'
 import { privateAnswers } from './privateAnswers.ts'
-import { requestLog } from './requestLog.ts'
 import { requestTarget } from './requestTarget.ts'
 import { routes } from './routes.ts'
 
@@ -52,7 +52,7 @@ export function createApp(needs: ApiNeeds): RequestListener {
   app.on('error', reportUnsent)
   const answer = app
     .use(compression())
-    .use(requestLog(needs.log))
+    .use(requestLog<ApiState>(needs.log, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
     .use(measure(metrics))
     .use(privateAnswers)
     .use(errors(needs.log))

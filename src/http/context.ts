@@ -12,11 +12,3 @@ export type ApiContext = RouterContext<ApiState, object>
 export type ApiMiddleware = RouterMiddleware<ApiState, object>
 export type RouteContext = RouterContext<RouteState, object>
 export type RouteMiddleware = RouterMiddleware<RouteState, object>
-
-type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
-
-/** The pattern of the route that the path names, whatever the method; undefined when there is none or it was not looked for. */
-export function routeOf({ matched }: Matched): string | undefined {
-  const path = matched?.[0]?.path
-  return path === undefined ? undefined : String(path)
-}

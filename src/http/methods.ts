@@ -1,4 +1,5 @@
-import { type ApiMiddleware, routeOf } from './context.ts'
+import { routeOf } from '../requestLog.ts'
+import type { ApiMiddleware } from './context.ts'
 import { RequestFailure } from './failure.ts'
 
 /** Every route reads. */

@@ -1,5 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
-import { type ApiMiddleware, routeOf } from './context.ts'
+import { routeOf } from '../requestLog.ts'
+import type { ApiMiddleware } from './context.ts'
 
 /** Bounded label for requests that were ended before, or without, a route. */
 const noRoute = 'none'

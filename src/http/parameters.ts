@@ -1,7 +1,8 @@
 import type { Counter } from 'prom-client'
 import type { z } from 'zod'
 import { accepted, type Result, refused } from '../domain/result.ts'
-import { type RouteContext, routeOf } from './context.ts'
+import { routeOf } from '../requestLog.ts'
+import type { RouteContext } from './context.ts'
 import { RequestFailure } from './failure.ts'
 import { renderIgnored } from './ignoredParameters.ts'
 
