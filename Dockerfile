@@ -1,22 +1,32 @@
-# One image for every process: the API by default; `node indexer/main.ts`, `node settings/main.ts` and
-# `node settings/keysCommand.ts` are the others.
-FROM node:24-bookworm-slim
+# One image for every process: the API by default. The others are `node indexer/main.ts` and `node settings/main.ts`, and the
+# commands `node settings/keysCommand.ts`, `node indexer/rebuildCommand.ts`, `node indexer/deadLettersCommand.ts` and
+# `node demo/sampleCommand.ts`. It writes nothing outside /var/lib/tidemark, where the sample keeps its keys.
+FROM node:24-bookworm-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+# No dependency of production has an install script; what describes its types and its sources serves nobody here.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+ && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' \) -delete
 
+FROM node:24-bookworm-slim
 # KafkaJS waits negative times now and then; Node 24 would say so in the middle of the JSON log.
 ENV NODE_ENV=production \
     NODE_OPTIONS=--disable-warning=TimeoutNegativeWarning \
     PORT=3000 \
     ADMIN_PORT=9100
-
 WORKDIR /app
-COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --no-audit --no-fund --cache /tmp/npm && rm -rf /tmp/npm
+RUN install -d -o node -g node -m 700 /var/lib/tidemark
+COPY --from=dependencies /app/node_modules node_modules
+COPY package.json ./
 COPY mappings mappings
+# Of the engines, the sample takes this one file.
+COPY engines/waiting.ts engines/
+COPY demo demo
 COPY settings settings
 COPY indexer indexer
 COPY src src
 # A clone made under a strict umask would be readable to root alone.
-RUN chmod -R a+rX package.json mappings settings indexer src
+RUN chmod -R a+rX package.json mappings engines demo settings indexer src
 
 USER node
 EXPOSE 3000 9100

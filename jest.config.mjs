@@ -13,7 +13,7 @@ export default {
     {
       ...shared,
       displayName: 'engines',
-      testMatch: ['<rootDir>/test/{contract,integration,fault,e2e}/**/*.test.ts'],
+      testMatch: ['<rootDir>/test/{contract,integration,fault,e2e,security}/**/*.test.ts'],
       globalSetup: '<rootDir>/test/support/startEngines.ts',
       globalTeardown: '<rootDir>/test/support/stopEngines.ts',
     },

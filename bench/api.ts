@@ -1,17 +1,15 @@
-import { startProgressBar } from '../src/progressBar.ts'
-import { about, withoutPostgres } from './api/about.ts'
-import { type Comparison, compareAtRest, compareUnderWrites, writesPerSecond } from './api/comparisons.ts'
-import { type Measuring, rounds } from './api/contenders.ts'
+import { about } from './api/about.ts'
+import { compareAtRest, compareUnderWrites, writesPerSecond } from './api/comparisons.ts'
+import type { Measuring } from './api/contenders.ts'
 import { serveReplica } from './api/replica.ts'
 import { expectSameAnswers } from './api/sameAnswers.ts'
 import { fillTable } from './api/sqlTable.ts'
 import { createSubmissions } from './api/submissions.ts'
 import { whileWriting } from './api/writer.ts'
 import { startLoadGenerator } from './load/generator.ts'
-import { postgresVersion, startPostgres } from './postgres.ts'
-import type { Samples } from './report.ts'
+import { measure } from './measuring.ts'
+import { postgresVersion, startPostgres, withoutPostgres } from './postgres.ts'
 import type { Results } from './results.ts'
-import { runRounds, runsIn } from './rounds.ts'
 import type { Stage } from './stage.ts'
 
 /** Measures lists of a large team: deep pages, Elasticsearch asked directly, conditional requests, and PostgreSQL. */
@@ -39,9 +37,4 @@ export async function benchApi(stage: Stage): Promise<Results> {
     sections: [...atRest.sections, ...underWrites.sections],
     samples: new Map([...samplesAtRest, ...samplesUnderWrites]),
   }
-}
-
-async function measure(label: string, { contenders }: Comparison): Promise<Samples> {
-  const bar = startProgressBar(label, runsIn(rounds, contenders.length), process.stdout)
-  return await runRounds(contenders, { ...rounds, report: bar.reach }).finally(bar.end)
 }

@@ -3,22 +3,40 @@ import { fileURLToPath } from 'node:url'
 import { Argument, Command } from 'commander'
 import { watchParent } from '../engines/parent.ts'
 import { benchApi } from './api.ts'
-import { publish } from './results.ts'
-import { onStage } from './stage.ts'
-
-const benches = { api: benchApi }
-type Name = keyof typeof benches
+import { publish, type Results } from './results.ts'
+import { smallSize } from './scale/size.ts'
+import { benchScale } from './scale.ts'
+import { benchSearch } from './search.ts'
+import { onStage, type Stage } from './stage.ts'
 
 const pathTo = (place: string): string => fileURLToPath(new URL(place, import.meta.url))
+const folder = pathTo('results')
+const benches = {
+  api: { measure: benchApi, folder },
+  search: { measure: benchSearch, folder },
+  scale: { measure: benchScale, folder },
+  'scale-small': {
+    measure: (stage: Stage): Promise<Results> => benchScale(stage, smallSize),
+    folder: pathTo('../var/bench-small'),
+  },
+}
+type Name = keyof typeof benches
+
 const names = Object.keys(benches) as Name[]
+const everything = names.filter((name) => benches[name].folder === folder)
 const command = new Command('bench')
   .description('Measures side by side, on engines of its own, and writes tables and charts to bench/results.')
-  .addArgument(new Argument('[names...]', 'what to measure').choices(names).default(names, 'everything'))
+  .addArgument(
+    new Argument('[names...]', 'what to measure; scale-small tries scale out and writes to var/bench-small')
+      .choices(names)
+      .default(everything, everything.join(', ')),
+  )
 
 async function run(wanted: readonly Name[], stopped: AbortSignal): Promise<void> {
   for (const name of new Set(wanted)) {
-    const results = await onStage(pathTo('../var/bench'), pathTo('../var/engines'), stopped, benches[name])
-    await publish(name, results, pathTo('results'))
+    const { measure, folder } = benches[name]
+    const results = await onStage(pathTo('../var/bench'), pathTo('../var/engines'), stopped, measure)
+    await publish(name, results, folder)
   }
 }
 

@@ -9,6 +9,10 @@ import { runWarded, startWarded, type WardedProgram } from '../engines/wardedPro
 import type { SqlAddress } from './load/job.ts'
 import type { Stage } from './stage.ts'
 
+/** Says what is missing. */
+export const withoutPostgres =
+  'PostgreSQL is left out: this machine has no initdb and postgres. Debian, Ubuntu: apt-get install postgresql.'
+
 const debianFolder = '/usr/lib/postgresql'
 const user = 'bench'
 const startDeadlineMs = 60_000
@@ -46,8 +50,9 @@ export async function startPostgres({ folder, logsFolder, signal, release }: Sta
     env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LC_ALL: 'C' },
     ...(runAs === undefined ? {} : { user: runAs }),
   })
-  // Ids sort by their bytes, as in the replica.
-  const cluster = ['--username', user, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C', '--no-sync']
+  // Ids sort by their bytes, as in the replica; what is a letter, and its other case, is known of all scripts.
+  const locale = ['--encoding', 'UTF8', '--locale', 'C', '--lc-ctype', 'C.UTF-8']
+  const cluster = ['--username', user, '--auth', 'trust', ...locale, '--no-sync']
   await runWarded(command('initdb', cluster), { what: 'initdb', logPath, deadlineMs: startDeadlineMs, signal })
   const port = await choosePort()
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])

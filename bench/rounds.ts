@@ -33,4 +33,5 @@ export async function runRounds<T>(
   return samples
 }
 
-const rotated = <T>(items: readonly T[], by: number): T[] => [...items.slice(by), ...items.slice(0, by)]
+/** The same items in the same order, beginning with another one. */
+export const rotated = <T>(items: readonly T[], by: number): T[] => [...items.slice(by), ...items.slice(0, by)]

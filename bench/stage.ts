@@ -22,8 +22,12 @@ export type Stage = {
   readonly versions: readonly string[]
   /** Aborts when the bench is to end, or something that it needs has ended. */
   readonly signal: AbortSignal
-  /** Starts one of the project's processes; it ends with the stage. */
-  start(name: 'indexer' | 'api', environment: Readonly<Record<string, string>>): Promise<void>
+  /** Starts one of the project's processes; it ends with the stage, or before. Its log lies in `logsFolder` unless another is named. */
+  start(
+    name: 'indexer' | 'api',
+    environment: Readonly<Record<string, string>>,
+    logsFolder?: string,
+  ): Promise<{ stop(): Promise<void> }>
   /** Has something let go when the bench is over; last in, first out. */
   release(releaser: () => Promise<void>): void
 }
@@ -57,7 +61,7 @@ export async function onStage<T>(
   const { urls } = engines
   const environment = { ...urls, ADMIN_PORT: '0' }
   const config: Config = {
-    ...configOrExit([]),
+    ...(await configOrExit([])),
     ELASTICSEARCH_URL: [urls.ELASTICSEARCH_URL],
     KAFKA_BROKERS: urls.KAFKA_BROKERS.split(','),
     REDIS_URL: urls.REDIS_URL,
@@ -70,10 +74,22 @@ export async function onStage<T>(
     environment,
     versions: await versionsOf(urls),
     signal,
-    start: async (name, more) => {
-      const service = await startService(name, { environment: { ...environment, ...more }, logsFolder, signal })
-      kept.defer(() => service.program.stop())
-      failWhenEnded(service).catch((error: unknown) => failed.abort(error))
+    start: async (name, more, logs = logsFolder) => {
+      const service = await startService(name, {
+        environment: { ...environment, ...more },
+        logsFolder: logs,
+        signal,
+      })
+      let isStopped = false
+      const stop = async (): Promise<void> => {
+        isStopped = true
+        await service.program.stop()
+      }
+      kept.defer(stop)
+      failWhenEnded(service).catch((error: unknown) => {
+        if (!isStopped) failed.abort(error)
+      })
+      return { stop }
     },
     release: (releaser) => {
       kept.defer(releaser)

@@ -9,6 +9,11 @@ export function renderTable(sections: readonly Section[], samples: Samples): str
     [`**${title}**`, ...header.slice(1).map(() => '')],
     ...rows.map((row) => cellsOf(judge(row, measure, samples), measure)),
   ])
+  return alignedTable(header, body)
+}
+
+/** A Markdown table whose columns stand below one another; the first one is of words, the others of figures. */
+export function alignedTable(header: readonly string[], body: readonly (readonly string[])[]): string {
   // A section's title is let run over: it would make the first column as wide as itself.
   const widths = header.map((name, column) =>
     Math.max(
@@ -42,19 +47,20 @@ function cellsOf(
   const isThroughput = measure === 'throughput'
   return [
     label,
-    spread(p50Ms),
-    spread(p99Ms),
-    isThroughput ? spread(perSecond) : '',
+    spreadText(p50Ms),
+    spreadText(p99Ms),
+    isThroughput ? spreadText(perSecond) : '',
     String(turns),
     isThroughput ? `${Math.round(busyShare * 100)} %` : '',
-    ratio === undefined ? '' : `${spread(ratio.spread)} × ${ratio.to}`,
+    ratio === undefined ? '' : `${spreadText(ratio.spread)} × ${ratio.to}`,
     ratio?.goal === undefined ? '' : goalText(ratio.goal),
     ratio?.isMet === undefined ? '' : ratio.isMet ? 'met' : '**MISSED**',
   ]
 }
 
 const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`)
-const spread = ({ median, min, max }: Spread): string => `${number(median)} (${number(min)}–${number(max)})`
+/** The median, and both ends. */
+export const spreadText = ({ median, min, max }: Spread): string => `${number(median)} (${number(min)}–${number(max)})`
 
 /** Three digits that count, or all in front of the point. */
 export const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3))

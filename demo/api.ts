@@ -47,11 +47,21 @@ export async function newestFormId(baseUrl: string, key: string, signal: AbortSi
   return items[0]?.id ?? ''
 }
 
+/** Whether the API takes the key; one that has had its requests of a minute is taken too. Rejects while the API cannot say. */
+export async function takesKey(baseUrl: string, key: string, signal: AbortSignal): Promise<boolean> {
+  const response = await get(`${baseUrl}/forms?limit=1`, key, signal)
+  if (response.status >= 500) throw new Error(`${response.status} ${await response.text()}`)
+  return response.status !== 401
+}
+
 async function list(url: string, key: string, signal: AbortSignal): Promise<List> {
-  const response = await fetch(url, {
-    headers: { authorization: `Bearer ${key}` },
-    signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeoutMs)]),
-  })
+  const response = await get(url, key, signal)
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   return (await response.json()) as List
 }
+
+const get = (url: string, key: string, signal: AbortSignal): Promise<Response> =>
+  fetch(url, {
+    headers: { authorization: `Bearer ${key}` },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeoutMs)]),
+  })

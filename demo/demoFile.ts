@@ -1,5 +1,6 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import type { EngineUrls } from '../engines/engines.ts'
+import { writePrivateJson } from './privateJson.ts'
 import type { Counts } from './world.ts'
 
 /** What other programs may know of a running demo. */
@@ -12,12 +13,8 @@ export type DemoFile = Counts & {
   readonly engines: EngineUrls
 }
 
-/** Writes the file whole or not at all; only its owner may read it, since it holds keys. */
-export async function writeDemoFile(path: string, content: DemoFile): Promise<void> {
-  const draft = `${path}.${process.pid}`
-  await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
-  await rename(draft, path)
-}
+/** Only its owner may read the file, since it holds keys. */
+export const writeDemoFile = (path: string, content: DemoFile): Promise<void> => writePrivateJson(path, content)
 
 /** What the demo wrote that runs now; rejects when none does. */
 export const readDemoFile = async (path: string): Promise<DemoFile> =>

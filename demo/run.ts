@@ -31,6 +31,7 @@ export class WronglyAsked extends Error {
 
 const defaultPort = 3_000
 const defaultSettingsPort = 3_001
+const defaultStatusPort = 9_102
 /** Above it, engines that are fast under load win back what they take to start. */
 const quickSubmissions = 100_000
 /** The services stop before the engines they use, but nobody waits ten seconds for one that does not. */
@@ -43,7 +44,7 @@ const servicesFirstMs = 2_000
  */
 export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promise<void> {
   const { folder } = options
-  const ownConfig = configOrExit([])
+  const ownConfig = await configOrExit([])
   if (options.port !== undefined && !(await portFree(options.port))) {
     throw new WronglyAsked(`Port ${options.port} is taken: choose another one, or leave out --port`)
   }
@@ -60,13 +61,14 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
       const baseUrl = `http://127.0.0.1:${port}/api/v1`
       const environment = { ...engines.urls, PORT: String(port), ADMIN_PORT: '0' }
       const settings = await planSettings(port)
+      const statusPort = await choosePort(port === defaultStatusPort ? undefined : defaultStatusPort)
       const environments = {
-        indexer: environment,
+        indexer: { ...environment, ADMIN_PORT: String(statusPort) },
         api: environment,
         settings: { ...environment, ...settings.environment },
       }
       process.stdout.write(
-        `Starting the indexer, the API and the settings area; their logs and the engines' are in ${join(folder, 'logs')}\n`,
+        `Starting the indexer, the API and the settings area; their logs and the engines' are in ${join(folder, 'logs')}\nHow far they are: http://127.0.0.1:${statusPort}/status\n`,
       )
       const logsFolder = join(folder, 'logs')
       const started = (['indexer', 'api', 'settings'] as const).map(async (name) => {

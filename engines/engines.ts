@@ -25,6 +25,8 @@ export type StartOptions = {
   quick: boolean
   /** Engines that run already: used as they are, not started. */
   given: Partial<EngineUrls>
+  /** Makes another engine of one that would be started: one that asks who connects, say. */
+  adapt?: (recipe: Recipe) => Recipe
   report: (progress: Progress) => void
   /** Ends the wait for the engines; once they run, it means nothing to them. */
   signal: AbortSignal
@@ -132,10 +134,11 @@ const installInTurn = (report: StartOptions['report'], signal: AbortSignal): Ins
 
 const startOne = async (
   setup: Setup,
-  { folder, clean, report, install, signal }: StartOptions & { install: Install },
+  { folder, clean, adapt, report, install, signal }: StartOptions & { install: Install },
 ): Promise<Engine> => {
   const { name, logPath, dataFolder } = setup
-  const recipe = await install(setup)
+  const installed = await install(setup)
+  const recipe = adapt?.(installed) ?? installed
   const lockPath = join(folder, `${name}.lock`)
   report({ engine: name, step: 'starting' })
   if (clean) await removeData(dataFolder, lockPath, signal)

@@ -1,9 +1,9 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { DocumentWrite } from '../src/replica/documents.ts'
 import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../src/replica/indices.ts'
-import { type ItemOutcome, judgeItem } from './failure.ts'
+import { type ItemError, type ItemOutcome, judgeItem } from './failure.ts'
 
-type AnswerItem = { _id?: string; status?: number; error?: { type?: string; reason?: string } }
+type AnswerItem = { _id?: string; status?: number; error?: ItemError }
 type Answer = { items?: Partial<Record<string, AnswerItem>>[] }
 
 /** The bounds of one bulk request; a single record may be larger. */
@@ -40,7 +40,7 @@ export async function sendBulk(
       path: '/_bulk',
       querystring: {
         require_alias: true,
-        filter_path: 'items.*._id,items.*.status,items.*.error.type,items.*.error.reason',
+        filter_path: 'items.*._id,items.*.status,items.*.error.type,items.*.error.reason,items.*.error.caused_by.type',
       },
       bulkBody,
     },
@@ -51,7 +51,6 @@ export async function sendBulk(
   return items.map((item, at) => {
     const index = item['index']
     if (index?.status === undefined || index._id !== writes[at]?.id) throw new UnfitAnswer(`item ${at}`)
-    const { type, reason } = index.error ?? {}
-    return judgeItem(index.status, type, `${index.status} ${type ?? 'unknown'}: ${reason ?? ''}`)
+    return judgeItem(index.status, index.error)
   })
 }

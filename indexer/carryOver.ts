@@ -29,6 +29,8 @@ export type CarryOverOptions = {
   readonly to: Generation
   readonly signal: AbortSignal
   onProgress(documents: number): void
+  /** Hears what the writing waits for, and null when it is over. */
+  onTrouble(reason: string | null): void
 }
 
 type Version = { readonly id: string; readonly version: number }
@@ -58,7 +60,7 @@ export class CarryOver {
 
   constructor(options: CarryOverOptions) {
     this.#options = options
-    const { elasticsearch, to, signal } = options
+    const { elasticsearch, to, signal, onTrouble } = options
     this.#stopped.promise.catch(() => undefined)
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
     this.#writer = new BulkWriter({
@@ -68,7 +70,7 @@ export class CarryOver {
       maxFlights: 1,
       random: Math.random,
       signal,
-      onTrouble: () => undefined,
+      onTrouble: (trouble) => onTrouble(trouble?.reason ?? null),
       onFatal: this.#stopped.reject,
     })
   }
@@ -224,7 +226,12 @@ export async function carryOverAll(options: RebuildOptions, from: Generation, to
     compared += documents
     if (isFirst) report.reach('documents compared', Math.min(compared, total), total)
   }
-  const carryOver = new CarryOver({ elasticsearch, raw, from, to, signal, onProgress })
+  let waitingFor: string | null = null
+  const onTrouble = (reason: string | null): void => {
+    if (reason !== null && reason !== waitingFor) report.step(`waiting: ${reason}`)
+    waitingFor = reason
+  }
+  const carryOver = new CarryOver({ elasticsearch, raw, from, to, signal, onProgress, onTrouble })
   for (; ; isFirst = false) {
     const comparisons = await carryOver.pass()
     if (isFirst) report.compared(comparisons)

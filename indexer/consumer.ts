@@ -3,6 +3,7 @@ import type { Batch, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
 import { type Offset, toOffset } from '../src/domain/identifiers.ts'
+import { summaryOf } from '../src/log.ts'
 import { backoffMs } from './backoff.ts'
 import type { ByteBudget } from './budget.ts'
 import { nameOf, type Start, type TopicPartition } from './commits.ts'
@@ -88,7 +89,7 @@ export class SourceConsumer {
       try {
         await this.#readUntilCrash()
       } catch (error) {
-        this.#trouble = (error as Error).message
+        this.#trouble = summaryOf(error)
         this.#options.log.warn({ err: error, attempts }, 'consumer ended; starting another')
         if (!this.#stop.signal.aborted) await sleep(backoffMs(attempts, this.#options.random))
       }
@@ -126,6 +127,7 @@ export class SourceConsumer {
     consumer.on(consumer.events.CRASH, ({ payload }) => crashed.reject(payload.error))
     consumer.on(consumer.events.REBALANCING, () => {
       this.#assigned = new Map()
+      this.#trouble = 'waits for its partitions'
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       this.#begin(consumer, payload.memberAssignment).catch(crashed.reject)

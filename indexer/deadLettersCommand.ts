@@ -47,7 +47,7 @@ async function withLetters(
   filter: Filter,
   action: (letters: readonly Letter[], producer: Producer) => Promise<void>,
 ): Promise<void> {
-  const config = configOrExit(['KAFKA_BROKERS'])
+  const config = await configOrExit(['KAFKA_BROKERS'])
   const kafka = connectKafka(config, pino({ level: 'silent' }))
   const producer = createProducer(kafka)
   const letters: Letter[] = []

@@ -1,4 +1,5 @@
 import { errors } from '@elastic/elasticsearch'
+import { refusalOf, summaryOf } from '../src/log.ts'
 
 /** What became of one document of a bulk request. */
 export type ItemOutcome =
@@ -25,13 +26,17 @@ export type RequestFailure =
   /** A bug of ours. */
   | { readonly kind: 'fatal'; readonly reason: string }
 
+/** Why a document of a bulk request was refused. Its `reason` may quote the document: it is judged, and never told. */
+export type ItemError = { readonly type?: string; readonly reason?: string; readonly caused_by?: { type?: string } }
+
 /** Judges one bulk item by its own status, as Elasticsearch documents them for the bulk API. */
-export function judgeItem(status: number, errorType: string | undefined, reason: string): ItemOutcome {
+export function judgeItem(status: number, error: ItemError | undefined): ItemOutcome {
+  const reason = refusalOf(status, error)
   if (status === 200 || status === 201) return { kind: 'written' }
-  if (status === 409 && errorType === 'version_conflict_engine_exception') return { kind: 'stale' }
-  if (status === 400) return { kind: isAboutTheIndex(errorType) ? 'pause' : 'reject', reason }
+  if (status === 409 && error?.type === 'version_conflict_engine_exception') return { kind: 'stale' }
+  if (status === 400) return { kind: isAboutTheIndex(error?.type) ? 'pause' : 'reject', reason }
   if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }
-  if (status === 429 && isTooLarge(reason)) return { kind: 'split', reason: tooLarge }
+  if (status === 429 && isTooLarge(error?.reason)) return { kind: 'split', reason: tooLarge }
   return { kind: 'retry', reason }
 }
 
@@ -45,12 +50,12 @@ const isAboutTheIndex = (errorType: string | undefined): boolean =>
 export function judgeRequestError(error: unknown): RequestFailure {
   if (error instanceof errors.ResponseError) {
     if (error.statusCode === 429 && isTooLarge(reasonOf(error))) return { kind: 'split', reason: tooLarge }
-    return judgeStatus(error.statusCode ?? 0, describe(error))
+    return judgeStatus(error.statusCode ?? 0, summaryOf(error))
   }
   if (error instanceof errors.ConfigurationError || error instanceof errors.SerializationError)
-    return { kind: 'fatal', reason: describe(error) }
-  if (error instanceof errors.ElasticsearchClientError) return { kind: 'retry', reason: describe(error) }
-  return { kind: 'fatal', reason: describe(error) }
+    return { kind: 'fatal', reason: summaryOf(error) }
+  if (error instanceof errors.ElasticsearchClientError) return { kind: 'retry', reason: summaryOf(error) }
+  return { kind: 'fatal', reason: summaryOf(error) }
 }
 
 function judgeStatus(status: number, reason: string): RequestFailure {
@@ -63,20 +68,10 @@ function judgeStatus(status: number, reason: string): RequestFailure {
 const tooLarge = 'is larger than Elasticsearch takes at once'
 
 /** Elasticsearch says "later" to what it would never have memory for; its reason tells the numbers. */
-function isTooLarge(reason: string): boolean {
+function isTooLarge(reason = ''): boolean {
   const [, bytes, max] = /_operation_bytes=(\d+), max_\w+_bytes=(\d+)\]/.exec(reason) ?? []
   return bytes !== undefined && max !== undefined && Number(bytes) > Number(max)
 }
 
 const reasonOf = ({ body }: errors.ResponseError): string =>
   String((body as { error?: { reason?: unknown } } | undefined)?.error?.reason)
-
-/** Type and status only: an error's message may quote a document, and documents hold personal data. */
-const describe = (error: unknown): string => {
-  if (error instanceof errors.ResponseError) {
-    const body: unknown = error.body
-    const type = (body as { error?: { type?: unknown } } | undefined)?.error?.type
-    return `${error.statusCode ?? 0} ${typeof type === 'string' ? type : error.name}`
-  }
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-}

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Client, errors, type estypes } from '@elastic/elasticsearch'
+import type { Config } from '../src/config.ts'
 import {
   aliasOf,
   type DocumentKind,
@@ -121,10 +122,13 @@ export function chooseGeneration(
   return { number: 1 + Math.max(0, newest?.number ?? 0, ...found.map(({ number }) => number)), isThere: false }
 }
 
-/** Creates what is missing of a generation; it does not serve yet. Safe to call from several processes at once. */
+/**
+ * Creates what is missing of a generation; it does not serve yet. Each index has `INDEX_SHARDS` primary shards. Safe to call from
+ * several processes at once.
+ */
 export async function createGeneration(
   client: Client,
-  prefix: string,
+  { INDEX_PREFIX: prefix, INDEX_SHARDS: number_of_shards }: Pick<Config, 'INDEX_PREFIX' | 'INDEX_SHARDS'>,
   number: number,
   options: RequestOptions,
 ): Promise<Generation> {
@@ -134,7 +138,12 @@ export async function createGeneration(
       const index = physicalName(prefix, kind, version, number)
       try {
         await client.indices.create(
-          { index, settings, mappings, aliases: { [writeAliasOf(index)]: { is_write_index: true } } },
+          {
+            index,
+            settings: { ...settings, number_of_shards },
+            mappings,
+            aliases: { [writeAliasOf(index)]: { is_write_index: true } },
+          },
           options,
         )
       } catch (error) {

@@ -1,38 +1,50 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { randomToken } from '../src/domain/randomToken.ts'
 import type { Problem } from '../src/domain/result.ts'
+import { summaryOf } from '../src/log.ts'
+import { callMetrics, measureElasticsearch, measureRedis } from '../src/replica/callMetrics.ts'
 import { replaceChangeTokens } from '../src/replica/changeTokens.ts'
+import { elasticsearchAnswers, kafkaAnswers, keyViewIsComplete, redisAnswers } from '../src/replica/checks.ts'
 import { connectElasticsearch } from '../src/replica/elasticsearch.ts'
 import { connectKafka, createProducer } from '../src/replica/kafka.ts'
 import { keyView } from '../src/replica/keyView.ts'
 import { connectRedis } from '../src/replica/redis.ts'
 import { redisKeys } from '../src/replica/redisKeys.ts'
 import { withdrawTidemark } from '../src/replica/tidemark.ts'
-import type { Readiness, Service } from '../src/service.ts'
+import type { Service, Started } from '../src/service.ts'
 import { untilDone } from './backoff.ts'
 import { Breaker } from './breaker.ts'
 import { fetchCommits, fetchEnds, fetchStarts, rebuildGroup } from './commits.ts'
 import type { Assigned } from './consumer.ts'
 import { deadLetters } from './deadLetters.ts'
 import { applyKeyChange, keepKeyView } from './keyFold.ts'
-import { indexerMetrics } from './metrics.ts'
+import { indexerMetrics, pipelineMetrics } from './metrics.ts'
 import { Pipeline } from './pipeline.ts'
+import type { Lag } from './publisher.ts'
 import { ServedGeneration } from './servedGeneration.ts'
 import type { SourceRecord } from './sourceRecord.ts'
+import { observe } from './status/observe.ts'
+import { statusPages } from './status/statusPages.ts'
+import { surveyMetrics } from './status/surveyMetrics.ts'
 import { documentTopics, ensureTopics, sourceTopics } from './topics.ts'
 
 /** How often an indexer looks whether its generation of indices is still the one to write. */
 const generationCheckMs = 1_000
 
 /** Builds the indexer from its live clients and starts it. Engines may be away: it waits for them. */
-export async function startIndexer(service: Service): Promise<Readiness> {
+export async function startIndexer(service: Service): Promise<Started> {
   const { config, log, signal, release, fail } = service
   const [clock, random] = [Date.now, Math.random]
   const closing = new AbortController()
   release('waiting', async () => closing.abort())
+  const calls = callMetrics(service.metrics)
   const elasticsearch = connectElasticsearch(config)
+  measureElasticsearch(elasticsearch, calls)
   release('elasticsearch', () => elasticsearch.close())
-  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'))
+  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {
+    ca: config.REDIS_CA_FILE,
+    onCommand: measureRedis(calls),
+  })
   release('redis', () => redis.close())
   const keys = redisKeys(config.INDEX_PREFIX)
   const view = keyView(redis, keys)
@@ -45,7 +57,7 @@ export async function startIndexer(service: Service): Promise<Readiness> {
   let waitingFor: string | undefined
   const wait = async <T>(what: string, attempt: () => Promise<T>, until = closing.signal): Promise<T> => {
     const onFailure = (error: unknown, attempts: number): void => {
-      waitingFor = `${what}: ${(error as Error).message}`
+      waitingFor = `${what}: ${summaryOf(error)}`
       log.warn({ err: error, attempts }, `${what} failed; trying again`)
     }
     return await untilDone(attempt, onFailure, AbortSignal.any([until, closing.signal]), random).finally(() => {
@@ -59,24 +71,36 @@ export async function startIndexer(service: Service): Promise<Readiness> {
   release('breakers', async () => {
     for (const breaker of breakers.values()) breaker.close()
   })
-  const troubles = (): Record<string, string | undefined> => {
-    const held = [...breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
-    return {
-      preparation: waitingFor ?? (pipeline === undefined ? 'starting' : undefined),
-      generation: served?.trouble(),
-      writer: undefined,
-      publisher: undefined,
-      consumer: undefined,
-      ...pipeline?.troubles(),
-      breaker: held.length > 0 ? `nearly all records of ${held.join(', ')} are refused; held back` : undefined,
-    }
+  /** What keeps each part of the indexer from its work. */
+  const troubles = {
+    preparation: () => waitingFor ?? (pipeline === undefined ? 'starting' : undefined),
+    generation: () => served?.trouble(),
+    writer: () => pipeline?.troubles().writer,
+    publisher: () => pipeline?.troubles().publisher,
+    consumer: () => pipeline?.troubles().consumer,
+    breaker: () => {
+      const held = [...breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
+      return held.length > 0 ? `nearly all records of ${held.join(', ')} are refused; held back` : undefined
+    },
   }
-  const metrics = indexerMetrics(service.metrics, {
+  let lags: readonly Lag[] = []
+  const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
+  const own = {
+    startedAtMs: clock(),
+    maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
     inFlightBytes: () => pipeline?.inFlightBytes() ?? 0,
     tidemarkMs: () => served?.tidemarkMs,
-    troubles: () => Object.fromEntries(Object.entries(troubles()).map(([part, why]) => [part, why !== undefined])),
+    lags: () => lags,
+    generation: () => served?.generation.number,
+    records: async () => (await metrics.records.get()).values,
     nowMs: clock,
-  })
+  }
+  indexerMetrics(service.metrics, own)
+  const observing = kafka.admin()
+  release('kafka observer', () => observing.disconnect())
+  const watched = { config, admin: observing, elasticsearch, redis, keys, serving: own.generation }
+  const observer = observe({ ...watched, tidemarkMs: own.tidemarkMs }, { clock, signal: closing.signal })
+  surveyMetrics(service.metrics, observer.observed)
 
   const setAside = deadLetters(producer, config.TOPIC_DEAD_LETTERS, clock)
   const refuse = async (
@@ -92,7 +116,6 @@ export async function startIndexer(service: Service): Promise<Readiness> {
     await breaker?.permit()
     await wait('setting a record aside', () => setAside(record, problem), until)
     log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'record set aside')
-    metrics.deadLetters.inc({ topic })
     return 'dead-letter'
   }
 
@@ -150,7 +173,9 @@ export async function startIndexer(service: Service): Promise<Readiness> {
         const relevant = new Map([...marks].filter(([name]) => everyPartition.includes(name)))
         return await current.publish(everyPartition, relevant)
       },
-      onLag: metrics.showLag,
+      onLag: (each) => {
+        lags = each
+      },
       metrics,
       log,
       clock,
@@ -192,9 +217,15 @@ export async function startIndexer(service: Service): Promise<Readiness> {
   })
   release('pipeline', async () => await pipeline?.leave())
 
-  return async () => {
-    const problems = Object.values(troubles()).filter((each) => each !== undefined)
-    if (problems.length === 0 && !(await view.isComplete())) problems.push('account keys are not folded yet')
-    return problems
+  const partChecks = Object.entries(troubles).map(([part, trouble]) => [part, async () => trouble()] as const)
+  return {
+    checks: {
+      elasticsearch: elasticsearchAnswers(elasticsearch, config.INDEX_PREFIX),
+      kafka: kafkaAnswers(admin),
+      redis: redisAnswers(redis),
+      'key view': keyViewIsComplete(view),
+      ...Object.fromEntries(partChecks),
+    },
+    pages: (health) => statusPages({ own, observer, health }),
   }
 }

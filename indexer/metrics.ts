@@ -3,31 +3,87 @@ import type { Lag } from './publisher.ts'
 
 /** Bulk bodies from a single small record to one larger than the bound. */
 const bulkByteBuckets = [1_024, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 8_388_608, 33_554_432]
+const durationBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-export type IndexerMetrics = ReturnType<typeof indexerMetrics>
+export const outcomes = ['indexed', 'stale', 'dead-letter'] as const
 
-/** What an indexer counts and measures. `current` is read whenever the metrics are asked for. */
+export type PipelineMetrics = ReturnType<typeof pipelineMetrics>
+
+/** What a pipeline counts and measures of the records of `topics`. */
+export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
+  const registers = [registry]
+  const records = new Counter({
+    name: 'tidemark_records_total',
+    help: 'Records by topic and what became of them',
+    labelNames: ['topic', 'outcome'] as const,
+    registers,
+  })
+  // A counter that begins with its first count shows no increase.
+  for (const topic of topics) for (const outcome of outcomes) records.inc({ topic, outcome }, 0)
+  return {
+    records,
+    bulkItems: new Counter({
+      name: 'tidemark_bulk_items_total',
+      help: 'Documents of bulk requests by how Elasticsearch answered for each',
+      labelNames: ['outcome'] as const,
+      registers,
+    }),
+    bulkSeconds: new Histogram({
+      name: 'tidemark_bulk_duration_seconds',
+      help: 'Time of a bulk request',
+      buckets: durationBucketsSeconds,
+      registers,
+    }),
+    bulkBytes: new Histogram({
+      name: 'tidemark_bulk_bytes',
+      help: 'Size of a bulk request',
+      buckets: bulkByteBuckets,
+      registers,
+    }),
+    refreshSeconds: new Histogram({
+      name: 'tidemark_refresh_duration_seconds',
+      help: 'Time of a refresh',
+      buckets: durationBucketsSeconds,
+      registers,
+    }),
+    rebalances: new Counter({
+      name: 'tidemark_rebalances_total',
+      help: 'Assignments of partitions to this indexer',
+      registers,
+    }),
+  }
+}
+
+/** What else an indexer tells of itself. `current` is read whenever the metrics are asked for. */
 export function indexerMetrics(
   registry: Registry,
   current: {
+    readonly maxInFlightBytes: number
     inFlightBytes(): number
     tidemarkMs(): number | undefined
-    troubles(): Readonly<Record<string, boolean>>
+    lags(): readonly Lag[]
     nowMs(): number
   },
-) {
+): void {
   const registers = [registry]
-  const lagRecords = new Gauge({
+  const placed = { labelNames: ['topic', 'partition'] as const, registers }
+  new Gauge({
     name: 'tidemark_lag_records',
     help: 'Offsets between what is visible and the end of a partition that this indexer owns',
-    labelNames: ['topic', 'partition'] as const,
-    registers,
+    ...placed,
+    collect() {
+      this.reset()
+      for (const { topic, partition, records } of current.lags()) this.set({ topic, partition }, Number(records))
+    },
   })
-  const lagSeconds = new Gauge({
+  new Gauge({
     name: 'tidemark_lag_seconds',
     help: 'Age of the first record that is not visible yet in a partition that this indexer owns; 0 when there is none',
-    labelNames: ['topic', 'partition'] as const,
-    registers,
+    ...placed,
+    collect() {
+      this.reset()
+      for (const { topic, partition, seconds } of current.lags()) this.set({ topic, partition }, seconds)
+    },
   })
   new Gauge({
     name: 'tidemark_in_flight_bytes',
@@ -37,6 +93,11 @@ export function indexerMetrics(
       this.set(current.inFlightBytes())
     },
   })
+  new Gauge({
+    name: 'tidemark_in_flight_limit_bytes',
+    help: 'The bound of tidemark_in_flight_bytes',
+    registers,
+  }).set(current.maxInFlightBytes)
   new Gauge({
     name: 'tidemark_age_seconds',
     help: 'How old the tidemark was when it was asked for; absent while there is none',
@@ -48,54 +109,4 @@ export function indexerMetrics(
       else this.set(Math.max(0, current.nowMs() - tidemarkMs) / 1_000)
     },
   })
-  new Gauge({
-    name: 'tidemark_trouble',
-    help: '1 for every part of the indexer that cannot do its work just now',
-    labelNames: ['part'] as const,
-    registers,
-    collect() {
-      for (const [part, isTroubled] of Object.entries(current.troubles())) this.set({ part }, Number(isTroubled))
-    },
-  })
-  return {
-    records: new Counter({
-      name: 'tidemark_records_total',
-      help: 'Records by topic and what became of them',
-      labelNames: ['topic', 'outcome'] as const,
-      registers,
-    }),
-    bulkItems: new Counter({
-      name: 'tidemark_bulk_items_total',
-      help: 'Documents of bulk requests by how Elasticsearch answered for each',
-      labelNames: ['outcome'] as const,
-      registers,
-    }),
-    bulkSeconds: new Histogram({ name: 'tidemark_bulk_seconds', help: 'Time of a bulk request', registers }),
-    bulkBytes: new Histogram({
-      name: 'tidemark_bulk_bytes',
-      help: 'Size of a bulk request',
-      buckets: bulkByteBuckets,
-      registers,
-    }),
-    refreshSeconds: new Histogram({ name: 'tidemark_refresh_seconds', help: 'Time of a refresh', registers }),
-    deadLetters: new Counter({
-      name: 'tidemark_dead_letters_total',
-      help: 'Records set aside, by their topic',
-      labelNames: ['topic'] as const,
-      registers,
-    }),
-    rebalances: new Counter({
-      name: 'tidemark_rebalances_total',
-      help: 'Assignments of partitions to this indexer',
-      registers,
-    }),
-    showLag: (lags: readonly Lag[]) => {
-      lagRecords.reset()
-      lagSeconds.reset()
-      for (const { topic, partition, records, seconds } of lags) {
-        lagRecords.set({ topic, partition }, Number(records))
-        lagSeconds.set({ topic, partition }, seconds)
-      }
-    },
-  }
 }

@@ -11,7 +11,7 @@ import { bulkBounds, encodeBulk, sendBulk } from './bulk.ts'
 import { commitMetadata, type Ends, type Start, type TopicPartition } from './commits.ts'
 import { type Assigned, SourceConsumer } from './consumer.ts'
 import type { Generation } from './generations.ts'
-import type { IndexerMetrics } from './metrics.ts'
+import type { outcomes, PipelineMetrics } from './metrics.ts'
 import { project } from './project.ts'
 import { Publisher, type PublisherOptions } from './publisher.ts'
 import type { SourceRecord } from './sourceRecord.ts'
@@ -48,7 +48,7 @@ export type PipelineOptions = {
   readonly replaceChangeTokens: PublisherOptions['replaceChangeTokens']
   readonly publish: PublisherOptions['publish']
   readonly onLag: PublisherOptions['onLag']
-  readonly metrics: IndexerMetrics
+  readonly metrics: PipelineMetrics
   readonly log: Logger
   readonly clock: () => number
   readonly random: () => number
@@ -167,8 +167,7 @@ export class Pipeline {
   async #take(record: SourceRecord, assigned: Assigned): Promise<void> {
     const { config, refuse, applyKey, onAccepted, metrics } = this.#options
     const { signal } = this.#writing
-    const count = (outcome: 'indexed' | 'stale' | 'dead-letter'): void =>
-      metrics.records.inc({ topic: record.topic, outcome })
+    const count = (outcome: (typeof outcomes)[number]): void => metrics.records.inc({ topic: record.topic, outcome })
     const accept = (outcome: 'indexed' | 'stale'): void => {
       onAccepted(record)
       count(outcome)

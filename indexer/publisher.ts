@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Offset } from '../src/domain/identifiers.ts'
+import { summaryOf } from '../src/log.ts'
 import type { ChangedList } from '../src/replica/changeTokens.ts'
 import { type Ends, nameOf, type TopicPartition } from './commits.ts'
 import type { Assigned, Position } from './consumer.ts'
@@ -79,7 +80,7 @@ export class Publisher {
         this.#trouble = undefined
         if (end === 'over') return
       } catch (error) {
-        this.#trouble = (error as Error).message
+        this.#trouble = summaryOf(error)
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
       }
     }

@@ -20,7 +20,7 @@ import {
   type Generation,
   serveGeneration,
 } from './generations.ts'
-import { indexerMetrics } from './metrics.ts'
+import { pipelineMetrics } from './metrics.ts'
 import { Pipeline } from './pipeline.ts'
 import type { Lag } from './publisher.ts'
 import { removeLeftovers, removeRetired } from './remains.ts'
@@ -75,12 +75,6 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   const topics = documentTopics(config)
   const groupId = rebuildGroup(config.CONSUMER_GROUP)
   let lags: readonly Lag[] = []
-  const metrics = indexerMetrics(new Registry(), {
-    inFlightBytes: () => 0,
-    tidemarkMs: () => undefined,
-    troubles: () => ({}),
-    nowMs: Date.now,
-  })
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => undefined)
   const over = new AbortController()
@@ -102,7 +96,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     onLag: (each) => {
       lags = each
     },
-    metrics,
+    metrics: pipelineMetrics(new Registry(), topics),
     log: options.log,
     clock: Date.now,
     random: Math.random,
@@ -202,7 +196,7 @@ async function openTarget({ config, elasticsearch, signal }: RebuildOptions, ser
   const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, request)
   const isHalfMade = ({ number, isOurs }: FoundGeneration): boolean => number > serving.number && isOurs
   const number = found.find(isHalfMade)?.number ?? 1 + Math.max(...found.map((each) => each.number))
-  return await createGeneration(elasticsearch, config.INDEX_PREFIX, number, request)
+  return await createGeneration(elasticsearch, config, number, request)
 }
 
 /** Waits until everything that is in the topics now is searchable in the new generation. */

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import { destination, pino } from 'pino'
+import { destination } from 'pino'
+import { createLog, summaryOf } from '../src/log.ts'
 import { type ProgressBar, startProgressBar } from '../src/progressBar.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../src/replica/elasticsearch.ts'
 import { connectKafka } from '../src/replica/kafka.ts'
@@ -17,15 +18,15 @@ new Command('rebuild')
   .allowExcessArguments(false)
   .parse()
 
-const config = configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
-const log = pino({ name: 'rebuild', level: 'error', base: null }, destination({ fd: 2, sync: true }))
+const config = await configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
+const log = createLog({ name: 'rebuild', level: 'error' }, destination({ fd: 2, sync: true }))
 const stop = new AbortController()
 const onSignal = (): void => stop.abort(new Error('stopped; run it again to go on'))
 process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
 
 const elasticsearch = connectElasticsearch(config)
 const raw = connectElasticsearchRaw(config)
-const redis = connectRedis(config.REDIS_URL ?? '', () => undefined)
+const redis = connectRedis(config.REDIS_URL ?? '', () => undefined, { ca: config.REDIS_CA_FILE })
 const kafka = connectKafka(config, log)
 const admin = kafka.admin()
 const { report, end } = reportTo(process.stderr)
@@ -35,8 +36,7 @@ try {
   await rebuild({ config, kafka, admin, elasticsearch, raw, redis, report, log, signal: stop.signal })
 } catch (error) {
   end()
-  const { message } = (stop.signal.aborted ? stop.signal.reason : error) as Error
-  process.stderr.write(`rebuild: ${message}\n`)
+  process.stderr.write(`rebuild: ${summaryOf(stop.signal.aborted ? stop.signal.reason : error)}\n`)
   process.exitCode = 1
 } finally {
   end()

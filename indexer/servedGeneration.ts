@@ -76,7 +76,7 @@ export class ServedGeneration {
     const { number, isThere } = chooseGeneration(found, newest)
     const generation =
       (isThere ? found.find((each) => each.number === number)?.complete : undefined) ??
-      (await createGeneration(elasticsearch, config.INDEX_PREFIX, number, options))
+      (await createGeneration(elasticsearch, config, number, options))
     if (!generation.isOurs)
       throw new Error(
         `generation ${number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,

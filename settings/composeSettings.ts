@@ -2,13 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Producer } from 'kafkajs'
 import { randomToken } from '../src/domain/randomToken.ts'
+import { callMetrics, measureRedis } from '../src/replica/callMetrics.ts'
+import { kafkaAnswers, keyViewIsComplete, redisAnswers } from '../src/replica/checks.ts'
 import { connectKafka, createProducer } from '../src/replica/kafka.ts'
 import { keyView } from '../src/replica/keyView.ts'
 import { readLastUse } from '../src/replica/lastUse.ts'
 import { connectRedis } from '../src/replica/redis.ts'
 import { redisKeys } from '../src/replica/redisKeys.ts'
 import { portOf, serve, stopServing } from '../src/server.ts'
-import type { Readiness, Service } from '../src/service.ts'
+import type { Service, Started } from '../src/service.ts'
 import { accountKeys } from './accountKeys.ts'
 import { createSettingsApp } from './http/app.ts'
 import { createSessions } from './http/sessions.ts'
@@ -24,12 +26,18 @@ const reconnectMs = 1_000
  * opens is registered with `release`, in the order in which it must outlast what follows.
  */
 export async function composeSettings(
-  { config, log, signal, release }: Pick<Service, 'config' | 'log' | 'signal' | 'release'>,
+  { config, log, metrics, signal, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'signal' | 'release'>,
   nowMs: () => number = Date.now,
-): Promise<{ readonly port: number; readonly readiness: Readiness }> {
-  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'))
+): Promise<Started & { readonly port: number }> {
+  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {
+    ca: config.REDIS_CA_FILE,
+    onCommand: measureRedis(callMetrics(metrics)),
+  })
   release('redis', () => redis.close())
-  const producer = createProducer(connectKafka(config, log))
+  const kafka = connectKafka(config, log)
+  const admin = kafka.admin()
+  release('kafka admin', () => admin.disconnect())
+  const producer = createProducer(kafka)
   const connection = keepConnecting(producer, signal)
   release('producer', async () => {
     await connection.settled
@@ -65,17 +73,19 @@ export async function composeSettings(
     nowMs,
     randomToken,
     log,
+    metrics,
   })
   log.info({ port }, 'listening')
 
-  const readiness = async (): Promise<string[]> => {
-    const redisProblem = await view.isComplete().then(
-      (isComplete) => (isComplete ? [] : ['the key view is not complete']),
-      () => ['redis does not answer'],
-    )
-    return [...redisProblem, ...(connection.isMade() ? [] : ['kafka does not answer'])]
+  return {
+    port,
+    checks: {
+      kafka: kafkaAnswers(admin),
+      producer: async () => (connection.isMade() ? undefined : 'is not connected yet'),
+      redis: redisAnswers(redis),
+      'key view': keyViewIsComplete(view),
+    },
   }
-  return { port, readiness }
 }
 
 /** The producer connects again by itself once it was connected, and not before. */

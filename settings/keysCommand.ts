@@ -65,8 +65,8 @@ command
 type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
 
 async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise<void>): Promise<void> {
-  const config = configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
-  const redis = connectRedis(config.REDIS_URL ?? '', () => undefined)
+  const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
+  const redis = connectRedis(config.REDIS_URL ?? '', () => undefined, { ca: config.REDIS_CA_FILE })
   const producer = createProducer(connectKafka(config, pino({ level: 'silent' })))
   const giveUp = new AbortController()
   try {

@@ -5,5 +5,5 @@ await runService({
   name: 'settings',
   needs: ['KAFKA_BROKERS', 'REDIS_URL', 'sign-in'],
   adminPort: 9103,
-  start: async (service) => (await composeSettings(service)).readiness,
+  start: composeSettings,
 })

@@ -20,12 +20,12 @@ const integer = (min: number, max: number) =>
     .transform(Number)
 const port = integer(0, 65_535)
 const mebibyte = 1024 * 1024
-const list = z.preprocess(unset, z.string().optional()).transform((value) =>
+const itemsOf = (value: string | undefined): string[] =>
   (value ?? '')
     .split(',')
     .map((item) => item.trim())
-    .filter((item) => item !== ''),
-)
+    .filter((item) => item !== '')
+const list = z.preprocess(unset, z.string().optional()).transform(itemsOf)
 const topic = (fallback: string) =>
   z.preprocess(
     unset,
@@ -89,6 +89,7 @@ const settings = z.object({
     unset,
     z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).optional(),
   ),
+  REDIS_CA_FILE: file,
   INDEX_PREFIX: z.preprocess(
     unset,
     z
@@ -96,6 +97,7 @@ const settings = z.object({
       .regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, 'must be 1 to 100 of a-z 0-9 _ -, beginning with a letter or digit')
       .default('tidemark'),
   ),
+  INDEX_SHARDS: z.preprocess(unset, integer(1, 1_024).default(1)),
   CONSUMER_GROUP: text('tidemark-indexer'),
   TOPIC_FORMS: topic(defaultTopics.TOPIC_FORMS),
   TOPIC_SUBMISSIONS: topic(defaultTopics.TOPIC_SUBMISSIONS),
@@ -178,6 +180,14 @@ function combinationProblems(environment: Environment): Problem[] {
   together(['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'])
   if (environment['ELASTICSEARCH_API_KEY'] !== undefined && environment['ELASTICSEARCH_USERNAME'] !== undefined)
     problems.push({ path: 'ELASTICSEARCH_API_KEY', rule: 'must not be set together with ELASTICSEARCH_USERNAME' })
+  for (const [path, name, protocol] of [
+    ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
+    ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
+  ] as const) {
+    const urls = itemsOf(environment[name])
+    if (environment[path] !== undefined && urls.some((url) => URL.parse(url)?.protocol !== protocol))
+      problems.push({ path, rule: `is set, but ${name} is not ${protocol}//: nothing would be encrypted` })
+  }
   if (environment['SIGN_IN_SECRET'] !== undefined && environment['SIGN_IN_JWKS_URL'] !== undefined)
     problems.push({ path: 'SIGN_IN_SECRET', rule: 'must not be set together with SIGN_IN_JWKS_URL' })
   const topics = [
@@ -200,7 +210,7 @@ const topicOf = (environment: Environment, name: keyof typeof defaultTopics): st
   environment[name] ?? defaultTopics[name]
 
 /** A list of commas names nothing. */
-const isBlank = (value: string | undefined): boolean => (value ?? '').replaceAll(',', '').trim() === ''
+const isBlank = (value: string | undefined): boolean => itemsOf(value).length === 0
 
 const withoutEmpty = (environment: Environment): Environment =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))

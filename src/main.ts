@@ -5,5 +5,5 @@ await runService({
   name: 'api',
   needs: ['ELASTICSEARCH_URL', 'REDIS_URL'],
   adminPort: 9101,
-  start: async (service) => (await composeApi(service)).readiness,
+  start: composeApi,
 })

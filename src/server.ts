@@ -3,6 +3,12 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 const stopDeadlineMs = 6_000
+/** Whoever neither sends nor reads for so long, in the middle of an exchange, is let go. */
+const stallMs = 60_000
+/** Longer than load balancers keep their idle connections, so that none is closed under a request. */
+const keepAliveMs = 65_000
+/** More are closed at once. */
+const maxConnections = 20_000
 
 /** Why Node's HTTP parser gave up on a request, and the bytes it gave up on. */
 export type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer }
@@ -16,7 +22,9 @@ export async function serve(
   port: number,
   refuseUnreadable: (error: ParseError, socket: Duplex) => void,
 ): Promise<Server> {
-  const server = createServer(listener)
+  const server = createServer({ keepAliveTimeout: keepAliveMs }, listener)
+  server.setTimeout(stallMs)
+  server.maxConnections = maxConnections
   server.on('clientError', refuseUnreadable)
   // An expectation we do not know changes nothing about the answer.
   server.on('checkExpectation', listener)

@@ -1,11 +1,21 @@
-import { createServer, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { destination, type Logger, pino } from 'pino'
-import { collectDefaultMetrics, Registry } from 'prom-client'
-import { type Config, type Need, readConfig } from './config.ts'
+import { destination, type Logger } from 'pino'
+import { Registry } from 'prom-client'
+import { type AdminPage, type AdminPages, serveAdmin } from './adminServer.ts'
+import { type Config, type Engine, type Need, readConfig } from './config.ts'
+import type { Problem } from './domain/result.ts'
+import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
+import { createLog } from './log.ts'
+import { processMetrics } from './processMetrics.ts'
+import { tryLink } from './replica/links/link.ts'
 
-/** Why a process cannot do its work just now; empty when it can. */
-export type Readiness = () => Promise<readonly string[]>
+/** What a process that has started tells on its admin port. */
+export type Started = {
+  /** What it cannot do its work without. */
+  readonly checks: Checks
+  /** Pages beside those that every process has. */
+  pages?(health: Health): AdminPages
+}
 
 /** What a process is handed to build itself from. */
 export type Service = {
@@ -23,13 +33,38 @@ export type Service = {
 const stopDeadlineMs = 9_000
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
+const linkRetryMs = 2_000
 
-/** This process's configuration; when anything in it is wrong, everything that is wrong on stderr, and exit code 78. */
-export function configOrExit(needs: readonly Need[]): Config {
+/**
+ * This process's configuration; when anything in it is wrong, or an engine refuses who it names, everything that is wrong on
+ * stderr, and exit code 78. An engine that is away refuses nobody.
+ */
+export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await linkOrExit(needs)).config
+
+/** The configuration, and the engines that were away. */
+async function linkOrExit(needs: readonly Need[]): Promise<{ readonly config: Config; readonly away: Engine[] }> {
   const read = readConfig(process.env, needs)
-  if (read.ok) return read.config
-  for (const { path, rule } of read.problems) process.stderr.write(`${path} ${rule}\n`)
+  if (!read.ok) return exitWith(read.problems)
+  const engines = needs.filter((need) => need !== 'sign-in')
+  const { refusals, away } = await knock(read.config, engines, new AbortController().signal)
+  return refusals.length > 0 ? exitWith(refusals) : { config: read.config, away }
+}
+
+function exitWith(problems: readonly Problem[]): never {
+  for (const { path, rule } of problems) process.stderr.write(`${path} ${rule}\n`)
   process.exit(configExitCode)
+}
+
+async function knock(
+  config: Config,
+  engines: readonly Engine[],
+  signal: AbortSignal,
+): Promise<{ readonly refusals: Problem[]; readonly away: Engine[] }> {
+  const links = await Promise.all(engines.map((engine) => tryLink(config, engine, signal)))
+  return {
+    refusals: links.filter((link) => typeof link === 'object'),
+    away: engines.filter((_, at) => links[at] === 'away'),
+  }
 }
 
 /**
@@ -40,15 +75,24 @@ export async function runService(options: {
   name: string
   needs: readonly Need[]
   adminPort: number
-  start: (service: Service) => Promise<Readiness>
+  start: (service: Service) => Promise<Started>
 }): Promise<void> {
-  const config = configOrExit(options.needs)
-  const log = pino({ name: options.name, level: config.LOG_LEVEL, base: null }, destination({ fd: 2, sync: true }))
-  const metrics = new Registry()
-  collectDefaultMetrics({ register: metrics })
+  const { config, away } = await linkOrExit(options.needs)
+  const log = createLog({ name: options.name, level: config.LOG_LEVEL }, destination({ fd: 2, sync: true }))
   const stop = new AbortController()
   const releasers: { what: string; releaser: () => Promise<unknown> }[] = []
   let exitCode = 0
+  let isStarted = false
+
+  const health = new Health(Date.now)
+  health.add({
+    process: async () => {
+      if (stop.signal.aborted) return 'is stopping'
+      return isStarted ? undefined : 'is starting'
+    },
+  })
+  const metrics = new Registry()
+  processMetrics(metrics, health)
 
   const releaseAll = async (): Promise<void> => {
     for (const { what, releaser } of releasers.splice(0).reverse()) {
@@ -68,52 +112,67 @@ export async function runService(options: {
     exitCode = 1
     end()
   }
+  /** Who was away may refuse when it comes; who has let this process in once and refuses later is waited for. */
+  const watchLinks = async (): Promise<void> => {
+    for (let left = away; left.length > 0; ) {
+      await sleep(linkRetryMs, undefined, { signal: stop.signal })
+      const { refusals, away: still } = await knock(config, left, stop.signal)
+      if (refusals.length > 0) {
+        log.fatal({ problems: refusals.map(({ path, rule }) => `${path} ${rule}`) }, 'refused')
+        exitCode = configExitCode
+        return end()
+      }
+      left = still
+    }
+  }
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
   process.on('unhandledRejection', fail)
   process.on('uncaughtException', fail)
 
   try {
-    let readiness: Readiness = async () => ['starting']
     const adminPort = config.ADMIN_PORT ?? options.adminPort
     const release = (what: string, releaser: () => Promise<unknown>): void => {
       releasers.push({ what, releaser })
     }
-    if (adminPort !== 0) await serveAdmin(adminPort, metrics, () => readiness(), release)
-    readiness = await options.start({ config, log, metrics, signal: stop.signal, release, fail })
+    let pages: AdminPages = new Map([
+      ['/livez', life],
+      ['/readyz', readiness(health)],
+      ['/metrics', metricsPage(metrics)],
+    ])
+    if (adminPort !== 0) {
+      const server = await serveAdmin(adminPort, () => pages)
+      release('admin port', async () => {
+        server.close()
+        server.closeAllConnections()
+      })
+    }
+    watchLinks().catch((error: unknown) => {
+      if (!stop.signal.aborted) fail(error)
+    })
+    const started = await options.start({ config, log, metrics, signal: stop.signal, release, fail })
+    health.add(started.checks)
+    pages = new Map([...pages, ...(started.pages?.(health) ?? [])])
+    isStarted = true
     log.info('started')
   } catch (error) {
     fail(error)
   }
 }
 
-async function serveAdmin(
-  port: number,
-  metrics: Registry,
-  readiness: Readiness,
-  release: Service['release'],
-): Promise<void> {
-  const server = createServer((request, response) => {
-    answer(request.url ?? '', response).catch((error: Error) => send(response, 500, error.message))
-  })
-  const answer = async (path: string, response: ServerResponse): Promise<void> => {
-    if (path === '/livez') return send(response, 200, 'ok')
-    if (path === '/metrics') return send(response, 200, await metrics.metrics(), metrics.contentType)
-    if (path !== '/readyz') return send(response, 404, 'not found')
-    const problems = await readiness()
-    send(response, problems.length === 0 ? 200 : 503, problems.length === 0 ? 'ok' : problems.join('\n'))
-  }
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, resolve)
-  })
-  release('admin port', async () => {
-    server.close()
-    server.closeAllConnections()
-  })
-}
+const jsonHeaders = { 'Content-Type': 'application/json' }
 
-function send(response: ServerResponse, status: number, body: string, contentType = 'text/plain; charset=utf-8'): void {
-  response.writeHead(status, { 'content-type': contentType })
-  response.end(`${body}\n`)
-}
+/** That it answers is all there is to say: a process that something fatal happens to ends by itself. */
+const life: AdminPage = async () => ({ status: 200, headers: jsonHeaders, body: '{"status":"live"}\n' })
+
+const readiness =
+  (health: Health): AdminPage =>
+  async () => {
+    const results = await health.results()
+    const body = `${renderHealth(results, Date.now())}\n`
+    return { status: isHealthy(results) ? 200 : 503, headers: jsonHeaders, body }
+  }
+
+const metricsPage =
+  (metrics: Registry): AdminPage =>
+  async () => ({ status: 200, headers: { 'Content-Type': metrics.contentType }, body: await metrics.metrics() })

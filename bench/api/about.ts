@@ -1,4 +1,6 @@
-import { calm, crowded, rounds } from './contenders.ts'
+import { rounds } from '../measuring.ts'
+import { withoutPostgres } from '../postgres.ts'
+import { calm, crowded } from './contenders.ts'
 import { allSubmissions, createSubmissions, largeTeamSubmissions, windowDays } from './submissions.ts'
 
 const sampled = 1_000
@@ -16,10 +18,6 @@ export const about = (hasPostgres: boolean): string[] => [
     : withoutPostgres,
   'Before measuring, the same pages are compared: every contender gives the same rows and the same total.',
 ]
-
-/** Says what is missing. */
-export const withoutPostgres =
-  'PostgreSQL is left out: this machine has no initdb and postgres. Debian, Ubuntu: apt-get install postgresql.'
 
 function averageBytes(): string {
   const sizes = createSubmissions()

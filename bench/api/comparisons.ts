@@ -1,12 +1,8 @@
-import type { Sample } from '../load/generator.ts'
 import type { SqlAddress } from '../load/job.ts'
-import type { Row, Section } from '../report.ts'
-import type { Contender } from '../rounds.ts'
+import { type Comparison, together } from '../measuring.ts'
+import type { Row } from '../report.ts'
 import { apiList, apiUnchanged, apiWalk, calm, crowded, type Measuring, rawList, sqlPage } from './contenders.ts'
 import { type FilterName, listRequest } from './lists.ts'
-
-/** Contenders of the same rounds, and how they compare. */
-export type Comparison = { readonly contenders: readonly Contender<Sample>[]; readonly sections: readonly Section[] }
 
 const deepPages = { 20: [100, 10_000, 11_000], 100: [100, 2_200] } as const
 const sqlPages = [1, 100, 10_000, 11_000]
@@ -20,18 +16,14 @@ const manyName = (limit: number): string => `${crowded.atOnce} at once, limit=${
 
 /** Everything that is compared while nothing is written; without PostgreSQL when there is none. */
 export async function compareAtRest(measuring: Measuring, sql: SqlAddress | undefined): Promise<Comparison> {
-  const parts = [
+  return together([
     deepPagesOf(measuring, 20),
     deepPagesOf(measuring, 100),
     filtered(measuring),
     throughput(measuring),
     await unchanged(measuring),
     ...(sql === undefined ? [] : [postgres(measuring, sql)]),
-  ]
-  return {
-    contenders: parts.flatMap(({ contenders }) => contenders),
-    sections: parts.flatMap(({ sections }) => sections),
-  }
+  ])
 }
 
 function deepPagesOf(measuring: Measuring, limit: 20 | 100): Comparison {

@@ -1,19 +1,15 @@
 import { seededRandom } from '../../demo/random.ts'
-import type { LoadGenerator, Sample } from '../load/generator.ts'
+import type { Sample } from '../load/generator.ts'
 import type { Pace, SqlAddress, Target } from '../load/job.ts'
+import { loadContender, type Measuring as Measurement } from '../measuring.ts'
 import type { Contender } from '../rounds.ts'
-import type { Stage } from '../stage.ts'
 import { type FilterName, type ListQuestion, listRequest, rawRequests } from './lists.ts'
 import type { ServedReplica } from './replica.ts'
 import { pageByIndexQueries, pageQueries } from './sqlTable.ts'
 import { largeTeamSubmissions } from './submissions.ts'
 
-export type Measuring = Pick<ServedReplica, 'origin' | 'accountKey'> & {
-  readonly generator: LoadGenerator
-  readonly stage: Stage
-}
+export type Measuring = Measurement & Pick<ServedReplica, 'origin' | 'accountKey'>
 
-export const rounds = { warmUps: 1, measured: 5 }
 /** One question after the other, over one connection. A slow contender is not asked as often. */
 export const calm: Pace = { atOnce: 1, leadInTurns: 10, maxTurns: 300, maxMs: 2_000 }
 export const crowded: Pace = { atOnce: 16, leadInTurns: 100, maxTurns: Number.POSITIVE_INFINITY, maxMs: 2_000 }
@@ -26,16 +22,6 @@ const apiTarget = ({ origin, accountKey }: Measuring, questions: readonly ListQu
   turns: questions.map((question) => [listRequest(question, accountKey, etag)]),
 })
 
-const contender = (
-  name: string,
-  { generator, stage }: Measuring,
-  pace: Pace,
-  targetOf: (round: number) => Target,
-): Contender<Sample> => ({
-  name,
-  run: (round) => generator.perform({ target: targetOf(round), pace }, stage.signal),
-})
-
 /** The same list of the API again and again. */
 export function apiList(
   name: string,
@@ -44,13 +30,13 @@ export function apiList(
   question: Partial<ListQuestion>,
 ): Contender<Sample> {
   const target = apiTarget(measuring, [{ limit: 20, page: 1, filter: 'none', ...question }])
-  return contender(name, measuring, pace, () => target)
+  return loadContender(name, measuring, pace, () => target)
 }
 
 /** Whether a list still is what its ETag stands for: it is. */
 export function apiUnchanged(name: string, measuring: Measuring, limit: number, etag: string): Contender<Sample> {
   const target = apiTarget(measuring, [{ limit, page: 1, filter: 'none' }], etag)
-  return contender(name, measuring, crowded, () => target)
+  return loadContender(name, measuring, crowded, () => target)
 }
 
 /** Deep pages in no order, none of them twice. */
@@ -59,7 +45,7 @@ export function apiWalk(name: string, measuring: Measuring, limit: number): Cont
   const first = deepFromOffset / limit + 1
   const pages = seededRandom(name).shuffled(Array.from({ length: last - first + 1 }, (_, index) => first + index))
   const each = calm.leadInTurns + calm.maxTurns
-  return contender(name, measuring, calm, (round) =>
+  return loadContender(name, measuring, calm, (round) =>
     apiTarget(
       measuring,
       pages.slice(round * each, (round + 1) * each).map((page) => ({ limit, page, filter: 'none' })),
@@ -76,7 +62,7 @@ export function rawList(
 ): Contender<Sample> {
   const { config, urls } = measuring.stage
   const turns = [rawRequests(config.INDEX_PREFIX, limit, filter)]
-  return contender(name, measuring, pace, () => ({ kind: 'http', origin: urls.ELASTICSEARCH_URL, turns }))
+  return loadContender(name, measuring, pace, () => ({ kind: 'http', origin: urls.ELASTICSEARCH_URL, turns }))
 }
 
 /** A page of the table in PostgreSQL. */
@@ -87,5 +73,5 @@ export function sqlPage(
   { page, isByIndex = false }: { page: number; isByIndex?: boolean },
 ): Contender<Sample> {
   const turns = [isByIndex ? pageByIndexQueries(page, 20) : pageQueries(page, 20)]
-  return contender(name, measuring, calm, () => ({ kind: 'postgres', address, turns }))
+  return loadContender(name, measuring, calm, () => ({ kind: 'postgres', address, turns }))
 }

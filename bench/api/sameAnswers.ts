@@ -1,5 +1,6 @@
 import type { Client } from 'pg'
-import type { HttpRequest, SqlAddress } from '../load/job.ts'
+import { askJson } from '../askJson.ts'
+import type { SqlAddress } from '../load/job.ts'
 import { connected } from '../postgres.ts'
 import type { Measuring } from './contenders.ts'
 import { listRequest, rawRequests } from './lists.ts'
@@ -55,9 +56,4 @@ async function askPostgres(client: Client, queries: ReturnType<typeof pageQuerie
     total: Number(count?.rows[0]?.count),
     ids: summaries.map(({ summary }) => (JSON.parse(summary) as Summary).id),
   }
-}
-
-async function askJson(origin: string, request: HttpRequest, signal: AbortSignal): Promise<unknown> {
-  const { method, path, headers, body = null } = request
-  return await (await fetch(origin + path, { method, headers, body, signal })).json()
 }

@@ -1,14 +1,10 @@
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { from as copyFrom } from 'pg-copy-streams'
 import { readSubmissionRecord } from '../../src/domain/record.ts'
 import { renderSubmissionSummary } from '../../src/domain/submission.ts'
 import { startProgressBar } from '../../src/progressBar.ts'
+import { copyRows } from '../copyRows.ts'
 import type { SqlAddress, SqlQuery } from '../load/job.ts'
 import { connected } from '../postgres.ts'
 import { allSubmissions, largeTeam, type SubmissionRecord } from './submissions.ts'
-
-const rowsAtOnce = 100
 
 const creation = `
   CREATE TABLE submissions (
@@ -29,38 +25,21 @@ export async function fillTable(
   const storing = startProgressBar('Storing submissions in PostgreSQL', allSubmissions, process.stdout)
   await connected(address, async (client) => {
     await client.query(creation)
-    const rows = client.query(copyFrom('COPY submissions FROM STDIN'))
-    await pipeline(Readable.from(chunksOf(records, storing.reach)), rows, { signal })
+    await copyRows(client, 'submissions', Iterator.from(records).map(rowOf), storing.reach, signal)
     await client.query(indexing)
     await client.query('VACUUM ANALYZE submissions')
   }).finally(storing.end)
 }
 
-/** Rows in the text format of COPY; `report` hears how many there were. */
-function* chunksOf(records: Iterable<SubmissionRecord>, report: (rows: number) => void): Generator<string> {
-  let chunk = ''
-  let rows = 0
-  for (const record of records) {
-    chunk += rowOf(record)
-    if (++rows % rowsAtOnce !== 0) continue
-    yield chunk
-    report(rows)
-    chunk = ''
-  }
-  yield chunk
-}
-
-function rowOf({ key, value }: SubmissionRecord): string {
+/** JSON on one line holds neither tabs nor line ends. */
+function rowOf({ key, value }: SubmissionRecord): string[] {
   const read = readSubmissionRecord(Buffer.from(key), Buffer.from(value))
   if (!read.ok || read.value.live === null) throw new Error(`${key} is no submission`)
   const { teamId, live } = read.value
   const { id, submittedAt, formId, result } = live.entity
   const summary = renderSubmissionSummary(live.entity, live.raw)
-  return `${[teamId, id, submittedAt, formId, result.status, summary].map(escaped).join('\t')}\n`
+  return [teamId, id, submittedAt, formId, result.status, summary]
 }
-
-/** JSON on one line holds neither tabs nor line ends. */
-const escaped = (text: string): string => text.replaceAll('\\', '\\\\')
 
 /** A page of the large team's list and its exact total. */
 export const pageQueries = (page: number, limit: number): SqlQuery[] => [

@@ -1,7 +1,6 @@
 import { busyTimes } from '../../demo/calendar.ts'
-import { planForms } from '../../demo/forms.ts'
 import { entityId, seededRandom } from '../../demo/random.ts'
-import { planSubmission, renderSubmission } from '../../demo/submissions.ts'
+import { renderReports } from '../reports.ts'
 
 /** A record of the submissions topic. */
 export type SubmissionRecord = { readonly key: string; readonly value: string }
@@ -28,12 +27,11 @@ const distinctReports = 64
 const tieEvery = 50
 const tied = 5
 const followMs = 1_000
-const statuses = ['failed', 'processing', 'pending'] as const
 
 /** The submissions of one large team and of many small ones. The same at every call, byte for byte. */
 export function createSubmissions(): Submissions {
   const random = seededRandom(seed)
-  const reports = renderReports()
+  const reports = renderReports(seed, distinctReports, newestMs)
   const timeOf = busyTimes(newestMs, windowDays)
   let serialNumber = 0
 
@@ -59,15 +57,4 @@ export function createSubmissions(): Submissions {
 
   let followed = 0
   return { past, next: () => record(largeTeam, newestMs + ++followed * followMs) }
-}
-
-/** What quiz takers of the sample world handed in, most of them with their full report. */
-function renderReports(): Record<string, unknown>[] {
-  const forms = planForms(seed, newestMs).filter(({ state }) => state === 'published')
-  return Array.from({ length: distinctReports }, (_, index) => {
-    const form = forms[index % forms.length]
-    if (form === undefined) throw new Error('the sample world has no forms')
-    const plan = planSubmission(seed, index, { form, serialNumber: index, submittedMs: newestMs })
-    return renderSubmission(plan, statuses[index] ?? 'completed', newestMs)
-  })
 }

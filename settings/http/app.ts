@@ -1,13 +1,15 @@
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import { answerWithFile } from '../../src/publicFile.ts'
 import { requestLog } from '../../src/requestLog.ts'
+import { measure, requestMetrics } from '../../src/requestMetrics.ts'
 import { pageAnswers } from './answerPage.ts'
 import { readAssets } from './assets.ts'
 import { methodsOf, type SettingsMiddleware, type SettingsState } from './context.ts'
 import { errors } from './errors.ts'
-import { RequestFailure } from './failure.ts'
+import { RequestFailure, rejectionReasons } from './failure.ts'
 import { ownOriginOnly } from './forms.ts'
 import { guardAnswers } from './headers.ts'
 import { type KeyNeeds, keyRoutes } from './keyRoutes.ts'
@@ -29,11 +31,13 @@ export type SettingsNeeds = Pick<KeyNeeds, 'keys' | 'lastUse' | 'nowMs' | 'rando
   readonly takeUse: TakeUse
   readonly sessions: Sessions
   readonly log: Logger
+  readonly metrics: Registry
 }
 
 /** The settings area as a listener for Node's server; the order of its parts is the order in which a request is judged. */
 export function createSettingsApp(needs: SettingsNeeds): RequestListener {
   const { origin, sessions, log } = needs
+  const requests = requestMetrics(needs.metrics, rejectionReasons)
   const assets = readAssets()
   const answerPage = pageAnswers(assets.paths)
   const cookie = sessionCookie(origin)
@@ -43,9 +47,10 @@ export function createSettingsApp(needs: SettingsNeeds): RequestListener {
   app.on('error', reportUnsent)
   const answer = app
     .use(requestLog<SettingsState>(log, ({ session }) => ({ teamId: session?.team })))
+    .use(measure<SettingsState>(requests))
     .use(guardAnswers)
     .use(chooseLanguage(origin.startsWith('https:')))
-    .use(errors(log, answerPage, needs.signInPage))
+    .use(errors(log, answerPage, needs.signInPage, requests.rejected))
     .use(serveAssets(assets.files))
     .use(ownOriginOnly(origin))
     .use(signInRoutes(parts).routes())

@@ -1,18 +1,17 @@
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { digestOf, type PublicFile, publicFile } from '../../src/publicFile.ts'
+import { asset, assetCacheControl, read, readIcon, readLook } from '../../src/look/look.ts'
+import { type PublicFile, publicFile } from '../../src/publicFile.ts'
 import type { AssetPaths } from './pages/layout.ts'
 
 export type Assets = { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, PublicFile> }
 
-/** The files that every page uses. A file's name tells its content, so that it may be kept for ever. */
+/** The files that every page uses. */
 export function readAssets(): Assets {
-  const files = new Map<string, PublicFile>()
-  const add = (name: string, type: 'css' | 'js' | 'svg'): string => {
-    const text = readFileSync(fileURLToPath(new URL(`assets/${name}.${type}`, import.meta.url)), 'utf8')
-    const path = `/assets/${digestOf(text)}.${type}`
-    files.set(path, publicFile({ type, text, cacheControl: 'public, max-age=31536000, immutable' }))
-    return path
-  }
-  return { paths: { style: add('settings', 'css'), script: add('settings', 'js'), icon: add('icon', 'svg') }, files }
+  const own = (name: string): string => read(new URL(`assets/${name}`, import.meta.url))
+  const style = asset('css', readLook(), own('settings.css'))
+  const script = asset('js', own('settings.js'))
+  const icon = readIcon()
+  const files = [style, script, icon].map(
+    ({ path, type, text }) => [path, publicFile({ type, text, cacheControl: assetCacheControl })] as const,
+  )
+  return { paths: { style: style.path, script: script.path, icon: icon.path }, files: new Map(files) }
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { AnswerPage } from './answerPage.ts'
 import type { SettingsMiddleware } from './context.ts'
-import { type Failure, failureOf } from './failure.ts'
+import { type Failure, failureOf, type RejectionReason, rejectionOf } from './failure.ts'
 import { messagesIn } from './pages/languages.ts'
 import { type MessageParts, messagePage } from './pages/messagePage.ts'
 import type { Messages } from './pages/messages.ts'
@@ -19,9 +19,17 @@ const statuses: Readonly<Record<Failure['kind'], number>> = {
   'internal-error': 500,
 }
 
-/** Turns whatever is thrown further in into a page that says what is wrong in a person's words. `signInPage` gives new links. */
+/**
+ * Turns whatever is thrown further in into a page that says what is wrong in a person's words. `signInPage` gives new links;
+ * `onRejected` hears of those who may come again.
+ */
 export const errors =
-  (log: Logger, answerPage: AnswerPage, signInPage: string | undefined): SettingsMiddleware =>
+  (
+    log: Logger,
+    answerPage: AnswerPage,
+    signInPage: string | undefined,
+    onRejected: (reason: RejectionReason) => void,
+  ): SettingsMiddleware =>
   async (ctx, next) => {
     try {
       await next()
@@ -29,6 +37,8 @@ export const errors =
       const failure = failureOf(thrown)
       // Nobody is told what happens to an answer that nobody waits for any more.
       if (ctx.writable) logCause(log, ctx.state.requestId, failure)
+      const reason = rejectionOf(failure)
+      if (reason !== undefined) onRejected(reason)
       if (failure.kind === 'method-not-allowed') ctx.set('Allow', failure.allowed.join(', '))
       // What is left of a form is not read, and could be taken for the next request.
       if (failure.kind === 'form-too-large' || failure.kind === 'no-form') ctx.set('Connection', 'close')

@@ -15,6 +15,16 @@ export type Failure =
   | { readonly kind: 'unavailable'; readonly cause: Error }
   | { readonly kind: 'internal-error'; readonly cause: unknown }
 
+/** Why a request was turned away, or could not be carried out for now. */
+export const rejectionReasons = [
+  'sign_in_refused',
+  'no_session',
+  'foreign_form',
+  'change_incomplete',
+  'unavailable',
+] as const
+export type RejectionReason = (typeof rejectionReasons)[number]
+
 /** Ends a request with a failure. */
 export class RequestFailure extends Error {
   override readonly name = 'RequestFailure'
@@ -34,6 +44,10 @@ export function failureOf(thrown: unknown): Failure {
   if (thrown instanceof KeyRefused && thrown.reason === 'unknown-key') return { kind: 'not-found' }
   return { kind: 'internal-error', cause: thrown }
 }
+
+/** Undefined for a failure that tells of the request itself, or of a bug. */
+export const rejectionOf = ({ kind }: Failure): RejectionReason | undefined =>
+  rejectionReasons.find((reason) => reason === kind.replaceAll('-', '_'))
 
 /**
  * The answer of Redis, or of the rules of keys, which talk to it. Every fault that the rules do not name is an outage; the

@@ -10,17 +10,21 @@ import { noteUse } from '../replica/lastUse.ts'
 import type { RedisLink } from '../replica/redis.ts'
 import type { RedisKeys } from '../replica/redisKeys.ts'
 import { requestLog } from '../requestLog.ts'
+import { measure } from '../requestMetrics.ts'
+import { admitRequests, admitTeams } from './admission.ts'
 import { authenticate } from './authenticate.ts'
 import { compression } from './compression.ts'
 import type { ApiState, RouteState } from './context.ts'
 import { describeApi } from './description/openapi.ts'
 import { publicRoutes } from './description/publicRoutes.ts'
 import { errors } from './errors.ts'
+import { createExports } from './export.ts'
 import { readAhead } from './freshness.ts'
 import { lastUse } from './lastUse.ts'
 import { createLimiter, limit } from './limit.ts'
+import { lookUpInTurn } from './lookUp.ts'
 import { options, otherMethods, unrouted } from './methods.ts'
-import { measure, registerMetrics } from './metrics.ts'
+import { apiMetrics } from './metrics.ts'
 import { parameterReader } from './parameters.ts'
 import { privateAnswers } from './privateAnswers.ts'
 import { requestTarget } from './requestTarget.ts'
@@ -40,12 +44,16 @@ export type ApiNeeds = {
   readonly metrics: Registry
 }
 
+/** Each part hears of the end of an answer by itself, and so do Koa and the compressor. */
+const maxListeners = 20
+
 /** The API as a listener for Node's server; the order of its parts is the order in which a request is judged. */
 export function createApp(needs: ApiNeeds): RequestListener {
-  const metrics = registerMetrics(needs.metrics)
+  const metrics = apiMetrics(needs.metrics)
   const router = routes({
     replica: needs.replica,
     readParameters: parameterReader(metrics.ignoredParameters),
+    startExport: createExports(),
   })
   const app = new Koa<ApiState>()
   const reportUnsent = (error: unknown): void => needs.log.warn({ err: error }, 'an answer could not be sent')
@@ -53,23 +61,27 @@ export function createApp(needs: ApiNeeds): RequestListener {
   const answer = app
     .use(compression())
     .use(requestLog<ApiState>(needs.log, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
-    .use(measure(metrics))
+    .use(measure<ApiState>(metrics.requests))
     .use(privateAnswers)
-    .use(errors(needs.log))
+    .use(errors(needs.log, metrics.requests.rejected))
+    .use(admitRequests())
     .use(requestTarget)
     .use(options)
     .use(publicRoutes(describeApi(needs.baseUrl)).routes())
     .use(otherMethods)
     .use<RouteState>(authenticate(needs.keys, needs.nowMs))
+    .use(admitTeams())
     .use(
       lastUse(({ teamId, keyId }, nowMs) => noteUse(needs.redis, needs.redisKeys, teamId, keyId, nowMs), needs.nowMs),
     )
     .use(readAhead((teamId) => readFreshness(needs.redis, needs.redisKeys, teamId, randomToken)))
     .use(limit(createLimiter(needs.redis.client, needs.redisKeys, needs.requestsPerMinute)))
+    .use(lookUpInTurn())
     .use(router.routes())
     .use(unrouted)
     .callback()
   return (request, response) => {
+    response.setMaxListeners(maxListeners)
     answer(request, response).catch(reportUnsent)
   }
 }

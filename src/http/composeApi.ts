@@ -1,16 +1,17 @@
 import { probe } from '../queries/probe.ts'
 import { openReplica } from '../queries/replica.ts'
+import { callMetrics, measureElasticsearch, measureRedis } from '../replica/callMetrics.ts'
+import { keyViewIsComplete, redisAnswers } from '../replica/checks.ts'
 import { connectElasticsearchRaw } from '../replica/elasticsearch.ts'
 import { keyView } from '../replica/keyView.ts'
 import { connectRedis } from '../replica/redis.ts'
 import { redisKeys } from '../replica/redisKeys.ts'
 import { portOf, serve, stopServing } from '../server.ts'
-import type { Readiness, Service } from '../service.ts'
+import type { Service, Started } from '../service.ts'
 import { createApp } from './app.ts'
 import { refuseUnreadable } from './unreadable.ts'
 
 const defaultPort = 3_000
-const probeDeadlineMs = 2_000
 
 /**
  * Builds the API with its live clients and listens on the configured port, also while an engine is away. What it opens is registered
@@ -19,10 +20,15 @@ const probeDeadlineMs = 2_000
 export async function composeApi(
   { config, log, metrics, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'release'>,
   nowMs: () => number = Date.now,
-): Promise<{ readonly port: number; readonly readiness: Readiness }> {
+): Promise<Started & { readonly port: number }> {
+  const calls = callMetrics(metrics)
   const elasticsearch = connectElasticsearchRaw(config)
+  measureElasticsearch(elasticsearch, calls)
   release('elasticsearch', () => elasticsearch.close())
-  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'))
+  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {
+    ca: config.REDIS_CA_FILE,
+    onCommand: measureRedis(calls),
+  })
   release('redis', () => redis.close())
 
   const replica = openReplica(elasticsearch, config.INDEX_PREFIX, config.DEEP_PAGE_FROM)
@@ -43,16 +49,12 @@ export async function composeApi(
   release('server', () => stopServing(server))
   log.info({ port: portOf(server) }, 'listening')
 
-  const readiness = async (): Promise<string[]> => {
-    const redisProblem = keys.isComplete().then(
-      (isComplete) => (isComplete ? [] : ['the key view is not complete']),
-      () => ['redis does not answer'],
-    )
-    const elasticsearchProblem = probe(replica, AbortSignal.timeout(probeDeadlineMs)).then(
-      () => [],
-      (error: Error) => [error.message],
-    )
-    return (await Promise.all([redisProblem, elasticsearchProblem])).flat()
+  return {
+    port: portOf(server),
+    checks: {
+      elasticsearch: async (signal) => await probe(replica, signal).then(() => undefined),
+      redis: redisAnswers(redis),
+      'key view': keyViewIsComplete(keys),
+    },
   }
-  return { port: portOf(server), readiness }
 }

@@ -1,21 +1,25 @@
 import type { Logger } from 'pino'
 import type { ApiContext, ApiMiddleware } from './context.ts'
-import { type Failure, failureOf } from './failure.ts'
+import { type Failure, failureOf, type RejectionReason, rejectionOf } from './failure.ts'
 import { allowedMethods } from './methods.ts'
 import { statuses } from './statuses.ts'
 
 const unavailableRetryAfterSeconds = 5
 
-/** Turns whatever is thrown further in into the one shape of error answers. */
+/** Turns whatever is thrown further in into the one shape of error answers; `onRejected` hears of those who may come again. */
 export const errors =
-  (log: Logger): ApiMiddleware =>
+  (log: Logger, onRejected: (reason: RejectionReason) => void): ApiMiddleware =>
   async (ctx, next) => {
     try {
       await next()
     } catch (thrown) {
       const failure = failureOf(thrown)
       // Nobody is told what happens to an answer that nobody waits for any more.
-      if (ctx.writable) logCause(log, ctx.state.requestId, failure)
+      if (ctx.writable) {
+        logCause(log, ctx.state.requestId, failure)
+        const reason = rejectionOf(failure)
+        if (reason !== undefined) onRejected(reason)
+      }
       answer(ctx, failure)
     }
   }
@@ -48,7 +52,9 @@ function messageOf(failure: Failure): string {
     case 'uri_too_long':
       return 'the URL is too long'
     case 'rate_limited':
-      return `too many requests with this key; retry in ${failure.retryAfterSeconds} s`
+      return failure.what === 'requests'
+        ? `too many requests with this key; retry in ${failure.retryAfterSeconds} s`
+        : "too many of the team's exports are running; retry when one has ended"
     case 'internal_error':
       return 'an unexpected error; the X-Request-Id header identifies it'
     case 'service_unavailable':

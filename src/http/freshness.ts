@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import type { TeamId } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
 import type { EntityType } from '../replica/changeTokens.ts'
 import type { Freshness, ListVersion } from '../replica/freshness.ts'
 import type { RouteContext, RouteMiddleware } from './context.ts'
-import { withinDeadline } from './deadline.ts'
+import { ndjson } from './export.ts'
 import { fromRedis, RequestFailure } from './failure.ts'
 
 /** What an answer is made of. */
@@ -16,8 +17,8 @@ export type Asked = {
   readonly needsTidemark?: boolean
   /** Whether there is an answer whatever is stored: a list may be empty, an entity may be missing. */
   readonly alwaysExists: boolean
-  /** `version` is the list's, read before; null while none is known. */
-  query(signal: AbortSignal, version: ListVersion | null): Promise<string>
+  /** JSON, or lines of it. `version` is the list's, read before; null while none is known. */
+  query(version: ListVersion | null): Promise<string | Readable>
 }
 
 /** Starts to read how fresh the team's answers are while the key's minute is still being counted: one wait for Redis less. */
@@ -45,14 +46,18 @@ export async function answerFresh(
   const { tidemark, versions } = await fromRedis(ctx.state.freshness)
   const version = versions[type]
   if (tidemark === null && needsTidemark)
-    throw new RequestFailure({ kind: 'service_unavailable', cause: new Error('there is no tidemark') })
+    throw new RequestFailure({
+      kind: 'service_unavailable',
+      lacks: 'tidemark',
+      cause: new Error('there is no tidemark'),
+    })
   const isAnyEnough = ctx.get('If-None-Match').trim() === '*'
   const etag = version === null ? undefined : etagOf(version, ctx.path, parameters)
   if (etag !== undefined && (alwaysExists || !isAnyEnough) && isKept(ctx, etag)) return notChanged(ctx, etag, tidemark)
-  const body = await withinDeadline(ctx.res, (signal) => query(signal, version))
+  const body = await query(version)
   if (etag !== undefined && isKept(ctx, etag)) return notChanged(ctx, etag, tidemark)
   setFreshness(ctx, etag, tidemark)
-  ctx.type = 'json'
+  ctx.type = typeof body === 'string' ? 'json' : ndjson
   ctx.body = body
 }
 

@@ -16,10 +16,10 @@ export const getFormRoute =
   ({ replica, readParameters }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
     const parameters = readParameters(ctx, getFormParameters)
-    const query = async (signal: AbortSignal): Promise<string> => {
+    const read = async (signal: AbortSignal): Promise<string> => {
       const form = await getForm(replica, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal)
       if (form === undefined) throw new RequestFailure({ kind: 'not_found', what: 'form' })
       return form
     }
-    await answerFresh(ctx, { type: 'forms', parameters, alwaysExists: false, query })
+    await answerFresh(ctx, { type: 'forms', parameters, alwaysExists: false, query: () => ctx.state.lookUp(read) })
   }

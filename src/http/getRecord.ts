@@ -12,10 +12,15 @@ export const getRecordRoute =
   ({ replica, readParameters }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
     const parameters = readParameters(ctx, getRecordParameters)
-    const query = async (signal: AbortSignal): Promise<string> => {
+    const read = async (signal: AbortSignal): Promise<string> => {
       const record = await getRecord(replica, ctx.state.holder.teamId, ctx.params['id'] ?? '', signal)
       if (record === undefined) throw new RequestFailure({ kind: 'not_found', what: 'record' })
       return record
     }
-    await answerFresh(ctx, { type: 'submissions', parameters, alwaysExists: false, query })
+    await answerFresh(ctx, {
+      type: 'submissions',
+      parameters,
+      alwaysExists: false,
+      query: () => ctx.state.lookUp(read),
+    })
   }

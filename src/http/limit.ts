@@ -27,7 +27,7 @@ export const limit =
     const resetSeconds = Math.max(1, Math.ceil(counted.msBeforeNext / 1000))
     ctx.set('RateLimit-Policy', `"key";q=${limiter.points};w=${windowSeconds}`)
     ctx.set('RateLimit', `"key";r=${counted.remainingPoints};t=${resetSeconds}`)
-    if (isRefused) throw new RequestFailure({ kind: 'rate_limited', retryAfterSeconds: resetSeconds })
+    if (isRefused) throw new RequestFailure({ kind: 'rate_limited', what: 'requests', retryAfterSeconds: resetSeconds })
     return next()
   }
 

@@ -1,24 +1,15 @@
-import { Counter, Histogram, type Registry } from 'prom-client'
-import { routeOf } from '../requestLog.ts'
-import type { ApiMiddleware } from './context.ts'
-
-/** Bounded label for requests that were ended before, or without, a route. */
-const noRoute = 'none'
-const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+import { Counter, type Registry } from 'prom-client'
+import { type RequestMetrics, requestMetrics } from '../requestMetrics.ts'
+import { type RejectionReason, rejectionReasons } from './failure.ts'
 
 export type ApiMetrics = {
-  readonly requestDuration: Histogram<'route' | 'method' | 'status'>
+  readonly requests: RequestMetrics<RejectionReason>
   readonly ignoredParameters: Counter<'route'>
 }
 
-export const registerMetrics = (registry: Registry): ApiMetrics => ({
-  requestDuration: new Histogram({
-    name: 'tidemark_http_request_duration_seconds',
-    help: 'Time from a request to the end of its answer; its _count counts the requests',
-    labelNames: ['route', 'method', 'status'],
-    buckets: durationBucketsSeconds,
-    registers: [registry],
-  }),
+/** What the API counts and measures beside its calls to the engines. */
+export const apiMetrics = (registry: Registry): ApiMetrics => ({
+  requests: requestMetrics(registry, rejectionReasons),
   ignoredParameters: new Counter({
     name: 'tidemark_http_ignored_parameters_total',
     help: 'Query parameters that requests carried and no route knows',
@@ -26,14 +17,3 @@ export const registerMetrics = (registry: Registry): ApiMetrics => ({
     registers: [registry],
   }),
 })
-
-/** Measures every request. */
-export const measure =
-  ({ requestDuration }: ApiMetrics): ApiMiddleware =>
-  (ctx, next) => {
-    const stopTimer = requestDuration.startTimer()
-    ctx.res.once('close', () => {
-      stopTimer({ route: routeOf(ctx) ?? noRoute, method: ctx.method, status: ctx.status })
-    })
-    return next()
-  }

@@ -43,6 +43,10 @@ export const pageParameters = {
   page: integer(Number.MAX_SAFE_INTEGER).default(1).describe('Page number. A page past the last one is empty.'),
 }
 
+const ofPagesAlone = z.undefined({ error: 'belongs to pages: it must be left out of an export' }).optional()
+/** In the place of `pageParameters` where everything is asked for at once. */
+export const noPageParameters = { limit: ofPagesAlone, page: ofPagesAlone }
+
 export const createdParameters = {
   since: windowBound('from', 'Only what was created at or after this time. A date alone is its first moment in UTC.'),
   until: windowBound('to', 'Only what was created at or before this time. A date alone is its last moment in UTC.'),

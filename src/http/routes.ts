@@ -1,6 +1,7 @@
 import { Router } from '@koa/router'
 import type { Replica } from '../queries/replica.ts'
 import type { RouteState } from './context.ts'
+import type { StartExport } from './export.ts'
 import { getFormRoute } from './getForm.ts'
 import { getRecordRoute } from './getRecord.ts'
 import { listFormsRoute } from './listForms.ts'
@@ -11,6 +12,7 @@ import type { ParameterReader } from './parameters.ts'
 export type RouteNeeds = {
   readonly replica: Replica
   readonly readParameters: ParameterReader
+  readonly startExport: StartExport
 }
 
 /** The four endpoints. A trailing slash names the same route; letter case matters. */

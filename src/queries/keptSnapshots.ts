@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { TeamId } from '../domain/identifiers.ts'
 import type { ListVersion } from '../replica/freshness.ts'
-import type { Clause } from './clauses.ts'
-import type { ListCounts } from './deepPage.ts'
-import { type ListKind, type ListSnapshot, openListSnapshot, snapshotLifeMs } from './listSnapshot.ts'
+import { type CountedSnapshot, rememberCounts, rememberedCounts } from './countedSnapshot.ts'
+import { type ListKind, type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import type { Asking } from './replica.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
@@ -14,26 +13,21 @@ export type ListReader = {
   readonly signal: AbortSignal
 }
 
-/** A snapshot that remembers its counts. */
-export type KeptSnapshot = Pick<ListSnapshot, 'countsOf' | 'rows'>
-
 /** Runs `read` on a snapshot that holds at least what the list held in the reader's version. Rejects as `openListSnapshot`. */
 export type ReadSnapshot = <T>(
   kind: ListKind,
   reader: ListReader,
-  read: (snapshot: KeptSnapshot) => Promise<T>,
+  read: (snapshot: CountedSnapshot) => Promise<T>,
 ) => Promise<T>
 
+const lifeMs = 30_000
 const maxSnapshots = 64
 const maxCountedBytes = 16 * 1024 * 1024
-/** Of one count in memory; characters of a question take two. */
-const bytesPerCount = 64
 
-type Counted = Awaited<ReturnType<ListCounts['countByTime' | 'countEach']>>
 type Kept = {
   readonly version: ListVersion | null
   readonly snapshot: ListSnapshot
-  readonly counted: KeptSnapshot
+  readonly counted: CountedSnapshot
   /** How many are reading it. */
   readers: number
   /** Given up: the last reader closes it. */
@@ -46,14 +40,11 @@ type Kept = {
  * every change that the version stands for.
  */
 export function keepSnapshots(replica: Asking): ReadSnapshot {
-  const counts = new LRUCache<string, Counted>({
-    maxSize: maxCountedBytes,
-    sizeCalculation: (counted, question) => 2 * question.length + bytesPerCount * (counted.length + 1),
-  })
+  const counts = rememberedCounts(maxCountedBytes)
   const kept = new LRUCache<string, Kept>({
     max: maxSnapshots,
     // A snapshot that is about to end is not read any more.
-    ttl: snapshotLifeMs / 2,
+    ttl: lifeMs / 2,
     updateAgeOnGet: true,
     dispose: (dropped) => {
       dropped.isDropped = true
@@ -63,14 +54,14 @@ export function keepSnapshots(replica: Asking): ReadSnapshot {
   let opened = 0
 
   const open = async (kind: ListKind, { teamId, version, signal }: ListReader): Promise<Kept> => {
-    const snapshot = await openListSnapshot(replica, kind, teamId, signal)
-    const counted = remembering(snapshot, counts, String(++opened))
+    const snapshot = await openListSnapshot(replica, kind, teamId, { lifeMs, signal })
+    const counted = rememberCounts(snapshot, counts, String(++opened))
     const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
     if (version !== null) kept.set(`${kind}/${teamId}`, entry)
     return entry
   }
   /** Whoever opened or found an entry counts as its reader already: it may be dropped at any await. */
-  const use = async <T>(entry: Kept, read: (snapshot: KeptSnapshot) => Promise<T>): Promise<T> => {
+  const use = async <T>(entry: Kept, read: (snapshot: CountedSnapshot) => Promise<T>): Promise<T> => {
     try {
       return await read(entry.counted)
     } finally {
@@ -99,23 +90,3 @@ const isEnd = (error: unknown): boolean => error instanceof ReplicaUnavailable &
 function closeWhenUnread({ isDropped, readers, snapshot }: Kept): void {
   if (isDropped && readers === 0) snapshot.close()
 }
-
-/** A snapshot never changes, so what was counted once is counted for good. */
-const remembering = (snapshot: ListSnapshot, counts: LRUCache<string, Counted>, name: string): KeptSnapshot => ({
-  rows: snapshot.rows,
-  countsOf: (filter, signal) => {
-    const list = snapshot.countsOf(filter, signal)
-    const once = async <C extends Counted>(question: readonly unknown[], count: () => Promise<C>): Promise<C> => {
-      const key = JSON.stringify([name, filter, ...question])
-      const known = counts.get(key)
-      if (known !== undefined) return known as C
-      const counted = await count()
-      counts.set(key, counted)
-      return counted
-    }
-    return {
-      countByTime: (span, stepMs) => once([span, stepMs], () => list.countByTime(span, stepMs)),
-      countEach: (span, clauses: readonly Clause[]) => once([span, clauses], () => list.countEach(span, clauses)),
-    }
-  },
-})

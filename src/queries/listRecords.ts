@@ -1,4 +1,5 @@
 import type { ReportStatus } from '../domain/submission.ts'
+import type { Clause } from './clauses.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import type { Page, PageRequest } from './page.ts'
 import type { Replica } from './replica.ts'
@@ -11,22 +12,18 @@ export type RecordsFilter = {
   readonly changed: Window
 }
 
+/** What finds the submissions that are meant. */
+export const recordsFilter = ({ formId, status, created, changed }: RecordsFilter): readonly Clause[] => [
+  ...equalTo('formId', formId),
+  ...equalTo('status', status),
+  ...within('createdAt', created),
+  ...within('changedAt', changed),
+]
+
 /** The submissions of a team, newest first. */
 export const listRecords = (
   replica: Replica,
   reader: ListReader,
-  { formId, status, created, changed }: RecordsFilter,
+  filter: RecordsFilter,
   page: PageRequest,
-): Promise<Page> =>
-  searchPage(
-    replica,
-    'submissions',
-    reader,
-    [
-      ...equalTo('formId', formId),
-      ...equalTo('status', status),
-      ...within('createdAt', created),
-      ...within('changedAt', changed),
-    ],
-    page,
-  )
+): Promise<Page> => searchPage(replica, 'submissions', reader, recordsFilter(filter), page)

@@ -19,9 +19,7 @@ export type ListSnapshot = {
   close(): void
 }
 
-/** How long Elasticsearch keeps a snapshot after its last question. */
-export const snapshotLifeMs = 30_000
-
+const openingDeadlineMs = 5_000
 const closingDeadlineMs = 5_000
 
 const stepsSchema = z.object({
@@ -29,24 +27,38 @@ const stepsSchema = z.object({
 })
 const eachSchema = z.object({ each: z.object({ buckets: z.array(z.object({ doc_count: z.int() })) }) })
 
-/** Opens a snapshot (a point in time). It and all its questions reject with `ReplicaUnavailable`. */
+/**
+ * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last question. It and all its questions
+ * reject with `ReplicaUnavailable`.
+ */
 export async function openListSnapshot(
   { indexPrefix, ask }: Asking,
   kind: ListKind,
   teamId: TeamId,
-  opening: AbortSignal,
+  { lifeMs, signal: opening }: { readonly lifeMs: number; readonly signal: AbortSignal },
 ): Promise<ListSnapshot> {
-  const keepAlive = `${snapshotLifeMs}ms`
+  const keepAlive = `${lifeMs}ms`
   const opened = await ask(
     {
       method: 'POST',
       path: `/${aliasOf(indexPrefix, kind)}/_pit`,
       querystring: { routing: teamId, keep_alive: keepAlive },
     },
-    opening,
+    AbortSignal.timeout(openingDeadlineMs),
   )
   if (!opened.isFound) throw new ReplicaUnavailable('missing-index', kind)
   let { id } = JSON.parse(opened.text) as { id: string }
+  const close = (): void => {
+    ask(
+      { method: 'DELETE', path: '/_pit', querystring: {}, body: { id } },
+      AbortSignal.timeout(closingDeadlineMs),
+    ).catch(() => undefined)
+  }
+  // Had the question been given up on its way, nobody would know what to close.
+  if (opening.aborted) {
+    close()
+    throw new ReplicaUnavailable('deadline', 'nobody waits for the snapshot any more')
+  }
   const search = async (
     filter: readonly Clause[],
     body: Readonly<Record<string, unknown>>,
@@ -95,11 +107,6 @@ export async function openListSnapshot(
       const found = await search([...filter, clause], { sort: newestFirst, from: skip, size: limit }, signal)
       return found.summaries
     },
-    close: () => {
-      ask(
-        { method: 'DELETE', path: '/_pit', querystring: {}, body: { id } },
-        AbortSignal.timeout(closingDeadlineMs),
-      ).catch(() => undefined)
-    },
+    close,
   }
 }

@@ -4,7 +4,9 @@ import type { Instant } from '../domain/instant.ts'
 import { rawMembers, renderObject, withoutRepeatedNames } from '../domain/rawJson.ts'
 import type { Change } from '../domain/record.ts'
 import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../domain/submission.ts'
-import { foldedWords, foldTitle, rawTitle, titleSalt } from '../domain/title.ts'
+import { rawTitle, titleSalt } from '../domain/title.ts'
+import { titleTerms } from '../domain/titleTerms.ts'
+import { foldTitle } from '../domain/titleWords.ts'
 import type { DocumentKind } from './indices.ts'
 
 /** One document to store: its whole source, under an external version that only ever grows. */
@@ -36,20 +38,17 @@ export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentW
   if (change.live === null) return tombstones(change, ['forms', 'form-details'], appendedAt)
   const { entity: form, raw, revision } = change.live
   const salt = titleSalt(change.teamId)
-  const folded = foldTitle(form.title)
+  const { words, joined, starts } = titleTerms(form.title)
+  const salted = (terms: readonly string[]): string => JSON.stringify(terms.map((term) => salt + term).join(' '))
   const list = renderObject([
     ...listKeys(change.teamId, form.createdAt, form.id, appendedAt),
     ['scene', JSON.stringify(form.scene)],
     ['titleRaw', JSON.stringify(salt + rawTitle(form.title))],
-    ['titleFolded', JSON.stringify(salt + folded)],
-    [
-      'titleWords',
-      JSON.stringify(
-        foldedWords(folded)
-          .map((word) => salt + word)
-          .join(' '),
-      ),
-    ],
+    // Every word of it has a space before it.
+    ['titleFolded', JSON.stringify(`${salt} ${foldTitle(form.title)}`)],
+    ['titleWords', salted(words)],
+    ['titleJoined', salted(joined)],
+    ['titleStarts', salted(starts)],
     ['summary', marked(renderFormSummary(form, raw))],
   ])
   return [write('forms', change, revision, list), write('form-details', change, revision, renderFormDetail(form, raw))]

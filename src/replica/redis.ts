@@ -8,16 +8,25 @@ export type RedisLink = {
   close(): Promise<void>
 }
 
+/** Hears of every command that has ended: its name in lower case, and what it failed with. */
+export type OnCommand = (name: string, durationMs: number, error: Error | undefined) => void
+
 const connectTimeoutMs = 5_000
 const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
 
 /**
  * Connects to Redis and keeps reconnecting. A command fails at once while Redis is away, and after two seconds without an
- * answer; nothing queues up. `onError` hears of connection faults, which are otherwise survived in silence.
+ * answer; nothing queues up. `onError` hears of connection faults, which are otherwise survived in silence. `ca`, in PEM, is the
+ * authority that alone vouches for a server reached by `rediss://`.
  */
-export function connectRedis(url: string, onError: (error: Error) => void): RedisLink {
+export function connectRedis(
+  url: string,
+  onError: (error: Error) => void,
+  { ca, onCommand = () => undefined }: { readonly ca?: string | undefined; readonly onCommand?: OnCommand } = {},
+): RedisLink {
   const client = new Redis(url, {
+    ...(ca !== undefined && { tls: { ca } }),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
     enableOfflineQueue: false,
@@ -26,6 +35,7 @@ export function connectRedis(url: string, onError: (error: Error) => void): Redi
     enableAutoPipelining: true,
     retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, maxReconnectDelayMs),
   })
+  watchCommands(client, onCommand)
   let runId: string | undefined
   client.on('error', onError)
   client.on('close', () => {
@@ -42,5 +52,16 @@ export function connectRedis(url: string, onError: (error: Error) => void): Redi
     close: async () => {
       client.disconnect()
     },
+  }
+}
+
+/** `sendCommand` is the one way that every command takes, also one of a pipeline and one that fails at once. */
+function watchCommands(client: Redis, onCommand: OnCommand): void {
+  const send = client.sendCommand.bind(client)
+  client.sendCommand = (command, stream) => {
+    const startedMs = performance.now()
+    const tell = (error?: Error): void => onCommand(command.name.toLowerCase(), performance.now() - startedMs, error)
+    command.promise.then(() => tell(), tell)
+    return send(command, stream)
   }
 }

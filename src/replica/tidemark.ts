@@ -105,6 +105,18 @@ export async function adoptedGeneration(redis: RedisLink, keys: RedisKeys): Prom
   return ((await redis.client.hget(keys.tidemark, 'generation')) ?? undefined) as GenerationTag | undefined
 }
 
+/** The tidemark as readers are told it, and the mark of every partition. */
+export type PublishedTidemark = { readonly tidemarkMs: number | undefined; readonly marks: PartitionMarks }
+
+/** What is published just now; nothing of it when another run of Redis published it. */
+export async function readTidemark(redis: RedisLink, keys: RedisKeys): Promise<PublishedTidemark> {
+  const { published, run, generation: _generation, floor: _floor, ...marks } = await redis.client.hgetall(keys.tidemark)
+  return {
+    tidemarkMs: published === undefined || run !== redis.runId() ? undefined : Number(published),
+    marks: new Map(Object.entries(marks).map(([name, epochMs]) => [name, Number(epochMs)])),
+  }
+}
+
 /** Keeps the tidemark where it is until it is released, at most for `maxMs`; false when someone else holds it. */
 export async function holdTidemark(redis: RedisLink, keys: RedisKeys, holder: string, maxMs: number): Promise<boolean> {
   return (await redis.client.set(keys.tidemarkHold, holder, 'PX', maxMs, 'NX')) === 'OK'

@@ -1,4 +1,5 @@
 import { startTestApi } from '../support/api.ts'
+import { runCommand } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
 import { startRelay } from '../support/relay.ts'
@@ -23,7 +24,7 @@ test('the API starts while its engines are away', async () => {
     awaitReady: false,
   })
   expect((await api.send('/api/v1/forms', { key })).status).toBe(503)
-  expect(await api.readiness()).toHaveLength(2)
+  expect((await api.readiness()).map((each) => each.split(':')[0])).toEqual(['elasticsearch', 'redis', 'key view'])
   await api.close()
   await nowhere.close()
 })
@@ -43,4 +44,11 @@ test('a request that runs when the API stops is answered; no other is accepted',
   expect((await running).status).toBe(200)
   await closed
   await fake.close()
+})
+
+test('a process that cannot do its work at all ends by itself, and its log tells why', async () => {
+  const api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
+  const { code, stderr } = await runCommand('src/main.ts', [], { PORT: String(api.port), ADMIN_PORT: '0' })
+  expect([code, stderr]).toEqual([1, expect.stringContaining('EADDRINUSE')])
+  await api.close()
 })

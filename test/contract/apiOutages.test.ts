@@ -59,7 +59,10 @@ describe('Redis away', () => {
     relay.cut()
     expectUnavailable(await api.send(endpoint, { key }))
     expectUnavailable(await api.send(endpoint, { key: 'rqp_acct_unknown' }))
-    expect(await api.readiness()).toEqual([expect.stringContaining('redis')])
+    expect(await api.readiness()).toEqual([
+      expect.stringContaining('redis: does not answer'),
+      'key view: cannot be looked at',
+    ])
     relay.restore()
     await eventually(async () => (await api.send(endpoint, { key })).status === 200)
   })
@@ -229,7 +232,7 @@ test('a key view that is lost and not yet rebuilt gives 503, never 401, until it
   await replica.loseKeyView()
   for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key }))
   expectUnavailable(await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' }))
-  expect(await api.readiness()).toEqual(['the key view is not complete'])
+  expect(await api.readiness()).toEqual(['key view: is not complete'])
   await replica.completeKeyView()
   expect((await api.send('/api/v1/forms', { key })).status).toBe(200)
   expect((await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' })).status).toBe(401)

@@ -97,12 +97,13 @@ describe('titleContains finds', () => {
     ['emoji', '🎉', ['party']],
     ['an emoji with a variation selector, not its neighbours', '❤️', ['heart']],
     ['punctuation', '—', ['accents']],
+    ['punctuation between spaces', ' — ', ['accents']],
   ])('%s', async (_what, typed, expected) => {
     expect(await find(typed)).toEqual(expected)
   })
 
-  test('everything when it is empty', async () => {
-    expect(await find('')).toHaveLength(Object.keys(titles).length)
+  test.each(['', ' ', ' \t '])('everything when it is %p', async (typed) => {
+    expect(await find(typed)).toHaveLength(Object.keys(titles).length)
   })
 })
 

@@ -73,6 +73,9 @@ test(
       expect([status, headers.get('location')]).toEqual([303, '/keys'])
     }
 
+    const status = await fetch(/How far they are: (\S+)/.exec(output)?.[1] ?? '')
+    expect([status.status, await status.text()]).toEqual([200, expect.stringContaining('Tidemark status')])
+
     const newest = async (): Promise<string[]> =>
       (await ask<List>(`${baseUrl}/records?limit=100`, key)).items.map(({ id }) => id)
     const known = await newest()

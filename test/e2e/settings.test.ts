@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { barriersOn, launchBrowser, screenshotOf } from '../support/browser.ts'
+import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf, type Visit } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program, startProgram } from '../support/programs.ts'
@@ -47,28 +47,8 @@ async function fillSlots(team: string): Promise<void> {
   await pipeline.produce('account-keys', messages)
 }
 
-type Visit = {
-  readonly page: Page
-  readonly complaints: string[]
-  readonly requested: string[]
-  close(): Promise<void>
-}
-
 /** An owner with a browser, before the sign-in. */
-async function visit(options: BrowserContextOptions = {}): Promise<Visit> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US', ...options })
-  const page = await context.newPage()
-  const complaints: string[] = []
-  const requested: string[] = []
-  page.on('request', (request) => requested.push(request.url()))
-  // What the content security policy forbids is told to the console, too.
-  page.on('console', (message) => {
-    const isExpected = /Failed to load resource: the server responded with a status of 4/.test(message.text())
-    if (['error', 'warning'].includes(message.type()) && !isExpected) complaints.push(message.text())
-  })
-  page.on('pageerror', ({ message }) => complaints.push(message))
-  return { page, complaints, requested, close: () => context.close() }
-}
+const visit = (options: BrowserContextOptions = {}): Promise<Visit> => openVisit(browser, options)
 
 async function signIn(page: Page, team = `team_${randomUUID().slice(0, 8)}`): Promise<void> {
   const token = await signToken(signInClaims(Date.now(), { team, sub: 'ada@harborlight.example' }))
@@ -199,8 +179,7 @@ describe.each([
     const { page } = visited
     await screenshotOf(page, `settings-${look}-${state}`)
     expect(await barriersOn(page)).toEqual([])
-    const overhang = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-    expect(overhang).toBe(0)
+    expect(await overhangOf(page)).toBe(0)
   }
 
   test('can be used by everybody', async () => {

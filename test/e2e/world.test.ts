@@ -33,9 +33,9 @@ describe('A random history of five teams, late, doubled, shuffled, with deletion
       })
   })
 
-  test('an indexer killed in the middle and started again comes to the same', async () => {
+  test('an indexer killed in the middle and started again comes to the same, also over three shards', async () => {
     const world = randomWorld(2, 2_000)
-    const first = await pipeline.startIndexer()
+    const first = await pipeline.startIndexer({ INDEX_SHARDS: '3' })
     await pipeline.createKeys(world.teams)
     const half = Math.floor(world.records.length / 2)
     await pipeline.produceWorld(world.records.slice(0, half))

@@ -6,6 +6,8 @@ import kafkajs from 'kafkajs'
 import { documentKinds, readDefinition } from '../../src/replica/indices.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
+import { documentTopics, withAdmin } from '../support/faults.ts'
+import { indexName } from '../support/names.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { startPollingReader } from '../support/pollingReader.ts'
 import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
@@ -29,7 +31,8 @@ afterEach(async () => {
   await pipeline.close()
 })
 
-const startRebuild = (script = 'indexer/rebuildCommand.ts'): Promise<Program> => startProgram(script, pipeline.names)
+const startRebuild = (settings = {}, script = 'indexer/rebuildCommand.ts'): Promise<Program> =>
+  startProgram(script, { ...pipeline.names, ...settings })
 const expectRebuilt = async (rebuild: Program, generation: number): Promise<void> => {
   const code = await rebuild.ended()
   expect([code, rebuild.log()]).toEqual([0, expect.stringContaining(`generation ${generation} serves`)])
@@ -42,8 +45,17 @@ const indices = async (): Promise<string[]> => {
     .sort()
 }
 const indicesOf = async (generation: number): Promise<string[]> => {
-  const named = documentKinds.map(async (kind) => `${kind}-v${(await readDefinition(kind)).version}-${generation}`)
-  return (await Promise.all(named)).sort()
+  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const names = await Promise.all(documentKinds.map((kind) => indexName(prefix, kind, generation)))
+  return names.map((name) => name.slice(prefix.length + 1)).sort()
+}
+
+const shards = async (): Promise<Set<unknown>> => {
+  const found = await elasticsearch.indices.getSettings({
+    index: `${pipeline.names['INDEX_PREFIX']}-*`,
+    flat_settings: true,
+  })
+  return new Set(Object.values(found).map(({ settings }) => settings?.['index.number_of_shards']))
 }
 
 /** Something is written last, so that everything before it is known to be visible. */
@@ -58,6 +70,25 @@ const filled = async (world: World): Promise<{ indexer: Program; api: Program }>
   const api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
   return { indexer, api }
+}
+
+/** Kafka drops every record of both topics, as compaction and time may. */
+async function forgetTopics(): Promise<void> {
+  const topics = documentTopics(pipeline)
+  const configEntries = [
+    { name: 'cleanup.policy', value: 'compact,delete' },
+    { name: 'message.timestamp.type', value: 'LogAppendTime' },
+  ]
+  await withAdmin(pipeline.kafka, async (admin) => {
+    // Kafka deletes records only of topics that may lose some.
+    const resources = topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name, configEntries }))
+    await admin.alterConfigs({ validateOnly: false, resources })
+    for (const topic of topics) {
+      const ends = await admin.fetchTopicOffsets(topic)
+      const partitions = ends.map(({ partition, high }) => ({ partition, offset: high }))
+      await admin.deleteTopicRecords({ topic, partitions })
+    }
+  })
 }
 
 test('under 500 writes a second a reader who polls sees no error, nothing missing and nothing fall back', async () => {
@@ -80,35 +111,16 @@ test('under 500 writes a second a reader who polls sees no error, nothing missin
   expect(reader.answers()).toBeGreaterThan(100)
   await expectFold(pipeline, api, world)
   expect(await indices()).toEqual(await indicesOf(2))
-  const deadLetters = await Promise.all([indexer, second].map((each) => each.metric('tidemark_dead_letters_total')))
+  const deadLetters = await Promise.all(
+    [indexer, second].map((each) => each.metric('tidemark_records_total', '"dead-letter"')),
+  )
   expect(deadLetters.reduce((sum, each) => sum + each)).toBe(world.records.filter(({ isPoison }) => isPoison).length)
 })
 
 test('what the topics have forgotten is carried over: deletions, and revisions above those that are left', async () => {
   const world = randomWorld(23, 1_000)
   const { api } = await filled(world)
-  const admin = pipeline.kafka.admin()
-  await admin.connect()
-  // Kafka deletes records only of topics that may lose some.
-  await admin.alterConfigs({
-    validateOnly: false,
-    resources: [pipeline.names['TOPIC_FORMS'] ?? '', pipeline.names['TOPIC_SUBMISSIONS'] ?? ''].map((name) => ({
-      type: kafkajs.ConfigResourceTypes.TOPIC,
-      name,
-      configEntries: [
-        { name: 'cleanup.policy', value: 'compact,delete' },
-        { name: 'message.timestamp.type', value: 'LogAppendTime' },
-      ],
-    })),
-  })
-  for (const topic of [pipeline.names['TOPIC_FORMS'] ?? '', pipeline.names['TOPIC_SUBMISSIONS'] ?? '']) {
-    const ends = await admin.fetchTopicOffsets(topic)
-    await admin.deleteTopicRecords({
-      topic,
-      partitions: ends.map(({ partition, high }) => ({ partition, offset: high })),
-    })
-  }
-  await admin.disconnect()
+  await forgetTopics()
   // Late records: each is older than what the live indices know, and none of them may win after the rebuild.
   const late = world.records.filter(({ isPoison, value }) => !isPoison && value !== null).slice(0, 300)
   await pipeline.produceWorld(late)
@@ -119,24 +131,25 @@ test('what the topics have forgotten is carried over: deletions, and revisions a
   await expectFold(pipeline, api, { ...world, records: [...world.records, ...late] })
 })
 
-test('killed while it reads, compares, switches or cleans up, and run again: it goes on, and nothing is missing', async () => {
+test('killed while it reads, compares, switches or cleans up, and run again for more shards: it goes on, and nothing is missing', async () => {
   const world = randomWorld(24, 2_000)
   const { api } = await filled(world)
   let serving = 1
   for (const moment of ['is built beside', 'documents compared', 'switching', 'is kept']) {
-    const rebuild = await startRebuild()
+    const rebuild = await startRebuild({ INDEX_SHARDS: '3' })
     await eventually(() => rebuild.log().includes(moment))
     await rebuild.end('SIGKILL')
     await untilAllApplied(api)
     await expectFold(pipeline, api, world)
     if (moment === 'is kept') serving++
   }
-  const last = await startRebuild()
+  const last = await startRebuild({ INDEX_SHARDS: '3' })
   expect(await last.ended()).toBe(0)
   await untilAllApplied(api)
   await expectFold(pipeline, api, world)
   const left = await indices()
   expect(left).toHaveLength(4)
+  expect(await shards()).toEqual(new Set(['3']))
   const generation = Number(/-(\d+)$/.exec(left[0] ?? '')?.[1])
   expect(generation).toBeGreaterThan(serving)
 }, 240_000)
@@ -157,14 +170,32 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     const says = async (program: Program): Promise<string> =>
       await (await fetch(`${program.adminUrl}/readyz`)).text().catch(() => '')
     await eventually(async () => (await says(next).catch(() => '')).includes('mappings of another release'))
-    const rebuild = await startRebuild(join(folder, 'indexer/rebuildCommand.ts'))
+    const rebuild = await startRebuild({}, join(folder, 'indexer/rebuildCommand.ts'))
     await expectRebuilt(rebuild, 2)
     await untilReady(next)
     await eventually(async () => (await says(indexer)).includes('mappings of another release'))
-    expect(await indices()).toEqual(['form-details-v1-2', 'forms-v2-2', 'submission-details-v1-2', 'submissions-v3-2'])
+    const version = (await readDefinition('submissions')).version
+    expect(await indices()).toEqual(
+      (await indicesOf(2)).map((name) => name.replace(`submissions-v${version}-`, `submissions-v${version + 1}-`)),
+    )
     await untilAllApplied(api)
     await expectFold(pipeline, api, world)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+})
+
+test('a rebuild that cannot carry over says why, can be ended, and has changed nothing', async () => {
+  const world = randomWorld(26, 300)
+  const { api } = await filled(world)
+  await forgetTopics()
+  const index = await indexName(pipeline.names['INDEX_PREFIX'] ?? '', 'submissions', 2)
+  // As the mappings of an older release, to which somebody wants to go back.
+  const mappings = { dynamic: 'strict', properties: { teamId: { type: 'keyword' } } } as const
+  await elasticsearch.indices.create({ index, mappings, aliases: { [`${index}-write`]: { is_write_index: true } } })
+  const rebuild = await startRebuild()
+  await eventually(() => rebuild.log().includes('waiting: 400 strict_dynamic_mapping_exception'))
+  expect(await rebuild.end('SIGTERM')).toBe(1)
+  await untilAllApplied(api)
+  await expectFold(pipeline, api, world)
 })

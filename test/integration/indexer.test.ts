@@ -7,6 +7,7 @@ import { holdTidemark } from '../../src/replica/tidemark.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
+import { indexName } from '../support/names.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program } from '../support/programs.ts'
 
@@ -63,7 +64,7 @@ test('late, doubled and deleted: the highest revision wins and a deletion stays'
 test('aliases that someone took away are given back, and nothing is missing after', async () => {
   const indexer = await pipeline.startIndexer()
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-  const index = `${prefix}-form-details-v1-1`
+  const index = await indexName(prefix, 'form-details')
   for (const [id, name] of [
     ['a', `${prefix}-form-details`],
     ['b', `${index}-write`],
@@ -106,7 +107,9 @@ test('indices that someone deleted are built anew from Kafka; until they are who
   const api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-  await elasticsearch.indices.delete({ index: [`${prefix}-forms-v2-1`, `${prefix}-submissions-v2-1`] })
+  await elasticsearch.indices.delete({
+    index: [await indexName(prefix, 'forms'), await indexName(prefix, 'submissions')],
+  })
   const seen = new Set<string>()
   await eventually(async () => {
     const { status, headers, body } = await pipeline.get(api, 'acme', '/api/v1/forms')
@@ -115,13 +118,13 @@ test('indices that someone deleted are built anew from Kafka; until they are who
     return status === 200 && headers.has('replica-watermark')
   })
   expect([...seen].sort()).toEqual(['200 50', '503 none'])
-  await eventually(async () => (await readySays(indexer)) === 'ok\n')
-  expect(await indexer.metric('tidemark_dead_letters_total')).toBe(1)
+  await eventually(async () => (await fetch(`${indexer.adminUrl}/readyz`)).ok)
+  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(1)
 })
 
 test('a closed index pauses too: good records are never set aside for what is wrong with the index', async () => {
   const indexer = await pipeline.startIndexer()
-  const index = `${pipeline.names['INDEX_PREFIX']}-forms-v2-1`
+  const index = await indexName(pipeline.names['INDEX_PREFIX'] ?? '', 'forms')
   await elasticsearch.indices.close({ index })
   await pipeline.produce('forms', [formRecord('a', 1)])
   await eventually(async () => (await readySays(indexer)).includes('closed'))

@@ -1,6 +1,8 @@
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
+import { documentKinds } from '../../src/replica/indices.ts'
 import { withAdmin } from '../support/faults.ts'
+import { indexName } from '../support/names.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms } from '../support/programs.ts'
 
@@ -45,11 +47,8 @@ test('missing topics are created compacted, with append times of the broker and 
 test('indices are created strict, reached by alias, refreshed by nobody else', async () => {
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const indices = await elasticsearch.indices.get({ index: `${prefix}-*` })
-  expect(Object.keys(indices).sort()).toEqual(
-    ['form-details-v1-1', 'forms-v2-1', 'submission-details-v1-1', 'submissions-v2-1'].map(
-      (name) => `${prefix}-${name}`,
-    ),
-  )
+  const names = await Promise.all(documentKinds.map((kind) => indexName(prefix, kind)))
+  expect(Object.keys(indices).sort()).toEqual(names.sort())
   for (const [name, { aliases, mappings, settings }] of Object.entries(indices)) {
     expect(Object.keys(aliases ?? {}).sort()).toEqual(
       [name.replace(/-v\d-1/, ''), `${name}-write`, `${prefix}-generation-1-whole`].sort(),

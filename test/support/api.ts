@@ -1,16 +1,17 @@
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { Writable } from 'node:stream'
-import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { composeApi } from '../../src/http/composeApi.ts'
+import { createLog } from '../../src/log.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
+import { readinessOf } from './readiness.ts'
 
 export type TestAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly text: string
-  /** The body, parsed; undefined when there is none. */
+  /** The body, parsed; undefined when there is none, or it is not JSON. */
   readonly json: unknown
 }
 
@@ -49,10 +50,10 @@ export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOp
   })
   const releasers: (() => Promise<unknown>)[] = []
   const metrics = new Registry()
-  const { port, readiness } = await composeApi(
+  const { port, checks } = await composeApi(
     {
       config: testConfig(settings),
-      log: pino({ base: null }, sink),
+      log: createLog({ name: 'test', level: 'info' }, sink),
       metrics,
       release: (_what, releaser) => {
         releasers.push(releaser)
@@ -60,6 +61,7 @@ export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOp
     },
     nowMs,
   )
+  const readiness = readinessOf(checks)
   if (awaitReady) await eventually(async () => (await readiness()).length === 0)
   return {
     port,
@@ -98,10 +100,13 @@ function send(
           status: response.statusCode ?? 0,
           headers: response.headers as Readonly<Record<string, string | undefined>>,
           text,
-          json: text === '' ? undefined : JSON.parse(text),
+          json: isJson(response) && text !== '' ? JSON.parse(text) : undefined,
         })
       })
     })
     sent.end()
   })
 }
+
+const isJson = ({ headers }: IncomingMessage): boolean =>
+  headers['content-type']?.startsWith('application/json') ?? false

@@ -1,6 +1,6 @@
 import { access, mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 const browserPath = '/usr/bin/chromium'
 export const screenshots = 'var/screenshots'
@@ -14,8 +14,39 @@ export async function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: browserPath, args: ['--no-sandbox'] })
 }
 
+/** A person with a browser of their own. */
+export type Visit = {
+  readonly page: Page
+  /** Errors and warnings that the browser has told so far. */
+  readonly complaints: string[]
+  /** Every URL that was asked for. */
+  readonly requested: string[]
+  close(): Promise<void>
+}
+
+export async function openVisit(browser: Browser, options: BrowserContextOptions): Promise<Visit> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US', ...options })
+  const page = await context.newPage()
+  const complaints: string[] = []
+  const requested: string[] = []
+  page.on('request', (request) => requested.push(request.url()))
+  // What the content security policy forbids is told to the console, too.
+  page.on('console', (message) => {
+    const isExpected = /Failed to load resource: the server responded with a status of 4/.test(message.text())
+    if (['error', 'warning'].includes(message.type()) && !isExpected) complaints.push(message.text())
+  })
+  page.on('pageerror', ({ message }) => complaints.push(message))
+  return { page, complaints, requested, close: () => context.close() }
+}
+
+/** How far the page is wider than its window, in pixels. */
+export const overhangOf = (page: Page): Promise<number> =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
 export const screenshotOf = async (page: Page, name: string): Promise<void> => {
-  await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true })
+  const take = (): Promise<unknown> => page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true })
+  // Chromium cannot always, on a busy machine; nothing is judged by the picture.
+  await take().catch(take)
 }
 
 type Finding = {

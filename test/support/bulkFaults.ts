@@ -35,8 +35,8 @@ export const refusesDocuments =
       exchange,
       documents.filter(({ refusal }) => refusal === undefined),
     )
-    const items = documents.map(({ id, refusal }) => {
-      const item = refusal === undefined ? trueItems.shift() : refused(id, refusal)
+    const items = documents.map(({ id, lines, refusal }) => {
+      const item = refusal === undefined ? trueItems.shift() : refused({ id, lines }, refusal)
       if (item === undefined) throw new Error('Elasticsearch answered fewer items than it was sent')
       return item
     })
@@ -90,6 +90,7 @@ async function write(exchange: Exchange, documents: readonly BulkDocument[]): Pr
 
 const itemsOf = (answer: Answer): Item[] => (JSON.parse(answer.body.toString()) as { items: Item[] }).items
 
-const refused = (id: string, status: number): Item => ({
-  index: { _id: id, status, error: { type: errorTypes[status], reason: 'as injected' } },
+/** Elasticsearch too quotes documents in its reasons. */
+const refused = ({ id, lines }: Pick<BulkDocument, 'id' | 'lines'>, status: number): Item => ({
+  index: { _id: id, status, error: { type: errorTypes[status], reason: `as injected: ${lines}` } },
 })

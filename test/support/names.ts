@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { type DocumentKind, type PhysicalIndex, physicalName, readDefinition } from '../../src/replica/indices.ts'
 
 /** Names of its own for one test's share of the engines, as environment settings. */
 export function ownNames(): Record<string, string> {
@@ -13,3 +14,7 @@ export function ownNames(): Record<string, string> {
     TOPIC_KEY_AUDIT: `${id}-account-key-audit`,
   }
 }
+
+/** The physical index that this release makes of a kind, in generation 1 unless told. */
+export const indexName = async (prefix: string, kind: DocumentKind, generation = 1): Promise<PhysicalIndex> =>
+  physicalName(prefix, kind, (await readDefinition(kind)).version, generation)

@@ -20,9 +20,9 @@ export type Pipeline = {
   /** Gives each team a key through Kafka; a team's key is the answer of `keyOf`. */
   createKeys(teams: readonly string[]): Promise<void>
   keyOf(team: string): string
-  get(api: Program, team: string, path: string): Promise<{ status: number; headers: Headers; body: never }>
+  get(api: Pick<Program, 'url'>, team: string, path: string): Promise<{ status: number; headers: Headers; body: never }>
   /** Waits until the API says that everything produced so far is in its answers. */
-  untilApplied(api: Program, team: string): Promise<void>
+  untilApplied(api: Pick<Program, 'url'>, team: string): Promise<void>
   deadLetters(count: number): Promise<{ key: Buffer | null; value: Buffer | null; headers: Record<string, string> }[]>
   close(): Promise<void>
 }

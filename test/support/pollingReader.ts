@@ -14,7 +14,7 @@ export type PollingReader = {
  * Every answer must be 200, hold what was appended before its own watermark, and never fall back behind an answer before it:
  * neither the watermark nor the revision of any submission.
  */
-export function startPollingReader(pipeline: Pipeline, api: Program, world: SteadyWorld): PollingReader {
+export function startPollingReader(pipeline: Pipeline, api: Pick<Program, 'url'>, world: SteadyWorld): PollingReader {
   const wrong = new Set<string>()
   let [answers, isOver, watermarkMs] = [0, false, 0]
   let seen = new Map<string, number>()

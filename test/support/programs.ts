@@ -40,6 +40,8 @@ export async function startProgram(script: string, environment: Readonly<Record<
     log: () => log,
     metric: async (name, labels = '') => {
       const text = await (await fetch(`${adminUrl}/metrics`)).text()
+      // A name that nobody knows would be 0 for ever.
+      if (!text.includes(`# TYPE ${name.replace(/_(bucket|count|sum)$/, '')}`)) throw new Error(`no metric ${name}`)
       const lines = text.split('\n').filter((line) => line.startsWith(name) && line.includes(labels))
       return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
     },
@@ -57,15 +59,23 @@ export async function startProgram(script: string, environment: Readonly<Record<
   }
 }
 
-/** Waits until a program says that it can do its work. */
-export const untilReady = (program: Program): Promise<void> =>
-  eventually(async () => {
+/** Waits until a program says that it can do its work; rejects with what it said last. */
+export async function untilReady(program: Program): Promise<void> {
+  let said = ''
+  const isReady = async (): Promise<boolean> => {
     try {
-      return (await fetch(`${program.adminUrl}/readyz`)).ok
-    } catch {
+      const answer = await fetch(`${program.adminUrl}/readyz`)
+      said = await answer.text()
+      return answer.ok
+    } catch (error) {
+      said = String(error)
       return false
     }
+  }
+  await eventually(isReady).catch(() => {
+    throw new Error(`not ready: ${said}\n${program.log()}`)
   })
+}
 
 /** Kills whatever a test has left running. */
 export function killPrograms(): void {

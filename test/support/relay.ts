@@ -7,6 +7,8 @@ export type Relay = {
   /** Ends all connections and accepts no more. */
   cut(): void
   restore(): void
+  /** How many connections have come so far. */
+  accepted(): number
   close(): Promise<void>
 }
 
@@ -18,7 +20,9 @@ export async function startRelay(host: string, port: number): Promise<Relay> {
     socket.on('error', () => socket.destroy())
     socket.once('close', () => sockets.delete(socket))
   }
+  let accepted = 0
   const server = createServer((near) => {
+    accepted++
     keep(near)
     if (isCut) {
       near.destroy()
@@ -42,6 +46,7 @@ export async function startRelay(host: string, port: number): Promise<Relay> {
     restore: () => {
       isCut = false
     },
+    accepted: () => accepted,
     close: async () => {
       cut()
       server.close()

@@ -2,8 +2,10 @@ import { request } from 'node:http'
 import { Writable } from 'node:stream'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
+import { Registry } from 'prom-client'
 import { ensureTopics } from '../../indexer/topics.ts'
 import { composeSettings } from '../../settings/composeSettings.ts'
+import { createLog } from '../../src/log.ts'
 import { keyView } from '../../src/replica/keyView.ts'
 import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/replica/redisKeys.ts'
@@ -11,6 +13,7 @@ import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 import { withAdmin } from './faults.ts'
 import { ownNames } from './names.ts'
+import { readinessOf } from './readiness.ts'
 import { type Claims, signInClaims, signInSettings, signToken } from './signIns.ts'
 
 export type SettingsAnswer = {
@@ -87,10 +90,11 @@ export async function startTestSettings(
   const releasers: (() => Promise<unknown>)[] = []
   const stop = new AbortController()
   const config = testConfig({ ...signInSettings, ...settings })
-  const { port, readiness } = await composeSettings(
+  const { port, checks } = await composeSettings(
     {
       config,
-      log: pino({ base: null }, sink),
+      log: createLog({ name: 'test', level: 'info' }, sink),
+      metrics: new Registry(),
       signal: stop.signal,
       release: (_what, releaser) => {
         releasers.push(releaser)
@@ -98,6 +102,7 @@ export async function startTestSettings(
     },
     nowMs,
   )
+  const readiness = readinessOf(checks)
   if (awaitReady) await eventually(async () => (await readiness()).length === 0)
   const redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   await eventually(() => redis.runId() !== undefined)

@@ -1,35 +1,151 @@
-import { foldedWords, foldTitle } from '../../src/domain/title.ts'
+import { hangulPairs, titleTerms } from '../../src/domain/titleTerms.ts'
+import {
+  areJoinable,
+  foldTitle,
+  isKana,
+  isSpelt,
+  splitWhere,
+  type TitleWord,
+  textOf,
+} from '../../src/domain/titleWords.ts'
+import { allowedMistakes, requiredWords, type SoughtWord, soughtWords } from '../../src/domain/typedTitle.ts'
 
 /**
- * The forms whose titles match what was typed: those that hold it, or of which every typed word begins a word; only when there
- * are none, those with words that are a little misspelt.
+ * The forms whose titles match what was typed: those that hold it as one piece or in words; only when there are none, those
+ * with a slip in a word; only when there are none, those with two. Titles are compared one by one with plain rules; how they are taken apart is shared.
  */
 export function matchingTitles<Form>(forms: readonly Form[], titleOf: (form: Form) => string, typed: string): Form[] {
-  if (typed === '') return [...forms]
-  const exact = forms.filter((form) => holds(titleOf(form), typed))
-  return exact.length > 0 ? exact : forms.filter((form) => resembles(titleOf(form), typed))
+  const sought = typed.trim()
+  if (sought === '') return [...forms]
+  const matching = (matches: (title: string) => boolean): Form[] => forms.filter((form) => matches(titleOf(form)))
+  const exact = matching((title) => holds(title, sought))
+  if (exact.length > 0) return exact
+  const similar = matching((title) => resembles(title, sought, 1))
+  return similar.length > 0 ? similar : matching((title) => resembles(title, sought, 2))
 }
+
+/** The first words that are eight together may stand inside others and be misspelt. */
+const isFree = (words: readonly SoughtWord[], at: number): boolean =>
+  words
+    .slice(0, at + 1)
+    .map((word) => (word.every(isSpelt) ? word.length : partsOf(word).length))
+    .reduce((sum, count) => sum + count) <= 8
 
 function holds(title: string, typed: string): boolean {
-  const folded = foldTitle(typed)
-  if (folded === '') return title.toLowerCase().includes(typed.toLowerCase())
-  if (foldTitle(title).includes(folded)) return true
-  const words = wordsOf(title)
-  return wordsOf(typed).every((word) => words.some((other) => other.startsWith(word)))
+  const sought = soughtWords(typed)
+  const [first, ...others] = sought
+  if (first === undefined) return title.toLowerCase().includes(typed.toLowerCase())
+  const read = readTitle(title)
+  if (others.length === 0 && isSingle(first) && !first[0].isMarked) return read.isWithin(textOf(first))
+  if (requiredWords(sought).every((word, at, all) => hasWord(read, word, isFree(all, at)))) return true
+  return isSingle(first) && !first[0].isMarked && !isLong(first[0]) && read.folded.includes(foldTitle(typed))
 }
 
-function resembles(title: string, typed: string): boolean {
-  const words = wordsOf(title)
-  const sought = wordsOf(typed)
-  return sought.length > 0 && sought.every((word) => words.some((other) => isMisspelt(other, word)))
+function resembles(title: string, typed: string, mostMistakes: number): boolean {
+  const read = readTitle(title, mostMistakes)
+  const required = requiredWords(soughtWords(typed))
+  return (
+    required.length > 0 &&
+    required.every(
+      (word, at) => hasWord(read, word, isFree(required, at)) || (isFree(required, at) && hasSimilar(read, word)),
+    )
+  )
 }
 
-/** Numbers and short words must be right, and of words below six letters the first one. */
-function isMisspelt(word: string, typed: string): boolean {
+type Read = ReturnType<typeof readTitle>
+
+function readTitle(title: string, mostMistakes = 0) {
+  const { words, joined, starts } = titleTerms(title)
+  return {
+    mostMistakes,
+    folded: ` ${foldTitle(title)}`,
+    words,
+    joined,
+    starts,
+    isWithin: (text: string): boolean => words.some((word) => word.includes(text)),
+    isBegun: (text: string): boolean => words.some((word) => word.startsWith(text)),
+  }
+}
+
+function hasWord(read: Read, word: SoughtWord, isFree: boolean): boolean {
+  if (!word.every(isSpelt)) return isCovered(read, word)
+  if (!isFree) return word.every(({ text }) => read.isBegun(text))
+  if (isSingle(word)) return hasPlain(read, word[0])
+  if (read.folded.includes(` ${word.map(({ text }) => text).join(' ')}`)) return true
+  const text = textOf(word)
+  if (!areJoinable(word)) return false
+  if (word.every(({ isMarked }) => !isMarked)) return read.isWithin(text)
+  return [...text].length < 4 ? read.words.includes(text) : read.isBegun(text)
+}
+
+const hasPlain = (read: Read, word: TitleWord): boolean => (isLong(word) ? read.isWithin : read.isBegun)(word.text)
+
+function isCovered(read: Read, [first, ...others]: SoughtWord): boolean {
+  if (others.length === 0) return first.kind === 'emoji' ? read.words.includes(first.text) : read.isBegun(first.text)
+  const all = [first, ...others]
+  const isPair = (before: TitleWord | undefined, after: TitleWord | undefined): boolean => {
+    if (before === undefined || after === undefined) return false
+    const text = before.text + after.text
+    return isSpelt(after) ? read.isBegun(text) : read.words.includes(text)
+  }
+  return all.every(
+    (word, at) =>
+      isPair(all[at - 1], word) ||
+      isPair(word, all[at + 1]) ||
+      (isSpelt(word) && [...word.text].length >= 3 && read.isBegun(word.text)),
+  )
+}
+
+function hasSimilar(read: Read, word: SoughtWord): boolean {
+  if (!word.every(isSpelt)) return hasSimilarKana(read, word)
+  if (isSingle(word)) return isSimilarPlain(read, word[0])
+  // Short parts alone, each anywhere in the title, would be found in too many: a/b is not every title with an a and a b.
+  const isEach = word.some(isForgiven) && word.every((part) => hasPlain(read, part) || isSimilarPlain(read, part))
+  return isEach || (areJoinable(word) && isSimilar(read, textOf(word)))
+}
+
+function hasSimilarKana(read: Read, word: SoughtWord): boolean {
+  const parts = partsOf(word)
+  const canBeMisspelt = parts.some((part) => part.every(isKana) && isForgiven({ kind: 'cjk', text: textOf(part) }))
+  return (
+    canBeMisspelt &&
+    parts.every(
+      (part) =>
+        (isSingle(part) && isSpelt(part[0]) ? hasPlain(read, part[0]) : isCovered(read, part)) ||
+        (part.every(isKana) && isSimilar(read, textOf(part))),
+    )
+  )
+}
+
+const partsOf = (word: SoughtWord): SoughtWord[] =>
+  splitWhere(word, (before, after) => after.gap !== 'none' || isKana(before) !== isKana(after))
+
+function isSimilarPlain(read: Read, word: TitleWord): boolean {
+  const pairs = hangulPairs(word)
+  const isHeld = (pair: string | undefined): boolean => pair !== undefined && read.joined.includes(pair)
+  const isSpaced = pairs.length > 1 && [...word.text].every((_, at) => isHeld(pairs[at - 1]) || isHeld(pairs[at]))
+  return isSpaced || isSimilar(read, word.text)
+}
+
+const isForgiven = ({ kind, text }: Pick<TitleWord, 'kind' | 'text'>): boolean =>
+  allowedMistakes(text) > 0 || [...text].length >= (kind === 'hangul' ? 3 : 5)
+
+function isSimilar(read: Read, text: string): boolean {
+  const length = [...text].length
+  if (length >= 5 && read.joined.includes(text)) return true
+  const allowed = Math.min(allowedMistakes(text), read.mostMistakes)
+  if (allowed === 0) return false
+  return (
+    read.words.some((word) => isMisspelt(word, text, allowed)) ||
+    (length >= 6 && read.starts.some((start) => isMisspelt(start, text, 1)))
+  )
+}
+
+/** Of words below six letters the first one must be right. */
+function isMisspelt(word: string, typed: string, allowed: number): boolean {
   const letters = [...typed]
-  if (letters.length < 4 || /\p{N}/u.test(typed)) return word === typed
   if (letters.length < 6 && [...word][0] !== letters[0]) return false
-  return mistakes(letters, [...word]) <= (letters.length < 8 ? 1 : 2)
+  return mistakes(letters, [...word]) <= allowed
 }
 
 /** The letters to add, leave out, replace or swap with their neighbour to make one word the other. */
@@ -47,4 +163,6 @@ function mistakes(a: readonly string[], b: readonly string[]): number {
   return cell(a.length, b.length)
 }
 
-const wordsOf = (text: string): string[] => foldedWords(foldTitle(text))
+const isSingle = (word: SoughtWord): boolean => word.length === 1 && isSpelt(word[0])
+const isLong = ({ kind, text, isMarked }: TitleWord): boolean =>
+  !isMarked && ((kind === 'letters' && [...text].length >= 3) || (kind === 'hangul' && [...text].length >= 2))

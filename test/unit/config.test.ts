@@ -33,6 +33,7 @@ test('what is not set has its documented default, and so has what is set to noth
     SIGN_IN_AUDIENCE: 'tidemark-settings',
     LOG_LEVEL: 'info',
     INDEX_PREFIX: 'tidemark',
+    INDEX_SHARDS: 1,
     CONSUMER_GROUP: 'tidemark-indexer',
     TOPIC_FORMS: 'forms',
     TOPIC_SUBMISSIONS: 'submissions',
@@ -66,7 +67,9 @@ test('everything that is wrong is told at once, by name', () => {
     KAFKA_BROKERS: 'kafka',
     KAFKA_SASL_MECHANISM: 'gssapi',
     REDIS_URL: 'http://redis',
+    REDIS_CA_FILE: file('missing.pem'),
     INDEX_PREFIX: 'Upper',
+    INDEX_SHARDS: '0',
     TOPIC_FORMS: 'no spaces',
     TOPIC_SUBMISSIONS: '..',
     RATE_LIMIT_PER_MINUTE: '0',
@@ -187,4 +190,13 @@ test('two topics may trade their names', () => {
 
 test('a certificate is read from its file', () => {
   expect(configOf({ KAFKA_SSL_CA_FILE: file('ca.pem', 'certificate') }).KAFKA_SSL_CA_FILE).toBe('certificate')
+})
+
+test('authorities are named for links that are encrypted alone', () => {
+  const ca = file('ca.pem', 'certificate')
+  expect(namesOf({ ...engines, REDIS_CA_FILE: ca })).toEqual(['REDIS_CA_FILE'])
+  expect(configOf({ REDIS_URL: 'rediss://redis', REDIS_CA_FILE: ca }).REDIS_CA_FILE).toBe('certificate')
+  expect(namesOf({ ...engines, ELASTICSEARCH_URL: 'https://a:9200,http://b:9200', ELASTICSEARCH_CA_FILE: ca })).toEqual(
+    ['ELASTICSEARCH_CA_FILE'],
+  )
 })

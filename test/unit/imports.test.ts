@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { loading, specifiersOf } from '../support/imports.ts'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 
@@ -8,12 +9,26 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 const allowed: Record<string, readonly string[]> = {
   'src/domain': [],
   'src/config': ['src/domain'],
-  'src/service': ['src/domain', 'src/config'],
+  'src/log': [],
+  'src/health': ['src/log'],
+  'src/adminServer': [],
+  'src/processMetrics': ['src/health'],
+  'src/requestMetrics': ['src/requestLog'],
+  'src/look': ['src/publicFile'],
+  'src/service': [
+    'src/domain',
+    'src/config',
+    'src/log',
+    'src/replica',
+    'src/health',
+    'src/adminServer',
+    'src/processMetrics',
+  ],
   'src/progressBar': [],
   'src/publicFile': [],
   'src/requestLog': [],
   'src/server': [],
-  'src/replica': ['src/domain', 'src/config'],
+  'src/replica': ['src/domain', 'src/config', 'src/log', 'src/health'],
   'src/queries': ['src/domain', 'src/replica'],
   'src/http': [
     'src/domain',
@@ -22,11 +37,22 @@ const allowed: Record<string, readonly string[]> = {
     'src/server',
     'src/publicFile',
     'src/requestLog',
+    'src/requestMetrics',
     'src/replica',
     'src/queries',
   ],
   'src/main': ['src/service', 'src/http'],
-  indexer: ['src/domain', 'src/config', 'src/service', 'src/progressBar', 'src/replica'],
+  indexer: [
+    'src/domain',
+    'src/config',
+    'src/log',
+    'src/health',
+    'src/adminServer',
+    'src/service',
+    'src/progressBar',
+    'src/look',
+    'src/replica',
+  ],
   settings: [
     'src/domain',
     'src/config',
@@ -34,6 +60,8 @@ const allowed: Record<string, readonly string[]> = {
     'src/server',
     'src/publicFile',
     'src/requestLog',
+    'src/requestMetrics',
+    'src/look',
     'src/replica',
   ],
   engines: [],
@@ -56,12 +84,8 @@ const filesOf = (folder: string): string[] =>
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
 
 const files = ['src', 'indexer', 'settings', 'engines', 'demo', 'bench'].flatMap(filesOf)
-/** `import … from '…'`, `export … from '…'`, `import '…'` and `import('…')`. */
-const statement = /(?:^|\n)(?:import|export)\s[^'"]*?from\s+'([^']+)'|(?:^|\n)import\s+'([^']+)'|import\('([^']+)'\)/g
-const importsOf = (file: string, kept = /./): string[] =>
-  [...readFileSync(join(root, file), 'utf8').matchAll(statement)]
-    .filter(([text]) => kept.test(text.trim()))
-    .map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? '')
+const importsOf = (file: string, kept?: RegExp): string[] =>
+  specifiersOf(join(root, file), kept)
     .filter((specifier) => specifier.startsWith('.'))
     .map((specifier) => relative(root, resolve(root, dirname(file), specifier)))
 
@@ -88,7 +112,7 @@ test('imports point one way: domain, replica, queries, http; the indexer and the
 })
 
 test('no file loads itself by way of others; types alone load nothing', () => {
-  const loaded = new Map(files.map((file) => [file, importsOf(file, /^(?!import type|export type)/)]))
+  const loaded = new Map(files.map((file) => [file, importsOf(file, loading)]))
   const finished = new Set<string>()
   const cycles: string[] = []
   const visit = (file: string, path: readonly string[]): void => {

@@ -43,14 +43,14 @@ export const describeApi = (serverUrl: string): OpenApi => ({
   },
 })
 
-const describe = ({ operationId, tag, summary, description, parameters, answer, id }: Operation) => ({
+const describe = ({ operationId, tag, summary, description, parameters, answer, line, id }: Operation) => ({
   operationId,
   tags: [tag],
   summary,
   description,
   parameters: [...(id === undefined ? [] : [pathParameter(id)]), ...queryParameters(sent(parameters)), ifNoneMatch],
   responses: {
-    200: success(summary, answer, examples[answer]),
+    200: success(summary, answer, examples[answer], line),
     304: notModified,
     ...errorReferences(id !== undefined),
   },

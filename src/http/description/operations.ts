@@ -14,6 +14,8 @@ export type Operation = {
   readonly description: string
   readonly parameters: z.ZodObject
   readonly answer: keyof typeof examples
+  /** What a line holds when all is asked for at once; undefined where there is one thing alone. */
+  readonly line?: string
   readonly id?: { readonly description: string; readonly example: string }
 }
 
@@ -27,6 +29,7 @@ export const operations: readonly Operation[] = [
     description: "All forms of the key's team, newest first by `createdAt`, then by `id` descending.",
     parameters: listFormsParameters,
     answer: 'FormList',
+    line: 'form',
   },
   {
     path: '/forms/{id}',
@@ -48,6 +51,7 @@ export const operations: readonly Operation[] = [
       'time and so miss updates; `changedSince=<the last Replica-Watermark>` gives every new and changed submission at least once.',
     parameters: listRecordsParameters,
     answer: 'SubmissionList',
+    line: 'submission',
   },
   {
     path: '/records/{id}',

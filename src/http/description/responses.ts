@@ -1,3 +1,4 @@
+import { ndjson } from '../export.ts'
 import { maxUrlBytes } from '../requestTarget.ts'
 import { statuses } from '../statuses.ts'
 import type { HeaderName } from './headers.ts'
@@ -47,7 +48,7 @@ const refusals: Readonly<Record<keyof typeof statuses, Refusal>> = {
     headers: always,
   },
   rate_limited: {
-    description: 'The key has used up the requests of its window.',
+    description: 'The key has used up the requests of its window, or too many exports of its team are running.',
     message: 'too many requests with this key; retry in 42 s',
     headers: [...counted, 'Retry-After'],
   },
@@ -92,10 +93,19 @@ export const success = (
   description: string,
   schemaName: string,
   examples: Readonly<Record<string, unknown>>,
+  line?: string,
 ): Response => ({
   description,
   headers: named(read),
-  content: json({ $ref: `#/components/schemas/${schemaName}` }, examples),
+  content: {
+    ...json({ $ref: `#/components/schemas/${schemaName}` }, examples),
+    ...(line !== undefined && { [ndjson]: { schema: linesOf(line) } }),
+  },
+})
+
+const linesOf = (line: string): JsonSchema => ({
+  type: 'string',
+  description: `Every ${line} that matches, one a line, all of one moment; without \`limit\` and \`page\`. An answer that breaks off is not whole.`,
 })
 
 export const notModified: Response = {

@@ -7,8 +7,11 @@ describe('failureOf', () => {
     expect(failureOf(new RequestFailure({ kind: 'method_not_allowed' }))).toEqual({ kind: 'method_not_allowed' })
   })
 
-  test.each([new ReplicaUnavailable('deadline', 'x'), new KeyViewIncomplete()])('%p is an outage', (cause) => {
-    expect(failureOf(cause)).toEqual({ kind: 'service_unavailable', cause })
+  test.each([
+    ['elasticsearch', new ReplicaUnavailable('deadline', 'x')],
+    ['key_view', new KeyViewIncomplete()],
+  ])('an outage of %s', (lacks, cause) => {
+    expect(failureOf(cause)).toEqual({ kind: 'service_unavailable', lacks, cause })
   })
 
   test.each([new TypeError('x'), 'text', undefined, null, { status: 404 }])('%p is a bug', (cause) => {
@@ -24,7 +27,7 @@ describe('fromRedis', () => {
   test('every fault is an outage, without the arguments of the command', async () => {
     const fault = Object.assign(new Error('READONLY'), { command: { name: 'get', args: ['secret'] } })
     const thrown = await fromRedis(Promise.reject(fault)).catch((error: unknown) => error)
-    expect(failureOf(thrown)).toEqual({ kind: 'service_unavailable', cause: expect.any(Error) })
+    expect(failureOf(thrown)).toEqual({ kind: 'service_unavailable', lacks: 'redis', cause: expect.any(Error) })
     expect(JSON.stringify(thrown)).not.toContain('secret')
     expect(thrown).toMatchObject({ failure: { cause: { message: 'Redis is unavailable: READONLY' } } })
   })

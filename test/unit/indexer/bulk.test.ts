@@ -40,11 +40,11 @@ test('each item is judged by its own status, in the order of the documents', asy
   expect(await sendBulk(client, '', writes, options)).toEqual([{ kind: 'written' }, { kind: 'stale' }])
 })
 
-test('what is refused tells the status, the type and the reason', async () => {
+test('what is refused tells the status and the type', async () => {
   const client = answering([item(400, 'document_parsing_exception'), item(503)])
   expect(await sendBulk(client, '', writes, options)).toEqual([
-    { kind: 'reject', reason: '400 document_parsing_exception: why' },
-    { kind: 'retry', reason: '503 unknown: ' },
+    { kind: 'reject', reason: '400 document_parsing_exception' },
+    { kind: 'retry', reason: '503 without a reason' },
   ])
 })
 

@@ -22,11 +22,12 @@ test.each([
   [503, 'unavailable_shards_exception', 'retry'],
   [0, undefined, 'retry'],
 ])('an item of status %d (%s) is %s', (status, type, kind) => {
-  expect(judgeItem(status, type, 'why').kind).toBe(kind)
+  expect(judgeItem(status, type === undefined ? undefined : { type }).kind).toBe(kind)
 })
 
 test('whatever is not settled tells why', () => {
-  for (const status of [400, 403, 503]) expect(judgeItem(status, undefined, 'why')).toMatchObject({ reason: 'why' })
+  for (const status of [400, 403, 503])
+    expect(judgeItem(status, { type: 'some_exception' })).toMatchObject({ reason: `${status} some_exception` })
 })
 
 const responseError = (statusCode: number, body: unknown = {}): Error =>
@@ -63,10 +64,33 @@ test.each([
   const body = { error: { type: 'es_rejected_execution_exception', reason: rejected(bytes) } }
   expect(judgeRequestError(responseError(429, body)).kind).toBe(kind)
   const ofShard = rejected(bytes).replaceAll('coordinating_', 'primary_')
-  expect(judgeItem(429, 'es_rejected_execution_exception', ofShard).kind).toBe(kind)
+  expect(judgeItem(429, { type: 'es_rejected_execution_exception', reason: ofShard }).kind).toBe(kind)
 })
 
-test('a reason quotes no document', () => {
-  const body = { error: { type: 'parse_exception', reason: 'at {"email":"ada@example.com"}' } }
-  expect(judgeRequestError(responseError(400, body))).toMatchObject({ reason: '400 parse_exception' })
+describe('a reason quotes no document', () => {
+  const unparsed = {
+    type: 'document_parsing_exception',
+    reason:
+      "[1:53] failed to parse field [createdAt] of type [date] in document with id 'acme/f1'. Preview of field's value: 'ada@example.com'",
+    caused_by: { type: 'illegal_argument_exception', reason: 'failed to parse date field [ada@example.com]' },
+  }
+  const unavailable = {
+    type: 'unavailable_shards_exception',
+    reason:
+      '[forms][0] primary shard is not active, request: [index {[forms][acme/f1], source[{"a":"ada@example.com"}]}]',
+  }
+  test.each([
+    [400, unparsed, '400 document_parsing_exception in createdAt caused by illegal_argument_exception'],
+    [503, unavailable, '503 unavailable_shards_exception'],
+    [403, { type: 'ada@example.com' }, '403 without a reason'],
+    [500, undefined, '500 without a reason'],
+  ])('%d', (status, error, reason) => {
+    expect(judgeItem(status, error)).toMatchObject({ reason })
+    expect(judgeRequestError(responseError(status, { error }))).toMatchObject({ reason })
+  })
+
+  test('nor does one of an answer that cannot be read', () => {
+    const unread = new errors.DeserializationError('Unexpected token a in "ada@example.com"', 'ada@example.com')
+    expect(judgeRequestError(unread)).toMatchObject({ reason: expect.not.stringContaining('ada') })
+  })
 })

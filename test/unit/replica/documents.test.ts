@@ -1,7 +1,7 @@
 import type { Instant } from '../../../src/domain/instant.ts'
 import { rawMembers } from '../../../src/domain/rawJson.ts'
 import { readFormRecord, readSubmissionRecord } from '../../../src/domain/record.ts'
-import { foldTitle } from '../../../src/domain/title.ts'
+import { titleSaltLength } from '../../../src/domain/title.ts'
 import {
   type DocumentWrite,
   formWrites,
@@ -61,9 +61,12 @@ test('a list document carries what lists are searched and sorted by, beside the 
 
 test('a form is searched by its title as it is compared, each word salted with its team', () => {
   const [ours, theirs] = ['acme/f1', 'other/f1'].map((key) => sourceOf(writesOfForm(form, key)[0]))
-  const salt: string = ours.titleFolded.slice(0, 17)
-  expect(ours.titleFolded).toBe(salt + foldTitle('Product Knowledge Quiz'))
-  expect(ours.titleWords).toBe(['product', 'knowledge', 'quiz'].map((word) => salt + word).join(' '))
+  const salt: string = ours.titleFolded.slice(0, titleSaltLength)
+  const salted = (...words: string[]): string => words.map((word) => salt + word).join(' ')
+  expect(ours.titleFolded).toBe(`${salt} product knowledge quiz`)
+  expect(ours.titleWords).toBe(salted('product', 'knowledge', 'quiz'))
+  expect(ours.titleJoined).toBe(salted('productknowledge', 'productknowledgequiz', 'knowledgequiz'))
+  expect(ours.titleStarts).toBe(salted('produ', 'produc', 'knowl', 'knowle', 'knowled', 'knowledg'))
   expect(ours.titleRaw).toBe(`${salt}product knowledge quiz`)
   expect(theirs.titleFolded).not.toContain(salt)
 })

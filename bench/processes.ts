@@ -1,0 +1,23 @@
+import { pino } from 'pino'
+import { untilTopicsExist } from '../demo/indexing.ts'
+import { choosePort } from '../engines/ports.ts'
+import { connectKafka } from '../src/replica/kafka.ts'
+import type { Stage } from './stage.ts'
+
+/** No request of a bench is to be refused. */
+export const unlimited = '1000000000'
+
+/** Starts indexer and API; returns once the topics exist. `origin` is that of the API, such as `http://127.0.0.1:3000`. */
+export async function startProcesses(stage: Stage): Promise<{ readonly origin: string }> {
+  const { config, signal } = stage
+  const port = await choosePort()
+  await Promise.all([
+    stage.start('indexer', {}),
+    stage.start('api', { PORT: String(port), RATE_LIMIT_PER_MINUTE: unlimited }),
+  ])
+  const admin = connectKafka(config, pino({ level: 'silent' })).admin()
+  stage.release(() => admin.disconnect())
+  await admin.connect()
+  await untilTopicsExist(admin, config, signal)
+  return { origin: `http://127.0.0.1:${port}` }
+}

@@ -1,0 +1,100 @@
+import { type Random, seededRandom } from '../../demo/random.ts'
+import type { SampleForm } from './forms.ts'
+
+/** What somebody typed who looks for `source`. */
+export type TypedText = { readonly typed: string; readonly source: SampleForm }
+
+/** Ways to type; each makes a text from a title, or undefined from one that does not lend itself to it. */
+const makers = {
+  'one word': (random, title) => maybe(random, wordsOf(title)),
+  'two words': (random, title) => maybe(random, pairsOf(title))?.join(' '),
+  'part of a word': (random, title) => {
+    const word = maybe(random, wordsOf(title).filter(isLong))
+    return word?.slice(0, shortestPart + random.below(word.length - shortestPart))
+  },
+  'one misspelt word': (random, title) => {
+    const word = maybe(random, wordsOf(title).filter(isLong))
+    return word && misspelt(random, word)
+  },
+  'two words, one misspelt': (random, title) => {
+    const pair = maybe(
+      random,
+      pairsOf(title).filter((words) => words.some(isLong)),
+    )
+    if (pair === undefined) return undefined
+    const wrong = random.pick(pair.filter(isLong))
+    return pair.map((word) => (word === wrong ? misspelt(random, word) : word)).join(' ')
+  },
+} as const satisfies Record<string, (random: Random, title: string) => string | undefined>
+
+export type TypedKind = keyof typeof makers
+export const exactKinds = ['one word', 'two words', 'part of a word'] as const satisfies TypedKind[]
+export const misspeltKinds = ['one misspelt word', 'two words, one misspelt'] as const satisfies TypedKind[]
+export const typedKinds: readonly TypedKind[] = [...exactKinds, ...misspeltKinds]
+export const isMisspelt = (kind: TypedKind): boolean => misspeltKinds.some((each) => each === kind)
+
+const shortestPart = 3
+const triesEach = 30
+/** Letters that a finger hits instead of another. */
+const latin = 'aeiorstnlmu'
+const cyrillic = 'аеиостнрлмк'
+
+/** Up to `wanted` different texts of a kind, each from one of `forms` at random; the same for the same forms. */
+export function typedTexts(kind: TypedKind, forms: readonly SampleForm[], wanted: number): TypedText[] {
+  const random = seededRandom(`typed/${kind}`)
+  const texts = new Map<string, TypedText>()
+  for (let tries = 0; tries < triesEach * wanted && texts.size < wanted; tries++) {
+    const source = random.pick(forms)
+    const typed = makers[kind](random, source.title.text)
+    if (typed !== undefined && !texts.has(typed)) texts.set(typed, { typed, source })
+  }
+  return [...texts.values()]
+}
+
+/** Whether a title holds what was typed as one piece, or each of its words begins a word; case and marks make no difference. */
+export function holds(title: string, typed: string): boolean {
+  const [folded, wanted] = [plain(title), plain(typed)]
+  if (folded.includes(wanted)) return true
+  const words = folded.split(notInWords)
+  return wanted.split(notInWords).every((part) => words.some((word) => word.startsWith(part)))
+}
+
+const plain = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
+const notInWords = /[^\p{L}\p{N}]+/u
+
+const maybe = <T>(random: Random, items: readonly T[]): T | undefined =>
+  items.length === 0 ? undefined : random.pick(items)
+
+/** Where no spaces stand between words, two characters are taken for one. */
+const wordsOf = (title: string): string[] =>
+  (title.match(/\p{L}+/gu) ?? []).flatMap((word) =>
+    /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}]/u.test(word) ? twos(word) : word,
+  )
+
+const twos = (text: string): string[] => text.match(/[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}ー]{2}/gu) ?? []
+
+/** Words with nothing but a space between them. */
+function pairsOf(title: string): (readonly [string, string])[] {
+  const words = title.split(' ')
+  return words.flatMap((word, at) => {
+    const next = words[at + 1] ?? ''
+    return isWord(word) && isWord(next) ? [[word, next] as const] : []
+  })
+}
+
+const isWord = (text: string): boolean => /^[\p{sc=Latin}\p{sc=Cyrl}]{2,}$/u.test(text)
+const isLong = (word: string): boolean => /^[\p{sc=Latin}\p{sc=Cyrl}]{5,}$/u.test(word)
+
+/** One letter more, less, or another, or two swapped; neither the first nor the last. */
+function misspelt(random: Random, word: string): string {
+  const letters = [...word]
+  const other = random.pick([...(/\p{sc=Cyrl}/u.test(word) ? cyrillic : latin)])
+  const at = 1 + random.below(letters.length - 2)
+  const [removed, added] = random.pick([
+    [0, [other]],
+    [1, []],
+    [1, [other]],
+    [2, letters.slice(at, at + 2).reverse()],
+  ] as const)
+  return letters.toSpliced(at, removed, ...added).join('')
+}

@@ -1,0 +1,21 @@
+// Everything works without this file; with it the page is not loaded anew, and keeps its place.
+
+const seconds = Number(document.currentScript.dataset.seconds)
+
+const refresh = async () => {
+  // Whoever is marking text wants to keep it.
+  if (!getSelection().isCollapsed || document.hidden) return
+  const main = document.querySelector('main')
+  try {
+    const answer = await fetch(location.href, { signal: AbortSignal.timeout(4_000) })
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    main.replaceWith(page.querySelector('main'))
+    document.title = page.title
+  } catch {
+    main.querySelector('.lost').hidden = false
+  }
+}
+
+setInterval(() => {
+  refresh().catch(() => undefined)
+}, seconds * 1_000)

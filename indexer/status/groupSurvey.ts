@@ -1,0 +1,95 @@
+import kafkajs, { type Admin } from 'kafkajs'
+import type { Config } from '../../src/config.ts'
+import { type Commit, fetchCommits, fetchEnds, nameOf, rebuildGroup, type TopicPartition } from '../commits.ts'
+import { readTag } from '../generations.ts'
+import { documentTopics, sourceTopics } from '../topics.ts'
+
+/** How far a partition is visible, whoever reads it. */
+export type PartitionSurvey = TopicPartition & {
+  readonly end: bigint
+  /** The first offset that is not committed. */
+  readonly position: bigint
+  readonly behindRecords: number
+  /** Whether any indexer has it. */
+  readonly isOwned: boolean
+}
+
+/** A generation that is built beside the one that serves. */
+export type RebuildSurvey = {
+  readonly isRunning: boolean
+  /** Share of the records that it holds, 0 to 1. */
+  readonly progress: number
+}
+
+/** What Kafka knows of all indexers together. */
+export type GroupSurvey = {
+  readonly partitions: readonly PartitionSurvey[]
+  readonly indexers: number
+  /** Dead letters that Kafka still keeps. */
+  readonly deadLetters: number
+  readonly rebuild: RebuildSurvey | undefined
+}
+
+/** Asks Kafka how far the group has come; `serving` is the number of the generation that its commits speak of. */
+export async function surveyGroup(admin: Admin, config: Config, serving: number): Promise<GroupSurvey> {
+  const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config
+  const rebuildGroupId = rebuildGroup(groupId)
+  const [ends, commits, rebuilt, letters, { groups }] = await Promise.all([
+    fetchEnds(admin, sourceTopics(config)),
+    fetchCommits(admin, groupId, sourceTopics(config)),
+    fetchCommits(admin, rebuildGroupId, documentTopics(config)),
+    fetchEnds(admin, [deadLetters]),
+    admin.describeGroups([groupId, rebuildGroupId]),
+  ])
+  const membersOf = (id: string): (typeof groups)[number]['members'] =>
+    groups.find((group) => group.groupId === id)?.members ?? []
+  const owned = new Set(membersOf(groupId).flatMap(({ memberAssignment }) => partitionsOf(memberAssignment)))
+  const partitions = [...ends].map(([name, { topic, partition, low, high }]) => {
+    const position = commits.get(name)?.position ?? low
+    const behindRecords = Math.max(0, Number(high - position))
+    return { topic, partition, end: high, position, behindRecords, isOwned: owned.has(name) }
+  })
+  return {
+    partitions,
+    indexers: membersOf(groupId).length,
+    deadLetters: [...letters.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0),
+    rebuild: rebuildOf(ends, rebuilt, documentTopics(config), membersOf(rebuildGroupId).length > 0, serving),
+  }
+}
+
+function partitionsOf(memberAssignment: Buffer): string[] {
+  const decoded = kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)
+  return Object.entries(decoded?.assignment ?? {}).flatMap(([topic, partitions]) =>
+    partitions.map((partition) => nameOf({ topic, partition })),
+  )
+}
+
+/** Commits of a rebuild that is over speak of the generation that serves; a newer one is still being built, or was left. */
+export function rebuildOf(
+  ends: Awaited<ReturnType<typeof fetchEnds>>,
+  rebuilt: ReadonlyMap<string, Commit>,
+  topics: readonly string[],
+  isRunning: boolean,
+  serving: number,
+): RebuildSurvey | undefined {
+  const isNewer = ({ generation }: Commit): boolean => (readTag(generation)?.number ?? 0) > serving
+  const isUnderWay = [...rebuilt.values()].some(isNewer)
+  if (!isRunning && !isUnderWay) return undefined
+  let [done, total] = [0, 0]
+  for (const [name, { topic, low, high }] of ends) {
+    if (!topics.includes(topic)) continue
+    const commit = rebuilt.get(name)
+    total += Number(high - low)
+    if (commit !== undefined && isNewer(commit)) done += Math.max(0, Number(commit.position - low))
+  }
+  return { isRunning, progress: total === 0 ? 1 : Math.min(1, done / total) }
+}
+
+/** Records that became visible between two surveys. A generation that is built anew commits from the beginning again. */
+export function progressBetween(before: GroupSurvey, after: GroupSurvey): number {
+  const known = new Map(before.partitions.map((each) => [nameOf(each), each.position]))
+  return after.partitions.reduce((sum, each) => {
+    const from = known.get(nameOf(each))
+    return from === undefined || each.position < from ? sum : sum + Number(each.position - from)
+  }, 0)
+}

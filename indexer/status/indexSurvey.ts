@@ -1,0 +1,38 @@
+import type { Client } from '@elastic/elasticsearch'
+import { aliasOf, type DocumentKind, documentKinds, readPhysicalName } from '../../src/replica/indices.ts'
+
+/** How large an index is. */
+export type IndexSurvey = {
+  readonly name: string
+  readonly kind: DocumentKind
+  readonly generation: number
+  /** The documents of deleted entities are among them. */
+  readonly documents: number
+  /** Of all copies together. */
+  readonly bytes: number
+}
+
+const requestTimeoutMs = 10_000
+
+/** Asks Elasticsearch for the sizes of all indices of this prefix, those that serve and others. Rejects while there are none. */
+export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal): Promise<IndexSurvey[]> {
+  const { indices = {} } = await client.indices.stats(
+    {
+      index: documentKinds.map((kind) => `${aliasOf(prefix, kind)}-v*`),
+      metric: ['docs', 'store'],
+      filter_path: 'indices.*.primaries.docs.count,indices.*.total.store.size_in_bytes',
+    },
+    { requestTimeout: requestTimeoutMs, signal },
+  )
+  const found = Object.entries(indices)
+    .flatMap(([name, { primaries, total }]): IndexSurvey[] => {
+      const read = readPhysicalName(prefix, name)
+      if (read === undefined) return []
+      const { kind, generation } = read
+      const documents = primaries?.docs?.count ?? 0
+      return [{ name, kind, generation, documents, bytes: total?.store?.size_in_bytes ?? 0 }]
+    })
+    .sort((a, b) => a.generation - b.generation || a.name.localeCompare(b.name))
+  if (found.length === 0) throw new Error('there are no indices yet')
+  return found
+}

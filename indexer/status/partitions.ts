@@ -1,0 +1,56 @@
+import { html } from 'hono/html'
+import { nameOf } from '../commits.ts'
+import type { PartitionSurvey } from './groupSurvey.ts'
+import type { Html } from './html.ts'
+import type { StatusView } from './view.ts'
+import { count, duration, timeOfDay } from './words.ts'
+
+type Row = {
+  readonly partition: number
+  readonly behindRecords: number
+  /** Undefined where no mark tells. */
+  readonly behindSeconds: number | undefined
+  readonly owner: 'this' | 'other' | 'none'
+}
+
+/** Every partition of the source topics: how far it is behind, and who reads it. */
+export function partitions(view: StatusView): Html {
+  const { group } = view.observed
+  if (group === undefined) return html`<section><h2>Partitions</h2><p class="panel muted">Not known yet.</p></section>`
+  const { indexers, partitions: all } = group.value
+  const byTopic = Map.groupBy(all, ({ topic }) => topic)
+  return html`<section>
+<div class="section-head"><h2>Partitions</h2><p class="muted">${indexers === 1 ? 'One indexer reads' : `${count(indexers)} indexers read`} · as of ${timeOfDay(group.atMs)}</p></div>
+<div class="topics">${[...byTopic].map(([topic, some]) => topicPanel(topic, rowsOf(some, view)))}</div>
+</section>`
+}
+
+/** What this indexer knows of its own partitions is newer than what Kafka was asked. */
+function rowsOf(some: readonly PartitionSurvey[], { own, observed, nowMs }: StatusView): Row[] {
+  const mine = new Map(own.lags.map((lag) => [nameOf(lag), lag]))
+  return some
+    .toSorted((a, b) => a.partition - b.partition)
+    .map((each) => {
+      const lag = mine.get(nameOf(each))
+      const markMs = observed.marks.get(nameOf(each))
+      const elsewhere = markMs === undefined ? undefined : Math.max(0, nowMs - markMs) / 1_000
+      const seconds = each.behindRecords === 0 ? 0 : elsewhere
+      return {
+        partition: each.partition,
+        behindRecords: lag === undefined ? each.behindRecords : Number(lag.records),
+        behindSeconds: lag === undefined ? seconds : lag.seconds,
+        owner: lag !== undefined ? 'this' : each.isOwned ? 'other' : 'none',
+      }
+    })
+}
+
+const topicPanel = (topic: string, rows: readonly Row[]): Html => html`<div class="panel">
+<table>
+<caption>${topic}</caption>
+<thead><tr><th scope="col">Partition</th><th scope="col" class="number">Records behind</th><th scope="col" class="number">Time behind</th><th scope="col">Indexer</th></tr></thead>
+<tbody>${rows.map(
+  ({ partition, behindRecords, behindSeconds, owner }) =>
+    html`<tr><th scope="row">${partition}</th><td class="number">${count(behindRecords)}</td><td class="number">${behindSeconds === undefined ? 'not known' : duration(behindSeconds)}</td><td>${owner === 'none' ? html`<span class="badge bad">none</span>` : html`<span class="owner ${owner}">${owner}</span>`}</td></tr>`,
+)}</tbody>
+</table>
+</div>`

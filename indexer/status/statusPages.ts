@@ -1,0 +1,96 @@
+import { hostname } from 'node:os'
+import type { AdminAnswer, AdminPage, AdminPages } from '../../src/adminServer.ts'
+import type { Health } from '../../src/health.ts'
+import { type Asset, asset, assetCacheControl, read, readIcon, readLook } from '../../src/look/look.ts'
+import type { Lag } from '../publisher.ts'
+import type { Observer } from './observe.ts'
+import { statusPage } from './page.ts'
+import type { OwnView, StatusView } from './view.ts'
+
+/** What is asked of the indexer itself whenever the page is. */
+export type Own = {
+  readonly startedAtMs: number
+  readonly maxInFlightBytes: number
+  inFlightBytes(): number
+  lags(): readonly Lag[]
+  generation(): number | undefined
+  records(): Promise<readonly { readonly value: number; readonly labels: { readonly outcome?: string | number } }[]>
+  nowMs(): number
+}
+
+/** The page may load what is its own, and nobody may put it into a frame. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "script-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')
+
+const types = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' } as const
+
+/** The status page, where people look for it, and what it loads. */
+export function statusPages(from: {
+  readonly own: Own
+  readonly observer: Observer
+  readonly health: Pick<Health, 'results'>
+}): AdminPages {
+  const own = (name: string): string => read(new URL(`assets/${name}`, import.meta.url))
+  const style = asset('css', readLook(), own('status.css'))
+  const script = asset('js', own('status.js'))
+  const icon = readIcon()
+  const paths = { style: style.path, script: script.path, icon: icon.path }
+  const page: AdminPage = async (query) => {
+    const view = await viewOf(from, query.get('refresh') !== 'off')
+    return htmlAnswer(String(await statusPage(view, paths)))
+  }
+  const toPage: AdminPage = async () => ({ status: 302, headers: { Location: '/status' }, body: '' })
+  return new Map([
+    ['/status', page],
+    ['/', toPage],
+    ...[style, script, icon].map((each) => [each.path, assetPage(each)] as const),
+  ])
+}
+
+async function viewOf(
+  { own, observer, health }: Parameters<typeof statusPages>[0],
+  isRefreshing: boolean,
+): Promise<StatusView> {
+  const [checks, records] = await Promise.all([health.results(), own.records()])
+  const sum = (outcome: string): number =>
+    records.reduce((total, { labels, value }) => total + (labels.outcome === outcome ? value : 0), 0)
+  const ownView: OwnView = {
+    startedAtMs: own.startedAtMs,
+    maxInFlightBytes: own.maxInFlightBytes,
+    inFlightBytes: own.inFlightBytes(),
+    residentBytes: process.memoryUsage.rss(),
+    lags: own.lags(),
+    generation: own.generation(),
+    records: { indexed: sum('indexed'), stale: sum('stale'), 'dead-letter': sum('dead-letter') },
+    name: `${hostname()}, process ${process.pid}`,
+  }
+  const { observed, samples } = observer
+  return { nowMs: own.nowMs(), own: ownView, checks, observed: observed(), samples: samples(), isRefreshing }
+}
+
+const htmlAnswer = (body: string): AdminAnswer => ({
+  status: 200,
+  headers: {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': contentSecurityPolicy,
+    'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+  },
+  body,
+})
+
+const assetPage =
+  ({ type, text }: Asset): AdminPage =>
+  async () => ({
+    status: 200,
+    headers: { 'Content-Type': `${types[type]}; charset=utf-8`, 'Cache-Control': assetCacheControl },
+    body: text,
+  })

@@ -1,0 +1,50 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { Observed } from './observe.ts'
+
+/** What an indexer tells of what it shares with others: every indexer tells the same. */
+export function surveyMetrics(registry: Registry, observed: () => Observed): void {
+  const registers = [registry]
+  /** A gauge that is absent while nobody knows. */
+  const gauge = (name: string, help: string, value: (now: Observed) => number | undefined): void => {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        const known = value(observed())
+        this.reset()
+        if (known === undefined) this.remove()
+        else this.set(known)
+      },
+    })
+  }
+  const perIndex = (name: string, help: string, of: 'documents' | 'bytes'): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['index'] as const,
+      registers,
+      collect() {
+        this.reset()
+        for (const index of observed().indices?.value ?? []) this.set({ index: index.name }, index[of])
+      },
+    })
+  }
+  perIndex('tidemark_index_documents', 'Documents of an index, those of deleted entities among them', 'documents')
+  perIndex('tidemark_index_bytes', 'Bytes that all copies of an index take', 'bytes')
+  gauge('tidemark_dead_letters', 'Dead letters that Kafka keeps', ({ group }) => group?.value.deadLetters)
+  gauge('tidemark_rebuild_running', '1 while a rebuild reads, 0 while none does', ({ group }) =>
+    group === undefined ? undefined : Number(group.value.rebuild?.isRunning ?? false),
+  )
+  gauge(
+    'tidemark_rebuild_progress_ratio',
+    'Share of the records that a generation beside the serving one holds; absent when there is none',
+    ({ group }) => group?.value.rebuild?.progress,
+  )
+  gauge('tidemark_redis_memory_bytes', 'Bytes that Redis holds', ({ redisMemory }) => redisMemory?.value.usedBytes)
+  gauge(
+    'tidemark_redis_memory_limit_bytes',
+    'Bytes at which Redis refuses writes; absent when it has no bound',
+    ({ redisMemory }) => redisMemory?.value.limitBytes,
+  )
+}

@@ -1,0 +1,73 @@
+import { html } from 'hono/html'
+import { highestOf, lineChart, type Point } from './chart.ts'
+import { historyMs, type Sample } from './history.ts'
+import type { Html } from './html.ts'
+import { type Level, type StatusView, tidemarkLevel } from './view.ts'
+import { count, duration, rate } from './words.ts'
+
+type Tile = {
+  readonly title: string
+  readonly now: number | undefined
+  readonly say: (value: number) => string
+  readonly level: Level
+  readonly about: string
+  readonly of: (sample: Sample) => number | undefined
+}
+
+/** The four figures to look at first, each with its last quarter of an hour. */
+export function tiles({ nowMs, samples, observed }: StatusView): Html {
+  const { tidemarkMs } = observed
+  const age = tidemarkMs === undefined ? undefined : Math.max(0, nowMs - tidemarkMs) / 1_000
+  const group = observed.group?.value
+  const behind = group?.partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
+  const all: Tile[] = [
+    {
+      title: 'Tidemark age',
+      now: age,
+      say: duration,
+      level: tidemarkLevel(age),
+      about: 'Everything appended to Kafka before it is searchable.',
+      of: (sample) => sample.tidemarkAgeSeconds,
+    },
+    {
+      title: 'Records behind',
+      now: behind,
+      say: count,
+      level: 'idle',
+      about: 'Appended to Kafka and not visible yet, all partitions.',
+      of: (sample) => sample.behindRecords,
+    },
+    {
+      title: 'Records a second',
+      now: group?.recordsPerSecond,
+      say: rate,
+      level: 'idle',
+      about: 'Made visible by all indexers together.',
+      of: (sample) => sample.recordsPerSecond,
+    },
+    {
+      title: 'Dead letters',
+      now: group?.deadLetters,
+      say: count,
+      level: (group?.deadLetters ?? 0) > 0 ? 'warn' : 'idle',
+      about: 'Records set aside that Kafka still keeps.',
+      of: (sample) => sample.deadLetters,
+    },
+  ]
+  return html`<section class="tiles" aria-label="Figures">${all.map((each) => tile(each, samples, nowMs))}</section>`
+}
+
+function tile({ title, now, say, level, about, of }: Tile, samples: readonly Sample[], nowMs: number): Html {
+  const points: Point[] = samples.map((sample) => ({ atMs: sample.atMs, value: of(sample) }))
+  if (now !== undefined) points.push({ atMs: nowMs, value: now })
+  const highest = highestOf(points)
+  const shown = now === undefined ? 'not known' : say(now)
+  const label = `${title} over the last 15 minutes: ${shown} now, ${highest === undefined ? 'nothing before' : `${say(highest)} at most`}`
+  return html`<article class="panel tile ${level}">
+<h2>${title}</h2>
+<p class="figure">${shown}</p>
+<p class="muted">${about}</p>
+${lineChart(points, { fromMs: nowMs - historyMs, toMs: nowMs, label })}
+<p class="scale" aria-hidden="true"><span>15 min ago</span><span>${highest === undefined ? '' : `at most ${say(highest)}`}</span><span>now</span></p>
+</article>`
+}

@@ -1,0 +1,52 @@
+import { Readable } from 'node:stream'
+import type { Within } from '../queries/exportList.ts'
+import { noRoom } from './admission.ts'
+import type { RouteContext } from './context.ts'
+import { RequestFailure } from './failure.ts'
+import { Places } from './places.ts'
+import { whenClosed } from './whenClosed.ts'
+
+/** One JSON value a line. */
+export const ndjson = 'application/x-ndjson'
+
+/** Whether a request asks for a whole list instead of a page of it. */
+export const asksForExport = (ctx: RouteContext): boolean => ctx.accepts('application/json', ndjson) === ndjson
+
+type Parts = AsyncGenerator<readonly string[], void, undefined>
+
+/** Starts an export; resolves once its first part is there: a failure until then is an answer like any other. */
+export type StartExport = (ctx: RouteContext, open: (within: Within) => Parts) => Promise<Readable>
+
+/** Exports of one process: of a team, and in all. */
+const atOnce = { inAll: 32, ofParty: 4 }
+const retryAfterSeconds = 5
+
+/** One that fails on its way is cut off: whoever sees a connection break does not take a part for the whole. */
+export function createExports(): StartExport {
+  const places = new Places(atOnce)
+  return async (ctx, open) => {
+    const leave = places.enter(ctx.state.holder.teamId)
+    if (leave === 'none of party')
+      throw new RequestFailure({ kind: 'rate_limited', what: 'exports', retryAfterSeconds })
+    if (leave === 'none in all') throw noRoom('too many exports are running')
+    const parts = open(ctx.state.lookUp)
+    const first = await parts.next().catch((error: unknown) => {
+      leave()
+      throw error
+    })
+    const stream = Readable.from(lines(first, parts), { objectMode: false })
+    stream.once('close', () => {
+      leave()
+      parts.return().catch(() => undefined)
+    })
+    stream.once('error', (error) => ctx.res.destroy(error))
+    whenClosed(ctx.res, () => stream.destroy())
+    // Node keeps the answer to HEAD to itself, and would never read the rest.
+    if (ctx.method === 'HEAD') stream.destroy()
+    return stream
+  }
+}
+
+async function* lines(first: IteratorResult<readonly string[], void>, parts: Parts): AsyncGenerator<Buffer> {
+  for (let part = first; !part.done; part = await parts.next()) yield Buffer.from(`${part.value.join('\n')}\n`)
+}

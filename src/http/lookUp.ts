@@ -1,0 +1,46 @@
+import { noRoom } from './admission.ts'
+import type { RouteMiddleware } from './context.ts'
+import { FairQueue } from './fairQueue.ts'
+import { whenClosed } from './whenClosed.ts'
+
+/** Runs a question to Elasticsearch when it is the team's turn; aborts it when its time is over or nobody waits for it. */
+export type LookUp = <Answer>(ask: (signal: AbortSignal) => Promise<Answer>) => Promise<Answer>
+
+/** At once, in all and of a team. Elasticsearch answers no faster when it is asked more at once. */
+const turns = { maxRunning: 64, maxRunningOfParty: 32, maxWaiting: 1_024, maxWaitMs: 2_000 }
+const questionDeadlineMs = 5_000
+
+/** Lets teams look things up in turn, and hands every request its `lookUp`. */
+export function lookUpInTurn(): RouteMiddleware {
+  const queue = new FairQueue(turns)
+  return (ctx, next) => {
+    const gone = new AbortController()
+    whenClosed(ctx.res, () => gone.abort())
+    ctx.state.lookUp = async (ask) => {
+      const place = await queue.enter(ctx.state.holder.teamId, gone.signal)
+      if (typeof place === 'string') throw noRoom(`a question that waits for its turn is ${place}`)
+      try {
+        return await withinDeadline(ask, gone.signal)
+      } finally {
+        place()
+      }
+    }
+    return next()
+  }
+}
+
+async function withinDeadline<Answer>(
+  ask: (signal: AbortSignal) => Promise<Answer>,
+  gone: AbortSignal,
+): Promise<Answer> {
+  const stop = new AbortController()
+  const abort = (): void => stop.abort()
+  const timer = setTimeout(abort, questionDeadlineMs)
+  gone.addEventListener('abort', abort, { once: true })
+  try {
+    return await ask(stop.signal)
+  } finally {
+    clearTimeout(timer)
+    gone.removeEventListener('abort', abort)
+  }
+}

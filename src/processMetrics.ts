@@ -1,0 +1,55 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { type Health, isHealthy } from './health.ts'
+
+/** What prom-client knows of a process and an operator asks for; their names are those of every Prometheus client library. */
+const kept = [
+  'process_start_time_seconds',
+  'process_resident_memory_bytes',
+  'process_open_fds',
+  'process_max_fds',
+  'nodejs_heap_size_used_bytes',
+  // The others of its kind are set when this one is read.
+  'nodejs_eventloop_lag_seconds',
+  'nodejs_eventloop_lag_p99_seconds',
+  'nodejs_eventloop_lag_max_seconds',
+  'nodejs_gc_duration_seconds',
+  'nodejs_version_info',
+]
+
+/** What every process tells of itself: memory, event loop, and whether it is ready. */
+export function processMetrics(registry: Registry, health: Pick<Health, 'results'>): void {
+  const known = new Registry()
+  collectDefaultMetrics({ register: known })
+  for (const name of kept) {
+    const metric = known.getSingleMetric(name)
+    if (metric !== undefined) registry.registerMetric(metric)
+  }
+  // The one that prom-client has stands still unless user and system time are told apart beside it.
+  new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'Total user and system CPU time spent in seconds.',
+    registers: [registry],
+    collect() {
+      const { user, system } = process.cpuUsage()
+      this.reset()
+      this.inc((user + system) / 1e6)
+    },
+  })
+  new Gauge({
+    name: 'tidemark_ready',
+    help: '1 while the process would do its work now, as /readyz says',
+    registers: [registry],
+    async collect() {
+      this.set(Number(isHealthy(await health.results())))
+    },
+  })
+  new Gauge({
+    name: 'tidemark_check_ok',
+    help: '1 for every check of /readyz without a problem, 0 for the others',
+    labelNames: ['check'] as const,
+    registers: [registry],
+    async collect() {
+      for (const { name, problem } of await health.results()) this.set({ check: name }, Number(problem === undefined))
+    },
+  })
+}

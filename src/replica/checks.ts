@@ -1,0 +1,39 @@
+import type { Client } from '@elastic/elasticsearch'
+import type { Admin } from 'kafkajs'
+import type { Check } from '../health.ts'
+import { summaryOf } from '../log.ts'
+import { aliasOf } from './indices.ts'
+import type { KeyView } from './keyView.ts'
+import type { RedisLink } from './redis.ts'
+
+const doesNotAnswer = (error: unknown): string => `does not answer: ${summaryOf(error)}`
+
+/** Whether Redis answers. */
+export const redisAnswers =
+  ({ client }: RedisLink): Check =>
+  () =>
+    client.ping().then(() => undefined, doesNotAnswer)
+
+/** Whether every account key is in Redis. */
+export const keyViewIsComplete =
+  (view: Pick<KeyView, 'isComplete'>): Check =>
+  () =>
+    view.isComplete().then(
+      (isComplete) => (isComplete ? undefined : 'is not complete'),
+      () => 'cannot be looked at',
+    )
+
+/** Whether Elasticsearch answers for the indices of this prefix, whatever it holds. */
+export const elasticsearchAnswers =
+  (client: Client, prefix: string): Check =>
+  (signal) =>
+    client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }).then(() => undefined, doesNotAnswer)
+
+/** Whether a broker answers; connects the client when it is not connected. */
+export const kafkaAnswers =
+  (admin: Admin): Check =>
+  () =>
+    admin
+      .connect()
+      .then(() => admin.describeCluster())
+      .then(() => undefined, doesNotAnswer)

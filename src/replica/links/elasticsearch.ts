@@ -1,0 +1,35 @@
+import { errors } from '@elastic/elasticsearch'
+import type { Config } from '../../config.ts'
+import type { Problem } from '../../domain/result.ts'
+import { connectElasticsearch } from '../elasticsearch.ts'
+import { addressIn, type Door } from './door.ts'
+
+const defaultPort = 443
+
+export const door = (config: Config): Door => ({
+  caSetting: 'ELASTICSEARCH_CA_FILE',
+  ca: config.ELASTICSEARCH_CA_FILE,
+  addresses: config.ELASTICSEARCH_URL.filter((url) => url.startsWith('https:')).map((url) =>
+    addressIn(url, defaultPort),
+  ),
+  knock: async (signal) => {
+    const client = connectElasticsearch(config)
+    try {
+      // Nobody needs a right to ask who he is; without security there is no such question, and no refusal.
+      await client.transport.request({ method: 'GET', path: '/_security/_authenticate' }, { signal })
+      return undefined
+    } catch (error) {
+      if (!(error instanceof errors.ResponseError)) throw error
+      return error.statusCode === 401 ? refusal(config) : undefined
+    } finally {
+      await client.close()
+    }
+  },
+})
+
+function refusal({ ELASTICSEARCH_API_KEY, ELASTICSEARCH_USERNAME }: Config): Problem {
+  if (ELASTICSEARCH_API_KEY !== undefined) return { path: 'ELASTICSEARCH_API_KEY', rule: 'is refused by Elasticsearch' }
+  return ELASTICSEARCH_USERNAME === undefined
+    ? { path: 'ELASTICSEARCH_USERNAME', rule: 'or ELASTICSEARCH_API_KEY must be set: Elasticsearch asks who connects' }
+    : { path: 'ELASTICSEARCH_PASSWORD', rule: 'is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME' }
+}

@@ -1,0 +1,29 @@
+import type { Config } from '../../config.ts'
+import type { Problem } from '../../domain/result.ts'
+import { connectRedis } from '../redis.ts'
+import { aborted, addressIn, type Door } from './door.ts'
+
+const defaultPort = 6_379
+
+export const door = ({ REDIS_URL: url = '', REDIS_CA_FILE: ca }: Config): Door => ({
+  caSetting: 'REDIS_CA_FILE',
+  ca,
+  addresses: url.startsWith('rediss:') ? [addressIn(url, defaultPort)] : [],
+  knock: async (signal) => {
+    const answer = Promise.withResolvers<Problem | undefined>()
+    const onError = ({ message }: Error): void => {
+      if (message.startsWith('WRONGPASS'))
+        answer.resolve({ path: 'REDIS_URL', rule: 'names a user or a password that Redis refuses' })
+      else if (message.startsWith('NOAUTH'))
+        answer.resolve({ path: 'REDIS_URL', rule: 'must name a user and a password: Redis asks who connects' })
+      else answer.reject(new Error(message))
+    }
+    const link = connectRedis(url, onError, { ca })
+    link.client.once('ready', () => answer.resolve(undefined))
+    try {
+      return await Promise.race([answer.promise, aborted(signal)])
+    } finally {
+      await link.close()
+    }
+  },
+})

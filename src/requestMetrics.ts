@@ -1,0 +1,61 @@
+import type { RouterMiddleware } from '@koa/router'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { routeOf } from './requestLog.ts'
+
+/** Bounded label for requests that were ended before, or without, a route. */
+const noRoute = 'none'
+const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+
+export type RequestMetrics<Reason extends string> = {
+  readonly duration: Histogram<'route' | 'method' | 'status'>
+  readonly inFlight: Gauge
+  /** Counts a request that was turned away, or could not be answered for now. */
+  rejected(reason: Reason): void
+}
+
+/** What is measured of requests; `reasons` are all for which one is turned away. */
+export function requestMetrics<Reason extends string>(
+  registry: Registry,
+  reasons: readonly Reason[],
+): RequestMetrics<Reason> {
+  const registers = [registry]
+  const rejected = new Counter({
+    name: 'tidemark_http_rejected_total',
+    help: 'Requests that were turned away or could not be answered for now, by reason',
+    labelNames: ['reason'] as const,
+    registers,
+  })
+  // A counter that begins with its first count shows no increase.
+  for (const reason of reasons) rejected.inc({ reason }, 0)
+  return {
+    duration: new Histogram({
+      name: 'tidemark_http_request_duration_seconds',
+      help: 'Time from a request to the end of its answer; its _count counts the requests',
+      labelNames: ['route', 'method', 'status'] as const,
+      buckets: durationBucketsSeconds,
+      registers,
+    }),
+    inFlight: new Gauge({
+      name: 'tidemark_http_requests_in_flight',
+      help: 'Requests whose answers are not sent yet',
+      registers,
+    }),
+    rejected: (reason) => rejected.inc({ reason }),
+  }
+}
+
+/** Measures every request. */
+export const measure =
+  <State>({
+    duration,
+    inFlight,
+  }: Pick<RequestMetrics<string>, 'duration' | 'inFlight'>): RouterMiddleware<State, object> =>
+  (ctx, next) => {
+    const stopTimer = duration.startTimer()
+    inFlight.inc()
+    ctx.res.once('close', () => {
+      inFlight.dec()
+      stopTimer({ route: routeOf(ctx) ?? noRoute, method: ctx.method, status: ctx.status })
+    })
+    return next()
+  }

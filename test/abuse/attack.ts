@@ -1,0 +1,136 @@
+import { Client } from '@elastic/elasticsearch'
+import { submissionEntity } from '../support/entities.ts'
+import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { type Program, startProgram, untilReady } from '../support/programs.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import type { Outcome, Scenario } from './scenarios.ts'
+
+const [attacker, bystander] = ['attacker', 'bystander']
+const submissions = 2_000
+const bystanderPauseMs = 20
+const sampleEveryMs = 100
+
+/** What an attack has done to the process and to another team. */
+export type Damage = {
+  readonly scenario: Scenario
+  readonly outcome: Outcome
+  readonly seconds: number
+  readonly peakBytes: number
+  /** Answers that another team had meanwhile, and how long they took. */
+  readonly bystander: { readonly statuses: Outcome; readonly p50Ms: number; readonly p99Ms: number }
+}
+
+/** An API process of its own with two teams, and what attacks it. */
+export type Stage = {
+  readonly api: Program
+  attack(scenario: Scenario, times: number): Promise<Damage>
+  /** Points in time that Elasticsearch keeps open for the API. */
+  openContexts(): Promise<number>
+  close(): Promise<void>
+}
+
+export async function openStage(): Promise<Stage> {
+  const replica = await createTestReplica()
+  await replica.completeKeyView()
+  const [key, bystanderKey] = [await replica.storeKey(attacker), await replica.storeKey(bystander)]
+  await store(replica, attacker, submissions)
+  await store(replica, bystander, 100)
+  const elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
+  const api = await startProgram('src/main.ts', {
+    INDEX_PREFIX: replica.prefix,
+    ELASTICSEARCH_URL: elasticsearch.url,
+    RATE_LIMIT_PER_MINUTE: '1000000',
+    LOG_LEVEL: 'fatal',
+    // As in a container of 512 MiB: without a bound, garbage would be taken for use.
+    NODE_OPTIONS: '--max-old-space-size=256',
+  })
+  await untilReady(api)
+  const client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
+  const target = { port: Number(new URL(api.url).port), key, team: attacker, elasticsearch }
+  return {
+    api,
+    attack: async (scenario, times) => {
+      const beganMs = performance.now()
+      const watched = watch(api, bystanderKey)
+      const outcome = await scenario.run(target, times)
+      const seconds = (performance.now() - beganMs) / 1_000
+      return { scenario, outcome, seconds, ...(await watched.stop()) }
+    },
+    openContexts: async () => {
+      const { _all: all } = await client.indices.stats({ index: `${replica.prefix}-*`, metric: 'search' })
+      return all.total?.search?.open_contexts ?? 0
+    },
+    close: () => close(api, elasticsearch, client, replica),
+  }
+}
+
+async function close(
+  api: Program,
+  elasticsearch: FaultyElasticsearch,
+  client: Client,
+  replica: TestReplica,
+): Promise<void> {
+  await api.end('SIGTERM')
+  await elasticsearch.close()
+  await client.close()
+  await replica.close()
+}
+
+async function store(replica: TestReplica, team: string, count: number): Promise<void> {
+  const records = Array.from({ length: count }, (_, at) => ({
+    team,
+    id: `s${at}`,
+    entity: submissionEntity({ id: `s${at}`, submittedAt: new Date(Date.UTC(2026, 0, 1) + at * 1_000).toISOString() }),
+  }))
+  await replica.storeSubmissions(...records)
+}
+
+/** What must not have come of an attack; empty when it was survived. */
+export function harmDone({ scenario, outcome, bystander: { statuses } }: Damage): string[] {
+  const unforeseen = Object.keys(outcome).filter((status) => !scenario.allowed.includes(status))
+  const harmed = Object.keys(statuses).filter((status) => status !== '200')
+  return [
+    ...unforeseen.map((status) => `${outcome[status]} times ${status}`),
+    ...harmed.map((status) => `another team had ${statuses[status]} times ${status}`),
+  ]
+}
+
+/** Polls as another team, and looks at the memory of the process, until it is stopped. */
+function watch(api: Program, key: string): { stop(): Promise<Pick<Damage, 'peakBytes' | 'bystander'>> } {
+  const over = new AbortController()
+  const times: number[] = []
+  const statuses: Record<string, number> = {}
+  let peakBytes = 0
+  const poll = async (): Promise<void> => {
+    const beganMs = performance.now()
+    const status = await fetch(`${api.url}/api/v1/records`, { headers: { authorization: `Bearer ${key}` } }).then(
+      async (response) => {
+        await response.arrayBuffer()
+        return String(response.status)
+      },
+      () => 'no answer',
+    )
+    times.push(performance.now() - beganMs)
+    statuses[status] = (statuses[status] ?? 0) + 1
+  }
+  const look = async (): Promise<void> => {
+    peakBytes = Math.max(peakBytes, await api.metric('process_resident_memory_bytes'))
+  }
+  const running = Promise.all([repeat(poll, bystanderPauseMs, over.signal), repeat(look, sampleEveryMs, over.signal)])
+  return {
+    stop: async () => {
+      over.abort()
+      await running
+      times.sort((a, b) => a - b)
+      const quantile = (share: number): number => times[Math.floor(share * (times.length - 1))] ?? Number.NaN
+      return { peakBytes, bystander: { statuses, p50Ms: quantile(0.5), p99Ms: quantile(0.99) } }
+    },
+  }
+}
+
+async function repeat(work: () => Promise<void>, pauseMs: number, signal: AbortSignal): Promise<void> {
+  do {
+    await work()
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  } while (!signal.aborted)
+}

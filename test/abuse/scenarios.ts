@@ -1,0 +1,189 @@
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { randomToken } from '../../src/domain/randomToken.ts'
+import type { FaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+
+/** Who is attacked, and by whom. */
+export type Target = {
+  readonly port: number
+  readonly key: string
+  readonly team: string
+  readonly elasticsearch: FaultyElasticsearch
+}
+
+/** What became of requests: how many had each status, or no answer. */
+export type Outcome = Readonly<Record<string, number>>
+
+/** Does harm `times` as much as the least; resolves once it is over. */
+export type Scenario = {
+  readonly name: string
+  /** What may come of it. */
+  readonly allowed: readonly string[]
+  run(target: Target, times: number): Promise<Outcome>
+}
+
+const atOnce = 50
+const holdMs = 1_500
+const slowMs = 3_000
+const list = '/api/v1/records?limit=100'
+
+export const scenarios: readonly Scenario[] = [
+  {
+    name: 'bad keys',
+    allowed: ['401'],
+    run: ({ port }, times) => flood(port, 1_000 * times, () => ({ key: `rqp_acct_${randomToken()}` })),
+  },
+  {
+    name: 'malformed targets',
+    allowed: ['400', '404', '414', '429', '431', '503'],
+    run: ({ port, key }, times) =>
+      flood(port, 300 * times, (at) => {
+        const path = [
+          '/api/v1/forms/%',
+          '/%ff%',
+          `/api/v1/forms?titleContains=%zz${at}&limit=0`,
+          `/${'x'.repeat(9_000)}`,
+        ]
+        const headers = { 'x-long': at % 5 === 4 ? 'x'.repeat(20_000) : 'x' }
+        return { key, headers, path: path[at % path.length] ?? '/' }
+      }),
+  },
+  {
+    name: 'more at once than anybody may',
+    allowed: ['200', '429', '503'],
+    run: ({ port, key }, times) => flood(port, 400 * times, () => ({ key, path: list }), 400 * times),
+  },
+  {
+    name: 'pipelined requests',
+    allowed: ['200', '429', '503'],
+    run: ({ port, key }, times) =>
+      together(10, async () => {
+        const count = 20 * times
+        const socket = await opened(port)
+        let text = ''
+        socket.on('data', (bytes) => {
+          text += bytes.toString('latin1')
+        })
+        const asked = `GET /api/v1/forms?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`
+        const last = asked.replace('Host', 'Connection: close\r\nHost')
+        socket.write(asked.repeat(count - 1) + last)
+        await once(socket, 'close')
+        return text.match(/(?<=HTTP\/1\.1 )\d+/g) ?? []
+      }),
+  },
+  {
+    name: 'readers who read nothing',
+    allowed: ['held'],
+    run: ({ port, key }, times) =>
+      together(40 * times, async (at) => {
+        const socket = await opened(port)
+        socket.pause()
+        const accept = at % 2 === 0 ? 'application/x-ndjson' : '*/*'
+        const path = at % 2 === 0 ? '/api/v1/records' : list
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\nAuthorization: Bearer ${key}\r\n\r\n`)
+        return await held(socket)
+      }),
+  },
+  {
+    name: 'writers who never finish',
+    allowed: ['held'],
+    run: ({ port }, times) =>
+      together(200 * times, async () => {
+        const socket = await opened(port)
+        socket.write('GET /api/v1/forms HTTP/1.1\r\nHost: x\r\nX-Slow: ')
+        return await held(socket)
+      }),
+  },
+  {
+    name: 'idle connections',
+    allowed: ['held'],
+    run: ({ port }, times) => together(1_000 * times, async () => await held(await opened(port))),
+  },
+  {
+    name: 'requests cut in the middle',
+    allowed: ['cut'],
+    run: ({ port, key }, times) =>
+      together(300 * times, async (at) => {
+        const socket = await opened(port)
+        const asked = `GET ${list} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`
+        socket.write(at % 2 === 0 ? asked : asked.slice(0, at % asked.length))
+        await sleep(at % 20)
+        socket.destroy()
+        return ['cut']
+      }),
+  },
+  {
+    name: 'one team whose searches take three seconds',
+    allowed: ['200', '429', '503'],
+    run: async ({ port, key, team, elasticsearch }, times) => {
+      const slow = elasticsearch.inject(
+        `routing=${team}`,
+        async (exchange) => {
+          await sleep(slowMs)
+          exchange.reply(await exchange.ask())
+        },
+        {},
+      )
+      try {
+        return await flood(port, 150 * times, () => ({ key, path: list }), 150 * times)
+      } finally {
+        slow.lift()
+      }
+    },
+  },
+]
+
+type Asked = { readonly key: string; readonly path?: string; readonly headers?: Readonly<Record<string, string>> }
+
+/** Sends so many requests, some at a time. */
+async function flood(port: number, count: number, ask: (at: number) => Asked, parallel = atOnce): Promise<Outcome> {
+  const agent = new Agent({ keepAlive: true, maxSockets: parallel })
+  let next = 0
+  const statuses: string[] = []
+  const work = async (): Promise<void> => {
+    while (next < count) statuses.push(await statusOf(port, agent, ask(next++)))
+  }
+  await Promise.all(Array.from({ length: Math.min(parallel, count) }, work))
+  agent.destroy()
+  return counted(statuses)
+}
+
+function statusOf(port: number, agent: Agent, { key, path = list, headers }: Asked): Promise<string> {
+  return new Promise((resolve) => {
+    const sent = request({ port, path, agent, headers: { ...headers, authorization: `Bearer ${key}` } })
+    sent.on('error', () => resolve('no answer'))
+    sent.on('response', (response) => {
+      response.resume()
+      response.on('error', () => resolve('no answer'))
+      response.on('end', () => resolve(String(response.statusCode)))
+    })
+    sent.end()
+  })
+}
+
+async function together(count: number, each: (at: number) => Promise<readonly string[]>): Promise<Outcome> {
+  return counted((await Promise.all(Array.from({ length: count }, (_, at) => each(at)))).flat())
+}
+
+async function opened(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => socket.destroy())
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Keeps a connection for a moment; whether it was kept by the other side too. */
+async function held(socket: Socket): Promise<readonly string[]> {
+  await sleep(holdMs)
+  const isHeld = !socket.destroyed
+  socket.destroy()
+  return [isHeld ? 'held' : 'dropped']
+}
+
+function counted(statuses: readonly string[]): Outcome {
+  const counts: Record<string, number> = {}
+  for (const status of statuses) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}

@@ -1,0 +1,207 @@
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { text as readText } from 'node:stream/consumers'
+import { Client } from '@elastic/elasticsearch'
+import type { Instant } from '../../src/domain/instant.ts'
+import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import { submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  type Exchange,
+  type FaultyElasticsearch,
+  passes,
+  startFaultyElasticsearch,
+} from '../support/faultyElasticsearch.ts'
+import { Gate } from '../support/gate.ts'
+import { queryWorld } from '../support/queryWorld.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const [team, other] = ['acme', 'b.team:1']
+const ndjson = 'application/x-ndjson'
+const watermark = '2026-11-21T08:00:00.000Z' as Instant
+
+let replica: TestReplica
+let elasticsearch: FaultyElasticsearch
+let client: Client
+let api: TestApi
+let key: string
+let otherKey: string
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  key = await replica.storeKey(team)
+  otherKey = await replica.storeKey(other)
+  await queryWorld(61).storeIn(replica)
+  await replica.publishTidemark(watermark)
+  client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
+  elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
+  api = await startTestApi({
+    settings: { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: elasticsearch.url, RATE_LIMIT_PER_MINUTE: '100000' },
+  })
+})
+afterAll(async () => {
+  await api.close()
+  await elasticsearch.close()
+  await client.close()
+  await replica.close()
+})
+
+const ask = (path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<TestAnswer> =>
+  api.send(path, { key, method, headers: { accept: ndjson, ...headers } })
+const linesOf = ({ text }: TestAnswer): string[] => {
+  expect(text === '' || text.endsWith('\n')).toBe(true)
+  return text.split('\n').slice(0, -1)
+}
+const withLimit = (path: string, page: number): string =>
+  `${path}${path.includes('?') ? '&' : '?'}limit=100&page=${page}`
+/** What a client gets who asks for one page after the other. */
+async function walked(path: string): Promise<unknown[]> {
+  const items: unknown[] = []
+  for (let page = 1; ; page++) {
+    const { json } = await api.send(withLimit(path, page), { key })
+    const found = (json as { items: unknown[] }).items
+    if (found.length === 0) return items
+    items.push(...found)
+  }
+}
+
+const openContexts = async (): Promise<number> => {
+  const { _all: all } = await client.indices.stats({ index: `${replica.prefix}-*`, metric: 'search' })
+  return all.total?.search?.open_contexts ?? 0
+}
+
+/** The parts of an export after its first one. */
+const laterPart = ({ path, body }: Exchange): boolean => {
+  if (!path.startsWith('/_search')) return false
+  const { size } = JSON.parse(body.toString()) as { size: number }
+  return size !== 0 && size !== 100
+}
+
+/** An export that is read by hand. */
+async function open(as = key, path = '/api/v1/records'): Promise<{ sent: ClientRequest; received: IncomingMessage }> {
+  const headers = { authorization: `Bearer ${as}`, accept: ndjson }
+  const sent = request({ port: api.port, path, agent: false, headers }).end()
+  const [received] = (await once(sent, 'response')) as [IncomingMessage]
+  return { sent, received }
+}
+
+test.each([
+  '/api/v1/records',
+  '/api/v1/records?formId=f1',
+  '/api/v1/records?status=completed&since=2026-03-01T10:00:00Z',
+  '/api/v1/records?changedSince=2026-11-20T12:00:00.001Z',
+  '/api/v1/records?formId=none',
+  '/api/v1/forms',
+  '/api/v1/forms?scene=scored_quiz',
+  '/api/v1/forms?titleContains=quiz',
+  '/api/v1/forms?titleContains=quzi',
+  '/api/v1/forms?changedUntil=2026-11-20T12:00:00.001Z',
+])('%s as NDJSON holds what a walk through its pages holds, in the same order', async (path) => {
+  const answer = await ask(path)
+  expect(answer.status).toBe(200)
+  expect(answer.headers['content-type']).toBe(ndjson)
+  expect(answer.headers['replica-watermark']).toBe(watermark)
+  expect(linesOf(answer).map((line) => JSON.parse(line))).toEqual(await walked(path))
+})
+
+test('a client that takes JSON as gladly gets a page', async () => {
+  for (const accept of ['*/*', `application/json, ${ndjson}`, `${ndjson};q=0.5, application/json`])
+    expect((await ask('/api/v1/records', { accept })).json).toMatchObject({ page: 1 })
+  expect(linesOf(await ask('/api/v1/records', { accept: `${ndjson}, */*;q=0.1` })).length).toBeGreaterThan(100)
+})
+
+test.each(['limit=10', 'page=1'])('%s belongs to pages: 400', async (parameter) => {
+  const [name] = parameter.split('=')
+  for (const list of ['forms', 'records']) {
+    const { status, json } = await ask(`/api/v1/${list}?${parameter}`)
+    expect([status, json]).toEqual([
+      400,
+      { error: { code: 'bad_request', message: expect.stringMatching(`^${name} belongs to pages`) } },
+    ])
+  }
+})
+
+test('an export that has not changed is not sent again, and is no page', async () => {
+  const { headers } = await ask('/api/v1/forms')
+  const etag = headers['etag'] ?? ''
+  expect(etag).toMatch(/^W\//)
+  expect((await ask('/api/v1/forms', { 'if-none-match': etag })).status).toBe(304)
+  expect((await ask('/api/v1/forms', { 'if-none-match': etag, accept: 'application/json' })).status).toBe(200)
+})
+
+test('HEAD tells of an export without it', async () => {
+  const { status, headers, text } = await ask('/api/v1/records', {}, 'HEAD')
+  expect([status, headers['content-type'], text]).toEqual([200, ndjson, ''])
+  await eventually(async () => (await openContexts()) === 0)
+})
+
+test('an export is of one moment, whatever is written meanwhile', async () => {
+  const before = await walked('/api/v1/records')
+  const held = new Gate()
+  const holding = elasticsearch.inject('/_search', (exchange) => held.pass().then(() => passes(exchange)), {
+    when: laterPart,
+  })
+  const exporting = ask('/api/v1/records')
+  await held.untilReached()
+  const [id, submittedAt] = ['written-meanwhile', '1000-01-01T00:00:00.000Z']
+  await replica.storeSubmissions({ team, id, entity: submissionEntity({ id, submittedAt }) })
+  held.open()
+  holding.lift()
+  expect(linesOf(await exporting).map((line) => JSON.parse(line))).toEqual(before)
+  expect(linesOf(await ask('/api/v1/records'))).toHaveLength(before.length + 1)
+})
+
+test.each([
+  ['fails', (exchange: Exchange) => exchange.response.destroy()],
+  [
+    'finds less than it counted',
+    async (exchange: Exchange) => {
+      const answer = await exchange.ask()
+      const { hits: _hits, ...rest } = JSON.parse(answer.body.toString())
+      exchange.reply({ ...answer, body: Buffer.from(JSON.stringify({ ...rest, hits: { hits: [] } })) })
+    },
+  ],
+] as const)('an export is broken off, never ended, when Elasticsearch %s on the way', async (_how, fault) => {
+  const broken = elasticsearch.inject('/_search', fault, { when: laterPart })
+  const { received } = await open()
+  expect(received.statusCode).toBe(200)
+  await expect(readText(received)).rejects.toThrow('aborted')
+  broken.lift()
+  await eventually(async () => (await openContexts()) === 0)
+})
+
+test('an export that cannot begin is answered 503', async () => {
+  const broken = elasticsearch.inject('/_pit', (exchange) => exchange.response.destroy())
+  const { status, headers } = await ask('/api/v1/records')
+  expect([status, headers['content-type'], headers['retry-after']]).toEqual([
+    503,
+    expect.stringContaining('json'),
+    expect.stringMatching(/^[1-9]/),
+  ])
+  broken.lift()
+})
+
+test('a team has four exports at once; others are served meanwhile, and a client that goes away makes room', async () => {
+  const held = new Gate()
+  const holding = elasticsearch.inject('/_search', (exchange) => held.pass().then(() => passes(exchange)), {
+    when: laterPart,
+  })
+  const running = [await open(), await open(), await open(), await open()]
+  const few = '/api/v1/records?formId=none'
+  const refused = await ask(few)
+  expect([refused.status, refused.headers['retry-after'], refused.json]).toEqual([
+    429,
+    expect.stringMatching(/^[1-9]/),
+    { error: { code: 'rate_limited', message: expect.stringContaining('exports') } },
+  ])
+  expect((await api.send('/api/v1/forms', { key })).status).toBe(200)
+  expect((await api.send(few, { key: otherKey, headers: { accept: ndjson } })).status).toBe(200)
+  running[0]?.sent.destroy()
+  await eventually(async () => (await ask(few)).status === 200)
+  held.open()
+  holding.lift()
+  const [, ...others] = running
+  const texts = await Promise.all(others.map(({ received }) => readText(received)))
+  expect(new Set(texts).size).toBe(1)
+  await eventually(async () => (await openContexts()) === 0)
+})

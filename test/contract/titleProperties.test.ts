@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import type { TeamId } from '../../src/domain/identifiers.ts'
+import { titleSalt, titleSaltLength } from '../../src/domain/title.ts'
+import { foldTitle } from '../../src/domain/titleWords.ts'
+import { anyText, percentEncoded } from '../support/anyText.ts'
+import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import { formEntity } from '../support/entities.ts'
+import { seeded } from '../support/random.ts'
+import { randomTitle, typedFor } from '../support/randomTitles.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const asked = 100
+const teams = ['acme', 'Globex-2026', 'a1b2c3d4e5f60718', 'team.one:two_three'] as TeamId[]
+const [first = '' as TeamId, second = '' as TeamId] = teams
+const greekTeams = teams.map((team) => `${team}.gr` as TeamId)
+
+const seed = fc.integer({ min: 0 })
+const anyTitle = fc.oneof(
+  { weight: 3, arbitrary: seed.map((each) => randomTitle(seeded(each))) },
+  { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) },
+)
+const longTitle = Array.from({ length: 300 }, (_, index) => `word${index} 第${index}章`).join(', ')
+/** At most a page of them. */
+const titles = [...fc.sample(anyTitle, 79), longTitle]
+const greekTitles = ['Ερωτηματολόγιο', 'ΤΕΛΙΚΗ Εξέταση', 'γνώσεις ιστορίας', 'Μαθηματικά']
+
+let replica: TestReplica
+let api: TestApi
+let keys: ReadonlyMap<string, string>
+
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  const stored: readonly [TeamId, readonly string[]][] = [
+    [first, titles],
+    [second, titles],
+    ...greekTeams.map((team) => [team, greekTitles] as [TeamId, string[]]),
+  ]
+  await replica.storeForms(
+    ...stored.flatMap(([team, some]) =>
+      some.map((title, index) => {
+        const id = idOf(team, index)
+        return { team, id, entity: formEntity({ id, title }) }
+      }),
+    ),
+  )
+  keys = new Map(await Promise.all(stored.map(async ([team]) => [team, await replica.storeKey(team)] as const)))
+  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '1000000' } })
+})
+afterAll(async () => {
+  await api.close()
+  await replica.close()
+})
+
+/** Sorts alike in every team. */
+const idOf = (team: TeamId, index: number): string => `${team}:${index}`
+
+const ask = (team: TeamId, encoded: string): Promise<TestAnswer> =>
+  api.send(`/api/v1/forms?limit=100&titleContains=${encoded}`, { key: keys.get(team) ?? '' })
+
+async function idsFound(team: TeamId, typed: string): Promise<string[]> {
+  const { status, json } = await ask(team, encodeURIComponent(typed))
+  expect(status).toBe(200)
+  return (json as { items: { id: string }[] }).items.map(({ id }) => id)
+}
+
+const holds = <T>(arbitrary: fc.Arbitrary<T>, property: (value: T) => Promise<void>): Promise<void> =>
+  fc.assert(fc.asyncProperty(arbitrary, property), { numRuns: asked })
+
+test('every piece of a folded title finds the title', async () => {
+  const piece = fc
+    .nat({ max: titles.length - 1 })
+    .chain((index) => {
+      const characters = [...foldTitle(titles[index] ?? '')]
+      return fc.tuple(fc.nat({ max: characters.length }), fc.integer({ min: 1, max: 200 })).map(([from, length]) => ({
+        index,
+        typed: characters
+          .slice(from, from + length)
+          .join('')
+          .trim(),
+      }))
+    })
+    .filter(({ typed }) => typed !== '')
+  await holds(piece, async ({ index, typed }) => {
+    expect({ title: titles[index], found: await idsFound(first, typed) }).toEqual({
+      title: titles[index],
+      found: expect.arrayContaining([idOf(first, index)]),
+    })
+  })
+})
+
+test('whatever is typed, two teams with the same titles are answered the same, each with its own', async () => {
+  const typed = fc.oneof(
+    fc.tuple(seed, fc.constantFrom(...titles)).map(([each, title]) => typedFor(seeded(each), title)),
+    fc.string({ unit: 'grapheme', maxLength: 20 }),
+  )
+  await holds(typed, async (text) => {
+    const [mine = [], theirs = []] = await Promise.all([first, second].map((team) => ownTitlesFound(team, text)))
+    expect(theirs).toEqual(mine)
+  })
+})
+
+async function ownTitlesFound(team: TeamId, typed: string): Promise<(string | undefined)[]> {
+  const ids = await idsFound(team, typed)
+  expect(ids.filter((id) => !id.startsWith(`${team}:`))).toEqual([])
+  return ids.map((id) => titles[Number(id.slice(team.length + 1))])
+}
+
+test('no piece of what stands for a team finds its titles', async () => {
+  const secret = fc.constantFrom(...greekTeams).chain((team) => {
+    const hash = createHash('sha256').update(team)
+    const texts = [team, titleSalt(team), hash.copy().digest('hex'), hash.copy().digest('base64')]
+    return fc
+      .constantFrom(...texts)
+      .chain((text) =>
+        fc
+          .tuple(fc.nat({ max: text.length - 1 }), fc.integer({ min: 1, max: titleSaltLength }))
+          .map(([from, length]) => ({ team, typed: text.slice(from, from + length) })),
+      )
+  })
+  await holds(secret, async ({ team, typed }) => {
+    expect(await idsFound(team, typed)).toEqual([])
+  })
+  for (const team of greekTeams) expect(await idsFound(team, 'ερωτηματ')).toEqual([idOf(team, 0)])
+})
+
+test('any text is answered, or refused for its length', async () => {
+  // To shrink a long text would take thousands of requests.
+  await holds(fc.noShrink(anyText), async (text) => {
+    const { status } = await ask(first, percentEncoded(text))
+    if (!text.isWellFormed()) expect([200, 400]).toContain(status)
+    else expect(status).toBe([...text].length <= 200 ? 200 : 400)
+  })
+})
+
+test.each([
+  ['bytes that are no UTF-8', '%FF%C3%28%F0%9F'],
+  ['percent signs that encode nothing', '%%zz%1'],
+  ['marks alone', '%CC%80'.repeat(200)],
+  ['wildcards alone', '*'.repeat(200)],
+  ['letters that unfold into eighteen each', '%EF%B7%BA'.repeat(200)],
+])('%s are answered', async (_what, encoded) => {
+  expect((await ask(first, encoded)).status).toBe(200)
+})
+
+test.each([
+  ['letters', 'x'.repeat(201)],
+  ['characters of four bytes', '%F0%9F%8E%89'.repeat(201)],
+  ['as many as a URL holds', 'x'.repeat(8_000)],
+])('more than 200 characters are refused by name: %s', async (_what, encoded) => {
+  const { status, json } = await ask(first, encoded)
+  expect({ status, json }).toEqual({
+    status: 400,
+    json: { error: { code: 'bad_request', message: expect.stringMatching(/^titleContains must be at most 200 /) } },
+  })
+})
+
+test('10,000 characters are more than a URL holds', async () => {
+  expect((await ask(first, 'x'.repeat(10_000))).status).toBe(414)
+})

@@ -1,0 +1,20 @@
+import { areGood, failuresOf, figuresOf } from '../support/titleRelevance/figures.ts'
+import { readGroups } from '../support/titleRelevance/groups.ts'
+import { type JudgedGroup, judgeGroups } from '../support/titleRelevance/judge.ts'
+import { renderFailure } from '../support/titleRelevance/report.ts'
+
+const deadlineMs = 200_000
+
+let judged: readonly JudgedGroup[]
+
+beforeAll(async () => {
+  judged = await judgeGroups(readGroups(), AbortSignal.timeout(deadlineMs))
+}, deadlineMs + 20_000)
+
+test.each(['given', 'own'])('who types what the %s rows type finds what they mean, and little else', (name) => {
+  const verdicts = judged.find((group) => group.name === name)?.verdicts ?? []
+  expect(verdicts.length).toBeGreaterThan(0)
+  const figures = figuresOf(verdicts)
+  const failures = areGood(figures) ? [] : failuresOf(verdicts).map(renderFailure)
+  expect({ figures, failures }).toEqual({ figures, failures: [] })
+})

@@ -1,0 +1,67 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Run, runCommand } from '../support/command.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program } from '../support/programs.ts'
+
+const baseUrl = 'http://127.0.0.1:3999/api/v1'
+
+let pipeline: Pipeline
+let api: Program
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sample-'))
+  pipeline = await openPipeline()
+  await pipeline.startIndexer()
+  api = await pipeline.startApi()
+})
+afterEach(async () => {
+  killPrograms()
+  await pipeline.close()
+  await rm(folder, { recursive: true })
+})
+
+const keysPath = (): string => join(folder, 'keys.json')
+const load = (): Promise<Run> =>
+  runCommand('demo/sampleCommand.ts', ['--api', `${api.url}/api/v1`, '--keys', keysPath()], {
+    ...pipeline.names,
+    BASE_URL: baseUrl,
+  })
+const page = ({ stdout }: Run): string => stdout.slice(stdout.indexOf('Base URL'))
+const keysIn = (run: Run): string[] => [...page(run).matchAll(/^Key {7}(\S+)/gm)].map(([, key = '']) => key)
+const totalOf = async (list: string, key: string): Promise<number> => {
+  const response = await fetch(`${api.url}/api/v1/${list}`, { headers: { authorization: `Bearer ${key}` } })
+  return ((await response.json()) as { totalDocs: number }).totalDocs
+}
+
+test('the sample is there once, under the same keys, however often it is loaded; a key that was deleted is replaced', async () => {
+  const first = await load()
+  expect(first).toMatchObject({ code: 0, stderr: '' })
+  const keys = keysIn(first)
+  const [key = '', ...others] = keys
+  expect(others.length).toBe(2)
+  expect(page(first)).toContain(`Base URL  ${baseUrl}\n`)
+  expect(page(first)).toContain(`curl -s -H "Authorization: Bearer ${key}" "${baseUrl}/records?limit=2"`)
+  const totals = (): Promise<number[]> => Promise.all(keys.map((each) => totalOf('records', each)))
+  const loaded = await totals()
+  expect(loaded.reduce((sum, total) => sum + total, 0)).toBe(5_000)
+  expect(await totalOf('forms?titleContains=data%20protecion', key)).toBeGreaterThan(0)
+  expect((await stat(keysPath())).mode & 0o777).toBe(0o600)
+
+  const second = await load()
+  expect(second.code).toBe(0)
+  expect(page(second)).toBe(page(first))
+  expect(await totals()).toEqual(loaded)
+
+  const args = ['--team', 'team_harborlight']
+  const listed = await runCommand('settings/keysCommand.ts', ['list', ...args], pipeline.names)
+  const id = /key_\S+/.exec(listed.stdout)?.[0] ?? ''
+  expect(await runCommand('settings/keysCommand.ts', ['delete', ...args, '--id', id], pipeline.names)).toMatchObject({
+    code: 0,
+  })
+  const [replaced = '', ...kept] = keysIn(await load())
+  expect(kept).toEqual(others)
+  expect(replaced).not.toBe(key)
+  expect(await totalOf('records', replaced)).toBe(loaded[0])
+})

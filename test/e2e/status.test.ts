@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from '@elastic/elasticsearch'
+import type { Browser, Page } from 'playwright-core'
+import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf } from '../support/browser.ts'
+import { formEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { ownNames } from '../support/names.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+import { randomWorld } from '../support/randomWorld.ts'
+
+const world = randomWorld(31, 600)
+const poison = world.records.filter(({ isPoison }) => isPoison).length
+const flowPauseMs = 300
+
+let pipeline: Pipeline
+let elasticsearch: Client
+let browser: Browser
+let first: Program
+let second: Program
+const over = new AbortController()
+let flowing: Promise<void>
+
+beforeAll(async () => {
+  pipeline = await openPipeline()
+  elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
+  browser = await launchBrowser()
+  first = await pipeline.startIndexer()
+  await pipeline.produceWorld(world.records)
+  await eventually(async () => (await first.metric('tidemark_records_total')) === world.records.length)
+  await eventually(async () => (await first.metric('tidemark_lag_records')) === 0)
+  second = await pipeline.startIndexer()
+  flowing = flow()
+})
+afterAll(async () => {
+  over.abort()
+  await flowing
+  await browser?.close()
+  killPrograms()
+  await elasticsearch?.close()
+  await pipeline?.close()
+})
+
+/** A form that changes again and again. */
+async function flow(): Promise<void> {
+  for (let revision = 1; !over.signal.aborted; revision++) {
+    const form = formEntity({ id: 'flowing' })
+    await pipeline.produce('forms', [{ key: 'acme/flowing', value: JSON.stringify({ revision, form }) }])
+    await sleep(flowPauseMs, undefined, { signal: over.signal }).catch(() => undefined)
+  }
+}
+
+const statusOf = ({ adminUrl }: Program): string => `${adminUrl}/status`
+const figure = (page: Page, title: string): Promise<string> =>
+  page.locator('.tile', { hasText: title }).locator('.figure').innerText()
+const owners = (page: Page): Promise<string[]> => page.locator('.topics td:last-child').allInnerTexts()
+const seenAt = async (page: Page): Promise<string> =>
+  (await page.locator('.lead time').last().getAttribute('datetime')) ?? ''
+
+test('one of two indexers shows what both have done, and which partitions it reads itself', async () => {
+  const { page, complaints, requested, close } = await openVisit(browser, {})
+  await page.goto(statusOf(second))
+  expect(await page.locator('h1').innerText()).toMatch(/^Ready/)
+  await eventually(async () => /^\d+ s|^\d\.\d s/.test(await figure(page, 'Tidemark age')))
+  await eventually(async () => (await figure(page, 'Dead letters')) === String(poison))
+  await eventually(async () => Number(await figure(page, 'Records a second')) > 0)
+  expect(Number(await figure(page, 'Records behind'))).toBeLessThan(20)
+
+  await eventually(async () => (await owners(page)).includes('other'))
+  const read = await owners(page)
+  expect(read).toHaveLength(12)
+  expect(read.filter((owner) => owner === 'this')).not.toHaveLength(0)
+  expect(read).not.toContain('none')
+
+  await eventually(async () => (await page.locator('.wide tbody tr').count()) === 4)
+  const submissions = page.locator('.wide tbody tr', { hasText: `${pipeline.names['INDEX_PREFIX']}-submissions-v` })
+  const { count } = await elasticsearch.count({ index: `${pipeline.names['INDEX_PREFIX']}-submissions` })
+  expect(await submissions.locator('td').first().innerText()).toBe(String(count))
+  expect(await page.locator('.checks .badge').allInnerTexts()).toEqual(Array.from({ length: 11 }, () => 'ok'))
+
+  await eventually(async () => /L/.test((await page.locator('.chart .line').first().getAttribute('d')) ?? ''))
+  const told = await page.locator('.chart').first().getAttribute('aria-label')
+  expect(told).toMatch(/^Tidemark age over the last 15 minutes: .+ now, .+ at most$/)
+  expect(complaints).toEqual([])
+  expect(requested.filter((url) => !url.startsWith(second.adminUrl))).toEqual([])
+  await close()
+})
+
+test.each([true, false])(
+  'it shows news by itself (JavaScript: %s), and stops when it is asked to',
+  async (javaScriptEnabled) => {
+    const { page, complaints, close } = await openVisit(browser, { javaScriptEnabled })
+    await page.goto(`${second.adminUrl}/`)
+    expect(page.url()).toBe(statusOf(second))
+    const before = await seenAt(page)
+    await eventually(async () => (await seenAt(page)) > before)
+    await page.getByRole('link', { name: 'Pause' }).click()
+    await page.getByText('Paused').waitFor()
+    expect(await page.locator('script, meta[http-equiv]').count()).toBe(0)
+    expect(complaints).toEqual([])
+    await close()
+  },
+)
+
+test('an indexer that cannot be reached any more is told as such, and what it said stays', async () => {
+  const lost = await pipeline.startIndexer()
+  const { page, close } = await openVisit(browser, {})
+  await page.goto(statusOf(lost))
+  expect(await page.locator('.lost').isVisible()).toBe(false)
+  await lost.end('SIGTERM')
+  await page.locator('.lost').waitFor()
+  expect(await page.locator('h1').innerText()).toMatch(/^Ready/)
+  await close()
+})
+
+test('a rebuild that is left half way is shown, and gone once another has finished it', async () => {
+  const { page, close } = await openVisit(browser, {})
+  await page.goto(statusOf(second))
+  const killed = await startProgram('indexer/rebuildCommand.ts', pipeline.names)
+  // Once it compares, what it has open holds the next rebuild up for two minutes.
+  await eventually(() => /records read (\d+) of \1/.test(killed.log()))
+  await killed.end('SIGKILL')
+  const left = page.getByText('A rebuild was left half way')
+  await left.waitFor()
+  // More was appended since it ended.
+  expect(await page.locator('.rebuild').innerText()).toMatch(
+    / ([5-9]\d|100) % of the records are in the next generation/,
+  )
+  expect(await second.metric('tidemark_rebuild_running')).toBe(0)
+  expect(await second.metric('tidemark_rebuild_progress_ratio')).toBeGreaterThan(0.5)
+  await screenshotOf(page, 'status-rebuild')
+  expect(await barriersOn(page)).toEqual([])
+  const finishing = await startProgram('indexer/rebuildCommand.ts', pipeline.names)
+  expect(await finishing.ended()).toBe(0)
+  await left.waitFor({ state: 'detached' })
+  await page.getByText('Generation 2 is written').waitFor()
+  await close()
+})
+
+describe.each([
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['narrow', { viewport: { width: 320, height: 700 }, colorScheme: 'light' }],
+] as const)('the page can be used by everybody, %s', (look, options) => {
+  const expectGood = async (program: Program, state: string, heading: RegExp): Promise<void> => {
+    const { page, complaints, close } = await openVisit(browser, options)
+    await page.goto(`${statusOf(program)}?refresh=off`)
+    expect(await page.locator('h1').innerText()).toMatch(heading)
+    await screenshotOf(page, `status-${look}-${state}`)
+    expect(await barriersOn(page)).toEqual([])
+    expect(await overhangOf(page)).toBe(0)
+    expect(complaints).toEqual([])
+    await close()
+  }
+
+  test('while records flow', async () => {
+    await untilReady(second)
+    await expectGood(second, 'ready', /^Ready/)
+  })
+
+  test('while Elasticsearch is away', async () => {
+    const settings = { ...ownNames(), ELASTICSEARCH_URL: 'http://127.0.0.1:1' }
+    const stranded = await startProgram('indexer/main.ts', settings)
+    await eventually(async () => (await fetch(statusOf(stranded)).catch(() => undefined))?.ok === true)
+    await eventually(async () => (await (await fetch(statusOf(stranded))).text()).includes('preparing indices'))
+    await expectGood(stranded, 'away', /^Not ready/)
+    await stranded.end('SIGKILL')
+  })
+})

@@ -1,0 +1,28 @@
+import { harmDone, openStage, type Stage } from '../abuse/attack.ts'
+import { scenarios } from '../abuse/scenarios.ts'
+import { eventually } from '../support/eventually.ts'
+import { killPrograms } from '../support/programs.ts'
+
+const mebibyte = 1024 * 1024
+/** The API's container has 512 MiB. */
+const boundBytes = 400 * mebibyte
+
+let stage: Stage
+beforeAll(async () => {
+  stage = await openStage()
+})
+afterAll(async () => {
+  await stage?.close()
+  killPrograms()
+})
+
+test.each(scenarios)('$name: bounded memory, and another team is answered all the while', async (scenario) => {
+  const damage = await stage.attack(scenario, 1)
+  expect(harmDone(damage)).toEqual([])
+  expect(damage.peakBytes).toBeLessThan(boundBytes)
+  await eventually(async () => (await stage.api.metric('tidemark_http_requests_in_flight')) === 0)
+})
+
+test('nothing is left open when it is over', async () => {
+  await eventually(async () => (await stage.openContexts()) === 0)
+})

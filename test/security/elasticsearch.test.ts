@@ -1,0 +1,246 @@
+import { readFile } from 'node:fs/promises'
+import { type Client, errors } from '@elastic/elasticsearch'
+import { encodeBulk, sendBulk } from '../../indexer/bulk.ts'
+import { CarryOver } from '../../indexer/carryOver.ts'
+import * as generations from '../../indexer/generations.ts'
+import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
+import type { DocumentId, Revision, TeamId } from '../../src/domain/identifiers.ts'
+import { getForm } from '../../src/queries/getForm.ts'
+import { openListSnapshot } from '../../src/queries/listSnapshot.ts'
+import { probe } from '../../src/queries/probe.ts'
+import { openReplica } from '../../src/queries/replica.ts'
+import type { DocumentWrite } from '../../src/replica/documents.ts'
+import { connectElasticsearch, connectElasticsearchRaw } from '../../src/replica/elasticsearch.ts'
+import { refusalOf } from '../support/command.ts'
+import { testConfig } from '../support/config.ts'
+import { formEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, startProgram, untilReady } from '../support/programs.ts'
+import { type Account, type SecuredElasticsearch, startSecuredElasticsearch } from '../support/securedElasticsearch.ts'
+
+type Role = { cluster?: string[]; indices: { names: string[]; privileges: string[] }[] }
+
+const roleNames = ['tidemark_api', 'tidemark_indexer'] as const
+const roleOf = async (name: string): Promise<Role> =>
+  JSON.parse(await readFile(`security/elasticsearch/${name}.json`, 'utf8')) as Role
+/** Each right of the indexer, and a role of all others. */
+const lessenedOf = ({ cluster = [], indices }: Role): { right: string; name: string; role: Role }[] =>
+  [...cluster, ...(indices[0]?.privileges ?? [])].map((right) => {
+    const left = (all: string[]): string[] => all.filter((each) => each !== right)
+    const role = {
+      cluster: left(cluster),
+      indices: indices.map(({ names, privileges }) => ({ names, privileges: left(privileges) })),
+    }
+    return { right, name: `without_${right.replaceAll(/\W/g, '_')}`, role }
+  })
+
+const lessened = lessenedOf(await roleOf('tidemark_indexer'))
+const accounts: Account[] = [...roleNames, ...lessened.map(({ name }) => name)].map((name) => ({
+  name,
+  password: `password-of-${name}`,
+  roles: [name],
+}))
+
+let pipeline: Pipeline
+let elasticsearch: SecuredElasticsearch
+let prefix: string
+const clients: Client[] = []
+beforeAll(async () => {
+  pipeline = await openPipeline()
+  prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const roles = new Map<string, Role>(lessened.map(({ name, role }) => [name, role]))
+  for (const name of roleNames) roles.set(name, await roleOf(name))
+  const yml = [...roles].map(([name, role]) => `${name}: ${JSON.stringify(role)}\n`).join('')
+  elasticsearch = await startSecuredElasticsearch(yml.replaceAll('/tidemark-', `/${prefix}-`), accounts)
+})
+afterEach(async () => {
+  killPrograms()
+  const found = await generations.findGenerations(keeperClient(), prefix, options())
+  for (const each of found) await generations.deleteGeneration(keeperClient(), each, options())
+})
+afterAll(async () => {
+  killPrograms()
+  await Promise.all(clients.map((client) => client.close()))
+  await pipeline?.close()
+  await elasticsearch?.stop()
+})
+
+const settingsAs = (name: string): Record<string, string> => ({
+  ...pipeline.names,
+  ELASTICSEARCH_URL: elasticsearch.engine.url,
+  ELASTICSEARCH_CA_FILE: elasticsearch.caFile,
+  ELASTICSEARCH_USERNAME: name,
+  ELASTICSEARCH_PASSWORD: name === elasticsearch.keeper.name ? elasticsearch.keeper.password : `password-of-${name}`,
+})
+const clientAs = (name: string, connect = connectElasticsearch): Client => {
+  const client = connect(testConfig(settingsAs(name)))
+  clients.push(client)
+  return client
+}
+const keeperClient = (): Client => clientAs(elasticsearch.keeper.name)
+const statusOf = (answer: Promise<unknown>): Promise<number | undefined> =>
+  answer.then(
+    () => 200,
+    (error: unknown) => {
+      if (!(error instanceof errors.ResponseError)) throw error
+      return error.statusCode
+    },
+  )
+
+const team = 'acme' as TeamId
+const form: DocumentWrite = {
+  kind: 'forms',
+  id: `${team}/f1` as DocumentId,
+  teamId: team,
+  version: 1 as Revision,
+  source: JSON.stringify({ teamId: team, createdAt: '2026-01-01T00:00:00.000Z' }),
+}
+
+const timeoutMs = 60_000
+const options = (): generations.RequestOptions => ({
+  signal: AbortSignal.timeout(timeoutMs),
+  requestTimeout: timeoutMs,
+})
+
+/** Everything that an indexer and a rebuild ask of Elasticsearch. */
+async function indexAndRebuild(name: string): Promise<void> {
+  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchRaw)]
+  const { signal } = options()
+  const from = await generations.createGeneration(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, 1, options())
+  const to = await generations.createGeneration(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, 2, options())
+  const bulk = encodeBulk(from.indices, [form])
+  const [outcome] = await sendBulk(client, bulk, [form], { timeoutMs, signal })
+  if (outcome?.kind !== 'written') throw new Error(JSON.stringify(outcome))
+  await client.indices.refresh({ index: Object.values(from.indices) }, options())
+  await client.cluster.health({ index: Object.values(from.indices), timeout: '1s' }, options())
+  await generations.serveGeneration(client, prefix, from, options())
+  const unheard = { onProgress: () => undefined, onTrouble: () => undefined }
+  const carryOver = new CarryOver({ elasticsearch: client, raw, from, to, signal, ...unheard })
+  expect((await carryOver.pass()).forms).toMatchObject({ documents: 1, carriedOver: 1 })
+  await generations.forbidWriting(client, from, options())
+  await generations.allowWriting(client, from, options())
+  await client.count({ index: Object.values(to.indices) }, options())
+  await surveyIndices(client, prefix, signal)
+  await generations.serveGeneration(client, prefix, to, options())
+  expect(await generations.countReaders(client, from, options())).toBe(0)
+  const [retired] = await generations.findGenerations(client, prefix, options())
+  if (retired !== undefined) await generations.deleteGeneration(client, retired, options())
+}
+
+describe('the roles of Elasticsearch', () => {
+  test('an indexer and a rebuild may do what they do, and nothing to other indices', async () => {
+    await indexAndRebuild('tidemark_indexer')
+    const [client, keeper] = [clientAs('tidemark_indexer'), keeperClient()]
+    for (const index of ['other', `${prefix}-staging-forms-v1-1`]) {
+      await keeper.index({ index, id: '1', document: {}, refresh: true })
+      const asked = [
+        client.search({ index }),
+        client.index({ index, document: {} }),
+        client.indices.delete({ index }),
+        client.indices.updateAliases({ actions: [{ add: { index, alias: `${prefix}-forms` } }] }),
+      ]
+      expect(await Promise.all(asked.map(statusOf))).toEqual(asked.map(() => 403))
+      await keeper.indices.delete({ index })
+    }
+    expect(await statusOf(client.nodes.info())).toBe(403)
+    expect(await statusOf(client.indices.create({ index: 'other' }))).toBe(403)
+  })
+
+  test.each(lessened)('they could not without $right', async ({ name }) => {
+    await expect(indexAndRebuild(name)).rejects.toThrow(/security_exception/)
+  })
+
+  test('the API may read what serves, with snapshots, and change nothing', async () => {
+    const serving = await generations.createGeneration(
+      keeperClient(),
+      { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 },
+      1,
+      options(),
+    )
+    await generations.serveGeneration(keeperClient(), prefix, serving, options())
+    const replica = openReplica(clientAs('tidemark_api', connectElasticsearchRaw), prefix, 1)
+    const { signal } = options()
+    await probe(replica, signal)
+    await getForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)
+    const snapshot = await openListSnapshot(replica, 'forms', team, { lifeMs: 30_000, signal })
+    await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
+    snapshot.close()
+    const path = `/${prefix}-forms/_pit`
+    const opened = await replica.ask({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
+    const body = { id: (JSON.parse(opened.text) as { id: string }).id }
+    expect(await replica.ask({ method: 'DELETE', path: '/_pit', querystring: {}, body }, signal)).toMatchObject({
+      isFound: true,
+    })
+
+    const client = clientAs('tidemark_api')
+    const index = `${prefix}-forms`
+    const refused = [
+      client.index({ index, document: {} }),
+      client.delete({ index, id: form.id }),
+      client.indices.refresh({ index }),
+      client.indices.getMapping({ index }),
+      client.indices.delete({ index: `${prefix}-forms-v1-1` }),
+      client.indices.create({ index: `${prefix}-forms-v1-9` }),
+      client.search({ index: 'other' }),
+      client.cluster.health(),
+    ]
+    expect(await Promise.all(refused.map(statusOf))).toEqual(refused.map(() => 403))
+  })
+})
+
+describe('over TLS, each as its own user', () => {
+  const processes = [
+    ['indexer/main.ts', 'tidemark_indexer'],
+    ['src/main.ts', 'tidemark_api'],
+    ['indexer/rebuildCommand.ts', 'tidemark_indexer'],
+  ] as const
+
+  test('passwords that are changed while the processes run cost nothing but time', async () => {
+    const indexer = await startProgram('indexer/main.ts', settingsAs('tidemark_indexer'))
+    await untilReady(indexer)
+    await pipeline.createKeys(['acme'])
+    const api = await startProgram('src/main.ts', settingsAs('tidemark_api'))
+    await untilReady(api)
+    const change = (revision: number): Promise<void> =>
+      pipeline.produce('forms', [
+        {
+          key: 'acme/form-1',
+          value: JSON.stringify({ revision, form: formEntity({ id: 'form-1', title: `v${revision}` }) }),
+        },
+      ])
+    const titles = async (): Promise<string[] | number> => {
+      const { status, body } = await pipeline.get(api, 'acme', '/api/v1/forms')
+      return status === 200 ? (body as { items: { title: string }[] }).items.map(({ title }) => title) : status
+    }
+    await change(1)
+    await eventually(async () => String(await titles()) === 'v1')
+
+    await elasticsearch.setAccounts(accounts.map((account) => ({ ...account, password: 'changed' })))
+    await eventually(async () => (await titles()) === 503)
+    await change(2)
+    await eventually(async () => (await (await fetch(`${indexer.adminUrl}/readyz`)).text()).includes('401'))
+    await elasticsearch.setAccounts(accounts)
+    await eventually(async () => String(await titles()) === 'v2')
+    expect(await indexer.metric('tidemark_records_total', '"dead-letter"')).toBe(0)
+    for (const program of [indexer, api]) expect(await program.end('SIGTERM')).toBe(0)
+  })
+
+  test.each(processes)('%s ends with 78 and one line when its password is refused', async (script, name) => {
+    const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
+    expect(await refusalOf(script, wrong)).toBe(
+      'ELASTICSEARCH_PASSWORD is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME\n',
+    )
+  })
+
+  test.each(processes)('%s ends with 78 and one line when nobody vouches for Elasticsearch', async (script, name) => {
+    const foreign = { ...settingsAs(name), ELASTICSEARCH_CA_FILE: elasticsearch.foreignCaFile }
+    const line = /^ELASTICSEARCH_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
+    expect(await refusalOf(script, foreign)).toMatch(line)
+  })
+
+  test('who names nobody to an Elasticsearch that asks is told so', async () => {
+    const nobody = { ...settingsAs('tidemark_api'), ELASTICSEARCH_USERNAME: '', ELASTICSEARCH_PASSWORD: '' }
+    expect(await refusalOf('src/main.ts', nobody)).toMatch(/^ELASTICSEARCH_USERNAME or ELASTICSEARCH_API_KEY must/)
+  })
+})

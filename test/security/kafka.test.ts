@@ -1,0 +1,252 @@
+import { randomUUID } from 'node:crypto'
+import type { AclEntry, Admin } from 'kafkajs'
+import { pino } from 'pino'
+import { fetchCommits, fetchStarts, rebuildGroup } from '../../indexer/commits.ts'
+import { readTopic } from '../../indexer/readTopic.ts'
+import { surveyGroup } from '../../indexer/status/groupSurvey.ts'
+import { documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
+import type { Config } from '../../src/config.ts'
+import { connectKafka, createProducer } from '../../src/replica/kafka.ts'
+import { refusalOf, runCommand } from '../support/command.ts'
+import { testConfig } from '../support/config.ts'
+import { eventually } from '../support/eventually.ts'
+import { ownNames } from '../support/names.ts'
+import { killPrograms, startProgram, untilReady } from '../support/programs.ts'
+import { startRelay } from '../support/relay.ts'
+import { readAcls, type SecuredKafka, startSecuredKafka } from '../support/securedKafka.ts'
+import { signInSettings } from '../support/signIns.ts'
+
+const own = ownNames()
+const defaults = { forms: 'TOPIC_FORMS', submissions: 'TOPIC_SUBMISSIONS', 'account-keys': 'TOPIC_ACCOUNT_KEYS' }
+const named = { ...defaults, 'dead-letters': 'TOPIC_DEAD_LETTERS', 'account-key-audit': 'TOPIC_KEY_AUDIT' }
+const acls = await readAcls({
+  ...Object.fromEntries(Object.entries(named).map(([name, variable]) => [name, own[variable] ?? ''])),
+  'tidemark-indexer': own['CONSUMER_GROUP'] ?? '',
+  'tidemark-indexer-rebuild': rebuildGroup(own['CONSUMER_GROUP'] ?? ''),
+})
+const [indexer, settings, deadLetters] = ['tidemark-indexer', 'tidemark-settings', 'tidemark-dead-letters'] as const
+const users = Object.fromEntries([indexer, settings, deadLetters].map((name) => [name, `password-of-${name}`]))
+
+let kafka: SecuredKafka
+beforeAll(async () => {
+  kafka = await startSecuredKafka(users)
+  await kafka.keeper.createAcls({ acl: [...acls.values()] })
+})
+afterEach(killPrograms)
+afterAll(() => kafka?.stop())
+
+const settingsAs = (user: string, mechanism = 'scram-sha-512'): Record<string, string> => ({
+  ...own,
+  ...signInSettings,
+  KAFKA_BROKERS: kafka.brokers,
+  KAFKA_SSL_CA_FILE: kafka.caFile,
+  KAFKA_SASL_MECHANISM: mechanism,
+  KAFKA_SASL_USERNAME: user,
+  KAFKA_SASL_PASSWORD: users[user] ?? '',
+})
+const silent = pino({ level: 'silent' })
+
+/** A broker that has just made or forgotten a topic, or found its coordinator, may say for a moment that there is none. */
+const untilDone = (attempt: () => Promise<unknown>): Promise<void> =>
+  eventually(() =>
+    attempt().then(
+      () => true,
+      () => false,
+    ),
+  )
+/** KafkaJS does not always say why: a group, or a topic to be made, is only said to fail. */
+const refusal = /authoriz|Topic creation errors|Failed to find group coordinator/i
+
+/** Topics as the keeper makes them, with a record in each. */
+async function layOut(): Promise<void> {
+  const config = testConfig({ ...own, KAFKA_BROKERS: kafka.engine.url })
+  const producer = createProducer(connectKafka(config, silent))
+  await producer.connect()
+  await untilDone(() => ensureTopics(kafka.keeper, config, silent))
+  const topics = [...sourceTopics(config), config.TOPIC_DEAD_LETTERS, config.TOPIC_KEY_AUDIT]
+  for (const topic of topics) await untilDone(() => producer.send({ topic, messages: [{ key: 'acme/x', value: 'x' }] }))
+  await producer.disconnect()
+}
+
+type Hands = {
+  readonly config: Config
+  readonly admin: Admin
+  read(topic: string, groupId: string): Promise<void>
+  write(topic: string): Promise<unknown>
+}
+
+/** What the processes of each user ask of Kafka. */
+const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
+  [indexer]: ({ config, admin, read, write }) => {
+    const group = config.CONSUMER_GROUP
+    const groups = { groupId: group, rebuildGroupId: rebuildGroup(group) }
+    return [
+      ensureTopics(admin, config, silent),
+      fetchCommits(admin, group, documentTopics(config)),
+      fetchStarts(admin, [], { ...groups, topics: sourceTopics(config), generationOf: () => undefined }),
+      surveyGroup(admin, config, 1),
+      read(config.TOPIC_FORMS, group),
+      read(config.TOPIC_SUBMISSIONS, groups.rebuildGroupId),
+      read(config.TOPIC_ACCOUNT_KEYS, `tidemark-key-fold-${randomUUID()}`),
+      write(config.TOPIC_DEAD_LETTERS),
+    ]
+  },
+  [settings]: ({ config, write }) => [write(config.TOPIC_ACCOUNT_KEYS), write(config.TOPIC_KEY_AUDIT)],
+  [deadLetters]: ({ config, read, write }) => [
+    read(config.TOPIC_DEAD_LETTERS, `tidemark-dead-letters-${randomUUID()}`),
+    ...sourceTopics(config).map(write),
+  ],
+}
+
+/** Does the work of a user; rejects with the first refusal. */
+async function doWork(user: string): Promise<void> {
+  const config = testConfig(settingsAs(user))
+  const client = connectKafka(config, silent)
+  const [admin, producer] = [client.admin(), createProducer(client)]
+  const hands: Hands = {
+    config,
+    admin,
+    read: (topic, groupId) =>
+      readTopic({
+        kafka: client,
+        topic,
+        groupId,
+        signal: AbortSignal.timeout(30_000),
+        onRecord: async () => undefined,
+      }),
+    write: (topic) => producer.send({ topic, acks: -1, messages: [{ key: 'acme/x', value: 'x' }] }),
+  }
+  try {
+    await Promise.all([admin.connect(), producer.connect()])
+    await Promise.all(works[user]?.(hands) ?? [])
+  } finally {
+    await Promise.all([admin.disconnect(), producer.disconnect()])
+  }
+}
+
+/** Takes rights away while `meanwhile` is done. */
+async function without(rights: readonly AclEntry[], meanwhile: () => Promise<void>): Promise<void> {
+  /** The broker hears of a change only after it is made. */
+  const untilHeard = (isThere: boolean): Promise<void> =>
+    eventually(async () => {
+      const found = await Promise.all(rights.map((right) => kafka.keeper.describeAcls(right)))
+      return found.every(({ resources }) => resources.length > 0 === isThere)
+    })
+  await kafka.keeper.deleteAcls({ filters: [...rights] })
+  try {
+    await untilHeard(false)
+    await meanwhile()
+  } finally {
+    await kafka.keeper.createAcls({ acl: [...rights] })
+    await untilHeard(true)
+  }
+}
+
+const isCreation = (right: string): boolean => right.includes('--operation Create')
+const rightsOf = (kept: (right: string) => boolean) =>
+  [...acls].filter(([right]) => kept(right)).map(([right, acl]) => ({ right, acl, user: acl.principal.slice(5) }))
+
+describe('the rights of Kafka', () => {
+  beforeAll(layOut)
+
+  test.each([indexer, settings, deadLetters])(
+    '%s may do its work, once topics are there without creating any',
+    async (user) => {
+      await without(
+        rightsOf(isCreation).map(({ acl }) => acl),
+        () => untilDone(() => doWork(user)),
+      )
+    },
+  )
+
+  test.each(rightsOf((right) => !isCreation(right)))('nor could it without $right', async ({ acl, user }) => {
+    await without([acl, ...rightsOf(isCreation).map((each) => each.acl)], async () => {
+      await expect(doWork(user)).rejects.toThrow(refusal)
+    })
+  })
+
+  test.each(rightsOf(isCreation))('nor a missing topic be made without $right', async ({ acl, user }) => {
+    const config = testConfig(settingsAs(user))
+    const admin = connectKafka(config, silent).admin()
+    await admin.connect()
+    await without([acl], async () => {
+      await kafka.keeper.deleteTopics({ topics: [acl.resourceName] })
+      await eventually(async () => !(await kafka.keeper.listTopics()).includes(acl.resourceName))
+      await expect(ensureTopics(admin, config, silent)).rejects.toThrow(refusal)
+    })
+    await untilDone(() => ensureTopics(admin, config, silent))
+    await admin.disconnect()
+    await layOut()
+  })
+
+  test('what the product writes, the settings area cannot read, and the indexer cannot change', async () => {
+    const writes = async (user: string, topic: string): Promise<void> => {
+      const producer = createProducer(connectKafka(testConfig(settingsAs(user)), silent))
+      await producer.connect()
+      try {
+        await producer.send({ topic, messages: [{ value: 'x' }] })
+      } finally {
+        await producer.disconnect()
+      }
+    }
+    for (const variable of ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_KEY_AUDIT'])
+      await expect(writes(indexer, own[variable] ?? '')).rejects.toThrow(refusal)
+    await expect(writes(settings, own['TOPIC_FORMS'] ?? '')).rejects.toThrow(refusal)
+    const client = connectKafka(testConfig(settingsAs(settings)), silent)
+    const groupId = `tidemark-key-fold-${randomUUID()}`
+    const signal = AbortSignal.timeout(30_000)
+    const reading = readTopic({
+      kafka: client,
+      topic: own['TOPIC_ACCOUNT_KEYS'] ?? '',
+      groupId,
+      signal,
+      onRecord: async () => undefined,
+    })
+    await expect(reading).rejects.toThrow(refusal)
+  })
+})
+
+describe('over TLS, each as its own user', () => {
+  const processes = [
+    ['indexer/main.ts', indexer, []],
+    ['settings/main.ts', settings, []],
+    ['settings/keysCommand.ts', settings, ['list', '--team', 'acme']],
+    ['indexer/rebuildCommand.ts', indexer, []],
+    ['indexer/deadLettersCommand.ts', deadLetters, ['list']],
+  ] as const
+
+  test.each(['scram-sha-512', 'plain'])('the processes work by %s, and the API without Kafka', async (mechanism) => {
+    await layOut()
+    const names = ownNames()
+    const as = (user: string) => ({ ...settingsAs(user, mechanism), INDEX_PREFIX: names['INDEX_PREFIX'] ?? '' })
+    const noKafka = await startRelay('127.0.0.1', 1)
+    const indexing = await startProgram('indexer/main.ts', as(indexer))
+    const area = await startProgram('settings/main.ts', as(settings))
+    const api = await startProgram('src/main.ts', { ...as(indexer), KAFKA_BROKERS: `127.0.0.1:${noKafka.port}` })
+    await Promise.all([indexing, area, api].map(untilReady))
+    const create = await runCommand(
+      'settings/keysCommand.ts',
+      ['create', '--team', 'acme', '--name', 'n'],
+      as(settings),
+    )
+    const headers = { authorization: `Bearer ${create.stdout.trim()}` }
+    expect((await fetch(`${api.url}/api/v1/forms`, { headers })).status).toBe(200)
+    await eventually(async () => (await indexing.metric('tidemark_records_total', '"dead-letter"')) > 0)
+    const listed = await runCommand('indexer/deadLettersCommand.ts', ['list'], as(deadLetters))
+    expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('acme/x') })
+    expect(noKafka.accepted()).toBe(0)
+    await noKafka.close()
+  })
+
+  test.each(processes)('%s ends with 78 and one line when its password is refused', async (script, user, args) => {
+    for (const mechanism of ['scram-sha-512', 'plain'])
+      expect(await refusalOf(script, { ...settingsAs(user, mechanism), KAFKA_SASL_PASSWORD: 'hunter2' }, args)).toBe(
+        'KAFKA_SASL_PASSWORD is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of KAFKA_SASL_MECHANISM\n',
+      )
+  })
+
+  test.each(processes)('%s ends with 78 and one line when nobody vouches for Kafka', async (script, user, args) => {
+    const line = /^KAFKA_SSL_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
+    expect(await refusalOf(script, { ...settingsAs(user), KAFKA_SSL_CA_FILE: kafka.foreignCaFile }, args)).toMatch(line)
+  })
+})

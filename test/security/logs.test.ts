@@ -1,0 +1,204 @@
+import { Redis } from 'ioredis'
+import { refusesDocuments } from '../support/bulkFaults.ts'
+import { runCommand } from '../support/command.ts'
+import { answersWith, jsonAnswer } from '../support/elasticsearchFaults.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
+
+/** No log line and no page of an admin port holds it, wherever it was put. */
+const canary = 'canary'
+const yellow = (where: string): string => `${canary}-${where}`
+/** Redis 7 and later say themselves whom they refuse; a user's name is no secret. */
+const redisUser = 'logs-test'
+
+let pipeline: Pipeline
+let elasticsearch: FaultyElasticsearch
+let keeper: Redis
+beforeAll(async () => {
+  pipeline = await openPipeline()
+  elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
+  keeper = new Redis(process.env['REDIS_URL'] ?? '')
+  await keeper.call('ACL', 'SETUSER', redisUser, 'reset', 'on', '~*', '+@all', `>${yellow('redis-password')}`)
+})
+afterAll(async () => {
+  killPrograms()
+  await keeper?.call('ACL', 'DELUSER', redisUser)
+  keeper?.disconnect()
+  await elasticsearch?.close()
+  await pipeline?.close()
+})
+
+const settings = (): Record<string, string> => {
+  const redis = new URL(process.env['REDIS_URL'] ?? '')
+  redis.username = redisUser
+  redis.password = yellow('redis-password')
+  return {
+    ...pipeline.names,
+    ...signInSettings,
+    LOG_LEVEL: 'trace',
+    REDIS_URL: redis.href,
+    ELASTICSEARCH_URL: elasticsearch.url.replace('//', `//u:${yellow('url-password')}@`),
+    ELASTICSEARCH_USERNAME: yellow('user'),
+    ELASTICSEARCH_PASSWORD: yellow('elasticsearch-password'),
+  }
+}
+const text = JSON.stringify
+const form = (revision: number, changes: Record<string, unknown> = {}) => ({
+  key: 'acme/form-1',
+  value: text({ revision, form: formEntity({ id: 'form-1', title: yellow('title'), ...changes }) }),
+})
+const submission = (changes: Record<string, unknown> = {}) => ({
+  key: 'acme/record-1',
+  value: text({
+    revision: 1,
+    submission: submissionEntity({
+      id: 'record-1',
+      data: { q1: yellow('answer'), [yellow('name-of-answer')]: 1 },
+      examinee: { name: yellow('person'), email: yellow('mail'), customData: { [yellow('custom')]: yellow('data') } },
+      ...changes,
+    }),
+  }),
+})
+
+async function visit(area: Program): Promise<void> {
+  const token = await signToken(signInClaims(Date.now(), { jti: yellow(String(Math.random())) }))
+  const signedIn = await fetch(`${area.url}/sign-in?token=${token}`, { redirect: 'manual' })
+  const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const page = await (await fetch(`${area.url}/keys`, { headers: { cookie } })).text()
+  const hidden = (name: string): string => new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? ''
+  const body = new URLSearchParams({
+    csrf: hidden('csrf'),
+    once: hidden('once'),
+    name: yellow('key-name'),
+    expires: '',
+  })
+  await fetch(`${area.url}/keys`, { method: 'POST', headers: { cookie, origin: area.url }, body })
+  await fetch(`${area.url}/sign-in?token=${yellow('token')}`)
+}
+
+async function ask(api: Program): Promise<Set<number>> {
+  const statuses = new Set<number>()
+  const asked: [string, Record<string, string>][] = [
+    [`/api/v1/forms?titleContains=${yellow('title')}`, {}],
+    [`/api/v1/forms?limit=${yellow('limit')}&${yellow('parameter')}=1`, {}],
+    [`/api/v1/records?page=2&limit=1&${yellow('parameter')}=1`, {}],
+    [`/api/v1/forms/${yellow('id')}?${yellow('parameter')}=1`, {}],
+    [`/${yellow('path')}`, {}],
+    ['/api/v1/forms', { authorization: `Bearer rqp_acct_${yellow('key')}` }],
+    ['/api/v1/forms', { authorization: `Basic ${yellow('basic')}` }],
+  ]
+  for (const [path, headers] of asked) {
+    const authorization = `Bearer ${pipeline.keyOf('acme')}`
+    statuses.add((await fetch(api.url + path, { headers: { authorization, ...headers } })).status)
+  }
+  return statuses
+}
+
+/** Everything that the admin ports have told so far. */
+let told = ''
+async function adminPages(programs: readonly Program[]): Promise<string> {
+  const paths = ['readyz', 'livez', 'metrics', 'status']
+  const pages = programs.flatMap(({ adminUrl }) =>
+    paths.map(async (path) => await (await fetch(`${adminUrl}/${path}`)).text()),
+  )
+  const text = (await Promise.all(pages)).join('\n')
+  told += text
+  return text
+}
+
+test('no key, no password, and nothing that people wrote is in any log or told by any probe, whatever goes wrong', async () => {
+  const indexer = await startProgram('indexer/main.ts', settings())
+  await untilReady(indexer)
+  const api = await startProgram('src/main.ts', { ...settings(), DEEP_PAGE_FROM: '1' })
+  const area = await startProgram('settings/main.ts', settings())
+  await pipeline.createKeys(['acme'])
+  await Promise.all([api, area].map(untilReady))
+  const programs = [indexer, api, area]
+
+  await pipeline.produce('forms', [
+    form(1),
+    form(2, { createdAt: yellow('date') }),
+    { key: 'acme/form-2', value: yellow('json') },
+  ])
+  await pipeline.produce('submissions', [submission(), submission({ status: yellow('status'), [yellow('field')]: 1 })])
+  await pipeline.produce('account-keys', [
+    { key: 'acme/k2', value: text({ revision: 1, key: { name: yellow('name') } }) },
+  ])
+  const setAside = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
+  await eventually(async () => (await setAside()) >= 3)
+  await pipeline.untilApplied(api, 'acme')
+  expect(await ask(api)).toEqual(new Set([200, 400, 401, 404]))
+  await visit(area)
+  const created = await runCommand(
+    'settings/keysCommand.ts',
+    ['create', '--team', 'acme', '--name', yellow('name')],
+    settings(),
+  )
+  expect(created.code).toBe(0)
+
+  const refusing = elasticsearch.inject('/', (exchange) =>
+    exchange.reply({
+      status: 500,
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.from(text({ error: { type: 'mapper_parsing_exception', reason: yellow('reason') } })),
+    }),
+  )
+  await pipeline.produce('forms', [form(3)])
+  await eventually(async () => (await adminPages(programs)).includes('500 mapper_parsing_exception'))
+  expect(await ask(api)).toContain(503)
+  refusing.lift()
+  const broken = elasticsearch.inject('/', answersWith({ ...jsonAnswer(200, {}), body: Buffer.from(yellow('broken')) }))
+  await pipeline.produce('forms', [form(4)])
+  await eventually(async () => (await adminPages(programs)).includes('DeserializationError'))
+  await ask(api)
+  broken.lift()
+  for (const [revision, status, type] of [
+    [5, 503, 'unavailable_shards_exception'],
+    [6, 404, 'index_not_found_exception'],
+  ] as const) {
+    const quotes = refusesDocuments(() => status)
+    const quoting = elasticsearch.inject('/_bulk', quotes)
+    await pipeline.produce('forms', [form(revision)])
+    await eventually(async () => (await adminPages(programs)).includes(`${status} ${type}`))
+    quoting.lift()
+  }
+  const before = await setAside()
+  const rejects = refusesDocuments(() => 400)
+  const rejecting = elasticsearch.inject('/_bulk', rejects)
+  await pipeline.produce('forms', [form(7)])
+  await eventually(async () => (await setAside()) > before)
+  rejecting.lift()
+  const letters = await runCommand('indexer/deadLettersCommand.ts', ['list'], settings())
+  expect(letters.stdout).toContain('document 400 document_parsing_exception')
+  await elasticsearch.refuse()
+  await pipeline.produce('forms', [form(8)])
+  expect(await ask(api)).toContain(503)
+  await elasticsearch.accept()
+
+  await keeper.call('ACL', 'SETUSER', redisUser, '-eval', '-set', '-mget', '-hset')
+  await pipeline.produce('account-keys', [form(1)])
+  await pipeline.createKeys(['other'])
+  await eventually(() => indexer.log().includes('applying an account key failed'))
+  expect(await ask(api)).toEqual(new Set([401, 503]))
+  await visit(area)
+  await keeper.call('ACL', 'SETUSER', redisUser, 'resetpass', `>${yellow('another')}`)
+  await keeper.call('CLIENT', 'KILL', 'USER', redisUser)
+  await eventually(() => programs.every((program) => program.log().includes('WRONGPASS')))
+  await ask(api)
+  await visit(area)
+  await adminPages(programs)
+  const refused = await runCommand('settings/keysCommand.ts', ['list', '--team', 'acme'], settings())
+  expect(refused.code).toBe(78)
+
+  const logs = [...programs.map((program) => program.log()), created.stderr, refused.stderr]
+  for (const text of [...logs, letters.stdout, told]) {
+    expect(text).not.toBe('')
+    expect(text.split('\n').filter((line) => line.includes(canary))).toEqual([])
+    expect(text).not.toContain(pipeline.keyOf('acme'))
+    expect(text).not.toContain(created.stdout.trim())
+  }
+})

@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto'
+import { createSessions } from '../../settings/http/sessions.ts'
+import { usedTokens } from '../../settings/http/signIn/usedTokens.ts'
+import { digestOf } from '../../src/domain/accountKey.ts'
+import type { EntityId, Revision, TeamId } from '../../src/domain/identifiers.ts'
+import type { Instant } from '../../src/domain/instant.ts'
+import { createLimiter } from '../../src/http/limit.ts'
+import { replaceChangeTokens } from '../../src/replica/changeTokens.ts'
+import { redisAnswers } from '../../src/replica/checks.ts'
+import { readFreshness } from '../../src/replica/freshness.ts'
+import type { GenerationTag } from '../../src/replica/indices.ts'
+import { keyView, type StoredKey } from '../../src/replica/keyView.ts'
+import { noteUse, readLastUse } from '../../src/replica/lastUse.ts'
+import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
+import { redisKeys } from '../../src/replica/redisKeys.ts'
+import * as tidemark from '../../src/replica/tidemark.ts'
+import { refusalOf, runCommand } from '../support/command.ts'
+import { eventually } from '../support/eventually.ts'
+import { ownNames } from '../support/names.ts'
+import { killPrograms, startProgram, untilReady } from '../support/programs.ts'
+import { startRelay } from '../support/relay.ts'
+import { readUsers, type SecuredRedis, startSecuredRedis } from '../support/securedRedis.ts'
+import { signInSettings } from '../support/signIns.ts'
+
+const names = ownNames()
+const prefix = names['INDEX_PREFIX'] ?? ''
+const users = await readUsers(prefix)
+const keys = redisKeys(prefix)
+const timeoutMs = 5_000
+const [team, keyId] = ['acme' as TeamId, 'key-1' as EntityId]
+const generation = '1-0123456789abcdef' as GenerationTag
+
+let redis: SecuredRedis
+const links = new Map<string, RedisLink>()
+beforeAll(async () => {
+  redis = await startSecuredRedis(prefix)
+  for (const [user = ''] of users) {
+    const link = connectRedis(redis.urlOf(user), () => undefined, { ca: redis.ca })
+    await eventually(() => link.runId() !== undefined)
+    links.set(user, link)
+  }
+})
+afterAll(async () => {
+  killPrograms()
+  for (const link of links.values()) await link.close()
+  await redis?.stop()
+})
+
+const keyWith = (revision: number, plaintext: string): StoredKey => ({
+  id: keyId,
+  name: 'a key',
+  digest: digestOf(plaintext),
+  state: 'active',
+  createdAt: '2026-01-01T00:00:00.000Z' as Instant,
+  createdBy: 'owner',
+  revision: revision as Revision,
+})
+
+/** Everything that each process asks of Redis; what is undone before the next turn is undone by another hand. */
+const works: Readonly<Record<string, (link: RedisLink) => Promise<void>>> = {
+  'tidemark-api': async (link) => {
+    await keyView(link, keys).isComplete()
+    await keyView(link, keys).lookup(digestOf('plaintext'))
+    await readFreshness(link, keys, team, randomUUID)
+    await noteUse(link, keys, team, keyId, Date.now())
+    const limiter = createLimiter(link.client, keys, 1_000)
+    await limiter.consume(`${team}/${keyId}`)
+    await limiter.consume(`${team}/${keyId}`)
+  },
+  'tidemark-indexer': async (link) => {
+    const view = keyView(link, keys)
+    const fold = await view.beginFold(randomUUID())
+    await view.apply(team, keyId, keyWith(1, 'first'))
+    await view.apply(team, keyId, keyWith(2, 'second'))
+    await view.apply(team, keyId, null)
+    await fold.complete()
+    await view.isComplete()
+    await tidemark.adoptGeneration(link, keys, generation, 1)
+    await tidemark.adoptedGeneration(link, keys)
+    const marks = new Map([['forms/0', 2]])
+    await tidemark.publishTidemark(link, keys, { generation, everyPartition: ['forms/0'], marks })
+    await tidemark.readTidemark(link, keys)
+    await tidemark.withdrawTidemark(link, keys)
+    await tidemark.holdTidemark(link, keys, 'holder', 10_000)
+    await tidemark.keepHolding(link, keys, 'holder', 10_000)
+    await tidemark.isTidemarkHeld(link, keys)
+    await tidemark.releaseTidemark(link, keys, 'holder')
+    await replaceChangeTokens(link, keys, [`forms/${team}`], randomUUID)
+  },
+  'tidemark-settings': async (link) => {
+    const view = keyView(link, keys)
+    await view.reserve(team, keyId, Date.now() - 2, Date.now() - 1)
+    await view.reserve(team, keyId, Date.now(), Date.now() + 1_000)
+    await view.reserve(team, 'key-2' as EntityId, Date.now() + 2_000, Date.now() + 3_000)
+    await view.apply(team, keyId, keyWith(1, 'first'))
+    await view.apply(team, keyId, keyWith(2, 'second'))
+    await view.list(team)
+    await view.apply(team, keyId, null)
+    await view.wasDeleted(team, keyId)
+    await readLastUse(link, keys, team)
+    const sessions = createSessions(link, keys, Date.now, (count) => Buffer.alloc(count, randomUUID()))
+    await sessions.end((await sessions.open({ team, sub: 'owner' })).id)
+    await usedTokens(link, keys, Date.now)(randomUUID(), Date.now() + 1_000)
+  },
+}
+
+/** What another process would have left there. */
+async function layOut(): Promise<void> {
+  await redis.keeper.flushall()
+  const runId = /^run_id:(\w+)/m.exec(await redis.keeper.info('server'))?.[1] ?? ''
+  await redis.keeper.set(keys.keyViewComplete, runId)
+  await redis.keeper.hset(keys.tidemark, 'generation', generation)
+}
+
+/** Does the work of a user, as far as it may; what Redis refused. */
+const refusedOf = async (user: string): Promise<unknown[]> => {
+  const [link, work] = [links.get(user), works[user]]
+  if (link === undefined || work === undefined) throw new Error(`nobody knows what ${user} does`)
+  await layOut()
+  await redis.keeper.call('ACL', 'LOG', 'RESET')
+  // Not every refusal is heard: the last use of a key may be lost.
+  await Promise.all([link.client.info('server'), redisAnswers(link)(AbortSignal.timeout(timeoutMs)), work(link)]).catch(
+    () => undefined,
+  )
+  return (await redis.keeper.call('ACL', 'LOG')) as unknown[]
+}
+
+describe('the users of Redis', () => {
+  test.each(users.map(([user = '']) => user))('%s may do its work', async (user) => {
+    expect(await refusedOf(user)).toEqual([])
+  })
+
+  test('nobody reaches what is no business of theirs', async () => {
+    const refused = async (user: string, ...command: [string, ...string[]]): Promise<boolean> =>
+      (
+        await links
+          .get(user)
+          ?.client.call(...command)
+          .catch((error: Error) => error.message)
+      )
+        ?.toString()
+        .startsWith('NOPERM') ?? false
+    for (const [user = ''] of users) {
+      expect(await refused(user, 'KEYS', '*')).toBe(true)
+      expect(await refused(user, 'FLUSHALL')).toBe(true)
+      expect(await refused(user, 'CONFIG', 'GET', '*')).toBe(true)
+      expect(await refused(user, 'GET', 'of-somebody-else')).toBe(true)
+    }
+    for (const user of ['tidemark-api', 'tidemark-indexer'])
+      expect(await refused(user, 'GET', keys.session('digest'))).toBe(true)
+    expect(await refused('tidemark-api', 'HSET', keys.teamKeys(team), keyId, '{}')).toBe(true)
+    const writesKey = !(await refused('tidemark-api', 'SET', keys.accountKey(digestOf('mine')), '{}'))
+    expect(writesKey).toBe(!redis.tellsReadFromWrite)
+  })
+
+  const rights = users.flatMap(([user = '', ...rules]) =>
+    rules.filter((rule) => /^\+|~/.test(rule)).map((rule) => [user, rule] as const),
+  )
+  test.each(rights)('%s could not do it without %s', async (user, right) => {
+    const rules = users.find(([name]) => name === user)?.slice(1) ?? []
+    await redis.setRules(
+      user,
+      rules.filter((rule) => rule !== right),
+    )
+    try {
+      expect(await refusedOf(user)).not.toEqual([])
+    } finally {
+      await redis.setRules(user, rules)
+    }
+  })
+})
+
+describe('over TLS, each as its own user', () => {
+  const as = (user: string): Record<string, string> => ({
+    ...names,
+    ...signInSettings,
+    REDIS_URL: redis.urlOf(user),
+    REDIS_CA_FILE: redis.caFile,
+  })
+  const processes = [
+    ['indexer/main.ts', 'tidemark-indexer', []],
+    ['src/main.ts', 'tidemark-api', []],
+    ['settings/main.ts', 'tidemark-settings', []],
+    ['settings/keysCommand.ts', 'tidemark-settings', ['list', '--team', 'acme']],
+    ['indexer/rebuildCommand.ts', 'tidemark-indexer', []],
+  ] as const
+
+  test('the processes work, and an API whose password was changed is back with it', async () => {
+    const indexer = await startProgram('indexer/main.ts', as('tidemark-indexer'))
+    await untilReady(indexer)
+    const api = await startProgram('src/main.ts', as('tidemark-api'))
+    const settings = await startProgram('settings/main.ts', as('tidemark-settings'))
+    await Promise.all([api, settings].map(untilReady))
+    const create = ['create', '--team', 'acme', '--name', 'n']
+    const { stdout } = await runCommand('settings/keysCommand.ts', create, as('tidemark-settings'))
+    const status = async (): Promise<number> =>
+      (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${stdout.trim()}` } })).status
+    expect(await status()).toBe(200)
+
+    const rules = users.find(([name]) => name === 'tidemark-api')?.slice(1) ?? []
+    await redis.setRules('tidemark-api', rules, 'another')
+    await redis.keeper.call('CLIENT', 'KILL', 'USER', 'tidemark-api')
+    expect(await status()).toBe(503)
+    await redis.setRules('tidemark-api', rules)
+    await eventually(async () => (await status()) === 200)
+    for (const program of [indexer, api, settings]) expect(await program.end('SIGTERM')).toBe(0)
+  })
+
+  test.each(processes)('%s ends with 78 and one line when its password is refused', async (script, user, args) => {
+    const wrong = { ...as(user), REDIS_URL: redis.urlOf(user, 'hunter2') }
+    expect(await refusalOf(script, wrong, args)).toBe('REDIS_URL names a user or a password that Redis refuses\n')
+  })
+
+  test.each(processes)('%s ends with 78 and one line when nobody vouches for Redis', async (script, user, args) => {
+    const foreign = { ...as(user), REDIS_CA_FILE: redis.foreignCaFile }
+    const line = /^REDIS_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
+    expect(await refusalOf(script, foreign, args)).toMatch(line)
+  })
+
+  test('a name that the certificate does not have is no name of Redis', async () => {
+    const elsewhere = redis.urlOf('tidemark-api').replace('127.0.0.1', 'localhost')
+    expect(await refusalOf('src/main.ts', { ...as('tidemark-api'), REDIS_URL: elsewhere })).toMatch(
+      /^REDIS_URL names localhost:\d+, whose certificate is another host's\n$/,
+    )
+  })
+
+  test('a Redis that is away is waited for; one that comes and refuses is not', async () => {
+    const { hostname, port } = new URL(redis.urlOf(''))
+    const relay = await startRelay(hostname, Number(port))
+    relay.cut()
+    const url = redis.urlOf('tidemark-api', 'hunter2').replace(`:${port}`, `:${relay.port}`)
+    const api = await startProgram('src/main.ts', { ...as('tidemark-api'), REDIS_URL: url })
+    await eventually(() => api.log().includes('listening'))
+    relay.restore()
+    expect(await api.ended()).toBe(78)
+    expect(api.log()).toContain('REDIS_URL names a user or a password that Redis refuses')
+    expect(api.log()).not.toContain('hunter2')
+    await relay.close()
+  })
+})

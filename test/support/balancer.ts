@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream'
+
+/** What stands before several processes of one kind, and takes GETs to each in turn. */
+export type Balancer = {
+  readonly url: string
+  /** Takes requests to these from now on. */
+  leadTo(urls: readonly string[]): void
+  close(): Promise<void>
+}
+
+/**
+ * Like the usual ones, it keeps connections open and learns that a process has gone by a connection that is refused or closed
+ * before an answer: then it asks the next, and says 502 when none is left. An answer that is cut is cut for the client too.
+ */
+export async function startBalancer(): Promise<Balancer> {
+  const agent = new Agent({ keepAlive: true })
+  let targets: readonly string[] = []
+  let turn = 0
+
+  const forward = (asked: IncomingMessage, answer: ServerResponse, [target, ...others]: readonly string[]): void => {
+    if (target === undefined) {
+      answer.writeHead(502).end('{}')
+      return
+    }
+    const sent = request(target + asked.url, { agent, headers: asked.headers })
+    sent.on('response', (received) => {
+      answer.writeHead(received.statusCode ?? 502, received.headers)
+      pipeline(received, answer, () => undefined)
+    })
+    sent.on('error', () => {
+      if (!answer.headersSent) forward(asked, answer, others)
+    })
+    sent.end()
+  }
+  const server = createServer((asked, answer) => {
+    const first = turn++ % Math.max(1, targets.length)
+    forward(asked, answer, [...targets.slice(first), ...targets.slice(0, first)])
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    leadTo: (urls) => {
+      targets = urls
+    },
+    close: async () => {
+      server.closeAllConnections()
+      server.close()
+      agent.destroy()
+      await once(server, 'close')
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs'
+import { Registry } from 'prom-client'
+import { indexerMetrics, pipelineMetrics } from '../../indexer/metrics.ts'
+import { surveyMetrics } from '../../indexer/status/surveyMetrics.ts'
+import { rejectionReasons } from '../../settings/http/failure.ts'
+import { apiMetrics } from '../../src/http/metrics.ts'
+import { processMetrics } from '../../src/processMetrics.ts'
+import { callMetrics } from '../../src/replica/callMetrics.ts'
+import { requestMetrics } from '../../src/requestMetrics.ts'
+
+/** The letters by which docs/metrics.md calls the processes. */
+export type Process = 'A' | 'I' | 'S'
+
+export type Metric = { readonly name: string; readonly type: string; readonly labels: readonly string[] }
+
+/** What the page says that a process tells. */
+export function documentedMetrics(process: Process): Metric[] {
+  const rows = readFileSync('docs/metrics.md', 'utf8').matchAll(
+    /^\| `(?<name>\w+)` \| (?<type>\w+) \| (?<labels>[^|]*)\| (?<of>[AIS ]+) \|/gm,
+  )
+  return [...rows].flatMap(({ groups: { name = '', type = '', labels = '', of = '' } = {} }) =>
+    of.includes(process)
+      ? [{ name, type, labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label ?? '') }]
+      : [],
+  )
+}
+
+/** What a process registers, without its engines. */
+export async function registeredMetrics(process: Process): Promise<Metric[]> {
+  const registry = new Registry()
+  processMetrics(registry, { results: async () => [] })
+  callMetrics(registry)
+  if (process === 'A') apiMetrics(registry)
+  if (process === 'S') requestMetrics(registry, rejectionReasons)
+  if (process === 'I') registerIndexer(registry)
+  const labels = new Map(registry.getMetricsAsArray().map((metric) => [metric.name, labelsOf(metric)]))
+  const all = await registry.getMetricsAsJSON()
+  return all.map(({ name, type }) => ({ name, type: String(type), labels: labels.get(name) ?? [] }))
+}
+
+function registerIndexer(registry: Registry): void {
+  pipelineMetrics(registry, [])
+  indexerMetrics(registry, {
+    maxInFlightBytes: 0,
+    inFlightBytes: () => 0,
+    tidemarkMs: () => undefined,
+    lags: () => [],
+    nowMs: () => 0,
+  })
+  surveyMetrics(registry, () => ({
+    group: undefined,
+    tidemarkMs: undefined,
+    marks: new Map(),
+    redisMemory: undefined,
+    indices: undefined,
+  }))
+}
+
+const labelsOf = (metric: object): string[] =>
+  (metric as { labelNames: string[] }).labelNames.filter((name) => name !== 'le')

@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises'
+import { Redis } from 'ioredis'
+import { choosePort } from '../../engines/ports.ts'
+import { type Secured, startSecured } from './secured.ts'
+
+export type SecuredRedis = Secured & {
+  /** Who may do everything. */
+  readonly keeper: Redis
+  /** With the password of that user, or another one. */
+  urlOf(user: string, password?: string): string
+  /** Redis 7 and later. */
+  readonly tellsReadFromWrite: boolean
+  /** Gives a user these rules and no others, and its password or another one. */
+  setRules(user: string, rules: readonly string[], password?: string): Promise<void>
+}
+
+/** Redis with TLS, and the project's users under a key prefix of their own. */
+export async function startSecuredRedis(prefix: string): Promise<SecuredRedis> {
+  const tlsPort = await choosePort()
+  const secured = await startSecured('redis', (recipe, { certificate, key }) => ({
+    ...recipe,
+    prepare: async (port, signal) => {
+      const command = await recipe.prepare(port, signal)
+      const tls = ['--tls-port', String(tlsPort), '--tls-auth-clients', 'no']
+      return { ...command, args: [...command.args, ...tls, '--tls-cert-file', certificate, '--tls-key-file', key] }
+    },
+  }))
+  const keeper = new Redis(secured.engine.url)
+  const passwordOf = (user: string): string => `password-of-${user}`
+  const tellsReadFromWrite = Number(/redis_version:(\d+)/.exec(await keeper.info('server'))?.[1]) >= 7
+  const setRules = async (user: string, rules: readonly string[], password = passwordOf(user)): Promise<void> => {
+    const known = tellsReadFromWrite ? rules : rules.map((rule) => rule.replace(/^%[RW]~/, '~'))
+    await keeper.call('ACL', 'SETUSER', user, 'reset', ...known, 'on', `>${password}`)
+  }
+  for (const [user = '', ...rules] of await readUsers(prefix)) await setRules(user, rules)
+  return {
+    ...secured,
+    keeper,
+    tellsReadFromWrite,
+    setRules,
+    urlOf: (user, password = passwordOf(user)) => `rediss://${user}:${password}@127.0.0.1:${tlsPort}`,
+    stop: async () => {
+      keeper.disconnect()
+      await secured.stop()
+    },
+  }
+}
+
+/** Each user's name and rules. */
+export async function readUsers(prefix: string): Promise<string[][]> {
+  const text = await readFile('security/redis-users.acl', 'utf8')
+  const lines = text.replaceAll('~tidemark:', `~${prefix}:`).trim().split('\n')
+  return lines.map((line) => line.split(' ').slice(1))
+}

@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import { type Need, readConfig } from '../../../src/config.ts'
+
+type Service = {
+  readonly image: string
+  readonly build?: string
+  readonly pull_policy?: string
+  readonly restart: string
+  readonly read_only: boolean
+  readonly cap_drop: readonly string[]
+  readonly security_opt: readonly string[]
+  readonly privileged?: boolean
+  readonly environment: Readonly<Record<string, string | number>>
+  readonly ports?: readonly string[]
+  readonly networks: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly mem_limit: string
+  readonly cpus: number
+  readonly pids_limit: number
+  readonly stop_grace_period: string
+  readonly logging: { readonly options: Readonly<Record<string, string>> }
+  readonly healthcheck: { readonly test?: readonly string[]; readonly disable?: boolean }
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>
+}
+type ComposeFile = {
+  readonly services: Readonly<Record<string, Service>>
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean } | null>>
+  readonly volumes: Readonly<Record<string, null>>
+}
+
+const text = readFileSync('docker-compose.yml', 'utf8')
+const { services, networks, volumes } = parse(text, { merge: true }) as ComposeFile
+const engines = ['elasticsearch', 'kafka', 'redis']
+const needs: Readonly<Record<string, readonly Need[]>> = {
+  api: ['ELASTICSEARCH_URL', 'REDIS_URL'],
+  indexer: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
+  settings: ['KAFKA_BROKERS', 'REDIS_URL', 'sign-in'],
+  sample: ['KAFKA_BROKERS', 'REDIS_URL'],
+}
+const processes = Object.keys(needs)
+const service = (name: string): Service => services[name] as Service
+
+/** What Compose makes of `${NAME:-default}` for a user who has set `given`. */
+function interpolated(value: string | number, given: Readonly<Record<string, string>>): string {
+  let result = String(value)
+  for (let before = ''; before !== result; ) {
+    before = result
+    result = result.replace(/\$\{(\w+):-([^${}]*)\}/, (_, name: string, fallback: string) => given[name] || fallback)
+  }
+  return result
+}
+
+const environmentOf = (name: string, given: Readonly<Record<string, string>> = {}): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(service(name).environment).map(([variable, value]) => [variable, interpolated(value, given)]),
+  )
+
+test('the engines, the processes and nothing else run', () => {
+  expect(Object.keys(services).sort()).toEqual([...engines, ...processes].sort())
+})
+
+test.each([...engines, ...processes])('%s is bounded, and can do nothing but its work', (name) => {
+  const { image, privileged, read_only: isReadOnly, ...each } = service(name)
+  expect(each).toMatchObject({
+    cap_drop: ['ALL'],
+    security_opt: ['no-new-privileges:true'],
+    mem_limit: expect.stringMatching(/^\d+[mg]$/),
+    cpus: expect.any(Number),
+    pids_limit: expect.any(Number),
+    stop_grace_period: expect.stringMatching(/^\d+s$/),
+    logging: { options: { 'max-size': '10m', 'max-file': '3' } },
+  })
+  expect([privileged, isReadOnly]).toEqual([undefined, name !== 'elasticsearch'])
+  if (engines.includes(name)) expect(image).toMatch(/:\d/)
+})
+
+test.each([...engines, ...processes])('%s comes back when it ends by itself, and tells whether it can work', (name) => {
+  const { restart, healthcheck } = service(name)
+  if (name === 'sample') expect([restart, healthcheck]).toEqual(['no', { disable: true }])
+  else expect([restart, healthcheck.test?.[0]]).toEqual(['unless-stopped', 'CMD'])
+})
+
+test('all processes run one image, which one of them builds and none pulls', () => {
+  expect(new Set(processes.map((name) => service(name).image)).size).toBe(1)
+  expect(processes.filter((name) => service(name).build !== undefined)).toEqual(['api'])
+  expect(new Set(processes.map((name) => service(name).pull_policy))).toEqual(new Set(['never']))
+})
+
+test('only the API, the settings area and the status page can be reached from outside, on loopback', () => {
+  const published = Object.keys(services).flatMap((name) =>
+    (service(name).ports ?? []).map((port) => `${name} ${interpolated(port, {})}`),
+  )
+  expect(published.sort()).toEqual([
+    'api 127.0.0.1:3000:3000',
+    'indexer 127.0.0.1:9102:9100',
+    'settings 127.0.0.1:3001:3001',
+  ])
+})
+
+test('an engine is alone in a network that leads nowhere, and keeps its data', () => {
+  for (const name of engines) {
+    expect(service(name)).toMatchObject({ networks: [name], volumes: [expect.stringMatching(`^${name}:/`)] })
+    expect(networks[name]).toEqual({ internal: true })
+  }
+  expect(Object.keys(volumes).sort()).toEqual([...engines, 'sample'])
+})
+
+test.each(processes)('%s reaches the engines that it uses and no other, and waits for them', (name) => {
+  const { ELASTICSEARCH_URL = '', KAFKA_BROKERS = '', REDIS_URL = '' } = environmentOf(name)
+  const used = [URL.parse(ELASTICSEARCH_URL)?.hostname, KAFKA_BROKERS.split(':')[0], URL.parse(REDIS_URL)?.hostname]
+  const hosts = engines.filter((engine) => used.includes(engine))
+  expect(service(name).networks).toEqual(['outside', ...hosts])
+  expect(hosts.length).toBe(needs[name]?.filter((need) => need !== 'sign-in').length)
+  const waitsFor = service(name).depends_on ?? {}
+  expect(Object.keys(waitsFor)).toEqual(name === 'sample' ? ['api', 'indexer'] : hosts)
+  for (const { condition } of Object.values(waitsFor)) expect(condition).toBe('service_healthy')
+})
+
+test('no secret is in the file: it comes from whoever starts it', () => {
+  const secret = /SECRET|PASSWORD|API_KEY|TOKEN/
+  const named = Object.values(services).flatMap(({ environment }) =>
+    Object.entries(environment ?? {}).filter(([name]) => secret.test(name)),
+  )
+  expect(named).toEqual([['SIGN_IN_SECRET', `\${SIGN_IN_SECRET:-}`]])
+  expect(text).not.toMatch(/:\/\/[^\s/]*@/)
+})
+
+test.each(processes)('%s lacks nothing, but how owners sign in; what it says then names it', (name) => {
+  const lacking = readConfig(environmentOf(name), needs[name] ?? [], 'none.env')
+  const names = lacking.ok ? [] : lacking.problems.map(({ path }) => path)
+  expect(names).toEqual(name === 'settings' ? ['SIGN_IN_ISSUER', 'SIGN_IN_SECRET'] : [])
+  const given = { SIGN_IN_ISSUER: 'https://quiz.example', SIGN_IN_SECRET: 'x'.repeat(32) }
+  expect(readConfig(environmentOf(name, given), needs[name] ?? [], 'none.env')).toMatchObject({ ok: true })
+})
+
+test.each(processes)('%s knows every variable that it is given', (name) => {
+  const given = {
+    SIGN_IN_SECRET: 'x'.repeat(32),
+    SIGN_IN_JWKS_URL: 'https://quiz.example/keys',
+    SIGN_IN_ISSUER: 'https://quiz.example',
+    SIGN_IN_AUDIENCE: 'settings',
+    SIGN_IN_PAGE: 'https://quiz.example/keys',
+  }
+  for (const [variable, value] of Object.entries(environmentOf(name, given))) {
+    const read = readConfig({ [variable]: value }, [], 'none.env')
+    expect(read).toMatchObject({ ok: true, config: { [variable]: expect.anything() } })
+  }
+})

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { dirname, join } from 'node:path'
+import { loading, specifiersOf } from '../../support/imports.ts'
+
+const linesOf = (file: string): string[] => readFileSync(file, 'utf8').split('\n')
+const dockerfile = readFileSync('Dockerfile', 'utf8')
+const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> }
+
+/** What the last stage takes from the folder of the project. */
+const copied = linesOf('Dockerfile').flatMap((line) => /^COPY (?!--from)(\S+) \S+$/.exec(line)?.[1] ?? [])
+const admitted = linesOf('.dockerignore').flatMap((line) => /^!(\S+)$/.exec(line)?.[1] ?? [])
+const isUnder = (file: string, paths: readonly string[]): boolean =>
+  paths.some((path) => file === path || file.startsWith(`${path}/`))
+
+/** Whatever is run with the image, by its own word or by the compose file's. */
+const entries = new Set(
+  [...`${dockerfile}${readFileSync('docker-compose.yml', 'utf8')}`.matchAll(/node"?,? "?(\w+\/\w+\.ts)/g)].map(
+    ([, file = '']) => file,
+  ),
+)
+
+function loadedFrom(entry: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(entry)) return seen
+  seen.add(entry)
+  for (const specifier of specifiersOf(entry, loading)) {
+    if (specifier.startsWith('.')) loadedFrom(join(dirname(entry), specifier), seen)
+    else seen.add(packageOf(specifier))
+  }
+  return seen
+}
+
+const packageOf = (specifier: string): string =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+
+test('every process and command is known', () => {
+  expect([...entries].sort()).toEqual([
+    'demo/sampleCommand.ts',
+    'indexer/deadLettersCommand.ts',
+    'indexer/main.ts',
+    'indexer/rebuildCommand.ts',
+    'settings/keysCommand.ts',
+    'settings/main.ts',
+    'src/main.ts',
+  ])
+})
+
+test.each([...entries])('the image holds whatever %s loads, and no package that production does without', (entry) => {
+  const loaded = [...loadedFrom(entry)]
+  const files = loaded.filter((each) => each.endsWith('.ts'))
+  const packages = loaded.filter((each) => !each.endsWith('.ts') && !each.startsWith('node:'))
+  expect(files.length).toBeGreaterThan(5)
+  expect(files.filter((file) => !isUnder(file, copied))).toEqual([])
+  expect(packages.filter((name) => !(name in dependencies) && !builtinModules.includes(name))).toEqual([])
+})
+
+test('what is copied is let in, and nothing else is', () => {
+  expect(copied.filter((path) => path !== 'package-lock.json').length).toBeGreaterThan(5)
+  expect(admitted.sort()).toEqual([...copied, 'package-lock.json'].sort())
+  expect(linesOf('.dockerignore')).toContain('*')
+})
+
+test('it runs as nobody in particular, from images with a version', () => {
+  expect(dockerfile).toMatch(/\nUSER node\n/)
+  const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)
+  expect(bases).toEqual(['node:24-bookworm-slim', 'node:24-bookworm-slim'])
+})

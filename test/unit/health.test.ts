@@ -1,0 +1,63 @@
+import { Health, isHealthy, renderHealth } from '../../src/health.ts'
+
+const atMs = 1_000_000
+
+test('every check is named with its result, its problem and its age', async () => {
+  const health = new Health(() => atMs)
+  health.add({ redis: async () => undefined, kafka: async () => 'is away' })
+  health.add({ elasticsearch: () => Promise.reject(new Error('refused')) })
+  const results = await health.results()
+  expect(isHealthy(results)).toBe(false)
+  expect(JSON.parse(renderHealth(results, atMs + 400))).toEqual({
+    status: 'not ready',
+    checks: {
+      redis: { ok: true, ageSeconds: 0.4 },
+      kafka: { ok: false, problem: 'is away', ageSeconds: 0.4 },
+      elasticsearch: { ok: false, problem: 'refused', ageSeconds: 0.4 },
+    },
+  })
+})
+
+test('a check that fails tells nothing of what it has read', async () => {
+  const health = new Health(() => atMs)
+  health.add({ elasticsearch: async () => JSON.parse('canary') })
+  const [result] = await health.results()
+  expect(result?.problem).toContain('SyntaxError')
+  expect(result?.problem).not.toContain('canary')
+})
+
+test('however many ask, a check runs once a second', async () => {
+  let [nowMs, count] = [atMs, 0]
+  const health = new Health(() => nowMs)
+  health.add({
+    counted: async () => {
+      count++
+      return undefined
+    },
+  })
+  await Promise.all([health.results(), health.results()])
+  nowMs += 999
+  await health.results()
+  expect(count).toBe(1)
+  nowMs += 1
+  await health.results()
+  expect(count).toBe(2)
+})
+
+test('a check that hangs is a problem within two seconds, is not started twice, and may still answer', async () => {
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  let nowMs = atMs
+  let count = 0
+  const health = new Health(() => nowMs)
+  health.add({
+    hanging: () => {
+      count++
+      return promise
+    },
+  })
+  expect(await health.results()).toMatchObject([{ name: 'hanging', problem: 'has not answered for 2 s' }])
+  nowMs += 5_000
+  resolve(undefined)
+  expect(isHealthy(await health.results())).toBe(true)
+  expect(count).toBe(1)
+})

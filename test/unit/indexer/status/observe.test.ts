@@ -1,0 +1,52 @@
+import { History, historyMs, type Sample, sampleEveryMs } from '../../../../indexer/status/history.ts'
+import { type Observed, sampleOf } from '../../../../indexer/status/observe.ts'
+
+const nowMs = 1_000_000
+const partition = { topic: 'forms', end: 10n, position: 5n, isOwned: true }
+const observed = (groupAtMs: number): Observed => ({
+  group: {
+    atMs: groupAtMs,
+    value: {
+      partitions: [
+        { ...partition, partition: 0, behindRecords: 5 },
+        { ...partition, partition: 1, behindRecords: 2 },
+      ],
+      indexers: 1,
+      deadLetters: 3,
+      rebuild: undefined,
+      recordsPerSecond: 1.5,
+    },
+  },
+  tidemarkMs: nowMs - 2_500,
+  marks: new Map(),
+  redisMemory: undefined,
+  indices: undefined,
+})
+
+test('a sample sums up all partitions', () => {
+  expect(sampleOf(observed(nowMs - 5_000), nowMs)).toEqual({
+    atMs: nowMs,
+    tidemarkAgeSeconds: 2.5,
+    behindRecords: 7,
+    recordsPerSecond: 1.5,
+    deadLetters: 3,
+  })
+})
+
+test('what Kafka said long ago is not known any more; the tidemark only grows older', () => {
+  expect(sampleOf(observed(nowMs - 60_000), nowMs)).toEqual({
+    atMs: nowMs,
+    tidemarkAgeSeconds: 2.5,
+    behindRecords: undefined,
+    recordsPerSecond: undefined,
+    deadLetters: undefined,
+  })
+})
+
+test('the history holds a quarter of an hour, and no more', () => {
+  const history = new History()
+  const sample = (at: number): Sample => ({ ...sampleOf(observed(nowMs), nowMs), atMs: at })
+  const count = historyMs / sampleEveryMs
+  for (let at = 0; at < 2 * count; at++) history.add(sample(at))
+  expect(history.samples().map(({ atMs }) => atMs)).toEqual(Array.from({ length: count }, (_, at) => count + at))
+})
