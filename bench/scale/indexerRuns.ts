@@ -4,6 +4,7 @@ import type { Admin } from 'kafkajs'
 import { pino } from 'pino'
 import { choosePort } from '../../engines/ports.ts'
 import { pause } from '../../engines/waiting.ts'
+import { createTopics } from '../../indexer/topics.ts'
 import { startProgressBar } from '../../src/progressBar.ts'
 import { connectKafka, createProducer } from '../../src/replica/kafka.ts'
 import { appendAll } from '../appendAll.ts'
@@ -53,7 +54,7 @@ export async function measureIndexer(
   stage.release(() => producer.disconnect())
   await Promise.all([admin.connect(), producer.connect()])
   const topics = [...new Set(settings.map(({ partitions }) => partitions))]
-  await createTopics(admin, topics)
+  await createSources(admin, topics)
   let bytes = 0
   for (const topic of topics.map(topicOf)) {
     const append = async (records: readonly MadeRecord[]): Promise<void> => {
@@ -75,13 +76,13 @@ export async function measureIndexer(
   return { runs, bytes: bytes / (topics.length * indexedRecords) }
 }
 
-async function createTopics(admin: Admin, partitions: readonly number[]): Promise<void> {
+async function createSources(admin: Admin, partitions: readonly number[]): Promise<void> {
   const configEntries = [
     { name: 'cleanup.policy', value: 'compact' },
     { name: 'message.timestamp.type', value: 'LogAppendTime' },
   ]
   const topics = partitions.map((numPartitions) => ({ topic: topicOf(numPartitions), numPartitions, configEntries }))
-  await admin.createTopics({ topics, waitForLeaders: true })
+  await createTopics(admin, topics)
 }
 
 async function runOnce(

@@ -1,4 +1,5 @@
 import type { Engine } from '../../engines/engines.ts'
+import { createTopics } from '../../indexer/topics.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
 import { documentedMetrics } from '../support/metrics.ts'
@@ -46,7 +47,7 @@ async function createSmallTopics(): Promise<void> {
     numPartitions: 1,
     configEntries: stamped,
   }))
-  await withAdmin(pipeline.kafka, (admin) => admin.createTopics({ topics, waitForLeaders: true }))
+  await withAdmin(pipeline.kafka, (admin) => createTopics(admin, topics))
 }
 
 async function probe({ adminUrl }: Program, path: 'livez' | 'readyz'): Promise<Probed> {

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { createTopics } from '../../indexer/topics.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
@@ -48,20 +49,17 @@ test.each([
   const topic = pipeline.names['TOPIC_FORMS'] ?? ''
   const admin = pipeline.kafka.admin()
   await admin.connect()
-  await admin.createTopics({
-    waitForLeaders: true,
-    topics: [
-      {
-        topic,
-        numPartitions: 4,
-        configEntries: [
-          { name: 'max.message.bytes', value: String(8 * mebibyte) },
-          { name: 'message.timestamp.type', value: 'LogAppendTime' },
-          { name: 'cleanup.policy', value: 'compact' },
-        ],
-      },
-    ],
-  })
+  await createTopics(admin, [
+    {
+      topic,
+      numPartitions: 4,
+      configEntries: [
+        { name: 'max.message.bytes', value: String(8 * mebibyte) },
+        { name: 'message.timestamp.type', value: 'LogAppendTime' },
+        { name: 'cleanup.policy', value: 'compact' },
+      ],
+    },
+  ])
   await admin.disconnect()
   for (let at = 0; at < count; at += perRequest)
     await pipeline.produce(

@@ -1,5 +1,6 @@
 import { Client } from '@elastic/elasticsearch'
 import { forbidWriting } from '../../indexer/generations.ts'
+import { createTopics } from '../../indexer/topics.ts'
 import { documentKinds, physicalName, readDefinition } from '../../src/replica/indices.ts'
 import { connectRedis } from '../../src/replica/redis.ts'
 import { redisKeys } from '../../src/replica/redisKeys.ts'
@@ -219,9 +220,7 @@ test('an account key record that could stop a script of Redis stops nothing', as
 
 test('without append times of the broker no tidemark is published, it is said, and records are indexed all the same', async () => {
   const topic = pipeline.names['TOPIC_FORMS'] ?? ''
-  await withAdmin(pipeline.kafka, (admin) =>
-    admin.createTopics({ topics: [{ topic, numPartitions: 1 }], waitForLeaders: true }),
-  )
+  await withAdmin(pipeline.kafka, (admin) => createTopics(admin, [{ topic, numPartitions: 1 }]))
   const indexer = await pipeline.startIndexer()
   expect(indexer.log()).toContain('lacks message.timestamp.type=LogAppendTime')
   await pipeline.createKeys(['acme'])

@@ -1,4 +1,5 @@
 import kafkajs, { type Admin } from 'kafkajs'
+import { createTopics } from '../../indexer/topics.ts'
 import { eventually } from './eventually.ts'
 import { withAdmin } from './faults.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -24,10 +25,8 @@ export async function createCompactedTopics(
 ): Promise<void> {
   const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))
   await withAdmin(kafka, async (admin) => {
-    await admin.createTopics({
-      topics: topics.map((topic) => ({ topic, numPartitions, configEntries })),
-      waitForLeaders: true,
-    })
+    const compacted = topics.map((topic) => ({ topic, numPartitions, configEntries }))
+    await createTopics(admin, compacted)
     await hurryCleaner(admin)
   })
 }

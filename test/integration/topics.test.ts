@@ -1,0 +1,30 @@
+import { createTopics } from '../../indexer/topics.ts'
+import { withAdmin } from '../support/faults.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+
+let pipeline: Pipeline
+
+beforeAll(async () => {
+  pipeline = await openPipeline()
+})
+
+afterAll(async () => {
+  await pipeline.close()
+})
+
+test('topics that were just created have leaders, however soon they are asked for', async () => {
+  const batches = Array.from({ length: 10 }, (_, batch) =>
+    Array.from({ length: 5 }, (_, each) => ({
+      topic: `${pipeline.names['TOPIC_FORMS']}-${batch}-${each}`,
+      numPartitions: 4,
+    })),
+  )
+  await withAdmin(pipeline.kafka, async (admin) => {
+    for (const topics of batches) {
+      await createTopics(admin, topics)
+      const { topics: known } = await admin.fetchTopicMetadata({ topics: topics.map(({ topic }) => topic) })
+      expect(known.flatMap(({ partitions }) => partitions.filter(({ leader }) => leader >= 0))).toHaveLength(20)
+    }
+    await admin.deleteTopics({ topics: batches.flat().map(({ topic }) => topic) })
+  })
+})
