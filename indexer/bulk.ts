@@ -1,4 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
+import { type ByteText, toBytes } from '../src/domain/byteText.ts'
 import type { DocumentWrite } from '../src/replica/documents.ts'
 import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../src/replica/indices.ts'
 import { type ItemError, type ItemOutcome, judgeItem } from './failure.ts'
@@ -21,8 +22,11 @@ export class UnfitAnswer extends Error {
 export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
 /** Action and source lines of one bulk request; `source` holds no line break. */
-export const encodeBulk = (indices: Indices, writes: readonly DocumentWrite[]): string =>
-  writes.map((write) => `${actionLine(indices, write)}\n${write.source}\n`).join('')
+export function encodeBulk(indices: Indices, writes: readonly DocumentWrite[]): Buffer {
+  let lines = '' as ByteText
+  for (const write of writes) lines = `${lines}${actionLine(indices, write)}\n${write.source}\n` as ByteText
+  return toBytes(lines)
+}
 
 const actionLine = (indices: Indices, { kind, id, teamId, version }: DocumentWrite): string =>
   `{"index":{"_index":"${writeAliasOf(indices[kind])}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"external"}}`
@@ -30,7 +34,7 @@ const actionLine = (indices: Indices, { kind, id, teamId, version }: DocumentWri
 /** Sends `writes`, encoded as `bulkBody`, and judges each item by its own status; outcomes come in the order of `writes`. */
 export async function sendBulk(
   client: Client,
-  bulkBody: string,
+  bulkBody: Buffer,
   writes: readonly DocumentWrite[],
   options: { timeoutMs: number; signal: AbortSignal },
 ): Promise<ItemOutcome[]> {

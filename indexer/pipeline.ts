@@ -195,7 +195,7 @@ export class Pipeline {
   async #send(documents: Parameters<typeof sendBulk>[2]): ReturnType<typeof sendBulk> {
     const { elasticsearch, generation, metrics } = this.#options
     const body = encodeBulk(generation.indices, documents)
-    metrics.bulkBytes.observe(Buffer.byteLength(body))
+    metrics.bulkBytes.observe(body.length)
     const stop = metrics.bulkSeconds.startTimer()
     const options = { timeoutMs: bulkTimeoutMs, signal: this.#writing.signal }
     const outcomes = await sendBulk(elasticsearch, body, documents, options).finally(stop)

@@ -2,10 +2,17 @@ import type { Config } from '../src/config.ts'
 import type { AccountKey } from '../src/domain/accountKey.ts'
 import { deletedRevision, type Revision } from '../src/domain/identifiers.ts'
 import { toInstant } from '../src/domain/instant.ts'
-import { type Change, readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../src/domain/record.ts'
+import { readPlainSubmission } from '../src/domain/plainSubmission.ts'
+import {
+  type Change,
+  readAccountKeyRecord,
+  readFormRecord,
+  readKey,
+  readSubmissionRecord,
+} from '../src/domain/record.ts'
 import type { Problem, Result } from '../src/domain/result.ts'
 import { type ChangedList, changedList, type EntityType } from '../src/replica/changeTokens.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../src/replica/documents.ts'
+import { type DocumentWrite, formWrites, plainSubmissionWrites, submissionWrites } from '../src/replica/documents.ts'
 import type { SourceRecord } from './sourceRecord.ts'
 
 /** What a record asks for. */
@@ -28,13 +35,30 @@ export function project(record: SourceRecord, topics: TopicNames): Projection {
     case topics.TOPIC_FORMS:
       return documents('forms', record, readFormRecord(record.key, record.value), formWrites)
     case topics.TOPIC_SUBMISSIONS:
-      return documents('submissions', record, readSubmissionRecord(record.key, record.value), submissionWrites)
+      return (
+        plainSubmission(record) ??
+        documents('submissions', record, readSubmissionRecord(record.key, record.value), submissionWrites)
+      )
     case topics.TOPIC_ACCOUNT_KEYS: {
       const read = readAccountKeyRecord(record.key, record.value)
       return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'refused', problem: read.problem }
     }
     default:
       return { kind: 'refused', problem: { path: 'topic', rule: 'is not one of the source topics' } }
+  }
+}
+
+/** What `documents` makes of it, at once; undefined when the record has to be read with care. */
+function plainSubmission(record: SourceRecord): Projection | undefined {
+  const key = readKey(record.key)
+  if (!key.ok || record.value === null) return undefined
+  const submission = readPlainSubmission(key.value.entityId, record.value)
+  if (submission === undefined) return undefined
+  return {
+    kind: 'documents',
+    documents: plainSubmissionWrites(key.value, submission, toInstant(record.appendedAtMs)),
+    version: submission.revision,
+    list: changedList('submissions', key.value.teamId),
   }
 }
 

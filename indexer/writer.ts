@@ -263,6 +263,6 @@ function supersededBy(job: Job): Job[] {
   return found
 }
 
-const sizeOf = (job: Job): number => job.documents.reduce((bytes, { source }) => bytes + Buffer.byteLength(source), 0)
+const sizeOf = (job: Job): number => job.documents.reduce((bytes, { source }) => bytes + source.length, 0)
 
 const retryOf = (error: Error): RequestFailure => ({ kind: 'retry', reason: error.message })

@@ -1,4 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
+import { toText } from '../../src/domain/byteText.ts'
 import type { Instant } from '../../src/domain/instant.ts'
 import { readFormRecord } from '../../src/domain/record.ts'
 import { startProgressBar } from '../../src/progressBar.ts'
@@ -52,7 +53,7 @@ function replicaWrite(index: string, form: SampleForm): Write {
   if (!change.ok) throw new Error(`${key} is no form`)
   const write = formWrites(change.value, form.createdAt as Instant).find(({ kind }) => kind === 'forms')
   if (write === undefined) throw new Error(`${key} has no list document`)
-  return { index, id: write.id, teamId: write.teamId, source: write.source }
+  return { index, id: write.id, teamId: write.teamId, source: toText(write.source) }
 }
 
 const plainWrite = (form: SampleForm): Write => ({

@@ -26,11 +26,16 @@ export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOSt
  * Undefined for anything else: no offset, impossible dates, leap seconds, years outside 0000 to 9999 in UTC.
  */
 export function parseInstant(text: string): Instant | undefined {
+  if (isInstant(text)) return text
   const parts = split(text)
   if (parts === undefined || parts.offset === '') return undefined
   const epochMs = toEpochMs(parts)
   return epochMs === undefined || withinInstants(epochMs) !== epochMs ? undefined : toInstant(epochMs)
 }
+
+/** Most records carry instants as they are told; days that not every month has are left to the calendar. */
+const instantPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
+const isInstant = (text: string): text is Instant => instantPattern.test(text)
 
 /**
  * Reads a bound of a window, as a request carries it. A bare date is the whole day; without an offset it is UTC; an offset's

@@ -55,7 +55,8 @@ function reader<Entity extends { id: string }>(member: string, schema: Schema<En
   }
 }
 
-function readKey(key: Buffer | null): Result<RecordKey> {
+/** Whose entity a record changes, by its key `<teamId>/<entityId>`. */
+export function readKey(key: Buffer | null): Result<RecordKey> {
   const text = key === null ? undefined : decode(key)
   if (text === undefined) return refused('key', 'must be <teamId>/<id> in UTF-8')
   const slash = text.indexOf('/')

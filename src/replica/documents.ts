@@ -1,8 +1,10 @@
+import { type ByteText, toByteText, toText } from '../domain/byteText.ts'
 import { type Form, renderFormDetail, renderFormSummary } from '../domain/form.ts'
 import { type DocumentId, deletedRevision, documentId, type Revision, type TeamId } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
+import type { PlainSubmission } from '../domain/plainSubmission.ts'
 import { rawMembers, renderObject, withoutRepeatedNames } from '../domain/rawJson.ts'
-import type { Change } from '../domain/record.ts'
+import type { Change, RecordKey } from '../domain/record.ts'
 import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../domain/submission.ts'
 import { rawTitle, titleSalt } from '../domain/title.ts'
 import { titleTerms } from '../domain/titleTerms.ts'
@@ -16,7 +18,7 @@ export type DocumentWrite = {
   /** Routing: all documents of a team share a shard. */
   readonly teamId: TeamId
   readonly version: Revision
-  readonly source: string
+  readonly source: ByteText
 }
 
 /**
@@ -51,23 +53,37 @@ export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentW
     ['titleStarts', salted(starts)],
     ['summary', marked(renderFormSummary(form, raw))],
   ])
-  return [write('forms', change, revision, list), write('form-details', change, revision, renderFormDetail(form, raw))]
+  return [
+    write('forms', change, revision, toByteText(list)),
+    write('form-details', change, revision, toByteText(renderFormDetail(form, raw))),
+  ]
 }
 
 /** The list and detail documents of a submission's newest state. `appendedAt` is the record's Kafka append time. */
 export function submissionWrites(change: Change<Submission>, appendedAt: Instant): DocumentWrite[] {
   if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], appendedAt)
   const { entity: submission, raw, revision } = change.live
-  const list = renderObject([
-    ...listKeys(change.teamId, submission.submittedAt, submission.id, appendedAt),
-    ['formId', JSON.stringify(submission.formId)],
-    ['status', JSON.stringify(submission.result.status)],
-    ['summary', marked(renderSubmissionSummary(submission, raw))],
-  ])
-  return [
-    write('submissions', change, revision, list),
-    write('submission-details', change, revision, renderSubmissionDetail(submission, raw)),
-  ]
+  const { formId, submittedAt, result } = submission
+  const summary = toByteText(renderSubmissionSummary(submission, raw))
+  const detail = toByteText(renderSubmissionDetail(submission, raw))
+  return plainSubmissionWrites(
+    change,
+    { revision, formId, submittedAt, status: result.status, summary, detail },
+    appendedAt,
+  )
+}
+
+/** The list and detail documents of a submission that is rendered. Nothing but the renderings can hold what JSON escapes. */
+export function plainSubmissionWrites(
+  key: RecordKey,
+  submission: PlainSubmission,
+  appendedAt: Instant,
+): DocumentWrite[] {
+  const { revision, formId, status, submittedAt, summary, detail } = submission
+  const keys = `"teamId":"${key.teamId}","position":"${position(submittedAt, key.entityId)}","createdAt":"${submittedAt}"`
+  const filters = `"changedAt":"${appendedAt}","formId":"${formId}","status":"${status}"`
+  const list = `{${keys},${filters},"summary":${marked(summary)}}` as ByteText
+  return [write('submissions', key, revision, list), write('submission-details', key, revision, detail)]
 }
 
 const listKeys = (
@@ -82,15 +98,15 @@ const listKeys = (
   ['changedAt', JSON.stringify(changedAt)],
 ]
 
-const write = <Entity>(
+const write = (
   kind: DocumentKind,
-  change: Change<Entity>,
+  { teamId, entityId }: RecordKey,
   version: Revision,
-  source: string,
+  source: ByteText,
 ): DocumentWrite => ({
   kind,
-  id: documentId(change.teamId, change.entityId),
-  teamId: change.teamId,
+  id: documentId(teamId, entityId),
+  teamId,
   version,
   source,
 })
@@ -98,11 +114,13 @@ const write = <Entity>(
 /** The same document with every member name once, which Elasticsearch demands. */
 export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
   ...document,
-  source: renderObject(
-    [...rawMembers(document.source)].map(([name, raw]) => {
-      const once = withoutRepeatedNames(raw)
-      return [name, name === 'summary' ? marked(once) : once]
-    }),
+  source: toByteText(
+    renderObject(
+      [...rawMembers(toText(document.source))].map(([name, raw]) => {
+        const once = withoutRepeatedNames(raw)
+        return [name, name === 'summary' ? marked(once) : once]
+      }),
+    ),
   ),
 })
 
@@ -111,7 +129,7 @@ export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
  * older record that comes late would bring the entity back. Team and time stand where no query looks.
  */
 function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], deletedAt: Instant): DocumentWrite[] {
-  const source = `${tombstoneStart}${JSON.stringify({ teamId: change.teamId, deletedAt })}}`
+  const source = toByteText(`${tombstoneStart}${JSON.stringify({ teamId: change.teamId, deletedAt })}}`)
   return kinds.map((kind) => write(kind, change, deletedRevision, source))
 }
 

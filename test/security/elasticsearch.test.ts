@@ -4,6 +4,7 @@ import { encodeBulk, sendBulk } from '../../indexer/bulk.ts'
 import { CarryOver } from '../../indexer/carryOver.ts'
 import * as generations from '../../indexer/generations.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
+import { toByteText } from '../../src/domain/byteText.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/domain/identifiers.ts'
 import { getForm } from '../../src/queries/getForm.ts'
 import { openListSnapshot } from '../../src/queries/listSnapshot.ts'
@@ -94,7 +95,7 @@ const form: DocumentWrite = {
   id: `${team}/f1` as DocumentId,
   teamId: team,
   version: 1 as Revision,
-  source: JSON.stringify({ teamId: team, createdAt: '2026-01-01T00:00:00.000Z' }),
+  source: toByteText(JSON.stringify({ teamId: team, createdAt: '2026-01-01T00:00:00.000Z' })),
 }
 
 const timeoutMs = 60_000

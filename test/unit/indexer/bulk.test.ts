@@ -1,19 +1,27 @@
 import type { Client } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk, UnfitAnswer } from '../../../indexer/bulk.ts'
+import { toByteText } from '../../../src/domain/byteText.ts'
 import type { DocumentId, Revision, TeamId } from '../../../src/domain/identifiers.ts'
 import type { DocumentWrite } from '../../../src/replica/documents.ts'
 import { documentKinds, physicalName } from '../../../src/replica/indices.ts'
 
 const writes: DocumentWrite[] = [
-  { kind: 'forms', id: 't/a' as DocumentId, teamId: 't' as TeamId, version: 3 as Revision, source: '{"x":1.50}' },
+  {
+    kind: 'forms',
+    id: 't/a' as DocumentId,
+    teamId: 't' as TeamId,
+    version: 3 as Revision,
+    source: toByteText('{"x":"1.50 €"}'),
+  },
   {
     kind: 'form-details',
     id: 't/a' as DocumentId,
     teamId: 't' as TeamId,
     version: (2 ** 53 - 1) as Revision,
-    source: '{}',
+    source: toByteText('{}'),
   },
 ]
+const body = Buffer.alloc(0)
 const options = { timeoutMs: 1_000, signal: new AbortController().signal }
 /** A client whose every request is answered with `items`. */
 const answering = (items: unknown): Client => ({ transport: { request: async () => ({ items }) } }) as unknown as Client
@@ -26,9 +34,9 @@ const indices = Object.fromEntries(documentKinds.map((kind) => [kind, physicalNa
 >[0]
 
 test('each document is one action line and one source line, under an external version', () => {
-  expect(encodeBulk(indices, writes).split('\n')).toEqual([
+  expect(encodeBulk(indices, writes).toString().split('\n')).toEqual([
     '{"index":{"_index":"p-forms-v1-7-write","_id":"t/a","routing":"t","version":3,"version_type":"external"}}',
-    '{"x":1.50}',
+    '{"x":"1.50 €"}',
     '{"index":{"_index":"p-form-details-v1-7-write","_id":"t/a","routing":"t","version":9007199254740991,"version_type":"external"}}',
     '{}',
     '',
@@ -37,12 +45,12 @@ test('each document is one action line and one source line, under an external ve
 
 test('each item is judged by its own status, in the order of the documents', async () => {
   const client = answering([item(201), item(409, 'version_conflict_engine_exception')])
-  expect(await sendBulk(client, '', writes, options)).toEqual([{ kind: 'written' }, { kind: 'stale' }])
+  expect(await sendBulk(client, body, writes, options)).toEqual([{ kind: 'written' }, { kind: 'stale' }])
 })
 
 test('what is refused tells the status and the type', async () => {
   const client = answering([item(400, 'document_parsing_exception'), item(503)])
-  expect(await sendBulk(client, '', writes, options)).toEqual([
+  expect(await sendBulk(client, body, writes, options)).toEqual([
     { kind: 'reject', reason: '400 document_parsing_exception' },
     { kind: 'retry', reason: '503 without a reason' },
   ])
@@ -56,5 +64,5 @@ test.each([
   ['an item of another action', [item(201), { delete: { _id: 't/a', status: 200 } }]],
   ['an item without a status', [item(201), { index: { _id: 't/a' } }]],
 ])('an answer with %s is not believed', async (_, items) => {
-  await expect(sendBulk(answering(items), '', writes, options)).rejects.toThrow(UnfitAnswer)
+  await expect(sendBulk(answering(items), body, writes, options)).rejects.toThrow(UnfitAnswer)
 })

@@ -2,6 +2,7 @@ import { errors } from '@elastic/elasticsearch'
 import { UnfitAnswer } from '../../../indexer/bulk.ts'
 import type { ItemOutcome } from '../../../indexer/failure.ts'
 import { BulkWriter, type Outcome } from '../../../indexer/writer.ts'
+import { toByteText } from '../../../src/domain/byteText.ts'
 import type { DocumentId, Revision, TeamId } from '../../../src/domain/identifiers.ts'
 import type { DocumentWrite } from '../../../src/replica/documents.ts'
 
@@ -15,7 +16,7 @@ const documentsOf = (entity: string, version: number, source = '{"a":1}'): Docum
     id: `t/${entity}` as DocumentId,
     teamId: 't' as TeamId,
     version: version as Revision,
-    source,
+    source: toByteText(source),
   }))
 const responseError = (statusCode: number): Error =>
   new errors.ResponseError({ statusCode, body: {}, headers: {}, warnings: null, meta: {} as never })

@@ -2,6 +2,7 @@ import { errors } from '@elastic/elasticsearch'
 import fc from 'fast-check'
 import type { ItemOutcome } from '../../../indexer/failure.ts'
 import { BulkWriter, type Outcome } from '../../../indexer/writer.ts'
+import { toByteText } from '../../../src/domain/byteText.ts'
 import type { DocumentId, Revision, TeamId } from '../../../src/domain/identifiers.ts'
 import type { DocumentWrite } from '../../../src/replica/documents.ts'
 
@@ -16,7 +17,7 @@ const documentsOf = ({ entity, version }: Submitted): DocumentWrite[] =>
     id: `t/${entity}` as DocumentId,
     teamId: 't' as TeamId,
     version: version as Revision,
-    source: '{}',
+    source: toByteText('{}'),
   }))
 const responseError = (statusCode: number): Error =>
   new errors.ResponseError({ statusCode, body: {}, headers: {}, warnings: null, meta: {} as never })

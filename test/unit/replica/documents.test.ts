@@ -1,3 +1,4 @@
+import type { ByteText } from '../../../src/domain/byteText.ts'
 import type { Instant } from '../../../src/domain/instant.ts'
 import { rawMembers } from '../../../src/domain/rawJson.ts'
 import { readFormRecord, readSubmissionRecord } from '../../../src/domain/record.ts'
@@ -120,6 +121,6 @@ test('whatever is sent, a document holds no line break, which would end it withi
 test('with every name once, a list document is still marked', () => {
   const [list] = writesOfSubmission(submission)
   if (list === undefined) throw new Error('no list document')
-  const doubled = { ...list, source: list.source.replace('"customData":', '"customData":1,"customData":') }
+  const doubled = { ...list, source: list.source.replace('"customData":', '"customData":1,"customData":') as ByteText }
   expect(withNamesOnce(doubled)).toEqual(list)
 })

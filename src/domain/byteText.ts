@@ -1,0 +1,19 @@
+import type { Branded } from './identifiers.ts'
+
+/**
+ * UTF-8 bytes as a string of one character for each. V8 slices and joins such strings without copying, finds and compares in
+ * them at the speed of bytes, and turns them into a buffer by one copy, whatever the script; `length` counts bytes.
+ */
+export type ByteText = Branded<string, 'ByteText'>
+
+export const byteTextOf = (bytes: Buffer): ByteText => bytes.toString('latin1') as ByteText
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the bytes that stand for themselves are meant, all of them.
+const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
+
+export const toByteText = (text: string): ByteText =>
+  (isAscii(text) ? text : Buffer.from(text).toString('latin1')) as ByteText
+
+export const toBytes = (text: ByteText): Buffer => Buffer.from(text, 'latin1')
+
+export const toText = (text: ByteText): string => (isAscii(text) ? text : toBytes(text).toString())

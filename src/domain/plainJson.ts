@@ -1,0 +1,267 @@
+import type { ByteText } from './byteText.ts'
+
+/** What a member of a plain object must be; `any` is any JSON value. */
+export type Kind = 'string' | 'number' | 'boolean' | 'object' | 'array' | 'any'
+
+/** The members that are looked for in an object; others may be there and are only skipped. */
+export type Shape = ReadonlyMap<string, Member>
+
+export type Member = {
+  /** Where the place of the member's value is noted. */
+  readonly slot: number
+  readonly kind: Kind
+  /** Whether it must be there and must not be null. */
+  readonly isRequired: boolean
+  /** The raw values it may have; any when undefined. */
+  readonly values: ReadonlySet<string> | undefined
+  /** The members that are looked for in it. */
+  readonly shape: Shape | undefined
+}
+
+const quote = 0x22
+const plus = 0x2b
+const comma = 0x2c
+const minus = 0x2d
+const dot = 0x2e
+const zero = 0x30
+const nine = 0x39
+const colon = 0x3a
+const upperE = 0x45
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const lowerE = 0x65
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const space = 0x20
+
+/** Far below what is refused, and so few levels that the call stack holds them. */
+const maxDepth = 100
+const maxNumberCharacters = 100
+const none = -1
+
+/**
+ * Finds the values of known members in one pass over JSON that is plain: of the kinds that are asked for, every known name once
+ * and written without escapes, no white space but spaces, nothing deep or long. JSON that is not plain may still be right; it
+ * is for others to judge. What `read` accepts, `JSON.parse` accepts, in valid UTF-8.
+ */
+export class PlainReader {
+  readonly #shape: Shape
+  readonly #required: readonly number[]
+  readonly #starts: Int32Array
+  readonly #ends: Int32Array
+  #text = '' as ByteText
+  #bytes: Uint8Array = new Uint8Array()
+
+  constructor(shape: Shape) {
+    this.#shape = shape
+    const members = membersOf(shape)
+    this.#required = members.filter(({ isRequired }) => isRequired).map(({ slot }) => slot)
+    this.#starts = new Int32Array(members.length)
+    this.#ends = new Int32Array(members.length)
+  }
+
+  /** Whether `bytes`, which are also `text`, are one plain object of the shape, with all that is required. */
+  read(bytes: Uint8Array, text: ByteText): boolean {
+    this.#bytes = bytes
+    this.#text = text
+    this.#starts.fill(none)
+    const start = this.#skipSpaces(0)
+    if (bytes[start] !== openBrace) return false
+    const end = this.#readObject(start, this.#shape, 1)
+    if (end === none || this.#skipSpaces(end) !== bytes.length) return false
+    return this.#required.every((slot) => this.has(slot))
+  }
+
+  /** Whether the member is there and not null. */
+  has(slot: number): boolean {
+    const start = this.#starts[slot] ?? none
+    return start !== none && this.#bytes[start] !== 0x6e
+  }
+
+  /** The raw value of a member; `null` for one that is missing. */
+  raw(slot: number): ByteText {
+    const start = this.#starts[slot] ?? none
+    return (start === none ? 'null' : this.#text.slice(start, this.#ends[slot])) as ByteText
+  }
+
+  /** The text of a string that holds no escapes; undefined for one that does. */
+  unescaped(slot: number): ByteText | undefined {
+    const text = this.#text.slice((this.#starts[slot] ?? none) + 1, (this.#ends[slot] ?? none) - 1)
+    return text.includes('\\') ? undefined : (text as ByteText)
+  }
+
+  /** Reads from the brace; answers where the object is over, or -1 when it is not plain. */
+  #readObject(from: number, shape: Shape | undefined, depth: number): number {
+    const bytes = this.#bytes
+    if (depth > maxDepth) return none
+    let at = this.#skipSpaces(from + 1)
+    if (bytes[at] === closeBrace) return at + 1
+    for (;;) {
+      const nameEnd = bytes[at] === quote ? this.#skipString(at) : none
+      const valueAt = this.#skipColon(nameEnd)
+      if (valueAt === none) return none
+      at = shape === undefined ? this.#skipValue(valueAt, depth) : this.#readNamed(at, nameEnd, valueAt, shape, depth)
+      if (at === none) return none
+      at = this.#skipSpaces(at)
+      if (bytes[at] === closeBrace) return at + 1
+      if (bytes[at] !== comma) return none
+      at = this.#skipSpaces(at + 1)
+    }
+  }
+
+  #readNamed(nameAt: number, nameEnd: number, valueAt: number, shape: Shape, depth: number): number {
+    const name = this.#text.slice(nameAt + 1, nameEnd - 1)
+    const member = shape.get(name)
+    if (member !== undefined) return this.#readMember(valueAt, member, depth)
+    return name.includes('\\') ? none : this.#skipValue(valueAt, depth)
+  }
+
+  #readMember(from: number, { slot, kind, shape, values }: Member, depth: number): number {
+    if (this.#starts[slot] !== none) return none
+    const found = kindAt(this.#bytes[from])
+    if (found === undefined || (found !== 'null' && kind !== 'any' && found !== kind)) return none
+    const isShaped = shape !== undefined && found === 'object'
+    const end = isShaped ? this.#readObject(from, shape, depth + 1) : this.#skipValue(from, depth)
+    if (end === none || (values !== undefined && !values.has(this.#text.slice(from, end)))) return none
+    this.#starts[slot] = from
+    this.#ends[slot] = end
+    return end
+  }
+
+  #skipValue(from: number, depth: number): number {
+    switch (kindAt(this.#bytes[from])) {
+      case 'string':
+        return this.#skipString(from)
+      case 'number':
+        return this.#skipNumber(from)
+      case 'object':
+        return this.#readObject(from, undefined, depth + 1)
+      case 'array':
+        return this.#skipArray(from, depth + 1)
+      case 'null':
+        return this.#skipWord(from, 'null')
+      case 'boolean':
+        return this.#skipWord(from, this.#bytes[from] === 0x74 ? 'true' : 'false')
+      case undefined:
+        return none
+    }
+  }
+
+  #skipArray(from: number, depth: number): number {
+    const bytes = this.#bytes
+    if (depth > maxDepth) return none
+    let at = this.#skipSpaces(from + 1)
+    if (bytes[at] === closeBracket) return at + 1
+    for (;;) {
+      at = this.#skipValue(at, depth)
+      if (at === none) return none
+      at = this.#skipSpaces(at)
+      if (bytes[at] === closeBracket) return at + 1
+      if (bytes[at] !== comma) return none
+      at = this.#skipSpaces(at + 1)
+    }
+  }
+
+  /** From the end of a name to its value. */
+  #skipColon(nameEnd: number): number {
+    const at = nameEnd === none ? none : this.#skipSpaces(nameEnd)
+    return at !== none && this.#bytes[at] === colon ? this.#skipSpaces(at + 1) : none
+  }
+
+  #skipSpaces(from: number): number {
+    const bytes = this.#bytes
+    let at = from
+    while (bytes[at] === space) at++
+    return at
+  }
+
+  #skipString(from: number): number {
+    const bytes = this.#bytes
+    const end = bytes.length
+    let at = from + 1
+    while (at < end) {
+      const code = bytes[at] as number
+      if (code === quote) return at + 1
+      if (code < space) return none
+      if (code === backslash) {
+        const length = escapeLength(bytes, at + 1)
+        if (length === 0) return none
+        at += length
+      }
+      at++
+    }
+    return none
+  }
+
+  #skipNumber(from: number): number {
+    const bytes = this.#bytes
+    let at = bytes[from] === minus ? from + 1 : from
+    const first = at
+    at = this.#skipDigits(at)
+    if (at === first || (bytes[first] === zero && at > first + 1)) return none
+    if (bytes[at] === dot) {
+      const digits = at + 1
+      at = this.#skipDigits(digits)
+      if (at === digits) return none
+    }
+    if (bytes[at] === lowerE || bytes[at] === upperE) {
+      const digits = bytes[at + 1] === plus || bytes[at + 1] === minus ? at + 2 : at + 1
+      at = this.#skipDigits(digits)
+      if (at === digits) return none
+    }
+    return at - from > maxNumberCharacters ? none : at
+  }
+
+  #skipDigits(from: number): number {
+    const bytes = this.#bytes
+    let at = from
+    while (isDigit(bytes[at])) at++
+    return at
+  }
+
+  #skipWord(from: number, word: string): number {
+    return this.#text.startsWith(word, from) ? from + word.length : none
+  }
+}
+
+const isDigit = (code: number | undefined): boolean => code !== undefined && code >= zero && code <= nine
+
+/** What kind of value begins with a character; undefined when none does. */
+function kindAt(code: number | undefined): Exclude<Kind, 'any'> | 'null' | undefined {
+  if (code === quote) return 'string'
+  if (code === openBrace) return 'object'
+  if (code === openBracket) return 'array'
+  if (code === 0x6e) return 'null'
+  if (code === 0x74 || code === 0x66) return 'boolean'
+  return code === minus || isDigit(code) ? 'number' : undefined
+}
+
+/** How many characters an escape has after its backslash; 0 when it is none. */
+function escapeLength(bytes: Uint8Array, at: number): number {
+  switch (bytes[at]) {
+    case quote:
+    case backslash:
+    case 0x2f:
+    case 0x62:
+    case 0x66:
+    case 0x6e:
+    case 0x72:
+    case 0x74:
+      return 1
+    case 0x75:
+      return [1, 2, 3, 4].every((each) => isHexDigit(bytes[at + each])) ? 5 : 0
+    default:
+      return 0
+  }
+}
+
+const isHexDigit = (code: number | undefined): boolean =>
+  isDigit(code) || (code !== undefined && (code | 0x20) >= 0x61 && (code | 0x20) <= 0x66)
+
+function membersOf(shape: Shape): Member[] {
+  return [...shape.values()].flatMap((member) => [
+    member,
+    ...(member.shape === undefined ? [] : membersOf(member.shape)),
+  ])
+}

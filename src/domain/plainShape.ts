@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import type { ByteText } from './byteText.ts'
+import type { Kind, Member, PlainReader, Shape } from './plainJson.ts'
+import type { Served } from './served.ts'
+
+type JsonSchema = {
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly string[]
+  readonly anyOf?: readonly JsonSchema[]
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+}
+
+/**
+ * The shape of plain JSON that a schema accepts: every member that it documents, of the type that it says, and those it leaves
+ * open that are served. What a schema judges beyond JSON types, as identifiers and instants, a shape does not.
+ */
+export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
+  let slots = 0
+  const objectShape = ({ properties = {}, required = [] }: JsonSchema, served: readonly Served[]): Shape => {
+    const members = served.flat().map((each) => (typeof each === 'string' ? ([each, undefined] as const) : each))
+    const names = new Set([...Object.keys(properties), ...members.map(([name]) => name)])
+    return new Map(
+      [...names].map((name): [string, Member] => {
+        const own = properties[name] ?? {}
+        const type = own.anyOf?.find((each) => each.type !== 'null') ?? own
+        const inner = members.flatMap(([each, of]) => (each === name && of !== undefined ? [of] : []))
+        return [
+          name,
+          {
+            slot: slots++,
+            kind: kindOf(type),
+            isRequired: required.includes(name),
+            values: type.enum === undefined ? undefined : new Set(type.enum.map((value) => JSON.stringify(value))),
+            shape: type.properties === undefined ? undefined : objectShape(type, inner),
+          },
+        ]
+      }),
+    )
+  }
+  return objectShape(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, served)
+}
+
+const kinds: readonly Kind[] = ['string', 'number', 'boolean', 'object', 'array']
+
+function kindOf({ type }: JsonSchema): Kind {
+  const named = [type ?? []].flat().filter((each) => each !== 'null')
+  return kinds.find((kind) => named.length === 1 && named[0] === kind) ?? 'any'
+}
+
+/** The member at a path of names; throws when a shape has none. */
+export function memberAt(shape: Shape, ...path: readonly string[]): Member {
+  const [name = '', ...rest] = path
+  const member = shape.get(name)
+  if (member === undefined) throw new Error(`${name} is not looked for`)
+  return rest.length === 0 ? member : memberAt(member.shape ?? new Map(), ...rest)
+}
+
+/** How a served member is written: what stands before its value, and where that is noted, or the members that it is made of. */
+export type Step = { readonly before: string; readonly slot: number; readonly members: readonly Step[] | undefined }
+
+/** How objects of a shape are served. */
+export const stepsOf = (served: Served, shape: Shape): Step[] =>
+  served.map((each, at) => {
+    const [name, members] = typeof each === 'string' ? [each] : each
+    const member = memberAt(shape, name)
+    return {
+      before: `${at === 0 ? '{' : ','}${JSON.stringify(name)}:`,
+      slot: member.slot,
+      members: members === undefined ? undefined : stepsOf(members, member.shape ?? new Map()),
+    }
+  })
+
+/** What `renderServed` makes of the same object. */
+export function renderPlain(
+  steps: readonly Step[],
+  valueAt: (slot: number) => string,
+  reader: Pick<PlainReader, 'has'>,
+): ByteText {
+  let text = ''
+  for (const { before, slot, members } of steps) {
+    text += before
+    text += members !== undefined && reader.has(slot) ? renderPlain(members, valueAt, reader) : valueAt(slot)
+  }
+  return `${text}}` as ByteText
+}
