@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import kafkajs, { type Admin, type IResourceConfigEntry, type ITopicConfig } from 'kafkajs'
+import kafkajs, { type Admin, type IResourceConfigEntry } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../src/config.ts'
+import { createTopics } from '../src/replica/topics.ts'
 
 const dayMs = 86_400_000
 const deleteRetentionMs = 7 * dayMs
@@ -37,35 +37,6 @@ export async function ensureTopics(admin: Admin, config: Config, log: Logger): P
   ].filter(({ topic }) => !existing.has(topic))
   await createTopics(admin, missing)
   return await checkSources(admin, config, log)
-}
-
-/**
- * Creates topics and waits until a broker names a leader for each of their partitions, at most ten seconds. KafkaJS's own
- * `waitForLeaders` fails at a broker that has not heard of them yet, which is the rule for a moment after they are created.
- */
-export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
-  if (topics.length === 0) return
-  await admin.createTopics({ topics, waitForLeaders: false })
-  const names = topics.map(({ topic }) => topic)
-  for (let waitedMs = 0; !(await areLed(admin, names)); waitedMs += leaderCheckMs) {
-    if (waitedMs >= leadersMs)
-      throw new kafkajs.KafkaJSError(`no leader yet for every partition of ${names.join(', ')}`)
-    await sleep(leaderCheckMs)
-  }
-}
-
-const leadersMs = 10_000
-const leaderCheckMs = 100
-
-async function areLed(admin: Admin, names: string[]): Promise<boolean> {
-  try {
-    const { topics } = await admin.fetchTopicMetadata({ topics: names })
-    return topics.every(({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0))
-  } catch (error) {
-    if (!(error instanceof kafkajs.KafkaJSProtocolError)) throw error
-    if (error.type !== 'UNKNOWN_TOPIC_OR_PARTITION' && error.type !== 'LEADER_NOT_AVAILABLE') throw error
-    return false
-  }
 }
 
 const sourceEntries = entries({

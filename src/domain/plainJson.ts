@@ -239,22 +239,12 @@ function kindAt(code: number | undefined): Exclude<Kind, 'any'> | 'null' | undef
 
 /** How many characters an escape has after its backslash; 0 when it is none. */
 function escapeLength(bytes: Uint8Array, at: number): number {
-  switch (bytes[at]) {
-    case quote:
-    case backslash:
-    case 0x2f:
-    case 0x62:
-    case 0x66:
-    case 0x6e:
-    case 0x72:
-    case 0x74:
-      return 1
-    case 0x75:
-      return [1, 2, 3, 4].every((each) => isHexDigit(bytes[at + each])) ? 5 : 0
-    default:
-      return 0
-  }
+  const code = bytes[at]
+  if (code === 0x75) return [1, 2, 3, 4].every((each) => isHexDigit(bytes[at + each])) ? 5 : 0
+  return code !== undefined && escapes.has(code) ? 1 : 0
 }
+
+const escapes = new Set(Buffer.from('"\\/bfnrt'))
 
 const isHexDigit = (code: number | undefined): boolean =>
   isDigit(code) || (code !== undefined && (code | 0x20) >= 0x61 && (code | 0x20) <= 0x66)

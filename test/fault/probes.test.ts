@@ -1,5 +1,5 @@
 import type { Engine } from '../../engines/engines.ts'
-import { createTopics } from '../../indexer/topics.ts'
+import { createTopics } from '../../src/replica/topics.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
 import { documentedMetrics } from '../support/metrics.ts'

@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs, { type Admin, type ITopicConfig } from 'kafkajs'
+
+const leadersMs = 10_000
+const leaderCheckMs = 100
+
+/**
+ * Creates topics and waits until a broker names a leader for each of their partitions, at most ten seconds. KafkaJS's own
+ * `waitForLeaders` fails at a broker that has not heard of them yet, which is the rule for a moment after they are created.
+ */
+export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
+  if (topics.length === 0) return
+  await admin.createTopics({ topics, waitForLeaders: false })
+  const names = topics.map(({ topic }) => topic)
+  for (let waitedMs = 0; !(await areLed(admin, names)); waitedMs += leaderCheckMs) {
+    if (waitedMs >= leadersMs)
+      throw new kafkajs.KafkaJSError(`no leader yet for every partition of ${names.join(', ')}`)
+    await sleep(leaderCheckMs)
+  }
+}
+
+async function areLed(admin: Admin, names: string[]): Promise<boolean> {
+  try {
+    const { topics } = await admin.fetchTopicMetadata({ topics: names })
+    return topics.every(({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0))
+  } catch (error) {
+    if (!(error instanceof kafkajs.KafkaJSProtocolError)) throw error
+    if (error.type !== 'UNKNOWN_TOPIC_OR_PARTITION' && error.type !== 'LEADER_NOT_AVAILABLE') throw error
+    return false
+  }
+}
