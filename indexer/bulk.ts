@@ -1,5 +1,4 @@
 import type { Client } from '@elastic/elasticsearch'
-import { type ByteText, toBytes } from '../src/domain/byteText.ts'
 import type { DocumentWrite } from '../src/replica/documents.ts'
 import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../src/replica/indices.ts'
 import { type ItemError, type ItemOutcome, judgeItem } from './failure.ts'
@@ -23,13 +22,23 @@ export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
 /** Action and source lines of one bulk request; `source` holds no line break. */
 export function encodeBulk(indices: Indices, writes: readonly DocumentWrite[]): Buffer {
-  let lines = '' as ByteText
-  for (const write of writes) lines = `${lines}${actionLine(indices, write)}\n${write.source}\n` as ByteText
-  return toBytes(lines)
+  const actions = writes.map((write) => actionLine(indices, write))
+  const bytes = writes.reduce((sum, { source }, at) => sum + (actions[at]?.length ?? 0) + source.length + 1, 0)
+  const body = Buffer.allocUnsafe(bytes)
+  let end = 0
+  writes.forEach(({ source }, at) => {
+    end += body.write(actions[at] ?? '', end, 'latin1')
+    end += source.copy(body, end)
+    end = body.writeUInt8(lineBreak, end)
+  })
+  return body
 }
 
+const lineBreak = 0x0a
+
+/** Every character of it is of ASCII, as ids and names of indices are. */
 const actionLine = (indices: Indices, { kind, id, teamId, version }: DocumentWrite): string =>
-  `{"index":{"_index":"${writeAliasOf(indices[kind])}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"external"}}`
+  `{"index":{"_index":"${writeAliasOf(indices[kind])}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"external"}}\n`
 
 /** Sends `writes`, encoded as `bulkBody`, and judges each item by its own status; outcomes come in the order of `writes`. */
 export async function sendBulk(

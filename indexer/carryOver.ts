@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '@elastic/elasticsearch'
-import { toByteText } from '../src/domain/byteText.ts'
 import type { DocumentId, Revision, TeamId } from '../src/domain/identifiers.ts'
 import { onOneLine, rawElements, rawMembers } from '../src/domain/rawJson.ts'
 import type { DocumentWrite } from '../src/replica/documents.ts'
@@ -205,7 +204,7 @@ export class CarryOver {
       const [id, version, source] = [members.get('_id'), members.get('_version'), members.get('_source')]
       if (id === undefined || version === undefined || source === undefined) return []
       const name = JSON.parse(id) as DocumentId
-      const stored = toByteText(onOneLine(source))
+      const stored = Buffer.from(onOneLine(source))
       return [{ kind, id: name, teamId: teamOf(name), version: Number(version) as Revision, source: stored }]
     })
     const stored = copies.map(

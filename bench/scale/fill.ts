@@ -1,6 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
 import { z } from 'zod'
-import { toText } from '../../src/domain/byteText.ts'
 import { startProgressBar } from '../../src/progressBar.ts'
 import type { DocumentWrite } from '../../src/replica/documents.ts'
 import { type Alias, aliasOf, type DocumentKind, documentKinds } from '../../src/replica/indices.ts'
@@ -26,7 +25,7 @@ const writeTo = ({ name }: World, { kind, id, teamId, version, source }: Documen
   id,
   teamId,
   version,
-  source: toText(source),
+  source: source.toString(),
 })
 
 /** Fills a world's indices, and leaves them merged and searchable. */

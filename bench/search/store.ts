@@ -1,5 +1,4 @@
 import type { Client } from '@elastic/elasticsearch'
-import { toText } from '../../src/domain/byteText.ts'
 import type { Instant } from '../../src/domain/instant.ts'
 import { readFormRecord } from '../../src/domain/record.ts'
 import { startProgressBar } from '../../src/progressBar.ts'
@@ -53,7 +52,7 @@ function replicaWrite(index: string, form: SampleForm): Write {
   if (!change.ok) throw new Error(`${key} is no form`)
   const write = formWrites(change.value, form.createdAt as Instant).find(({ kind }) => kind === 'forms')
   if (write === undefined) throw new Error(`${key} has no list document`)
-  return { index, id: write.id, teamId: write.teamId, source: toText(write.source) }
+  return { index, id: write.id, teamId: write.teamId, source: write.source.toString() }
 }
 
 const plainWrite = (form: SampleForm): Write => ({

@@ -8,12 +8,4 @@ export type ByteText = Branded<string, 'ByteText'>
 
 export const byteTextOf = (bytes: Buffer): ByteText => bytes.toString('latin1') as ByteText
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the bytes that stand for themselves are meant, all of them.
-const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
-
-export const toByteText = (text: string): ByteText =>
-  (isAscii(text) ? text : Buffer.from(text).toString('latin1')) as ByteText
-
 export const toBytes = (text: ByteText): Buffer => Buffer.from(text, 'latin1')
-
-export const toText = (text: ByteText): string => (isAscii(text) ? text : toBytes(text).toString())

@@ -1,4 +1,4 @@
-import { type ByteText, toByteText, toText } from '../domain/byteText.ts'
+import { type ByteText, toBytes } from '../domain/byteText.ts'
 import { type Form, renderFormDetail, renderFormSummary } from '../domain/form.ts'
 import { type DocumentId, deletedRevision, documentId, type Revision, type TeamId } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
@@ -18,7 +18,8 @@ export type DocumentWrite = {
   /** Routing: all documents of a team share a shard. */
   readonly teamId: TeamId
   readonly version: Revision
-  readonly source: ByteText
+  /** JSON on one line, in UTF-8. */
+  readonly source: Buffer
 }
 
 /**
@@ -54,8 +55,8 @@ export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentW
     ['summary', marked(renderFormSummary(form, raw))],
   ])
   return [
-    write('forms', change, revision, toByteText(list)),
-    write('form-details', change, revision, toByteText(renderFormDetail(form, raw))),
+    write('forms', change, revision, Buffer.from(list)),
+    write('form-details', change, revision, Buffer.from(renderFormDetail(form, raw))),
   ]
 }
 
@@ -63,27 +64,37 @@ export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentW
 export function submissionWrites(change: Change<Submission>, appendedAt: Instant): DocumentWrite[] {
   if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], appendedAt)
   const { entity: submission, raw, revision } = change.live
-  const { formId, submittedAt, result } = submission
-  const summary = toByteText(renderSubmissionSummary(submission, raw))
-  const detail = toByteText(renderSubmissionDetail(submission, raw))
-  return plainSubmissionWrites(
-    change,
-    { revision, formId, submittedAt, status: result.status, summary, detail },
-    appendedAt,
-  )
+  const keys = { formId: submission.formId, status: submission.result.status, submittedAt: submission.submittedAt }
+  const list = submissionList(change, keys, renderSubmissionSummary(submission, raw), appendedAt)
+  return [
+    write('submissions', change, revision, Buffer.from(list)),
+    write('submission-details', change, revision, Buffer.from(renderSubmissionDetail(submission, raw))),
+  ]
 }
 
-/** The list and detail documents of a submission that is rendered. Nothing but the renderings can hold what JSON escapes. */
+/** The list and detail documents of a submission whose renderings were copied from its record. */
 export function plainSubmissionWrites(
   key: RecordKey,
   submission: PlainSubmission,
   appendedAt: Instant,
 ): DocumentWrite[] {
-  const { revision, formId, status, submittedAt, summary, detail } = submission
-  const keys = `"teamId":"${key.teamId}","position":"${position(submittedAt, key.entityId)}","createdAt":"${submittedAt}"`
-  const filters = `"changedAt":"${appendedAt}","formId":"${formId}","status":"${status}"`
-  const list = `{${keys},${filters},"summary":${marked(summary)}}` as ByteText
-  return [write('submissions', key, revision, list), write('submission-details', key, revision, detail)]
+  const list = submissionList(key, submission, submission.summary, appendedAt) as ByteText
+  return [
+    write('submissions', key, submission.revision, toBytes(list)),
+    write('submission-details', key, submission.revision, toBytes(submission.detail)),
+  ]
+}
+
+/** The list document around a summary, in whichever way that is encoded: all else is of ASCII, without what JSON escapes. */
+function submissionList(
+  { teamId, entityId }: RecordKey,
+  { formId, status, submittedAt }: Pick<PlainSubmission, 'formId' | 'status' | 'submittedAt'>,
+  summary: string,
+  appendedAt: Instant,
+): string {
+  const order = `"teamId":"${teamId}","position":"${position(submittedAt, entityId)}"`
+  const windows = `"createdAt":"${submittedAt}","changedAt":"${appendedAt}"`
+  return `{${order},${windows},"formId":"${formId}","status":"${status}","summary":${marked(summary)}}`
 }
 
 const listKeys = (
@@ -102,7 +113,7 @@ const write = (
   kind: DocumentKind,
   { teamId, entityId }: RecordKey,
   version: Revision,
-  source: ByteText,
+  source: Buffer,
 ): DocumentWrite => ({
   kind,
   id: documentId(teamId, entityId),
@@ -114,9 +125,9 @@ const write = (
 /** The same document with every member name once, which Elasticsearch demands. */
 export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
   ...document,
-  source: toByteText(
+  source: Buffer.from(
     renderObject(
-      [...rawMembers(toText(document.source))].map(([name, raw]) => {
+      [...rawMembers(document.source.toString())].map(([name, raw]) => {
         const once = withoutRepeatedNames(raw)
         return [name, name === 'summary' ? marked(once) : once]
       }),
@@ -129,7 +140,7 @@ export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
  * older record that comes late would bring the entity back. Team and time stand where no query looks.
  */
 function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], deletedAt: Instant): DocumentWrite[] {
-  const source = toByteText(`${tombstoneStart}${JSON.stringify({ teamId: change.teamId, deletedAt })}}`)
+  const source = Buffer.from(`${tombstoneStart}${JSON.stringify({ teamId: change.teamId, deletedAt })}}`)
   return kinds.map((kind) => write(kind, change, deletedRevision, source))
 }
 

@@ -4,7 +4,6 @@ import { encodeBulk, sendBulk } from '../../indexer/bulk.ts'
 import { CarryOver } from '../../indexer/carryOver.ts'
 import * as generations from '../../indexer/generations.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
-import { toByteText } from '../../src/domain/byteText.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/domain/identifiers.ts'
 import { getForm } from '../../src/queries/getForm.ts'
 import { openListSnapshot } from '../../src/queries/listSnapshot.ts'
@@ -95,7 +94,7 @@ const form: DocumentWrite = {
   id: `${team}/f1` as DocumentId,
   teamId: team,
   version: 1 as Revision,
-  source: toByteText(JSON.stringify({ teamId: team, createdAt: '2026-01-01T00:00:00.000Z' })),
+  source: Buffer.from(JSON.stringify({ teamId: team, createdAt: '2026-01-01T00:00:00.000Z' })),
 }
 
 const timeoutMs = 60_000

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { accountKeyPrefix, digestOf } from '../../src/domain/accountKey.ts'
-import { toText } from '../../src/domain/byteText.ts'
 import type { EntityId, Revision, TeamId } from '../../src/domain/identifiers.ts'
 import { type Instant, toInstant } from '../../src/domain/instant.ts'
 import { randomToken } from '../../src/domain/randomToken.ts'
@@ -87,7 +86,7 @@ export async function createTestReplica(): Promise<TestReplica> {
       JSON.stringify({
         index: { _index: aliasOf(prefix, kind), _id: id, routing: teamId, version, version_type: 'external' },
       }),
-      toText(source),
+      source.toString(),
     ])
     const answer = await elasticsearch.bulk({ operations, refresh: true })
     const failed = answer.items.find(({ index }) => index?.error !== undefined)

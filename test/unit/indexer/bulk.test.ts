@@ -1,6 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk, UnfitAnswer } from '../../../indexer/bulk.ts'
-import { toByteText } from '../../../src/domain/byteText.ts'
 import type { DocumentId, Revision, TeamId } from '../../../src/domain/identifiers.ts'
 import type { DocumentWrite } from '../../../src/replica/documents.ts'
 import { documentKinds, physicalName } from '../../../src/replica/indices.ts'
@@ -11,14 +10,14 @@ const writes: DocumentWrite[] = [
     id: 't/a' as DocumentId,
     teamId: 't' as TeamId,
     version: 3 as Revision,
-    source: toByteText('{"x":"1.50 €"}'),
+    source: Buffer.from('{"x":"1.50 €"}'),
   },
   {
     kind: 'form-details',
     id: 't/a' as DocumentId,
     teamId: 't' as TeamId,
     version: (2 ** 53 - 1) as Revision,
-    source: toByteText('{}'),
+    source: Buffer.from('{}'),
   },
 ]
 const body = Buffer.alloc(0)

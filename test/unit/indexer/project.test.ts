@@ -31,9 +31,8 @@ test('a form and a submission each ask for their two documents, under their revi
 
 test('the append time of the record is kept with its document', () => {
   const projection = project(recordOf('f', 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) }), topics)
-  expect(projection).toMatchObject({
-    documents: [{ source: expect.stringContaining('"changedAt":"2026-05-01T00:00:00.000Z"') }, {}],
-  })
+  const [list] = projection.kind === 'documents' ? projection.documents : []
+  expect(list?.source.toString()).toContain('"changedAt":"2026-05-01T00:00:00.000Z"')
 })
 
 test('a deletion asks for tombstones above every revision', () => {

@@ -2,7 +2,6 @@ import { errors } from '@elastic/elasticsearch'
 import { UnfitAnswer } from '../../../indexer/bulk.ts'
 import type { ItemOutcome } from '../../../indexer/failure.ts'
 import { BulkWriter, type Outcome } from '../../../indexer/writer.ts'
-import { toByteText } from '../../../src/domain/byteText.ts'
 import type { DocumentId, Revision, TeamId } from '../../../src/domain/identifiers.ts'
 import type { DocumentWrite } from '../../../src/replica/documents.ts'
 
@@ -16,7 +15,7 @@ const documentsOf = (entity: string, version: number, source = '{"a":1}'): Docum
     id: `t/${entity}` as DocumentId,
     teamId: 't' as TeamId,
     version: version as Revision,
-    source: toByteText(source),
+    source: Buffer.from(source),
   }))
 const responseError = (statusCode: number): Error =>
   new errors.ResponseError({ statusCode, body: {}, headers: {}, warnings: null, meta: {} as never })
@@ -165,7 +164,7 @@ test('a document that repeats a name is refused once, then stored with every nam
     documents.map(({ source }) => (source.includes('"a":1') ? rejected : written)),
   )
   expect(await submit('a', 1, '{"a":1,"b":1.50,"a":2}')).toEqual({ kind: 'indexed' })
-  expect(requests[1]?.map(({ source }) => source)).toEqual(['{"a":2,"b":1.50}', '{"a":2,"b":1.50}'])
+  expect(requests[1]?.map(({ source }) => source.toString())).toEqual(['{"a":2,"b":1.50}', '{"a":2,"b":1.50}'])
   expect(waits).toEqual([])
 })
 

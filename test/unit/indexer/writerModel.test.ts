@@ -2,7 +2,6 @@ import { errors } from '@elastic/elasticsearch'
 import fc from 'fast-check'
 import type { ItemOutcome } from '../../../indexer/failure.ts'
 import { BulkWriter, type Outcome } from '../../../indexer/writer.ts'
-import { toByteText } from '../../../src/domain/byteText.ts'
 import type { DocumentId, Revision, TeamId } from '../../../src/domain/identifiers.ts'
 import type { DocumentWrite } from '../../../src/replica/documents.ts'
 
@@ -17,7 +16,7 @@ const documentsOf = ({ entity, version }: Submitted): DocumentWrite[] =>
     id: `t/${entity}` as DocumentId,
     teamId: 't' as TeamId,
     version: version as Revision,
-    source: toByteText('{}'),
+    source: Buffer.from('{}'),
   }))
 const responseError = (statusCode: number): Error =>
   new errors.ResponseError({ statusCode, body: {}, headers: {}, warnings: null, meta: {} as never })
