@@ -1,6 +1,9 @@
 import { runService } from '../src/service.ts'
 import { startIndexer } from './indexer.ts'
 
+// Documents of a few kilobytes by the thousand: each an allocation of its own costs more than filling it.
+Buffer.poolSize = 256 * 1024
+
 await runService({
   name: 'indexer',
   needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],

@@ -1,11 +1,13 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { ItemOutcome } from './failure.ts'
 import type { Lag } from './publisher.ts'
 
 /** Bulk bodies from a single small record to one larger than the bound. */
 const bulkByteBuckets = [1_024, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 8_388_608, 33_554_432]
 const durationBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-export const outcomes = ['indexed', 'stale', 'dead-letter'] as const
+const recordOutcomes = ['indexed', 'stale', 'dead-letter'] as const
+export type RecordOutcome = (typeof recordOutcomes)[number]
 
 export type PipelineMetrics = ReturnType<typeof pipelineMetrics>
 
@@ -19,15 +21,20 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
     registers,
   })
   // A counter that begins with its first count shows no increase.
-  for (const topic of topics) for (const outcome of outcomes) records.inc({ topic, outcome }, 0)
+  for (const topic of topics) for (const outcome of recordOutcomes) records.inc({ topic, outcome }, 0)
+  const bulkItems = new Counter({
+    name: 'tidemark_bulk_items_total',
+    help: 'Documents of bulk requests by how Elasticsearch answered for each',
+    labelNames: ['outcome'] as const,
+    registers,
+  })
   return {
     records,
-    bulkItems: new Counter({
-      name: 'tidemark_bulk_items_total',
-      help: 'Documents of bulk requests by how Elasticsearch answered for each',
-      labelNames: ['outcome'] as const,
-      registers,
-    }),
+    countItems: (items: readonly ItemOutcome[]): void => {
+      const counts = new Map<ItemOutcome['kind'], number>()
+      for (const { kind } of items) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+      for (const [outcome, count] of counts) bulkItems.inc({ outcome }, count)
+    },
     bulkSeconds: new Histogram({
       name: 'tidemark_bulk_duration_seconds',
       help: 'Time of a bulk request',

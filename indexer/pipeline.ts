@@ -11,7 +11,7 @@ import { bulkBounds, encodeBulk, sendBulk } from './bulk.ts'
 import { commitMetadata, type Ends, type Start, type TopicPartition } from './commits.ts'
 import { type Assigned, SourceConsumer } from './consumer.ts'
 import type { Generation } from './generations.ts'
-import type { outcomes, PipelineMetrics } from './metrics.ts'
+import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { project } from './project.ts'
 import { Publisher, type PublisherOptions } from './publisher.ts'
 import type { SourceRecord } from './sourceRecord.ts'
@@ -94,11 +94,7 @@ export class Pipeline {
       topics,
       budget: this.#budget,
       starts,
-      onRecord: (record, assigned, settled) => {
-        this.#take(record, assigned).then(settled, (error: unknown) => {
-          if (!this.#writing.signal.aborted) options.fail(error)
-        })
-      },
+      onRecord: (record, assigned, settled) => this.#take(record, assigned, settled),
       onRebalance: () => metrics.rebalances.inc(),
       log,
       random,
@@ -164,30 +160,42 @@ export class Pipeline {
     }
   }
 
-  async #take(record: SourceRecord, assigned: Assigned): Promise<void> {
-    const { config, refuse, applyKey, onAccepted, metrics } = this.#options
-    const { signal } = this.#writing
-    const count = (outcome: (typeof outcomes)[number]): void => metrics.records.inc({ topic: record.topic, outcome })
+  /** Most records are settled without a promise of their own: there are thousands under way. */
+  #take(record: SourceRecord, assigned: Assigned, settled: () => void): void {
+    const { config, applyKey, onAccepted, metrics, fail } = this.#options
+    const count = (outcome: RecordOutcome): void => {
+      metrics.records.inc({ topic: record.topic, outcome })
+      settled()
+    }
     const accept = (outcome: 'indexed' | 'stale'): void => {
       onAccepted(record)
       count(outcome)
     }
+    const finish = (outcome: Promise<void>): void => {
+      outcome.catch((error: unknown) => {
+        if (!this.#writing.signal.aborted) fail(error)
+      })
+    }
+    const refuse = async (problem: Problem): Promise<void> =>
+      count(await this.#options.refuse(record, problem, assigned, this.#writing.signal))
     const projection = project(record, config)
     switch (projection.kind) {
       case 'refused':
-        return count(await refuse(record, projection.problem, assigned, signal))
+        finish(refuse(projection.problem))
+        break
       case 'account-key': {
-        const applied = await applyKey(projection.change, signal)
-        if (typeof applied === 'string') return accept(applied)
-        return count(await refuse(record, applied, assigned, signal))
+        const applied = applyKey(projection.change, this.#writing.signal)
+        finish(applied.then((found) => (typeof found === 'string' ? accept(found) : refuse(found))))
+        break
       }
       case 'documents': {
         const { documents, version, list } = projection
-        const outcome = await new Promise<Outcome>((done) => this.#writer.submit({ documents, version, done }))
-        this.#publisher.noteWrite(list)
-        if (outcome.kind === 'rejected')
-          return count(await refuse(record, { path: 'document', rule: outcome.reason }, assigned, signal))
-        accept(outcome.kind)
+        const done = (outcome: Outcome): void => {
+          this.#publisher.noteWrite(list)
+          if (outcome.kind === 'rejected') finish(refuse({ path: 'document', rule: outcome.reason }))
+          else accept(outcome.kind)
+        }
+        this.#writer.submit({ documents, version, done })
       }
     }
   }
@@ -199,7 +207,7 @@ export class Pipeline {
     const stop = metrics.bulkSeconds.startTimer()
     const options = { timeoutMs: bulkTimeoutMs, signal: this.#writing.signal }
     const outcomes = await sendBulk(elasticsearch, body, documents, options).finally(stop)
-    for (const { kind } of outcomes) metrics.bulkItems.inc({ outcome: kind })
+    metrics.countItems(outcomes)
     return outcomes
   }
 
