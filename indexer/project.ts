@@ -12,7 +12,7 @@ import {
 } from '../src/domain/record.ts'
 import type { Problem, Result } from '../src/domain/result.ts'
 import { type ChangedList, changedList, type EntityType } from '../src/replica/changeTokens.ts'
-import { type DocumentWrite, formWrites, plainSubmissionWrites, submissionWrites } from '../src/replica/documents.ts'
+import { type DocumentWrite, formWrites, renderedSubmissionWrites, submissionWrites } from '../src/replica/documents.ts'
 import type { SourceRecord } from './sourceRecord.ts'
 
 /** What a record asks for. */
@@ -56,7 +56,7 @@ function plainSubmission(record: SourceRecord): Projection | undefined {
   if (submission === undefined) return undefined
   return {
     kind: 'documents',
-    documents: plainSubmissionWrites(key.value, submission, toInstant(record.appendedAtMs)),
+    documents: renderedSubmissionWrites(key.value, submission, toInstant(record.appendedAtMs)),
     version: submission.revision,
     list: changedList('submissions', key.value.teamId),
   }

@@ -35,7 +35,7 @@ export type PublisherOptions = {
 }
 
 const tickMs = 250
-const behindIntervalMs = 2_000
+const behindIntervalMs = 10_000
 const idleIntervalMs = 1_000
 /** How far the broker's clock, which stamps append times, may be from ours. */
 const allowedSkewMs = 1_000

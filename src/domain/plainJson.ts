@@ -1,5 +1,3 @@
-import type { ByteText } from './byteText.ts'
-
 /** What a member of a plain object must be; `any` is any JSON value. */
 export type Kind = 'string' | 'number' | 'boolean' | 'object' | 'array' | 'any'
 
@@ -7,6 +5,7 @@ export type Kind = 'string' | 'number' | 'boolean' | 'object' | 'array' | 'any'
 export type Shape = ReadonlyMap<string, Member>
 
 export type Member = {
+  readonly name: string
   /** Where the place of the member's value is noted. */
   readonly slot: number
   readonly kind: Kind
@@ -16,6 +15,8 @@ export type Member = {
   readonly values: ReadonlySet<string> | undefined
   /** The members that are looked for in it. */
   readonly shape: Shape | undefined
+  /** What came after it the last time: most records of a topic name their members in one order. */
+  follower: Member | undefined
 }
 
 const quote = 0x22
@@ -50,8 +51,9 @@ export class PlainReader {
   readonly #required: readonly number[]
   readonly #starts: Int32Array
   readonly #ends: Int32Array
-  #text = '' as ByteText
-  #bytes: Uint8Array = new Uint8Array()
+  #bytes: Buffer = Buffer.alloc(0)
+  /** The member that was read last; undefined when it was none that is looked for. */
+  #last: Member | undefined
 
   constructor(shape: Shape) {
     this.#shape = shape
@@ -61,10 +63,9 @@ export class PlainReader {
     this.#ends = new Int32Array(members.length)
   }
 
-  /** Whether `bytes`, which are also `text`, are one plain object of the shape, with all that is required. */
-  read(bytes: Uint8Array, text: ByteText): boolean {
+  /** Whether `bytes` are one plain object of the shape, with all that is required. */
+  read(bytes: Buffer): boolean {
     this.#bytes = bytes
-    this.#text = text
     this.#starts.fill(none)
     const start = this.#skipSpaces(0)
     if (bytes[start] !== openBrace) return false
@@ -75,20 +76,23 @@ export class PlainReader {
 
   /** Whether the member is there and not null. */
   has(slot: number): boolean {
-    const start = this.#starts[slot] ?? none
+    const start = this.startOf(slot)
     return start !== none && this.#bytes[start] !== 0x6e
   }
 
-  /** The raw value of a member; `null` for one that is missing. */
-  raw(slot: number): ByteText {
-    const start = this.#starts[slot] ?? none
-    return (start === none ? 'null' : this.#text.slice(start, this.#ends[slot])) as ByteText
+  /** Where the value of a member begins; -1 when the member is missing. */
+  startOf(slot: number): number {
+    return this.#starts[slot] ?? none
   }
 
-  /** The text of a string that holds no escapes; undefined for one that does. */
-  unescaped(slot: number): ByteText | undefined {
-    const text = this.#text.slice((this.#starts[slot] ?? none) + 1, (this.#ends[slot] ?? none) - 1)
-    return text.includes('\\') ? undefined : (text as ByteText)
+  /** Where the value of a member that is there has ended. */
+  endOf(slot: number): number {
+    return this.#ends[slot] ?? none
+  }
+
+  /** A value of ASCII characters as it is written. */
+  asciiOf(slot: number): string {
+    return this.#bytes.toString('latin1', this.startOf(slot), this.endOf(slot))
   }
 
   /** Reads from the brace; answers where the object is over, or -1 when it is not plain. */
@@ -97,6 +101,7 @@ export class PlainReader {
     if (depth > maxDepth) return none
     let at = this.#skipSpaces(from + 1)
     if (bytes[at] === closeBrace) return at + 1
+    this.#last = undefined
     for (;;) {
       const nameEnd = bytes[at] === quote ? this.#skipString(at) : none
       const valueAt = this.#skipColon(nameEnd)
@@ -111,10 +116,22 @@ export class PlainReader {
   }
 
   #readNamed(nameAt: number, nameEnd: number, valueAt: number, shape: Shape, depth: number): number {
-    const name = this.#text.slice(nameAt + 1, nameEnd - 1)
-    const member = shape.get(name)
-    if (member !== undefined) return this.#readMember(valueAt, member, depth)
-    return name.includes('\\') ? none : this.#skipValue(valueAt, depth)
+    const last = this.#last
+    const follower = last?.follower
+    const isExpected = follower !== undefined && this.#isText(nameAt + 1, nameEnd - 1, follower.name)
+    const name = isExpected ? follower.name : this.#bytes.toString('latin1', nameAt + 1, nameEnd - 1)
+    const member = isExpected ? follower : shape.get(name)
+    if (member === undefined && name.includes('\\')) return none
+    const end = member === undefined ? this.#skipValue(valueAt, depth) : this.#readMember(valueAt, member, depth)
+    if (last !== undefined && !isExpected) last.follower = member
+    this.#last = member
+    return end
+  }
+
+  #isText(from: number, end: number, text: string): boolean {
+    if (end - from !== text.length) return false
+    for (let at = 0; at < text.length; at++) if (this.#bytes[from + at] !== text.charCodeAt(at)) return false
+    return true
   }
 
   #readMember(from: number, { slot, kind, shape, values }: Member, depth: number): number {
@@ -123,7 +140,7 @@ export class PlainReader {
     if (found === undefined || (found !== 'null' && kind !== 'any' && found !== kind)) return none
     const isShaped = shape !== undefined && found === 'object'
     const end = isShaped ? this.#readObject(from, shape, depth + 1) : this.#skipValue(from, depth)
-    if (end === none || (values !== undefined && !values.has(this.#text.slice(from, end)))) return none
+    if (end === none || (values !== undefined && !values.has(this.#bytes.toString('latin1', from, end)))) return none
     this.#starts[slot] = from
     this.#ends[slot] = end
     return end
@@ -221,7 +238,7 @@ export class PlainReader {
   }
 
   #skipWord(from: number, word: string): number {
-    return this.#text.startsWith(word, from) ? from + word.length : none
+    return this.#isText(from, from + word.length, word) ? from + word.length : none
   }
 }
 

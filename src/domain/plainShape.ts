@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { ByteText } from './byteText.ts'
-import type { Kind, Member, PlainReader, Shape } from './plainJson.ts'
+import type { Kind, Member, Shape } from './plainJson.ts'
 import type { Served } from './served.ts'
 
 type JsonSchema = {
@@ -28,11 +27,13 @@ export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
         return [
           name,
           {
+            name,
             slot: slots++,
             kind: kindOf(type),
             isRequired: required.includes(name),
             values: type.enum === undefined ? undefined : new Set(type.enum.map((value) => JSON.stringify(value))),
             shape: type.properties === undefined ? undefined : objectShape(type, inner),
+            follower: undefined,
           },
         ]
       }),
@@ -54,33 +55,4 @@ export function memberAt(shape: Shape, ...path: readonly string[]): Member {
   const member = shape.get(name)
   if (member === undefined) throw new Error(`${name} is not looked for`)
   return rest.length === 0 ? member : memberAt(member.shape ?? new Map(), ...rest)
-}
-
-/** How a served member is written: what stands before its value, and where that is noted, or the members that it is made of. */
-export type Step = { readonly before: string; readonly slot: number; readonly members: readonly Step[] | undefined }
-
-/** How objects of a shape are served. */
-export const stepsOf = (served: Served, shape: Shape): Step[] =>
-  served.map((each, at) => {
-    const [name, members] = typeof each === 'string' ? [each] : each
-    const member = memberAt(shape, name)
-    return {
-      before: `${at === 0 ? '{' : ','}${JSON.stringify(name)}:`,
-      slot: member.slot,
-      members: members === undefined ? undefined : stepsOf(members, member.shape ?? new Map()),
-    }
-  })
-
-/** What `renderServed` makes of the same object. */
-export function renderPlain(
-  steps: readonly Step[],
-  valueAt: (slot: number) => string,
-  reader: Pick<PlainReader, 'has'>,
-): ByteText {
-  let text = ''
-  for (const { before, slot, members } of steps) {
-    text += before
-    text += members !== undefined && reader.has(slot) ? renderPlain(members, valueAt, reader) : valueAt(slot)
-  }
-  return `${text}}` as ByteText
 }

@@ -1,20 +1,20 @@
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
-import { type ByteText, byteTextOf } from './byteText.ts'
 import { type EntityId, isIdentifier, isRevision, type Revision } from './identifiers.ts'
 import { type Instant, parseInstant } from './instant.ts'
 import { PlainReader } from './plainJson.ts'
-import { memberAt, renderPlain, shapeOf, stepsOf } from './plainShape.ts'
+import { PlainRenderer, type Replaced, stepsOf } from './plainServed.ts'
+import { memberAt, shapeOf } from './plainShape.ts'
 import { type ReportStatus, servedSubmission, servedSubmissionSummary, submissionSchema } from './submission.ts'
 
 /** A live submission as its record tells of it, with its two renderings. */
-export type PlainSubmission = {
+export type RenderedSubmission = {
   readonly revision: Revision
   readonly formId: string
   readonly status: ReportStatus
   readonly submittedAt: Instant
-  readonly summary: ByteText
-  readonly detail: ByteText
+  readonly summary: Buffer
+  readonly detail: Buffer
 }
 
 const envelope = shapeOf(z.object({ revision: z.number(), submission: submissionSchema }), [
@@ -35,30 +35,37 @@ const summarySteps = stepsOf(servedSubmissionSummary, shape)
 const detailSteps = stepsOf(servedSubmission, shape)
 
 const reader = new PlainReader(envelope)
+const renderer = new PlainRenderer()
 
 /**
  * Reads the value of a submission's record without parsing it, many times as fast as the careful way: what is served is copied
  * from its bytes. Undefined when the record is not plain, be it right or wrong: then the careful way judges it. What comes back
  * is what the careful way makes of the same record.
  */
-export function readPlainSubmission(entityId: EntityId, value: Buffer): PlainSubmission | undefined {
-  if (!isUtf8(value) || !reader.read(value, byteTextOf(value))) return undefined
-  const [revision, formId] = [Number(reader.raw(revisionSlot)), reader.unescaped(slots.formId)]
-  if (!isRevision(revision) || String(reader.unescaped(slots.id)) !== entityId) return undefined
-  if (formId === undefined || !isIdentifier(formId)) return undefined
-  const submittedAt = parseInstant(reader.unescaped(slots.submittedAt) ?? '')
-  const updatedAt = parseInstant(reader.unescaped(slots.updatedAt) ?? '')
+export function readPlainSubmission(entityId: EntityId, value: Buffer): RenderedSubmission | undefined {
+  if (!isUtf8(value) || !reader.read(value)) return undefined
+  const [revision, formId] = [Number(reader.asciiOf(revisionSlot)), unquoted(slots.formId)]
+  if (!isRevision(revision) || unquoted(slots.id) !== entityId || !isIdentifier(formId)) return undefined
+  const [submitted, updated] = [unquoted(slots.submittedAt), unquoted(slots.updatedAt)]
+  const [submittedAt, updatedAt] = [parseInstant(submitted), parseInstant(updated)]
   if (submittedAt === undefined || updatedAt === undefined) return undefined
-  const valueAt = (slot: number): string => {
-    if (slot === slots.submittedAt) return `"${submittedAt}"`
-    return slot === slots.updatedAt ? `"${updatedAt}"` : reader.raw(slot)
-  }
+  const isAsServed = submittedAt === submitted && updatedAt === updated
+  const replaced = isAsServed ? undefined : replacedBy(submittedAt, updatedAt)
   return {
     revision,
     formId,
-    status: reader.unescaped(slots.status) as string as ReportStatus,
+    status: unquoted(slots.status) as ReportStatus,
     submittedAt,
-    summary: renderPlain(summarySteps, valueAt, reader),
-    detail: renderPlain(detailSteps, valueAt, reader),
+    summary: renderer.render(summarySteps, reader, value, replaced),
+    detail: renderer.render(detailSteps, reader, value, replaced),
   }
 }
+
+/** A string without its quotes; one with escapes is no identifier and no instant, and stays none. */
+const unquoted = (slot: number): string => reader.asciiOf(slot).slice(1, -1)
+
+const replacedBy = (submittedAt: Instant, updatedAt: Instant): Replaced =>
+  new Map([
+    [slots.submittedAt, Buffer.from(JSON.stringify(submittedAt))],
+    [slots.updatedAt, Buffer.from(JSON.stringify(updatedAt))],
+  ])

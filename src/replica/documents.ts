@@ -1,8 +1,7 @@
-import { type ByteText, toBytes } from '../domain/byteText.ts'
 import { type Form, renderFormDetail, renderFormSummary } from '../domain/form.ts'
 import { type DocumentId, deletedRevision, documentId, type Revision, type TeamId } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
-import type { PlainSubmission } from '../domain/plainSubmission.ts'
+import type { RenderedSubmission } from '../domain/plainSubmission.ts'
 import { rawMembers, renderObject, withoutRepeatedNames } from '../domain/rawJson.ts'
 import type { Change, RecordKey } from '../domain/record.ts'
 import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../domain/submission.ts'
@@ -64,38 +63,31 @@ export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentW
 export function submissionWrites(change: Change<Submission>, appendedAt: Instant): DocumentWrite[] {
   if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], appendedAt)
   const { entity: submission, raw, revision } = change.live
-  const keys = { formId: submission.formId, status: submission.result.status, submittedAt: submission.submittedAt }
-  const list = submissionList(change, keys, renderSubmissionSummary(submission, raw), appendedAt)
-  return [
-    write('submissions', change, revision, Buffer.from(list)),
-    write('submission-details', change, revision, Buffer.from(renderSubmissionDetail(submission, raw))),
-  ]
+  const { formId, submittedAt, result } = submission
+  const summary = Buffer.from(renderSubmissionSummary(submission, raw))
+  const detail = Buffer.from(renderSubmissionDetail(submission, raw))
+  const rendered = { revision, formId, submittedAt, status: result.status, summary, detail }
+  return renderedSubmissionWrites(change, rendered, appendedAt)
 }
 
-/** The list and detail documents of a submission whose renderings were copied from its record. */
-export function plainSubmissionWrites(
+/** The list and detail documents of a submission that is rendered. */
+export function renderedSubmissionWrites(
   key: RecordKey,
-  submission: PlainSubmission,
+  { revision, formId, status, submittedAt, summary, detail }: RenderedSubmission,
   appendedAt: Instant,
 ): DocumentWrite[] {
-  const list = submissionList(key, submission, submission.summary, appendedAt) as ByteText
-  return [
-    write('submissions', key, submission.revision, toBytes(list)),
-    write('submission-details', key, submission.revision, toBytes(submission.detail)),
-  ]
+  const order = `"teamId":"${key.teamId}","position":"${position(submittedAt, key.entityId)}"`
+  const windows = `"createdAt":"${submittedAt}","changedAt":"${appendedAt}"`
+  // None of it holds what JSON escapes.
+  const keys = `{${order},${windows},"formId":"${formId}","status":"${status}","summary":${summaryMark}`
+  const list = Buffer.allocUnsafe(keys.length + summary.length + listEnd.length)
+  list.write(keys, 'latin1')
+  summary.copy(list, keys.length)
+  list.write(listEnd, keys.length + summary.length, 'latin1')
+  return [write('submissions', key, revision, list), write('submission-details', key, revision, detail)]
 }
 
-/** The list document around a summary, in whichever way that is encoded: all else is of ASCII, without what JSON escapes. */
-function submissionList(
-  { teamId, entityId }: RecordKey,
-  { formId, status, submittedAt }: Pick<PlainSubmission, 'formId' | 'status' | 'submittedAt'>,
-  summary: string,
-  appendedAt: Instant,
-): string {
-  const order = `"teamId":"${teamId}","position":"${position(submittedAt, entityId)}"`
-  const windows = `"createdAt":"${submittedAt}","changedAt":"${appendedAt}"`
-  return `{${order},${windows},"formId":"${formId}","status":"${status}","summary":${marked(summary)}}`
-}
+const listEnd = `${summaryMark}}`
 
 const listKeys = (
   teamId: TeamId,

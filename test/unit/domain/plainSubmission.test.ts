@@ -3,7 +3,7 @@ import type { EntityId } from '../../../src/domain/identifiers.ts'
 import type { Instant } from '../../../src/domain/instant.ts'
 import { readPlainSubmission } from '../../../src/domain/plainSubmission.ts'
 import { readKey, readSubmissionRecord } from '../../../src/domain/record.ts'
-import { type DocumentWrite, plainSubmissionWrites, submissionWrites } from '../../../src/replica/documents.ts'
+import { type DocumentWrite, renderedSubmissionWrites, submissionWrites } from '../../../src/replica/documents.ts'
 import { opaque, submissionEntity } from '../../support/entities.ts'
 
 const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
@@ -14,7 +14,9 @@ const members = Object.entries(entity).map(([name, value]) => [name, JSON.string
 function quickly(value: Buffer): readonly DocumentWrite[] | undefined {
   const whose = readKey(key)
   const submission = readPlainSubmission('s1' as EntityId, value)
-  return whose.ok && submission !== undefined ? plainSubmissionWrites(whose.value, submission, appendedAt) : undefined
+  return whose.ok && submission !== undefined
+    ? renderedSubmissionWrites(whose.value, submission, appendedAt)
+    : undefined
 }
 function carefully(value: Buffer): readonly DocumentWrite[] | undefined {
   const read = readSubmissionRecord(key, value)
