@@ -6,6 +6,8 @@ export type BarGroup = {
   readonly title: string
   readonly unit: string
   readonly bars: readonly { readonly label: string; readonly value: Spread }[]
+  /** What the longest bar would stand for; the highest value of the group when it is left out. */
+  readonly longest?: number
 }
 
 const width = 880
@@ -23,7 +25,7 @@ export function renderBarChart(title: string, groups: readonly BarGroup[]): stri
   for (const group of groups) {
     parts.push(text(margin, top + barHeight, 'group', `${group.title}, ${group.unit}`))
     top += titleHeight - 8
-    const highest = Math.max(...group.bars.map(({ value }) => value.max))
+    const highest = group.longest ?? Math.max(...group.bars.map(({ value }) => value.max))
     for (const { label, value } of group.bars) {
       parts.push(bar(label, value, top, barWidth / highest))
       top += rowHeight

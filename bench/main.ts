@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { Argument, Command } from 'commander'
 import { watchParent } from '../engines/parent.ts'
 import { benchApi } from './api.ts'
+import { publishTogether } from './overview.ts'
 import { publish, type Results } from './results.ts'
 import { smallSize } from './scale/size.ts'
 import { benchScale } from './scale.ts'
@@ -25,7 +26,9 @@ type Name = keyof typeof benches
 const names = Object.keys(benches) as Name[]
 const everything = names.filter((name) => benches[name].folder === folder)
 const command = new Command('bench')
-  .description('Measures side by side, on engines of its own, and writes tables and charts to bench/results.')
+  .description(
+    'Measures side by side, on engines of its own, and writes tables and charts to bench/results; of several, one of all as well.',
+  )
   .addArgument(
     new Argument('[names...]', 'what to measure; scale-small tries scale out and writes to var/bench-small')
       .choices(names)
@@ -33,11 +36,14 @@ const command = new Command('bench')
   )
 
 async function run(wanted: readonly Name[], stopped: AbortSignal): Promise<void> {
+  const published = new Map<string, Results>()
   for (const name of new Set(wanted)) {
-    const { measure, folder } = benches[name]
+    const { measure, folder: to } = benches[name]
     const results = await onStage(pathTo('../var/bench'), pathTo('../var/engines'), stopped, measure)
-    await publish(name, results, folder)
+    await publish(name, results, to)
+    if (to === folder) published.set(name, results)
   }
+  if (published.size > 1) await publishTogether(published, folder)
 }
 
 const stop = new AbortController()

@@ -34,6 +34,33 @@ export type Finding = {
   readonly ratio?: { readonly to: string; readonly spread: Spread; readonly goal?: Goal; readonly isMet?: boolean }
 }
 
+/** A figure that has to be something, and whether it is. */
+export type Verdict = {
+  readonly figure: string
+  readonly measured: Spread
+  /** What follows the number, such as `× page 1`. */
+  readonly unit: string
+  readonly goal: Goal
+  readonly isMet: boolean
+}
+
+/** Holds the median of a figure against its goal. */
+export const verdictOn = (figure: Omit<Verdict, 'isMet'>): Verdict => ({
+  ...figure,
+  isMet: meets(figure.measured.median, figure.goal),
+})
+
+/** Of every row that has a goal. */
+export const verdictsOf = (sections: readonly Section[], samples: Samples): Verdict[] =>
+  sections.flatMap(({ title, measure, rows }) =>
+    rows.flatMap((row) => {
+      const { label, ratio } = judge(row, measure, samples)
+      if (ratio?.goal === undefined) return []
+      const { spread, to, goal } = ratio
+      return [verdictOn({ figure: `${title}: ${label}`, measured: spread, unit: `× ${to}`, goal })]
+    }),
+  )
+
 /** A row over all rounds; its ratio is the median of the ratios of each round. Throws when a contender was not measured. */
 export function judge({ label, of, to }: Row, measure: Section['measure'], samples: Samples): Finding {
   const own = samplesOf(samples, of)

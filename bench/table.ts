@@ -1,4 +1,4 @@
-import { type Finding, type Goal, judge, type Samples, type Section } from './report.ts'
+import { type Finding, type Goal, judge, type Samples, type Section, type Verdict } from './report.ts'
 import type { Spread } from './statistics.ts'
 
 const header = ['', 'p50 ms', 'p99 ms', 'answers/s', 'asked a round', 'client busy', 'ratio (min–max)', 'target', '']
@@ -12,8 +12,8 @@ export function renderTable(sections: readonly Section[], samples: Samples): str
   return alignedTable(header, body)
 }
 
-/** A Markdown table whose columns stand below one another; the first one is of words, the others of figures. */
-export function alignedTable(header: readonly string[], body: readonly (readonly string[])[]): string {
+/** A Markdown table whose columns stand below one another; the first `words` of them are of words, the others of figures. */
+export function alignedTable(header: readonly string[], body: readonly (readonly string[])[], words = 1): string {
   // A section's title is let run over: it would make the first column as wide as itself.
   const widths = header.map((name, column) =>
     Math.max(
@@ -22,23 +22,19 @@ export function alignedTable(header: readonly string[], body: readonly (readonly
     ),
   )
   const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join(' | ')} |\n`
-  const rule = widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
+    `| ${cells.map((cell, column) => (column < words ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join(' | ')} |\n`
+  const rule = widths.map((width, column) => (column < words ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
   return [header, rule, ...body].map(line).join('')
 }
 
 /** Every target, whether it was met, and by what figure. */
-export const renderGoals = (sections: readonly Section[], samples: Samples): string =>
-  sections
-    .flatMap(({ title, measure, rows }) =>
-      rows.map((row) => judge(row, measure, samples)).map((finding) => goalLine(title, finding)),
+export const renderGoals = (verdicts: readonly Verdict[]): string =>
+  verdicts
+    .map(
+      ({ figure, measured, unit, goal, isMet }) =>
+        `- ${isMet ? 'met' : '**missed**'}: ${figure}: ${medianText(measured)} ${unit}, target ${goalText(goal)}\n`,
     )
     .join('')
-
-function goalLine(title: string, { label, ratio }: Finding): string {
-  if (ratio?.goal === undefined) return ''
-  return `- ${ratio.isMet ? 'met' : '**missed**'}: ${title}: ${label}: ${number(ratio.spread.median)} × ${ratio.to}, target ${goalText(ratio.goal)}\n`
-}
 
 function cellsOf(
   { label, p50Ms, p99Ms, perSecond, turns, busyShare, ratio }: Finding,
@@ -58,9 +54,13 @@ function cellsOf(
   ]
 }
 
-const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`)
+export const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`)
 /** The median, and both ends. */
 export const spreadText = ({ median, min, max }: Spread): string => `${number(median)} (${number(min)}–${number(max)})`
+
+/** The median alone; a whole number as it is. */
+export const medianText = ({ median }: Spread): string =>
+  Number.isInteger(median) ? median.toLocaleString('en') : number(median)
 
 /** Three digits that count, or all in front of the point. */
 export const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3))

@@ -2,7 +2,8 @@ import type { SqlAddress } from '../load/job.ts'
 import { type Comparison, together } from '../measuring.ts'
 import type { Row } from '../report.ts'
 import { apiList, apiUnchanged, apiWalk, calm, crowded, type Measuring, rawList, sqlPage } from './contenders.ts'
-import { type FilterName, listRequest } from './lists.ts'
+import { etagOf } from './etag.ts'
+import type { FilterName } from './lists.ts'
 
 const deepPages = { 20: [100, 10_000, 11_000], 100: [100, 2_200] } as const
 const sqlPages = [1, 100, 10_000, 11_000]
@@ -131,15 +132,6 @@ async function unchanged(measuring: Measuring): Promise<Comparison> {
       },
     ],
   }
-}
-
-async function etagOf({ origin, accountKey, stage }: Measuring, limit: number): Promise<string> {
-  const { path, headers } = listRequest({ limit, page: 1, filter: 'none' }, accountKey)
-  const answer = await fetch(origin + path, { headers, signal: stage.signal })
-  await answer.arrayBuffer()
-  const etag = answer.headers.get('etag')
-  if (etag === null) throw new Error(`${path} is answered without an ETag`)
-  return etag
 }
 
 function postgres(measuring: Measuring, address: SqlAddress): Comparison {

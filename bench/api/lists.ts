@@ -27,9 +27,14 @@ export function listRequest({ limit, page, filter }: ListQuestion, accountKey: s
   }
 }
 
-/** Asks Elasticsearch for the first rows of a list and, beside it, for the total. */
-export function rawRequests(indexPrefix: string, limit: number, filter: FilterName): HttpRequest[] {
-  const query = { bool: { filter: [{ term: { teamId: largeTeam } }, ...filters[filter].clauses] } }
+/** Asks Elasticsearch for the first rows of a team's list and, beside it, for the total. */
+export function rawRequests(
+  indexPrefix: string,
+  limit: number,
+  filter: FilterName,
+  teamId: string = largeTeam,
+): HttpRequest[] {
+  const query = { bool: { filter: [{ term: { teamId } }, ...filters[filter].clauses] } }
   const ask = (what: string, body: unknown): HttpRequest => ({
     method: 'POST',
     path: `/${aliasOf(indexPrefix, 'submissions')}/${what}`,
@@ -38,12 +43,12 @@ export function rawRequests(indexPrefix: string, limit: number, filter: FilterNa
     expectedStatus: 200,
   })
   return [
-    ask(`_search?routing=${largeTeam}&allow_partial_search_results=false`, {
+    ask(`_search?routing=${teamId}&allow_partial_search_results=false`, {
       query,
       sort: newestFirst,
       track_total_hits: false,
       size: limit,
     }),
-    ask(`_count?routing=${largeTeam}`, { query }),
+    ask(`_count?routing=${teamId}`, { query }),
   ]
 }

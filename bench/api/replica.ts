@@ -6,18 +6,20 @@ import { startProgressBar } from '../../src/progressBar.ts'
 import { connectElasticsearch } from '../../src/replica/elasticsearch.ts'
 import { connectKafka, createProducer } from '../../src/replica/kafka.ts'
 import { appendAll } from '../appendAll.ts'
-import { startProcesses } from '../processes.ts'
+import { type ApiOrigins, startProcesses } from '../processes.ts'
 import type { Stage } from '../stage.ts'
 import { allSubmissions, largeTeam, type SubmissionRecord } from './submissions.ts'
 
 /** The replica as it serves the large team. */
-export type ServedReplica = {
-  /** Of the API, such as `http://127.0.0.1:3000`. */
-  readonly origin: string
+export type ServedReplica = ApiOrigins & {
   readonly accountKey: string
-  /** Appends to the topic of submissions. */
-  append(records: readonly SubmissionRecord[]): Promise<void>
+  append: Append
+  /** Returns once all that was appended can be found. */
+  untilFound(): Promise<void>
 }
+
+/** Appends to a topic; that of submissions unless another is named. */
+export type Append = (records: readonly SubmissionRecord[], topic?: string) => Promise<void>
 
 const allReplicas = -1
 const mergesDeadlineMs = 120_000
@@ -25,23 +27,24 @@ const mergesDeadlineMs = 120_000
 /** Starts indexer and API, and brings `records` through Kafka; returns once all can be found and the engines are at rest. */
 export async function serveReplica(stage: Stage, records: Iterable<SubmissionRecord>): Promise<ServedReplica> {
   const { config, environment, signal } = stage
-  const { origin } = await startProcesses(stage)
+  const origins = await startProcesses(stage)
   const kafka = connectKafka(config, pino({ level: 'silent' }))
   const admin = kafka.admin()
   stage.release(() => admin.disconnect())
   const producer = createProducer(kafka)
   stage.release(() => producer.disconnect())
   await Promise.all([admin.connect(), producer.connect()])
-  const append = async (some: readonly SubmissionRecord[]): Promise<void> => {
-    await producer.send({ topic: config.TOPIC_SUBMISSIONS, messages: [...some], acks: allReplicas })
+  const append: Append = async (some, topic = config.TOPIC_SUBMISSIONS) => {
+    await producer.send({ topic, messages: [...some], acks: allReplicas })
   }
   const accountKey = await createAccountKey(largeTeam, environment, signal)
   await appendAll(records, allSubmissions, append, signal)
   const indexing = startProgressBar('Indexing submissions', allSubmissions, process.stdout)
-  const progress = { topics: config, groupId: config.CONSUMER_GROUP, signal, report: indexing.reach }
-  await untilIndexed(admin, progress).finally(indexing.end)
+  const progress = { topics: config, groupId: config.CONSUMER_GROUP, signal }
+  await untilIndexed(admin, { ...progress, report: indexing.reach }).finally(indexing.end)
   await untilMerged(stage)
-  return { origin, accountKey, append }
+  const untilFound = (): Promise<void> => untilIndexed(admin, { ...progress, report: () => undefined })
+  return { ...origins, accountKey, append, untilFound }
 }
 
 /** Elasticsearch goes on merging what was indexed in one go; it would compete with what is measured. */

@@ -1,11 +1,8 @@
 import { pause } from '../../engines/waiting.ts'
-import type { ServedReplica } from './replica.ts'
-import type { SubmissionRecord } from './submissions.ts'
 
-/** Appends so many submissions a second while `work` goes on. Rejects when one of them cannot be appended. */
+/** Has `writeOne` write so often a second while `work` goes on. Rejects when one of them cannot be written. */
 export async function whileWriting<T>(
-  { append }: ServedReplica,
-  next: () => SubmissionRecord,
+  writeOne: () => Promise<void>,
   perSecond: number,
   signal: AbortSignal,
   work: () => Promise<T>,
@@ -15,7 +12,7 @@ export async function whileWriting<T>(
   const beganMs = performance.now()
   const write = async (): Promise<void> => {
     for (let written = 0; !stop.aborted; written++) {
-      await append([next()])
+      await writeOne()
       const dueMs = beganMs + ((written + 1) * 1_000) / perSecond
       await pause(Math.max(dueMs - performance.now(), 0), stop).catch(() => undefined)
     }

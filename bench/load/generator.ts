@@ -1,7 +1,6 @@
-import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
 import { percentile } from '../statistics.ts'
 import type { Job, Outcome } from './job.ts'
+import { startThread } from './thread.ts'
 
 /** What one run of a job brought. */
 export type Sample = {
@@ -19,24 +18,17 @@ export type LoadGenerator = {
   close(): Promise<void>
 }
 
-/** Starts a thread that asks and measures, undisturbed by what this one does. */
+/** Starts a thread that asks and measures. */
 export function startLoadGenerator(): LoadGenerator {
-  const worker = new Worker(new URL('./worker.ts', import.meta.url))
+  const thread = startThread<Job, Outcome>(new URL('./worker.ts', import.meta.url))
   return {
-    perform: async (job, signal) => {
-      const answered = once(worker, 'message', { signal })
-      worker.postMessage(job)
-      const [said] = (await answered) as [{ outcome: Outcome } | { error: unknown }]
-      if ('error' in said) throw said.error
-      return sampleOf(said.outcome)
-    },
-    close: async () => {
-      await worker.terminate()
-    },
+    perform: async (job, signal) => sampleOf(await thread.perform(job, signal)),
+    close: () => thread.close(),
   }
 }
 
-const sampleOf = ({ latenciesMs, elapsedMs, busyShare }: Outcome): Sample => ({
+/** Throws when nothing was measured. */
+export const sampleOf = ({ latenciesMs, elapsedMs, busyShare }: Outcome): Sample => ({
   p50Ms: percentile(latenciesMs, 0.5),
   p99Ms: percentile(latenciesMs, 0.99),
   perSecond: (1_000 * latenciesMs.length) / elapsedMs,

@@ -1,10 +1,10 @@
 /** The load generator's thread: does one job after the other, each over connections of its own. */
-import { parentPort } from 'node:worker_threads'
 import type { Asker } from './asker.ts'
 import { drive } from './drive.ts'
 import { askHttp } from './http.ts'
 import type { Job, Outcome, Pace, Target } from './job.ts'
 import { askPostgres } from './sql.ts'
+import { doJobs } from './thread.ts'
 
 const connectionsFor = (turns: Target['turns'], { atOnce }: Pace): number =>
   atOnce * Math.max(...turns.map(({ length }) => length))
@@ -23,9 +23,4 @@ async function takeTurns<T>(asker: Asker<T>, turns: readonly (readonly T[])[], p
   }
 }
 
-parentPort?.on('message', (job: Job) => {
-  perform(job).then(
-    (outcome) => parentPort?.postMessage({ outcome }),
-    (error: unknown) => parentPort?.postMessage({ error }),
-  )
-})
+doJobs(perform)

@@ -1,4 +1,4 @@
-import type { Samples, Section } from '../../../bench/report.ts'
+import { type Samples, type Section, verdictsOf } from '../../../bench/report.ts'
 import { number, renderGoals, renderTable } from '../../../bench/table.ts'
 
 const sample = (p50Ms: number, perSecond: number) => ({
@@ -52,7 +52,7 @@ test('throughput is compared by answers a second, and a miss is marked', () => {
   expect(table).toContain('0.500 (0.250–0.500) × page 1')
   expect(table).toContain('25 %')
   expect(table).toContain('**MISSED**')
-  expect(renderGoals(sections, samples)).toBe('- **missed**: Pages: page 2: 0.500 × page 1, target ≥ 0.7\n')
+  expect(renderGoals(verdictsOf(sections, samples))).toBe('- **missed**: Pages: page 2: 0.500 × page 1, target ≥ 0.7\n')
 })
 
 test('the columns of a table stand below one another; only titles run over', () => {

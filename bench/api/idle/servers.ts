@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { choosePort } from '../../../engines/ports.ts'
+import { waitUntil } from '../../../engines/waiting.ts'
+import { startWarded } from '../../../engines/wardedProgram.ts'
+import { unlimited } from '../../processes.ts'
+import { readMetrics, sumOf } from '../../scale/ownMetrics.ts'
+import type { Stage } from '../../stage.ts'
+import { etagOf } from '../etag.ts'
+import { listRequest } from '../lists.ts'
+import type { ServedReplica } from '../replica.ts'
+
+export const serverNames = ['API', 'koa', 'node:http'] as const
+export type ServerName = (typeof serverNames)[number]
+
+/** A server that is started anew each time, so that its memory is that of its connections. */
+export type Server = { readonly name: ServerName; start(): Promise<RunningServer> }
+
+export type RunningServer = {
+  readonly port: number
+  /** What is asked of it, as it stands on the wire, and the status that answers it without a body. */
+  readonly request: string
+  readonly status: number
+  residentBytes(): Promise<number>
+  stop(): Promise<void>
+}
+
+const startDeadlineMs = 30_000
+const readDeadlineMs = 10_000
+const status = 304
+const bareServerPath = fileURLToPath(new URL('./bareServer.ts', import.meta.url))
+
+/** An API process of its own; asked with a key whether a list is still the same, which it is. */
+export const apiServer = (stage: Stage, { origin, accountKey }: ServedReplica): Server => ({
+  name: 'API',
+  start: async () => {
+    const [port, adminPort] = [await choosePort(), await choosePort()]
+    const environment = { PORT: String(port), ADMIN_PORT: String(adminPort), RATE_LIMIT_PER_MINUTE: unlimited }
+    const { stop } = await stage.start('api', environment, join(stage.logsFolder, 'idle'))
+    const read = async (): Promise<number> =>
+      sumOf(await readMetrics(`http://127.0.0.1:${adminPort}`, within(stage)), 'process_resident_memory_bytes')
+    await untilStarted(() => fetch(`http://127.0.0.1:${adminPort}/readyz`, { signal: within(stage) }), stage)
+    const etag = await etagOf({ origin, accountKey, stage }, 20)
+    const { path, headers } = listRequest({ limit: 20, page: 1, filter: 'none' }, accountKey, etag)
+    return { port, request: wireText(path, headers), status, residentBytes: read, stop }
+  },
+})
+
+/** A server that does nothing: what connections cost anyhow. */
+export const bareServer = (stage: Stage, name: Exclude<ServerName, 'API'>): Server => ({
+  name,
+  start: async () => {
+    const port = await choosePort()
+    const program = await startWarded(
+      { command: process.execPath, args: [bareServerPath, name, String(port)], cwd: stage.folder, env: {} },
+      { logPath: join(stage.logsFolder, 'idle.log') },
+      stage.signal,
+    )
+    stage.release(() => program.stop())
+    const ask = (): Promise<Response> => fetch(`http://127.0.0.1:${port}/resident`, { signal: within(stage) })
+    await untilStarted(ask, stage)
+    const residentBytes = async (): Promise<number> => Number(await (await ask()).text())
+    return { port, request: wireText('/', {}), status, residentBytes, stop: () => program.stop() }
+  },
+})
+
+const within = ({ signal }: Stage): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(readDeadlineMs)])
+
+const wireText = (path: string, headers: Readonly<Record<string, string>>): string =>
+  [
+    `GET ${path} HTTP/1.1`,
+    'host: 127.0.0.1',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    '\r\n',
+  ].join('\r\n')
+
+async function untilStarted(ask: () => Promise<Response>, { signal }: Stage): Promise<void> {
+  const answers = (): Promise<boolean> =>
+    ask().then(
+      async (answer) => {
+        await answer.arrayBuffer()
+        return answer.ok
+      },
+      () => false,
+    )
+  if (await waitUntil(answers, { deadlineMs: startDeadlineMs, signal })) return
+  throw new Error(`A server does not answer within ${startDeadlineMs / 1_000} s`)
+}

@@ -1,0 +1,90 @@
+import type { Random } from '../../../demo/random.ts'
+import { pickShare } from './share.ts'
+
+/** What a script of a team knows to begin with. */
+export type PollingTeam = {
+  readonly id: string
+  readonly accountKey: string
+  /** What it looks at again and again. */
+  readonly records: readonly { readonly id: string; readonly submittedAt: string }[]
+  /** Ids, as well. */
+  readonly forms: readonly string[]
+  /** What it looks for in titles. */
+  readonly typed: readonly string[]
+  readonly takesGzip: boolean
+}
+
+const weights = {
+  'submissions, page 1': 35,
+  'submissions, changedSince': 30,
+  'forms, page 1': 10,
+  'one submission': 10,
+  'one form': 5,
+  'forms by title': 10,
+}
+export type PollKind = keyof typeof weights
+export const pollKinds = Object.keys(weights) as PollKind[]
+/** Of the requests, so many name the ETag of the team's last answer from the same address. */
+export const conditionalShare = 0.7
+const limit = 20
+
+export type Poll = { readonly kind: PollKind; readonly path: string; readonly etag?: string }
+
+/** What a script reads in an answer. */
+export type Heard = {
+  readonly status: number
+  readonly etag: string | undefined
+  readonly watermark: string | undefined
+  /** Whether it is a list without a row. */
+  readonly isEmpty: boolean
+}
+
+export type Script = { next(): Poll; hear(poll: Poll, answer: Heard): void }
+
+/** What one team asks, one poll after the other: the same addresses again and again, and windows from the watermark it was told last. */
+export function pollingScript(team: PollingTeam, random: Random): Script {
+  const etags = new Map<string, string>()
+  const isConditional = pickShare(conditionalShare, random.float())
+  let changedSince: string | undefined
+
+  const pathOf = (kind: PollKind): string => {
+    switch (kind) {
+      case 'submissions, page 1':
+        return listPath('records', {})
+      case 'submissions, changedSince':
+        return listPath('records', changedSince === undefined ? {} : { changedSince })
+      case 'forms, page 1':
+        return listPath('forms', {})
+      case 'one submission':
+        return `/api/v1/records/${random.pick(team.records).id}`
+      case 'one form':
+        return `/api/v1/forms/${random.pick(team.forms)}`
+      case 'forms by title':
+        return listPath('forms', { titleContains: random.pick(team.typed) })
+    }
+  }
+  return {
+    next: () => {
+      const drawn = pollKinds[random.weighted(Object.values(weights))] ?? 'submissions, page 1'
+      // A script that was told no watermark yet reads the list from its beginning.
+      const kind = drawn === 'submissions, changedSince' && changedSince === undefined ? 'submissions, page 1' : drawn
+      const path = pathOf(kind)
+      const etag = etags.get(path)
+      return isConditional(etag !== undefined) && etag !== undefined ? { kind, path, etag } : { kind, path }
+    },
+    hear: ({ kind, path }, { status, etag, watermark, isEmpty }) => {
+      if (status !== 200) return
+      if (etag !== undefined) etags.set(path, etag)
+      const isWindow = kind === 'submissions, changedSince'
+      if (!isWindow) changedSince ??= watermark
+      // As long as a window is empty it is asked for again; what it brings moves it on.
+      else if (!isEmpty && watermark !== undefined && path === pathOf(kind)) {
+        etags.delete(path)
+        changedSince = watermark
+      }
+    },
+  }
+}
+
+const listPath = (what: 'records' | 'forms', query: Readonly<Record<string, string>>): string =>
+  `/api/v1/${what}?${new URLSearchParams({ ...query, limit: String(limit) })}`
