@@ -5,14 +5,18 @@ import { number } from './table.ts'
 export type BarGroup = {
   readonly title: string
   readonly unit: string
-  readonly bars: readonly { readonly label: string; readonly value: Spread }[]
+  readonly bars: readonly Bar[]
   /** What the longest bar would stand for; the highest value of the group when it is left out. */
   readonly longest?: number
 }
 
+/** What is noted stands behind its figure. */
+type Bar = { readonly label: string; readonly value: Spread; readonly note?: string }
+
 const width = 880
 const labelWidth = 330
 const barWidth = 420
+const noteWidth = 130
 const barHeight = 16
 const rowHeight = 24
 const titleHeight = 36
@@ -26,8 +30,9 @@ export function renderBarChart(title: string, groups: readonly BarGroup[]): stri
     parts.push(text(margin, top + barHeight, 'group', `${group.title}, ${group.unit}`))
     top += titleHeight - 8
     const highest = group.longest ?? Math.max(...group.bars.map(({ value }) => value.max))
-    for (const { label, value } of group.bars) {
-      parts.push(bar(label, value, top, barWidth / highest))
+    const longest = group.bars.some(({ note }) => note !== undefined) ? barWidth - noteWidth : barWidth
+    for (const each of group.bars) {
+      parts.push(bar(each, top, longest / highest))
       top += rowHeight
     }
     top += margin
@@ -54,7 +59,7 @@ ${parts.join('\n')}
 `
 }
 
-function bar(label: string, { median, min, max }: Spread, top: number, pixelsPerUnit: number): string {
+function bar({ label, value: { median, min, max }, note }: Bar, top: number, pixelsPerUnit: number): string {
   const left = margin + labelWidth
   const [end, from, to] = [median, min, max].map((value) => round(left + value * pixelsPerUnit))
   const middle = top + barHeight / 2
@@ -62,7 +67,7 @@ function bar(label: string, { median, min, max }: Spread, top: number, pixelsPer
     text(margin, top + 13, 'label', label),
     `<rect class="bar" x="${left}" y="${top}" width="${round(median * pixelsPerUnit)}" height="${barHeight}"/>`,
     `<line class="range" x1="${from}" y1="${middle}" x2="${to}" y2="${middle}"/>`,
-    text(Math.max(end ?? 0, to ?? 0) + 8, top + 13, 'value', number(median)),
+    text(Math.max(end ?? 0, to ?? 0) + 8, top + 13, 'value', number(median) + (note === undefined ? '' : `, ${note}`)),
   ].join('\n')
 }
 

@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { Argument, Command } from 'commander'
 import { watchParent } from '../engines/parent.ts'
 import { benchApi } from './api.ts'
+import { smallSize as fewRecords } from './indexer/size.ts'
+import { benchIndexer } from './indexer.ts'
 import { publishTogether } from './overview.ts'
 import { publish, type Results } from './results.ts'
 import { smallSize } from './scale/size.ts'
@@ -12,13 +14,19 @@ import { onStage, type Stage } from './stage.ts'
 
 const pathTo = (place: string): string => fileURLToPath(new URL(place, import.meta.url))
 const folder = pathTo('results')
+const trialFolder = pathTo('../var/bench-small')
 const benches = {
   api: { measure: benchApi, folder },
   search: { measure: benchSearch, folder },
+  indexer: { measure: benchIndexer, folder },
   scale: { measure: benchScale, folder },
+  'indexer-small': {
+    measure: (stage: Stage): Promise<Results> => benchIndexer(stage, fewRecords),
+    folder: trialFolder,
+  },
   'scale-small': {
     measure: (stage: Stage): Promise<Results> => benchScale(stage, smallSize),
-    folder: pathTo('../var/bench-small'),
+    folder: trialFolder,
   },
 }
 type Name = keyof typeof benches
@@ -30,7 +38,10 @@ const command = new Command('bench')
     'Measures side by side, on engines of its own, and writes tables and charts to bench/results; of several, one of all as well.',
   )
   .addArgument(
-    new Argument('[names...]', 'what to measure; scale-small tries scale out and writes to var/bench-small')
+    new Argument(
+      '[names...]',
+      'what to measure; indexer-small and scale-small try these out and write to var/bench-small',
+    )
       .choices(names)
       .default(everything, everything.join(', ')),
   )

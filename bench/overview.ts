@@ -49,7 +49,8 @@ export function renderOverview(all: NamedResults): string {
 }
 
 function rowOf(of: string, { label, p50Ms, perSecond, ratio }: Finding, measure: Section['measure']): string[] {
-  const absolute = measure === 'latency' ? `${spreadText(p50Ms)} ms` : `${spreadText(perSecond)} answers/s`
+  const isLatency = measure === 'latency' && p50Ms !== undefined
+  const absolute = isLatency ? `${spreadText(p50Ms)} ms` : `${spreadText(perSecond)} a second`
   if (ratio === undefined) return [`${of}: ${label}`, '', absolute, '']
   const { spread, to, goal, isMet } = ratio
   const measured = `${number(spread.median)} × ${to}, ${absolute}`

@@ -90,13 +90,23 @@ function figuresOf(results: Results, heading: string): string[] {
 
 const items = (lines: readonly string[]): string => lines.map((line) => `- ${line}\n`).join('')
 
+const units = {
+  latency: 'median latency in ms',
+  throughput: 'answers a second',
+  records: 'records a second',
+} as const
+
 function barsOf({ title, measure, rows }: Section, samples: Samples): BarGroup {
-  const isLatency = measure === 'latency'
   return {
     title,
-    unit: isLatency ? 'median latency in ms' : 'answers a second',
+    unit: units[measure],
     bars: rows
       .map((row) => judge(row, measure, samples))
-      .map(({ label, p50Ms, perSecond }) => ({ label, value: isLatency ? p50Ms : perSecond })),
+      .map(({ label, p50Ms, perSecond, ratio }) => ({
+        label,
+        value: measure === 'latency' ? (p50Ms ?? perSecond) : perSecond,
+        ...(measure === 'records' &&
+          ratio !== undefined && { note: `${Math.round(100 * ratio.spread.median)} % of ${ratio.to}` }),
+      })),
   }
 }

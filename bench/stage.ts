@@ -27,7 +27,7 @@ export type Stage = {
     name: 'indexer' | 'api',
     environment: Readonly<Record<string, string>>,
     logsFolder?: string,
-  ): Promise<{ stop(): Promise<void> }>
+  ): Promise<{ readonly pid: number; stop(): Promise<void> }>
   /** Has something let go when the bench is over; last in, first out. */
   release(releaser: () => Promise<void>): void
 }
@@ -89,7 +89,7 @@ export async function onStage<T>(
       failWhenEnded(service).catch((error: unknown) => {
         if (!isStopped) failed.abort(error)
       })
-      return { stop }
+      return { pid: service.program.pid, stop }
     },
     release: (releaser) => {
       kept.defer(releaser)

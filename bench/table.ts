@@ -1,16 +1,19 @@
-import { type Finding, type Goal, judge, type Samples, type Section, type Verdict } from './report.ts'
+import { type Finding, type Goal, judge, type Limits, type Samples, type Section, type Verdict } from './report.ts'
 import type { Spread } from './statistics.ts'
 
-const header = ['', 'p50 ms', 'p99 ms', 'answers/s', 'asked a round', 'client busy', 'ratio (min–max)', 'target', '']
+const header = ['', 'p50 ms', 'p99 ms', 'a second', 'in a round', 'client busy', 'ratio (min–max)', 'target', '']
 
 /** All sections as one Markdown table that reads well as it stands. */
 export function renderTable(sections: readonly Section[], samples: Samples): string {
-  const body = sections.flatMap(({ title, measure, rows }) => [
-    [`**${title}**`, ...header.slice(1).map(() => '')],
+  const body = sections.flatMap(({ title, measure, rows, unmeasured = [] }) => [
+    wordsAlone(`**${title}**`),
     ...rows.map((row) => cellsOf(judge(row, measure, samples), measure)),
+    ...unmeasured.map(wordsAlone),
   ])
   return alignedTable(header, body)
 }
+
+const wordsAlone = (words: string): string[] => [words, ...header.slice(1).map(() => '')]
 
 /** A Markdown table whose columns stand below one another; the first `words` of them are of words, the others of figures. */
 export function alignedTable(header: readonly string[], body: readonly (readonly string[])[], words = 1): string {
@@ -37,23 +40,29 @@ export const renderGoals = (verdicts: readonly Verdict[]): string =>
     .join('')
 
 function cellsOf(
-  { label, p50Ms, p99Ms, perSecond, turns, busyShare, ratio }: Finding,
+  { label, p50Ms, p99Ms, perSecond, turns, busyShare, within, ratio }: Finding,
   measure: Section['measure'],
 ): string[] {
-  const isThroughput = measure === 'throughput'
+  const isRate = measure !== 'latency'
+  const targets = [
+    ...(ratio?.goal === undefined ? [] : [goalText(ratio.goal)]),
+    ...(within === undefined ? [] : [limitsText(within)]),
+  ]
+  const isMet = ratio?.isMet !== false && within?.isMet !== false
   return [
     label,
-    spreadText(p50Ms),
-    spreadText(p99Ms),
-    isThroughput ? spreadText(perSecond) : '',
+    p50Ms === undefined ? '' : spreadText(p50Ms),
+    p99Ms === undefined ? '' : spreadText(p99Ms),
+    isRate ? spreadText(perSecond) : '',
     String(turns),
-    isThroughput ? `${Math.round(busyShare * 100)} %` : '',
+    isRate && busyShare !== undefined ? `${Math.round(busyShare * 100)} %` : '',
     ratio === undefined ? '' : `${spreadText(ratio.spread)} × ${ratio.to}`,
-    ratio?.goal === undefined ? '' : goalText(ratio.goal),
-    ratio?.isMet === undefined ? '' : ratio.isMet ? 'met' : '**MISSED**',
+    targets.join(', '),
+    targets.length === 0 ? '' : isMet ? 'met' : '**MISSED**',
   ]
 }
 
+const limitsText = ({ p50Ms, p99Ms }: Limits): string => `p50 ≤ ${p50Ms}, p99 ≤ ${p99Ms} ms`
 export const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`)
 /** The median, and both ends. */
 export const spreadText = ({ median, min, max }: Spread): string => `${number(median)} (${number(min)}–${number(max)})`

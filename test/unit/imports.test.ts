@@ -75,6 +75,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/queries',
     'engines',
     'demo',
+    'indexer',
   ],
 }
 

@@ -15,6 +15,15 @@ test('bars are as long as their medians, on the scale of the highest value of th
   expect(ends).toEqual([315, 0])
 })
 
+test('what is noted stands behind its figure, within the picture', () => {
+  const noted = bars.map((bar) => ({ ...bar, note: '50 % of page 1' }))
+  const group = { title: 'Lists', unit: 'ms', bars: noted }
+  const [, left = '', text = ''] =
+    /<text class="value" x="([\d.]+)"[^>]*>([^<]*)</.exec(renderBarChart('Pages', [group])) ?? []
+  expect(text).toBe('2.00, 50 % of page 1')
+  expect(Number(left)).toBeLessThan(700)
+})
+
 test('labels are text, whatever they hold', () => {
   expect(chart).toContain('>page &lt;2> &amp; &quot;3&quot;</text>')
   expect(chart).toContain('>Lists, ms</text>')

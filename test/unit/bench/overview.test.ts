@@ -40,7 +40,7 @@ test('every figure is one line: of which bench, what it has to be, what it is, a
   expect(cells).toEqual([
     ['api', 'Deep pages: page 1', '', '2.00 (2.00–2.00) ms', ''],
     ['api', 'Deep pages: page 2', '≤ 1.5', '2.00 × page 1, 4.00 (4.00–4.00) ms', '**MISSED**'],
-    ['api', 'At once: page 1', '', '100 (100–100) answers/s', ''],
+    ['api', 'At once: page 1', '', '100 (100–100) a second', ''],
     ['api', 'Failures', '≤ 0', '0 requests', 'met'],
   ])
 })

@@ -55,6 +55,49 @@ test('throughput is compared by answers a second, and a miss is marked', () => {
   expect(renderGoals(verdictsOf(sections, samples))).toBe('- **missed**: Pages: page 2: 0.500 × page 1, target ≥ 0.7\n')
 })
 
+test('records a second need no latencies, and what was not measured says why', () => {
+  const loads: Samples = new Map([
+    ['ceiling', [{ perSecond: 8_000, turns: 100 }]],
+    ['indexer', [{ perSecond: 6_000, turns: 100 }]],
+  ])
+  const section: Section = {
+    title: 'Loads',
+    measure: 'records',
+    rows: [{ label: 'indexer', of: 'indexer', to: { label: 'ceiling', of: 'ceiling', goal: { atLeast: 0.6 } } }],
+    unmeasured: ['other: not measured: it is not there'],
+  }
+  const [row, missing] = renderTable([section], loads)
+    .trimEnd()
+    .split('\n')
+    .slice(3)
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+  expect(row?.slice(1, -1)).toEqual([
+    'indexer',
+    '',
+    '',
+    '6000 (6000–6000)',
+    '100',
+    '',
+    '0.750 (0.750–0.750) × ceiling',
+    '≥ 0.6',
+    'met',
+  ])
+  expect(missing?.slice(1, 3)).toEqual(['other: not measured: it is not there', ''])
+})
+
+test('a latency is within its limits when both figures are', () => {
+  const within = (p50Ms: number, p99Ms: number): Section => ({
+    title: 'Delays',
+    measure: 'latency',
+    rows: [{ label: 'seen', of: 'first', within: { p50Ms, p99Ms } }],
+  })
+  expect(renderTable([within(3, 6)], samples)).toMatch(/p50 ≤ 3, p99 ≤ 6 ms \| +met/)
+  expect(renderTable([within(3, 5)], samples)).toContain('**MISSED**')
+  expect(renderGoals(verdictsOf([within(2, 6)], samples))).toBe(
+    '- **missed**: Delays: seen, p50: 3 ms, target ≤ 2\n- met: Delays: seen, p99: 6 ms, target ≤ 6\n',
+  )
+})
+
 test('the columns of a table stand below one another; only titles run over', () => {
   const lines = renderTable([sectionOf('latency', { atMost: 2 })], samples)
     .trimEnd()
