@@ -29,10 +29,12 @@ export type RequestFailure =
 /** Why a document of a bulk request was refused. Its `reason` may quote the document: it is judged, and never told. */
 export type ItemError = { readonly type?: string; readonly reason?: string; readonly caused_by?: { type?: string } }
 
+const written: ItemOutcome = { kind: 'written' }
+
 /** Judges one bulk item by its own status, as Elasticsearch documents them for the bulk API. */
 export function judgeItem(status: number, error: ItemError | undefined): ItemOutcome {
+  if (status === 200 || status === 201) return written
   const reason = refusalOf(status, error)
-  if (status === 200 || status === 201) return { kind: 'written' }
   if (status === 409 && error?.type === 'version_conflict_engine_exception') return { kind: 'stale' }
   if (status === 400) return { kind: isAboutTheIndex(error?.type) ? 'pause' : 'reject', reason }
   if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }

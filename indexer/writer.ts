@@ -74,13 +74,14 @@ export class BulkWriter {
   }
 
   /** Takes a record over; `done` is called once. The caller bounds how much is handed over. */
-  submit(write: RecordWrite): void {
-    const first = write.documents[0]
+  submit({ documents, version, done }: RecordWrite): void {
+    const first = documents[0]
     if (first === undefined) throw new Error('a record writes at least one document')
-    const entity = `${first.kind}/${first.id}`
     this.#enqueue({
-      ...write,
-      entity,
+      documents,
+      version,
+      done,
+      entity: `${first.kind}/${first.id}`,
       isStored: false,
       isCleaned: false,
       isConvicted: false,
@@ -214,19 +215,19 @@ export class BulkWriter {
   /** Finishes a job by its documents' outcomes, or returns what is left of it. */
   #settle(job: Job, outcomes: readonly ItemOutcome[]): Job[] {
     const isStored = job.isStored || outcomes.some((outcome) => outcome.kind === 'written')
+    if (outcomes.every(isSettled)) {
+      job.done({ kind: isStored ? 'indexed' : 'stale' })
+      for (const older of supersededBy(job)) older.done({ kind: 'stale' })
+      return []
+    }
     const waiting = job.documents.filter((_, at) => isUnsettled(outcomes[at]))
     const refused = job.documents.filter((_, at) => outcomes[at]?.kind === 'reject')
     const reason = outcomes.find((outcome) => outcome.kind === 'reject')?.reason
     if (reason !== undefined)
       return this.#refuse({ ...job, isStored, documents: [...waiting, ...refused] }, refused, reason)
-    if (waiting.length > 0) {
-      const trouble = outcomes.find((outcome) => outcome.kind === 'pause' || outcome.kind === 'retry')
-      if (trouble !== undefined) this.#options.onTrouble(trouble)
-      return [{ ...job, isStored, isTroubled: true, documents: waiting }]
-    }
-    job.done({ kind: isStored ? 'indexed' : 'stale' })
-    for (const older of supersededBy(job)) older.done({ kind: 'stale' })
-    return []
+    const trouble = outcomes.find((outcome) => outcome.kind === 'pause' || outcome.kind === 'retry')
+    if (trouble !== undefined) this.#options.onTrouble(trouble)
+    return [{ ...job, isStored, isTroubled: true, documents: waiting }]
   }
 
   /** A refused document is tried once more without repeated names; then its record is rejected, and older ones count. */
@@ -244,6 +245,8 @@ export class BulkWriter {
     return next === undefined ? [] : [rest.reduce(over, next)]
   }
 }
+
+const isSettled = ({ kind }: ItemOutcome): boolean => kind === 'written' || kind === 'stale'
 
 const isUnsettled = (outcome: ItemOutcome | undefined): boolean =>
   outcome?.kind === 'retry' || outcome?.kind === 'pause'

@@ -19,7 +19,13 @@ const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
 /** The nearest moment that an instant can tell; text of any other would not sort, or not be. */
 export const withinInstants = (epochMs: number): number => Math.min(Math.max(epochMs, earliestMs), latestMs)
 
-export const toInstant = (epochMs: number): Instant => new Date(epochMs).toISOString() as Instant
+let last = { epochMs: 0, instant: new Date(0).toISOString() as Instant }
+
+/** Records of one batch share their append time: the last answer is kept. */
+export function toInstant(epochMs: number): Instant {
+  if (epochMs !== last.epochMs) last = { epochMs, instant: new Date(epochMs).toISOString() as Instant }
+  return last.instant
+}
 
 /**
  * Reads an ISO 8601 date-time that names its offset (or `Z`), as records carry it. Digits finer than milliseconds are cut.

@@ -1,22 +1,26 @@
 /** What a member of a plain object must be; `any` is any JSON value. */
 export type Kind = 'string' | 'number' | 'boolean' | 'object' | 'array' | 'any'
 
-/** The members that are looked for in an object; others may be there and are only skipped. */
-export type Shape = ReadonlyMap<string, Member>
+/** An object in which members are looked for; others may be there and are only skipped. */
+export type Shape = {
+  readonly members: ReadonlyMap<string, Member>
+  /** What came first the last time: most records of a topic name their members in one order. */
+  next: Member | undefined
+}
 
 export type Member = {
-  readonly name: string
+  readonly name: Buffer
   /** Where the place of the member's value is noted. */
   readonly slot: number
   readonly kind: Kind
   /** Whether it must be there and must not be null. */
   readonly isRequired: boolean
   /** The raw values it may have; any when undefined. */
-  readonly values: ReadonlySet<string> | undefined
+  readonly values: readonly Buffer[] | undefined
   /** The members that are looked for in it. */
   readonly shape: Shape | undefined
-  /** What came after it the last time: most records of a topic name their members in one order. */
-  follower: Member | undefined
+  /** What came after it the last time. */
+  next: Member | undefined
 }
 
 const quote = 0x22
@@ -52,8 +56,8 @@ export class PlainReader {
   readonly #starts: Int32Array
   readonly #ends: Int32Array
   #bytes: Buffer = Buffer.alloc(0)
-  /** The member that was read last; undefined when it was none that is looked for. */
-  #last: Member | undefined
+  /** What was read last, the beginning of an object or a member; undefined when that was none that is looked for. */
+  #last: Shape | Member | undefined
 
   constructor(shape: Shape) {
     this.#shape = shape
@@ -101,7 +105,7 @@ export class PlainReader {
     if (depth > maxDepth) return none
     let at = this.#skipSpaces(from + 1)
     if (bytes[at] === closeBrace) return at + 1
-    this.#last = undefined
+    this.#last = shape
     for (;;) {
       const nameEnd = bytes[at] === quote ? this.#skipString(at) : none
       const valueAt = this.#skipColon(nameEnd)
@@ -117,20 +121,21 @@ export class PlainReader {
 
   #readNamed(nameAt: number, nameEnd: number, valueAt: number, shape: Shape, depth: number): number {
     const last = this.#last
-    const follower = last?.follower
-    const isExpected = follower !== undefined && this.#isText(nameAt + 1, nameEnd - 1, follower.name)
-    const name = isExpected ? follower.name : this.#bytes.toString('latin1', nameAt + 1, nameEnd - 1)
-    const member = isExpected ? follower : shape.get(name)
-    if (member === undefined && name.includes('\\')) return none
+    const expected = last?.next
+    const isExpected = expected !== undefined && this.#isText(nameAt + 1, nameEnd - 1, expected.name)
+    const member = isExpected ? expected : shape.members.get(this.#bytes.toString('latin1', nameAt + 1, nameEnd - 1))
+    if (member === undefined && this.#bytes.subarray(nameAt, nameEnd).includes(backslash)) return none
     const end = member === undefined ? this.#skipValue(valueAt, depth) : this.#readMember(valueAt, member, depth)
-    if (last !== undefined && !isExpected) last.follower = member
+    if (!isExpected && last !== undefined) last.next = member
     this.#last = member
     return end
   }
 
-  #isText(from: number, end: number, text: string): boolean {
-    if (end - from !== text.length) return false
-    for (let at = 0; at < text.length; at++) if (this.#bytes[from + at] !== text.charCodeAt(at)) return false
+  #isText(from: number, end: number, text: Uint8Array): boolean {
+    const bytes = this.#bytes
+    const { length } = text
+    if (end - from !== length) return false
+    for (let at = 0; at < length; at++) if (bytes[from + at] !== text[at]) return false
     return true
   }
 
@@ -140,7 +145,7 @@ export class PlainReader {
     if (found === undefined || (found !== 'null' && kind !== 'any' && found !== kind)) return none
     const isShaped = shape !== undefined && found === 'object'
     const end = isShaped ? this.#readObject(from, shape, depth + 1) : this.#skipValue(from, depth)
-    if (end === none || (values !== undefined && !values.has(this.#bytes.toString('latin1', from, end)))) return none
+    if (end === none || (values !== undefined && !values.some((each) => this.#isText(from, end, each)))) return none
     this.#starts[slot] = from
     this.#ends[slot] = end
     return end
@@ -157,9 +162,9 @@ export class PlainReader {
       case 'array':
         return this.#skipArray(from, depth + 1)
       case 'null':
-        return this.#skipWord(from, 'null')
+        return this.#skipWord(from, words.null)
       case 'boolean':
-        return this.#skipWord(from, this.#bytes[from] === 0x74 ? 'true' : 'false')
+        return this.#skipWord(from, this.#bytes[from] === 0x74 ? words.true : words.false)
       case undefined:
         return none
     }
@@ -237,10 +242,12 @@ export class PlainReader {
     return at
   }
 
-  #skipWord(from: number, word: string): number {
+  #skipWord(from: number, word: Uint8Array): number {
     return this.#isText(from, from + word.length, word) ? from + word.length : none
   }
 }
+
+const words = { null: Buffer.from('null'), true: Buffer.from('true'), false: Buffer.from('false') }
 
 const isDigit = (code: number | undefined): boolean => code !== undefined && code >= zero && code <= nine
 
@@ -267,7 +274,7 @@ const isHexDigit = (code: number | undefined): boolean =>
   isDigit(code) || (code !== undefined && (code | 0x20) >= 0x61 && (code | 0x20) <= 0x66)
 
 function membersOf(shape: Shape): Member[] {
-  return [...shape.values()].flatMap((member) => [
+  return [...shape.members.values()].flatMap((member) => [
     member,
     ...(member.shape === undefined ? [] : membersOf(member.shape)),
   ])

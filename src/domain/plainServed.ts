@@ -6,14 +6,14 @@ import type { Served } from './served.ts'
 export type Step = { readonly before: Buffer; readonly slot: number; readonly members: readonly Step[] | undefined }
 
 /** How objects of a shape are served. */
-export const stepsOf = (served: Served, shape: Shape): Step[] =>
+export const stepsOf = (served: Served, shape: Shape | undefined): Step[] =>
   served.map((each, at) => {
     const [name, members] = typeof each === 'string' ? [each] : each
     const member = memberAt(shape, name)
     return {
       before: Buffer.from(`${at === 0 ? '{' : ','}${JSON.stringify(name)}:`),
       slot: member.slot,
-      members: members === undefined ? undefined : stepsOf(members, member.shape ?? new Map()),
+      members: members === undefined ? undefined : stepsOf(members, member.shape),
     }
   })
 

@@ -19,7 +19,7 @@ export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
   const objectShape = ({ properties = {}, required = [] }: JsonSchema, served: readonly Served[]): Shape => {
     const members = served.flat().map((each) => (typeof each === 'string' ? ([each, undefined] as const) : each))
     const names = new Set([...Object.keys(properties), ...members.map(([name]) => name)])
-    return new Map(
+    const looked = new Map(
       [...names].map((name): [string, Member] => {
         const own = properties[name] ?? {}
         const type = own.anyOf?.find((each) => each.type !== 'null') ?? own
@@ -27,17 +27,18 @@ export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
         return [
           name,
           {
-            name,
+            name: Buffer.from(name),
             slot: slots++,
             kind: kindOf(type),
             isRequired: required.includes(name),
-            values: type.enum === undefined ? undefined : new Set(type.enum.map((value) => JSON.stringify(value))),
+            values: type.enum === undefined ? undefined : type.enum.map((value) => Buffer.from(JSON.stringify(value))),
             shape: type.properties === undefined ? undefined : objectShape(type, inner),
-            follower: undefined,
+            next: undefined,
           },
         ]
       }),
     )
+    return { members: looked, next: undefined }
   }
   return objectShape(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, served)
 }
@@ -50,9 +51,9 @@ function kindOf({ type }: JsonSchema): Kind {
 }
 
 /** The member at a path of names; throws when a shape has none. */
-export function memberAt(shape: Shape, ...path: readonly string[]): Member {
+export function memberAt(shape: Shape | undefined, ...path: readonly string[]): Member {
   const [name = '', ...rest] = path
-  const member = shape.get(name)
+  const member = shape?.members.get(name)
   if (member === undefined) throw new Error(`${name} is not looked for`)
-  return rest.length === 0 ? member : memberAt(member.shape ?? new Map(), ...rest)
+  return rest.length === 0 ? member : memberAt(member.shape, ...rest)
 }

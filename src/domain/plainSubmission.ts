@@ -22,7 +22,7 @@ const envelope = shapeOf(z.object({ revision: z.number(), submission: submission
   [['submission', servedSubmission]],
 ])
 const { slot: revisionSlot } = memberAt(envelope, 'revision')
-const { shape = new Map() } = memberAt(envelope, 'submission')
+const { shape } = memberAt(envelope, 'submission')
 const slotOf = (...path: string[]): number => memberAt(shape, ...path).slot
 const slots = {
   id: slotOf('id'),
