@@ -15,7 +15,10 @@ export function lookUpInTurn(): RouteMiddleware {
   const queue = new FairQueue(turns)
   return (ctx, next) => {
     const gone = new AbortController()
-    whenClosed(ctx.res, () => gone.abort())
+    whenClosed(ctx.res, () => {
+      // What was answered has nothing left to abort, and an abort makes an error each time.
+      if (!ctx.res.writableFinished) gone.abort()
+    })
     ctx.state.lookUp = async (ask) => {
       const place = await queue.enter(ctx.state.holder.teamId, gone.signal)
       if (typeof place === 'string') throw noRoom(`a question that waits for its turn is ${place}`)
