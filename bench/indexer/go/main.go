@@ -26,8 +26,9 @@ const (
 	workers       = 4
 	flushBytes    = 5 << 20
 	flushInterval = 500 * time.Millisecond
-	pollRecords   = 2_000
-	pollsUnderWay = 4
+	pollRecords   = 1_000
+	// More than the workers' buffers hold: else everybody waits for the flush interval.
+	pollsUnderWay = 32
 )
 
 // A poll whose records are on their way.
