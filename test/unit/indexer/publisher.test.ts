@@ -3,6 +3,7 @@ import { PartitionLedger } from '../../../indexer/ledger.ts'
 import { type Lag, Publisher, type RoundEnd } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/domain/identifiers.ts'
 import { changedList } from '../../../src/replica/changeTokens.ts'
+import { eventually } from '../../support/eventually.ts'
 
 const forms = 'forms/0'
 const list = changedList('forms', 'acme' as TeamId)
@@ -11,7 +12,7 @@ const at = (offset: number): Offset => BigInt(offset) as Offset
 function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {
   const start = { position: at(options.start ?? 0), isCommitted: options.isCommitted ?? true, setAsideBelow: at(0) }
   const ledger = new PartitionLedger(start.position)
-  const current = { ledger }
+  const current = { ledger, nowMs: options.nowMs ?? 100_000, isBehind: false, looks: 0 }
   const steps: string[] = []
   const lags: Lag[] = []
   const failing = new Set<string>()
@@ -37,8 +38,11 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
       return 'going-on'
     },
     onLag: (each) => lags.splice(0, lags.length, ...each),
-    isBehind: () => false,
-    clock: () => options.nowMs ?? 100_000,
+    isBehind: () => {
+      current.looks++
+      return current.isBehind
+    },
+    clock: () => current.nowMs,
     log: pino({ level: 'silent' }),
   })
   return { ledger, current, publisher, steps, failing, during, lags }
@@ -173,4 +177,31 @@ test('the lag is told in records and in the age of the first that is not visible
   const idle = setting({ start: 5, high: 5 })
   await idle.publisher.publish()
   expect(idle.lags).toEqual([{ topic: 'forms', partition: 0, position: 5n, records: 0n, seconds: 0 }])
+})
+
+test('while far behind, what was written is made visible every ten seconds, and at once when that is over', async () => {
+  const { publisher, current, steps } = setting({ high: 2 })
+  const refreshes = (): number => steps.filter((each) => each === 'refresh').length
+  const looksAgain = async (): Promise<void> => {
+    const before = current.looks
+    await eventually(() => current.looks >= before + 2)
+  }
+  current.isBehind = true
+  const stop = new AbortController()
+  const running = publisher.run(stop.signal)
+  publisher.noteWrite(list)
+  await eventually(() => refreshes() === 1)
+  publisher.noteWrite(list)
+  current.nowMs += 9_999
+  await looksAgain()
+  expect(refreshes()).toBe(1)
+  current.nowMs += 1
+  await eventually(() => refreshes() === 2)
+  publisher.noteWrite(list)
+  await looksAgain()
+  expect(refreshes()).toBe(2)
+  current.isBehind = false
+  await eventually(() => refreshes() === 3)
+  stop.abort()
+  await running
 })
