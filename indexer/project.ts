@@ -1,6 +1,6 @@
 import type { Config } from '../src/config.ts'
 import type { AccountKey } from '../src/domain/accountKey.ts'
-import { deletedRevision, type Revision } from '../src/domain/identifiers.ts'
+import { deletedRevision, type Revision, type TeamId } from '../src/domain/identifiers.ts'
 import { toInstant } from '../src/domain/instant.ts'
 import { readPlainSubmission } from '../src/domain/plainSubmission.ts'
 import {
@@ -54,12 +54,8 @@ function plainSubmission(record: SourceRecord): Projection | undefined {
   if (!key.ok || record.value === null) return undefined
   const submission = readPlainSubmission(key.value.entityId, record.value)
   if (submission === undefined) return undefined
-  return {
-    kind: 'documents',
-    documents: renderedSubmissionWrites(key.value, submission, toInstant(record.appendedAtMs)),
-    version: submission.revision,
-    list: changedList('submissions', key.value.teamId),
-  }
+  const documents = renderedSubmissionWrites(key.value, submission, toInstant(record.appendedAtMs))
+  return storing('submissions', key.value.teamId, submission.revision, documents)
 }
 
 function documents<Entity>(
@@ -69,11 +65,13 @@ function documents<Entity>(
   writes: (change: Change<Entity>, appendedAt: ReturnType<typeof toInstant>) => DocumentWrite[],
 ): Projection {
   if (!read.ok) return { kind: 'refused', problem: read.problem }
-  const version = read.value.live?.revision ?? deletedRevision
-  return {
-    kind: 'documents',
-    documents: writes(read.value, toInstant(record.appendedAtMs)),
-    version,
-    list: changedList(type, read.value.teamId),
-  }
+  const { teamId, live } = read.value
+  return storing(type, teamId, live?.revision ?? deletedRevision, writes(read.value, toInstant(record.appendedAtMs)))
 }
+
+const storing = (type: EntityType, teamId: TeamId, version: Revision, documents: DocumentWrite[]): Projection => ({
+  kind: 'documents',
+  documents,
+  version,
+  list: changedList(type, teamId),
+})

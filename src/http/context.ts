@@ -1,13 +1,13 @@
 import type { RouterContext, RouterMiddleware } from '@koa/router'
+import type { Within } from '../queries/exportList.ts'
 import type { Freshness } from '../replica/freshness.ts'
 import type { KeyHolder } from '../replica/keyView.ts'
-import type { LookUp } from './lookUp.ts'
 
 /** What is known of every request. `holder` is known once the key was accepted. */
 export type ApiState = { requestId: string; holder?: KeyHolder }
 
 /** What is known of a request that reaches a route. */
-export type RouteState = ApiState & { holder: KeyHolder; freshness: Promise<Freshness>; lookUp: LookUp }
+export type RouteState = ApiState & { holder: KeyHolder; freshness: Promise<Freshness>; lookUp: Within }
 
 export type ApiContext = RouterContext<ApiState, object>
 export type ApiMiddleware = RouterMiddleware<ApiState, object>

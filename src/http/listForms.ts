@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { scenes } from '../domain/form.ts'
-import { exportList } from '../queries/exportList.ts'
+import type { ListReader } from '../queries/keptSnapshots.ts'
 import { type FormsFilter, formsFilters, listForms } from '../queries/listForms.ts'
-import { renderPage } from '../queries/page.ts'
+import { answerExport, answerPage } from './answerList.ts'
 import type { RouteMiddleware } from './context.ts'
-import { asksForExport, ndjson } from './export.ts'
-import { answerFresh } from './freshness.ts'
+import { asksForExport } from './export.ts'
 import { changedParameters, noPageParameters, oneOf, pageParameters, title } from './parameterSchemas.ts'
 import type { RouteNeeds } from './routes.ts'
 
@@ -21,29 +20,22 @@ const exportFormsParameters = listFormsParameters.extend(noPageParameters)
 
 /** GET /api/v1/forms */
 export const listFormsRoute =
-  ({ replica, readParameters, startExport }: RouteNeeds): RouteMiddleware =>
+  (needs: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
-    const { teamId } = ctx.state.holder
     if (asksForExport(ctx)) {
-      const parameters = readParameters(ctx, exportFormsParameters)
-      const filters = formsFilters(teamId, filterOf(parameters))
-      await answerFresh(ctx, {
-        ...freshOf(parameters),
-        parameters: { ...parameters, as: ndjson },
-        query: () => startExport(ctx, (within) => exportList(replica, 'forms', teamId, filters, within)),
-      })
-      return
+      const parameters = needs.readParameters(ctx, exportFormsParameters)
+      return await answerExport(
+        ctx,
+        needs,
+        'forms',
+        parameters,
+        formsFilters(ctx.state.holder.teamId, filterOf(parameters)),
+      )
     }
-    const parameters = readParameters(ctx, listFormsParameters)
+    const parameters = needs.readParameters(ctx, listFormsParameters)
     const { limit, page } = parameters
-    await answerFresh(ctx, {
-      ...freshOf(parameters),
-      parameters,
-      query: (version) =>
-        ctx.state.lookUp(async (signal) =>
-          renderPage(await listForms(replica, { teamId, version, signal }, filterOf(parameters), { page, limit })),
-        ),
-    })
+    const read = (reader: ListReader) => listForms(needs.replica, reader, filterOf(parameters), { limit, page })
+    return await answerPage(ctx, 'forms', parameters, read)
   }
 
 type Filters = Omit<z.output<typeof listFormsParameters>, keyof typeof pageParameters>
@@ -53,10 +45,3 @@ const filterOf = ({ scene, titleContains, changedSince, changedUntil }: Filters)
   titleContains,
   changed: { since: changedSince, until: changedUntil },
 })
-
-const freshOf = ({ changedSince, changedUntil }: Filters) =>
-  ({
-    type: 'forms',
-    needsTidemark: changedSince !== undefined || changedUntil !== undefined,
-    alwaysExists: true,
-  }) as const

@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { reportStatuses } from '../domain/submission.ts'
-import { exportList } from '../queries/exportList.ts'
+import type { ListReader } from '../queries/keptSnapshots.ts'
 import { listRecords, type RecordsFilter, recordsFilter } from '../queries/listRecords.ts'
-import { renderPage } from '../queries/page.ts'
+import { answerExport, answerPage } from './answerList.ts'
 import type { RouteMiddleware } from './context.ts'
-import { asksForExport, ndjson } from './export.ts'
-import { answerFresh } from './freshness.ts'
+import { asksForExport } from './export.ts'
 import {
   changedParameters,
   createdParameters,
@@ -27,29 +26,16 @@ const exportRecordsParameters = listRecordsParameters.extend(noPageParameters)
 
 /** GET /api/v1/records */
 export const listRecordsRoute =
-  ({ replica, readParameters, startExport }: RouteNeeds): RouteMiddleware =>
+  (needs: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
-    const { teamId } = ctx.state.holder
     if (asksForExport(ctx)) {
-      const parameters = readParameters(ctx, exportRecordsParameters)
-      const filters = [recordsFilter(filterOf(parameters))]
-      await answerFresh(ctx, {
-        ...freshOf(parameters),
-        parameters: { ...parameters, as: ndjson },
-        query: () => startExport(ctx, (within) => exportList(replica, 'submissions', teamId, filters, within)),
-      })
-      return
+      const parameters = needs.readParameters(ctx, exportRecordsParameters)
+      return await answerExport(ctx, needs, 'submissions', parameters, [recordsFilter(filterOf(parameters))])
     }
-    const parameters = readParameters(ctx, listRecordsParameters)
+    const parameters = needs.readParameters(ctx, listRecordsParameters)
     const { limit, page } = parameters
-    await answerFresh(ctx, {
-      ...freshOf(parameters),
-      parameters,
-      query: (version) =>
-        ctx.state.lookUp(async (signal) =>
-          renderPage(await listRecords(replica, { teamId, version, signal }, filterOf(parameters), { page, limit })),
-        ),
-    })
+    const read = (reader: ListReader) => listRecords(needs.replica, reader, filterOf(parameters), { limit, page })
+    return await answerPage(ctx, 'submissions', parameters, read)
   }
 
 type Filters = Omit<z.output<typeof listRecordsParameters>, keyof typeof pageParameters>
@@ -60,10 +46,3 @@ const filterOf = ({ formId, status, since, until, changedSince, changedUntil }: 
   created: { since, until },
   changed: { since: changedSince, until: changedUntil },
 })
-
-const freshOf = ({ changedSince, changedUntil }: Filters) =>
-  ({
-    type: 'submissions',
-    needsTidemark: changedSince !== undefined || changedUntil !== undefined,
-    alwaysExists: true,
-  }) as const

@@ -3,14 +3,11 @@ import type { RouteMiddleware } from './context.ts'
 import { FairQueue } from './fairQueue.ts'
 import { whenClosed } from './whenClosed.ts'
 
-/** Runs a question to Elasticsearch when it is the team's turn; aborts it when its time is over or nobody waits for it. */
-export type LookUp = <Answer>(ask: (signal: AbortSignal) => Promise<Answer>) => Promise<Answer>
-
 /** At once, in all and of a team. Elasticsearch answers no faster when it is asked more at once. */
 const turns = { maxRunning: 64, maxRunningOfParty: 32, maxWaiting: 1_024, maxWaitMs: 2_000 }
 const questionDeadlineMs = 5_000
 
-/** Lets teams look things up in turn, and hands every request its `lookUp`. */
+/** Lets teams look things up in turn, and hands every request its `lookUp`, which aborts a question when its time is over or nobody waits for it. */
 export function lookUpInTurn(): RouteMiddleware {
   const queue = new FairQueue(turns)
   return (ctx, next) => {

@@ -2,7 +2,8 @@ import { EventEmitter } from 'node:events'
 import { jest } from '@jest/globals'
 import type { RouteContext } from '../../../src/http/context.ts'
 import { RequestFailure } from '../../../src/http/failure.ts'
-import { type LookUp, lookUpInTurn } from '../../../src/http/lookUp.ts'
+import { lookUpInTurn } from '../../../src/http/lookUp.ts'
+import type { Within } from '../../../src/queries/exportList.ts'
 
 const middleware = lookUpInTurn()
 
@@ -10,7 +11,7 @@ const middleware = lookUpInTurn()
 async function requestOf(
   teamId: string,
   isClosed = false,
-): Promise<{ lookUp: LookUp; leave(): void; listeners(): number }> {
+): Promise<{ lookUp: Within; leave(): void; listeners(): number }> {
   const res = Object.assign(new EventEmitter(), { closed: isClosed })
   const ctx = { state: { holder: { teamId } }, res } as unknown as RouteContext
   await middleware(ctx, async () => undefined)

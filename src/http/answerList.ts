@@ -1,0 +1,55 @@
+import type { WindowBound } from '../domain/instant.ts'
+import type { Clause } from '../queries/clauses.ts'
+import { exportList } from '../queries/exportList.ts'
+import type { ListReader } from '../queries/keptSnapshots.ts'
+import { type Page, renderPage } from '../queries/page.ts'
+import type { EntityType } from '../replica/changeTokens.ts'
+import type { RouteContext } from './context.ts'
+import { ndjson } from './export.ts'
+import { type Asked, answerFresh } from './freshness.ts'
+import type { RouteNeeds } from './routes.ts'
+
+/** The parameters of a list as they were understood; windows on the time of change are among them. */
+type ListParameters = Readonly<Record<string, unknown>> & {
+  readonly changedSince?: WindowBound | undefined
+  readonly changedUntil?: WindowBound | undefined
+}
+
+/** Answers with one page of a list. */
+export const answerPage = (
+  ctx: RouteContext,
+  type: EntityType,
+  parameters: ListParameters,
+  readPage: (reader: ListReader) => Promise<Page>,
+): Promise<void> =>
+  answerFresh(ctx, {
+    ...freshOf(type, parameters),
+    parameters,
+    query: (version) =>
+      ctx.state.lookUp(async (signal) =>
+        renderPage(await readPage({ teamId: ctx.state.holder.teamId, version, signal })),
+      ),
+  })
+
+/** Answers with a whole list, a line each: what the first filter finds that finds anything. */
+export const answerExport = (
+  ctx: RouteContext,
+  { replica, startExport }: Pick<RouteNeeds, 'replica' | 'startExport'>,
+  type: EntityType,
+  parameters: ListParameters,
+  filters: readonly (readonly Clause[])[],
+): Promise<void> =>
+  answerFresh(ctx, {
+    ...freshOf(type, parameters),
+    parameters: { ...parameters, as: ndjson },
+    query: () => startExport(ctx, (within) => exportList(replica, type, ctx.state.holder.teamId, filters, within)),
+  })
+
+const freshOf = (
+  type: EntityType,
+  { changedSince, changedUntil }: ListParameters,
+): Pick<Asked, 'type' | 'needsTidemark' | 'alwaysExists'> => ({
+  type,
+  needsTidemark: changedSince !== undefined || changedUntil !== undefined,
+  alwaysExists: true,
+})
