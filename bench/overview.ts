@@ -3,7 +3,7 @@ import { type BarGroup, renderBarChart } from './chart.ts'
 import { type Finding, judge, type Section, type Verdict, verdictsOf } from './report.ts'
 import { bodyOf, onWhat, type Results, today, write } from './results.ts'
 import type { Spread } from './statistics.ts'
-import { alignedTable, goalText, medianText, number, spreadText } from './table.ts'
+import { alignedTable, goalText, medianText, number, spreadText, targetCells, verdictText } from './table.ts'
 
 /** Results by the name of their bench. */
 export type NamedResults = ReadonlyMap<string, Results>
@@ -48,18 +48,18 @@ export function renderOverview(all: NamedResults): string {
   return alignedTable(header, body, 2)
 }
 
-function rowOf(of: string, { label, p50Ms, perSecond, ratio }: Finding, measure: Section['measure']): string[] {
+function rowOf(of: string, finding: Finding, measure: Section['measure']): string[] {
+  const { label, p50Ms, p99Ms, perSecond, within, ratio } = finding
+  const latencies = within === undefined || p99Ms === undefined ? '' : `, p99 ${spreadText(p99Ms)} ms`
   const isLatency = measure === 'latency' && p50Ms !== undefined
-  const absolute = isLatency ? `${spreadText(p50Ms)} ms` : `${spreadText(perSecond)} a second`
-  if (ratio === undefined) return [`${of}: ${label}`, '', absolute, '']
-  const { spread, to, goal, isMet } = ratio
-  const measured = `${number(spread.median)} × ${to}, ${absolute}`
-  return [`${of}: ${label}`, goal === undefined ? '' : goalText(goal), measured, verdictText(isMet)]
+  const absolute = isLatency ? `${spreadText(p50Ms)} ms${latencies}` : `${spreadText(perSecond)} a second`
+  const measured = ratio === undefined ? absolute : `${number(ratio.spread.median)} × ${ratio.to}, ${absolute}`
+  const [target, verdict] = targetCells(finding)
+  return [`${of}: ${label}`, target, measured, verdict]
 }
 
 const textOf = (measured: Spread): string =>
   measured.min === measured.max ? medianText(measured) : spreadText(measured)
-const verdictText = (isMet: boolean | undefined): string => (isMet === undefined ? '' : isMet ? 'met' : '**MISSED**')
 
 /** Each figure that has a target, all of them on one scale. */
 function sharesOf(all: NamedResults): BarGroup[] {

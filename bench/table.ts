@@ -39,16 +39,9 @@ export const renderGoals = (verdicts: readonly Verdict[]): string =>
     )
     .join('')
 
-function cellsOf(
-  { label, p50Ms, p99Ms, perSecond, turns, busyShare, within, ratio }: Finding,
-  measure: Section['measure'],
-): string[] {
+function cellsOf(finding: Finding, measure: Section['measure']): string[] {
+  const { label, p50Ms, p99Ms, perSecond, turns, busyShare, ratio } = finding
   const isRate = measure !== 'latency'
-  const targets = [
-    ...(ratio?.goal === undefined ? [] : [goalText(ratio.goal)]),
-    ...(within === undefined ? [] : [limitsText(within)]),
-  ]
-  const isMet = ratio?.isMet !== false && within?.isMet !== false
   return [
     label,
     p50Ms === undefined ? '' : spreadText(p50Ms),
@@ -57,10 +50,21 @@ function cellsOf(
     String(turns),
     isRate && busyShare !== undefined ? `${Math.round(busyShare * 100)} %` : '',
     ratio === undefined ? '' : `${spreadText(ratio.spread)} × ${ratio.to}`,
-    targets.join(', '),
-    targets.length === 0 ? '' : isMet ? 'met' : '**MISSED**',
+    ...targetCells(finding),
   ]
 }
+
+/** What a row has to be, and whether it is; both empty for one that has no target. */
+export function targetCells({ ratio, within }: Pick<Finding, 'ratio' | 'within'>): [target: string, verdict: string] {
+  const targets = [
+    ...(ratio?.goal === undefined ? [] : [goalText(ratio.goal)]),
+    ...(within === undefined ? [] : [limitsText(within)]),
+  ]
+  if (targets.length === 0) return ['', '']
+  return [targets.join(', '), verdictText(ratio?.isMet !== false && within?.isMet !== false)]
+}
+
+export const verdictText = (isMet: boolean): string => (isMet ? 'met' : '**MISSED**')
 
 const limitsText = ({ p50Ms, p99Ms }: Limits): string => `p50 ≤ ${p50Ms}, p99 ≤ ${p99Ms} ms`
 export const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`)

@@ -18,6 +18,11 @@ const results: Results = {
       ],
     },
     { title: 'At once', measure: 'throughput', rows: [{ label: 'page 1', of: 'first' }] },
+    {
+      title: 'Delays',
+      measure: 'latency',
+      rows: [{ label: 'seen', of: 'first', within: { p50Ms: 2, p99Ms: 3 } }],
+    },
   ],
   samples: new Map([
     ['first', [sample(2)]],
@@ -41,6 +46,7 @@ test('every figure is one line: of which bench, what it has to be, what it is, a
     ['api', 'Deep pages: page 1', '', '2.00 (2.00–2.00) ms', ''],
     ['api', 'Deep pages: page 2', '≤ 1.5', '2.00 × page 1, 4.00 (4.00–4.00) ms', '**MISSED**'],
     ['api', 'At once: page 1', '', '100 (100–100) a second', ''],
+    ['api', 'Delays: seen', 'p50 ≤ 2, p99 ≤ 3 ms', '2.00 (2.00–2.00) ms, p99 4.00 (4.00–4.00) ms', '**MISSED**'],
     ['api', 'Failures', '≤ 0', '0 requests', 'met'],
   ])
 })
