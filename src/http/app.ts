@@ -5,7 +5,7 @@ import type { Registry } from 'prom-client'
 import { randomToken } from '../domain/randomToken.ts'
 import type { Replica } from '../queries/replica.ts'
 import { readFreshness } from '../replica/freshness.ts'
-import type { KeyView } from '../replica/keyView.ts'
+import type { KeyHolder, KeyView } from '../replica/keyView.ts'
 import { noteUse } from '../replica/lastUse.ts'
 import type { RedisLink } from '../replica/redis.ts'
 import type { RedisKeys } from '../replica/redisKeys.ts'
@@ -14,14 +14,13 @@ import { measure } from '../requestMetrics.ts'
 import { admitRequests, admitTeams } from './admission.ts'
 import { authenticate } from './authenticate.ts'
 import { compression } from './compression.ts'
-import type { ApiState, RouteState } from './context.ts'
+import type { ApiState, AskedOfHolder, RouteState } from './context.ts'
 import { describeApi } from './description/openapi.ts'
 import { publicRoutes } from './description/publicRoutes.ts'
 import { errors } from './errors.ts'
 import { createExports } from './export.ts'
-import { readAhead } from './freshness.ts'
 import { lastUse } from './lastUse.ts'
-import { createLimiter, limit } from './limit.ts'
+import { countRequest, createLimiter, limit } from './limit.ts'
 import { lookUpInTurn } from './lookUp.ts'
 import { options, otherMethods, unrouted } from './methods.ts'
 import { apiMetrics } from './metrics.ts'
@@ -55,6 +54,14 @@ export function createApp(needs: ApiNeeds): RequestListener {
     readParameters: parameterReader(metrics.ignoredParameters),
     startExport: createExports(),
   })
+  const limiter = createLimiter(needs.redis.client, needs.redisKeys, needs.requestsPerMinute)
+  const askOfHolder = (holder: KeyHolder): AskedOfHolder => {
+    const freshness = readFreshness(needs.redis, needs.redisKeys, holder.teamId, randomToken)
+    const counted = countRequest(limiter, holder)
+    // Whoever needs them hears of their failure; a refused request does not need them.
+    for (const asked of [freshness, counted]) asked.catch(() => undefined)
+    return { freshness, counted }
+  }
   const app = new Koa<ApiState>()
   const reportUnsent = (error: unknown): void => needs.log.warn({ err: error }, 'an answer could not be sent')
   app.on('error', reportUnsent)
@@ -69,13 +76,12 @@ export function createApp(needs: ApiNeeds): RequestListener {
     .use(options)
     .use(publicRoutes(describeApi(needs.baseUrl)).routes())
     .use(otherMethods)
-    .use<RouteState>(authenticate(needs.keys, needs.nowMs))
+    .use<RouteState>(authenticate(needs.keys, askOfHolder, needs.nowMs))
     .use(admitTeams())
     .use(
       lastUse(({ teamId, keyId }, nowMs) => noteUse(needs.redis, needs.redisKeys, teamId, keyId, nowMs), needs.nowMs),
     )
-    .use(readAhead((teamId) => readFreshness(needs.redis, needs.redisKeys, teamId, randomToken)))
-    .use(limit(createLimiter(needs.redis.client, needs.redisKeys, needs.requestsPerMinute)))
+    .use(limit(limiter))
     .use(lookUpInTurn())
     .use(router.routes())
     .use(unrouted)

@@ -2,12 +2,21 @@ import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { Within } from '../queries/exportList.ts'
 import type { Freshness } from '../replica/freshness.ts'
 import type { KeyHolder } from '../replica/keyView.ts'
+import type { Counted } from './limit.ts'
 
 /** What is known of every request. `holder` is known once the key was accepted. */
 export type ApiState = { requestId: string; holder?: KeyHolder }
 
+/** What Redis is asked about the holder of a key. */
+export type AskedOfHolder = {
+  /** How fresh the team's answers are. */
+  readonly freshness: Promise<Freshness>
+  /** The request, counted in the key's minute. */
+  readonly counted: Promise<Counted>
+}
+
 /** What is known of a request that reaches a route. */
-export type RouteState = ApiState & { holder: KeyHolder; freshness: Promise<Freshness>; lookUp: Within }
+export type RouteState = ApiState & AskedOfHolder & { holder: KeyHolder; lookUp: Within }
 
 export type ApiContext = RouterContext<ApiState, object>
 export type ApiMiddleware = RouterMiddleware<ApiState, object>

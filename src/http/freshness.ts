@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import type { TeamId } from '../domain/identifiers.ts'
 import type { Instant } from '../domain/instant.ts'
 import type { EntityType } from '../replica/changeTokens.ts'
-import type { Freshness, ListVersion } from '../replica/freshness.ts'
-import type { RouteContext, RouteMiddleware } from './context.ts'
+import type { ListVersion } from '../replica/freshness.ts'
+import type { RouteContext } from './context.ts'
 import { ndjson } from './export.ts'
 import { fromRedis, RequestFailure } from './failure.ts'
 
@@ -20,16 +19,6 @@ export type Asked = {
   /** JSON, or lines of it. `version` is the list's, read before; null while none is known. */
   query(version: ListVersion | null): Promise<string | Readable>
 }
-
-/** Starts to read how fresh the team's answers are while the key's minute is still being counted: one wait for Redis less. */
-export const readAhead =
-  (readFreshness: (teamId: TeamId) => Promise<Freshness>): RouteMiddleware =>
-  (ctx, next) => {
-    ctx.state.freshness = readFreshness(ctx.state.holder.teamId)
-    // Whoever needs it hears of its failure; a refused request does not need it.
-    ctx.state.freshness.catch(() => undefined)
-    return next()
-  }
 
 /** Part of every ETag: another one when the same data would be rendered in another way. */
 const format = 1

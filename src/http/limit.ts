@@ -16,29 +16,27 @@ export const createLimiter = (redis: Redis, keys: RedisKeys, requestsPerMinute: 
     duration: windowSeconds,
   })
 
-/**
- * Lets a key make so many requests in the minute from its first one, and tells every answer what is left. Refused requests
- * neither count for the next minute nor put it off.
- */
-export const limit =
-  (limiter: RateLimiterAbstract): RouteMiddleware =>
-  async (ctx, next) => {
-    const { isRefused, counted } = await fromRedis(count(limiter, ctx.state.holder))
-    const resetSeconds = Math.max(1, Math.ceil(counted.msBeforeNext / 1000))
-    ctx.set('RateLimit-Policy', `"key";q=${limiter.points};w=${windowSeconds}`)
-    ctx.set('RateLimit', `"key";r=${counted.remainingPoints};t=${resetSeconds}`)
-    if (isRefused) throw new RequestFailure({ kind: 'rate_limited', what: 'requests', retryAfterSeconds: resetSeconds })
-    return next()
-  }
+/** A request in its key's minute. */
+export type Counted = { readonly isRefused: boolean; readonly minute: RateLimiterRes }
 
-async function count(
-  limiter: RateLimiterAbstract,
-  { teamId, keyId }: KeyHolder,
-): Promise<{ isRefused: boolean; counted: RateLimiterRes }> {
+/** Counts a request of a key. Refused requests neither count for the next minute nor put it off. */
+export async function countRequest(limiter: RateLimiterAbstract, { teamId, keyId }: KeyHolder): Promise<Counted> {
   try {
-    return { isRefused: false, counted: await limiter.consume(`${teamId}/${keyId}`) }
+    return { isRefused: false, minute: await limiter.consume(`${teamId}/${keyId}`) }
   } catch (refusal) {
-    if (refusal instanceof RateLimiterRes) return { isRefused: true, counted: refusal }
+    if (refusal instanceof RateLimiterRes) return { isRefused: true, minute: refusal }
     throw refusal
   }
 }
+
+/** Lets a key make so many requests in the minute from its first one, and tells every answer what is left. */
+export const limit =
+  ({ points }: Pick<RateLimiterAbstract, 'points'>): RouteMiddleware =>
+  async (ctx, next) => {
+    const { isRefused, minute } = await fromRedis(ctx.state.counted)
+    const resetSeconds = Math.max(1, Math.ceil(minute.msBeforeNext / 1000))
+    ctx.set('RateLimit-Policy', `"key";q=${points};w=${windowSeconds}`)
+    ctx.set('RateLimit', `"key";r=${minute.remainingPoints};t=${resetSeconds}`)
+    if (isRefused) throw new RequestFailure({ kind: 'rate_limited', what: 'requests', retryAfterSeconds: resetSeconds })
+    return next()
+  }

@@ -14,8 +14,14 @@ export type ListCounts = {
   countEach(span: TimeSpan, clauses: readonly Clause[]): Promise<readonly number[]>
 }
 
-/** A stretch of a list that holds a page: the page begins so many rows after the newest one that `clause` finds. */
-export type Stretch = { readonly clause: Clause; readonly skip: number }
+/**
+ * A stretch of a list that holds a page: the page begins so many rows after the newest one that `clause` finds. `newer` finds all
+ * rows before the stretch.
+ */
+export type Stretch = { readonly clause: Clause; readonly newer: Clause; readonly skip: number }
+
+/** How many rows there are, and where a page begins; nowhere when it lies past the end. */
+export type Place = { readonly total: number; readonly stretch: Stretch | undefined }
 
 /**
  * Each step divides the one before it, and few are in it. The years 0000 to 9999 have fewer steps of 90 days than the 65,536
@@ -23,7 +29,7 @@ export type Stretch = { readonly clause: Clause; readonly skip: number }
  */
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
 /** Rows that Elasticsearch may pass over: about as many as a page holds. */
-const maxSkip = 100
+export const maxSkip = 100
 /** Rows of a step that is narrow enough to be searched. */
 const maxStepRows = 1_000
 /** What an id consists of, highest first, as Elasticsearch sorts it. */
@@ -34,11 +40,7 @@ const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:
  * which the first one lies, then counts by the characters of the id. The stretch ends soon after the last one. Undefined when
  * the list is shorter; `total` is exact.
  */
-export async function findPage(
-  list: ListCounts,
-  offset: number,
-  limit: number,
-): Promise<{ readonly total: number; readonly stretch: Stretch | undefined }> {
+export async function findPage(list: ListCounts, offset: number, limit: number): Promise<Place> {
   const ladder: (readonly TimeStep[])[] = []
   let [span, skip, total] = [undefined as TimeSpan | undefined, offset, 0]
   for (const stepMs of stepsMs) {
@@ -53,7 +55,7 @@ export async function findPage(
     ladder.push(steps.slice(found.at))
     if (skip <= maxSkip && (found.count <= maxStepRows || stepMs === 1)) {
       const clause = createdBetween(oldestStart(ladder, skip + limit), span.toMs)
-      return { total, stretch: { clause, skip } }
+      return { total, stretch: { clause, newer: createdAfter(span.toMs), skip } }
     }
   }
   const oldestMs = oldestStart(ladder, skip + limit)
@@ -98,9 +100,9 @@ async function findWithinMoment(list: ListCounts, atMs: number, offset: number, 
     })
     const character = idCharacters[at]
     if (at === -1) throw notAddingUp()
-    if (character === undefined) return { clause: positionBetween(oldestMs, prefix), skip }
+    if (character === undefined) return upTo(prefix, oldestMs, skip)
     prefix += character
-    if (skip <= maxSkip) return { clause: positionBetween(oldestMs, `${prefix}\u{10ffff}`), skip }
+    if (skip <= maxSkip) return upTo(`${prefix}\u{10ffff}`, oldestMs, skip)
   }
 }
 
@@ -110,8 +112,11 @@ const notAddingUp = (): Error => new Error('the counts of a snapshot do not add 
 export const createdBetween = (fromMs: number, toMs: number): Clause => ({
   range: { createdAt: { gte: instantOf(fromMs), lte: instantOf(toMs) } },
 })
-const positionBetween = (fromMs: number, last: string): Clause => ({
-  range: { position: { gte: instantOf(fromMs), lte: last } },
+const createdAfter = (epochMs: number): Clause => ({ range: { createdAt: { gt: instantOf(epochMs) } } })
+const upTo = (last: string, oldestMs: number, skip: number): Stretch => ({
+  clause: { range: { position: { gte: instantOf(oldestMs), lte: last } } },
+  newer: { range: { position: { gt: last } } },
+  skip,
 })
 const positionIs = (position: string): Clause => ({ term: { position } })
 const positionBelow = (prefix: string, character: string): Clause => ({ prefix: { position: prefix + character } })

@@ -1,7 +1,6 @@
 import type { TeamId } from '../domain/identifiers.ts'
 import type { Clause } from './clauses.ts'
-import { type CountedSnapshot, rememberCounts, rememberedCounts } from './countedSnapshot.ts'
-import { findPage } from './deepPage.ts'
+import { countedSnapshot, countMemory } from './countedSnapshot.ts'
 import { type ListKind, openListSnapshot } from './listSnapshot.ts'
 import type { Asking } from './replica.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
@@ -32,11 +31,11 @@ export async function* exportList(
 ): AsyncGenerator<readonly string[], void, undefined> {
   const snapshot = await within((signal) => openListSnapshot(asking, kind, teamId, { lifeMs: exportLifeMs, signal }))
   try {
-    const counted = rememberCounts(snapshot, rememberedCounts(maxCountedBytes), kind)
+    const counted = countedSnapshot(snapshot, countMemory(maxCountedBytes), { name: 'export', list: kind })
     for (const filter of filters) {
       let [offset, limit] = [0, firstRows]
       for (;;) {
-        const { total, rows } = await within((signal) => readPart(counted, filter, { offset, limit }, signal))
+        const { total, rows } = await within((signal) => counted.page(filter, { offset, limit }, signal))
         if (total === 0) break
         if (rows.length === 0) throw new ReplicaUnavailable('partial', `${offset} rows of ${total}`)
         yield rows
@@ -48,18 +47,6 @@ export async function* exportList(
   } finally {
     snapshot.close()
   }
-}
-
-type Part = { readonly total: number; readonly rows: readonly string[] }
-
-async function readPart(
-  { countsOf, rows }: CountedSnapshot,
-  filter: readonly Clause[],
-  { offset, limit }: { readonly offset: number; readonly limit: number },
-  signal: AbortSignal,
-): Promise<Part> {
-  const { total, stretch } = await findPage(countsOf(filter, signal), offset, limit)
-  return { total, rows: stretch === undefined ? [] : await rows(filter, stretch, limit, signal) }
 }
 
 /** How many rows like these are about so many bytes. */

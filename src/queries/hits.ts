@@ -13,6 +13,8 @@ const envelopeSchema = z.object({
   aggregations: z.unknown().optional(),
   pit_id: z.string().optional(),
 })
+const refusalSchema = z.object({ status: z.int(), error: z.object({ type: z.string() }) })
+const answersSchema = z.object({ responses: z.array(z.unknown()) })
 
 export type SearchAnswer = {
   /** The summary of each hit as raw text, byte for byte as it was stored. */
@@ -23,18 +25,28 @@ export type SearchAnswer = {
   readonly snapshotId: string | undefined
 }
 
+/** One of several searches that was turned away. */
+export type SearchRefusal = { readonly status: number; readonly type: string }
+
 /**
  * Reads the answer of a `_search`. Summaries are found by the marks around them, not token by token; the rest of the answer is
  * parsed, and has a gap where each summary was. Throws `ReplicaUnavailable` unless every shard has answered in full.
  */
 export function readAnswer(text: string): SearchAnswer {
-  const parts = text.split(summaryMark)
-  const summaries = parts.filter((_, at) => at % 2 === 1)
-  const envelope = envelopeSchema.safeParse(parse(parts.filter((_, at) => at % 2 === 0).join('null')))
-  if (!envelope.success) throw new ReplicaUnavailable('partial', firstIssue(envelope.error))
-  const { hits, aggregations, pit_id } = envelope.data
-  if (hits.hits.length !== summaries.length) throw new ReplicaUnavailable('partial', 'a hit has no summary')
-  return { summaries, total: hits.total?.value, aggregations, snapshotId: pit_id }
+  const { envelope, summaries } = apart(text)
+  return within(summaries, (next) => answerOf(envelope, next))
+}
+
+/** Reads the answer of an `_msearch` as `readAnswer` does: one for each search, in their order. */
+export function readAnswers(text: string): (SearchAnswer | SearchRefusal)[] {
+  const { envelope, summaries } = apart(text)
+  const { responses } = valid(answersSchema, envelope)
+  return within(summaries, (next) =>
+    responses.map((response) => {
+      const refusal = refusalSchema.safeParse(response)
+      return refusal.success ? { status: refusal.data.status, type: refusal.data.error.type } : answerOf(response, next)
+    }),
+  )
 }
 
 /** The exact total of a search that counts. Throws `ReplicaUnavailable` when the answer has none. */
@@ -43,15 +55,41 @@ export function totalOf({ total }: SearchAnswer): number {
   return total
 }
 
+function apart(text: string): { readonly envelope: unknown; readonly summaries: readonly string[] } {
+  const parts = text.split(summaryMark)
+  return {
+    envelope: parse(parts.filter((_, at) => at % 2 === 0).join('null')),
+    summaries: parts.filter((_, at) => at % 2 === 1),
+  }
+}
+
+/** Hands out the next few summaries to whoever reads hits; in the end there is none left, and none has been missing. */
+function within<T>(summaries: readonly string[], read: (next: (count: number) => readonly string[]) => T): T {
+  let taken = 0
+  const answer = read((count) => {
+    taken += count
+    return summaries.slice(taken - count, taken)
+  })
+  if (taken !== summaries.length) throw new ReplicaUnavailable('partial', 'a hit has no summary')
+  return answer
+}
+
+function answerOf(response: unknown, next: (count: number) => readonly string[]): SearchAnswer {
+  const { hits, aggregations, pit_id } = valid(envelopeSchema, response)
+  return { summaries: next(hits.hits.length), total: hits.total?.value, aggregations, snapshotId: pit_id }
+}
+
+function valid<T>(schema: z.ZodType<T>, value: unknown): T {
+  const checked = schema.safeParse(value)
+  if (checked.success) return checked.data
+  const issue = checked.error.issues[0]
+  throw new ReplicaUnavailable('partial', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`)
+}
+
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
     return undefined
   }
-}
-
-function firstIssue(error: z.ZodError): string {
-  const issue = error.issues[0]
-  return `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { TeamId } from '../domain/identifiers.ts'
 import type { ListVersion } from '../replica/freshness.ts'
-import { type CountedSnapshot, rememberCounts, rememberedCounts } from './countedSnapshot.ts'
+import { type CountedSnapshot, countedSnapshot, countMemory } from './countedSnapshot.ts'
 import { type ListKind, type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import type { Asking } from './replica.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
@@ -40,7 +40,7 @@ type Kept = {
  * every change that the version stands for.
  */
 export function keepSnapshots(replica: Asking): ReadSnapshot {
-  const counts = rememberedCounts(maxCountedBytes)
+  const memory = countMemory(maxCountedBytes)
   const kept = new LRUCache<string, Kept>({
     max: maxSnapshots,
     // A snapshot that is about to end is not read any more.
@@ -55,9 +55,10 @@ export function keepSnapshots(replica: Asking): ReadSnapshot {
 
   const open = async (kind: ListKind, { teamId, version, signal }: ListReader): Promise<Kept> => {
     const snapshot = await openListSnapshot(replica, kind, teamId, { lifeMs, signal })
-    const counted = rememberCounts(snapshot, counts, String(++opened))
+    const list = `${kind}/${teamId}`
+    const counted = countedSnapshot(snapshot, memory, { name: String(++opened), list })
     const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
-    if (version !== null) kept.set(`${kind}/${teamId}`, entry)
+    if (version !== null) kept.set(list, entry)
     return entry
   }
   /** Whoever opened or found an entry counts as its reader already: it may be dropped at any await. */

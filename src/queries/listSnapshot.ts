@@ -3,8 +3,9 @@ import type { TeamId } from '../domain/identifiers.ts'
 import { aliasOf } from '../replica/indices.ts'
 import { type Clause, newestFirst } from './clauses.ts'
 import { createdBetween, type ListCounts, type Stretch } from './deepPage.ts'
-import { readAnswer, type SearchAnswer } from './hits.ts'
+import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
 import type { Asking } from './replica.ts'
+import { searchTogether } from './searchTogether.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 export type ListKind = 'forms' | 'submissions'
@@ -15,8 +16,17 @@ export type ListSnapshot = {
   countsOf(filter: readonly Clause[], signal: AbortSignal): ListCounts
   /** The `summary` of up to `limit` of the rows that a filter finds in a stretch, as raw text. */
   rows(filter: readonly Clause[], stretch: Stretch, limit: number, signal: AbortSignal): Promise<readonly string[]>
+  /** The same rows, and how many the filter finds in all, before the stretch and in it; asked at once. */
+  survey(filter: readonly Clause[], stretch: Stretch, limit: number, signal: AbortSignal): Promise<Survey>
   /** What is not closed closes itself. */
   close(): void
+}
+
+export type Survey = {
+  readonly total: number
+  readonly before: number
+  readonly within: number
+  readonly rows: readonly string[]
 }
 
 const openingDeadlineMs = 5_000
@@ -26,6 +36,19 @@ const stepsSchema = z.object({
   steps: z.object({ buckets: z.array(z.object({ key: z.int(), doc_count: z.int() })) }),
 })
 const eachSchema = z.object({ each: z.object({ buckets: z.array(z.object({ doc_count: z.int() })) }) })
+
+const countOnly = { size: 0, track_total_hits: true }
+
+/**
+ * With a count: a snapshot is not sorted as its index is, so Elasticsearch would look for a short cut to the first rows that takes
+ * longer than to look at all rows of a stretch.
+ */
+const rowsOf = ({ skip }: Stretch, limit: number) => ({
+  sort: newestFirst,
+  from: skip,
+  size: limit,
+  track_total_hits: true,
+})
 
 /**
  * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last question. It and all its questions
@@ -59,21 +82,23 @@ export async function openListSnapshot(
     close()
     throw new ReplicaUnavailable('deadline', 'nobody waits for the snapshot any more')
   }
-  const search = async (
-    filter: readonly Clause[],
-    body: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-  ): Promise<SearchAnswer> => {
-    const query = { bool: { filter: [{ term: { teamId } }, ...filter] } }
-    const pit = { id, keep_alive: keepAlive }
-    const { isFound, text } = await ask(
-      { method: 'POST', path: '/_search', querystring: {}, body: { pit, query, track_total_hits: false, ...body } },
-      signal,
-    )
+  type Body = Readonly<Record<string, unknown>>
+  const bodyOf = (filter: readonly Clause[], more: Body): Body => ({
+    pit: { id, keep_alive: keepAlive },
+    query: { bool: { filter: [{ term: { teamId } }, ...filter] } },
+    track_total_hits: false,
+    ...more,
+  })
+  /** Elasticsearch may give a snapshot another name with every answer. */
+  const rename = ({ snapshotId }: SearchAnswer): void => {
+    id = snapshotId ?? id
+  }
+  const search = async (filter: readonly Clause[], more: Body, signal: AbortSignal): Promise<SearchAnswer> => {
+    const body = bodyOf(filter, more)
+    const { isFound, text } = await ask({ method: 'POST', path: '/_search', querystring: {}, body }, signal)
     if (!isFound) throw new ReplicaUnavailable('missing-snapshot', kind)
-    // Elasticsearch may give a snapshot another name with every answer.
     const answer = readAnswer(text)
-    id = answer.snapshotId ?? id
+    rename(answer)
     return answer
   }
   return {
@@ -103,9 +128,22 @@ export async function openListSnapshot(
         return eachSchema.parse(aggregations).each.buckets.map(({ doc_count }) => doc_count)
       },
     }),
-    rows: async (filter, { clause, skip }, limit, signal) => {
-      const found = await search([...filter, clause], { sort: newestFirst, from: skip, size: limit }, signal)
-      return found.summaries
+    rows: async (filter, stretch, limit, signal) =>
+      (await search([...filter, stretch.clause], rowsOf(stretch, limit), signal)).summaries,
+    survey: async (filter, stretch, limit, signal) => {
+      const part = (clauses: readonly Clause[], more: Body) => ({
+        header: {},
+        body: bodyOf([...filter, ...clauses], more),
+      })
+      const answers = await searchTogether(
+        { ask },
+        [part([], countOnly), part([stretch.newer], countOnly), part([stretch.clause], rowsOf(stretch, limit))],
+        'missing-snapshot',
+        signal,
+      )
+      for (const answer of answers) rename(answer)
+      const [all, newer, found] = answers
+      return { total: totalOf(all), before: totalOf(newer), within: totalOf(found), rows: found.summaries }
     },
     close,
   }

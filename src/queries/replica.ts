@@ -1,7 +1,10 @@
 import { type Client, errors } from '@elastic/elasticsearch'
+import { LRUCache } from 'lru-cache'
 import { isObject } from '../domain/schema.ts'
 import { keepSnapshots, type ReadSnapshot } from './keptSnapshots.ts'
-import { ReplicaUnavailable } from './unavailable.ts'
+import { judgeRefusal, ReplicaUnavailable } from './unavailable.ts'
+
+const maxLargeLists = 1_000
 
 /** One request to Elasticsearch; every part of `path` is already percent-encoded. */
 export type Question = {
@@ -9,6 +12,8 @@ export type Question = {
   readonly path: string
   readonly querystring: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
+  /** A body of lines, in the place of `body`. */
+  readonly bulkBody?: Readonly<Record<string, unknown>>[]
 }
 
 /** The answer as it came; nothing but 200 and 404 gets this far. */
@@ -26,6 +31,8 @@ export type Replica = Asking & {
   /** The offset from which a page is found without passing over the rows before it. */
   readonly deepPageFrom: number
   readonly readSnapshot: ReadSnapshot
+  /** Lists that were so long when they were counted last that they are better counted apart. */
+  readonly largeLists: LRUCache<string, true>
 }
 
 /** A document view behind a client whose answers are raw text. Asks once: a reader who waits is told to come again. */
@@ -41,23 +48,23 @@ export function openReplica(client: Client, indexPrefix: string, deepPageFrom: n
       return { isFound: statusCode !== 404, text: body }
     },
   }
-  return { ...asking, deepPageFrom, readSnapshot: keepSnapshots(asking) }
+  return replicaBehind(asking, deepPageFrom)
 }
 
+/** A document view behind whoever answers questions. */
+export const replicaBehind = (asking: Asking, deepPageFrom: number): Replica => ({
+  ...asking,
+  deepPageFrom,
+  readSnapshot: keepSnapshots(asking),
+  largeLists: new LRUCache({ max: maxLargeLists }),
+})
+
 function judgeFailure(error: unknown): unknown {
-  if (error instanceof errors.ResponseError) return judgeRefusal(error)
+  if (error instanceof errors.ResponseError) return judgeRefusal(error.statusCode ?? 0, errorType(error.body))
   if (error instanceof errors.RequestAbortedError || error instanceof errors.TimeoutError)
     return new ReplicaUnavailable('deadline', error.name)
   if (error instanceof errors.ElasticsearchClientError) return new ReplicaUnavailable('unreachable', error.message)
   return error
-}
-
-function judgeRefusal(error: errors.ResponseError): Error {
-  const type = errorType(error.body)
-  const said = `${error.statusCode} ${type}`
-  return error.statusCode === 400 && type !== 'index_closed_exception'
-    ? new Error(`Elasticsearch does not understand the question: ${said}`)
-    : new ReplicaUnavailable('refused', said)
 }
 
 /** The kind of a refusal; its reason would repeat the question. */

@@ -1,12 +1,12 @@
 import type { WindowBound } from '../domain/instant.ts'
 import { aliasOf } from '../replica/indices.ts'
 import { type Clause, newestFirst } from './clauses.ts'
-import { findPage } from './deepPage.ts'
 import { readAnswer, totalOf } from './hits.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import type { ListKind } from './listSnapshot.ts'
 import type { Page, PageRequest } from './page.ts'
 import type { Replica } from './replica.ts'
+import { searchTogether } from './searchTogether.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** Both ends belong to the window; an end that is not given is open. */
@@ -33,27 +33,57 @@ export const searchPage = (
 
 const firstOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 
+const countOnly = { size: 0, track_total_hits: true }
+/** A list that has so many times the rows that may be passed over takes longer to count row by row than to be asked about twice. */
+const largeFactor = 20
+
 async function shallowPage(
-  { indexPrefix, ask }: Replica,
+  replica: Replica,
   kind: ListKind,
   { teamId, signal }: ListReader,
   filter: readonly Clause[],
   wanted: PageRequest,
 ): Promise<Page> {
+  const { indexPrefix, ask, largeLists, deepPageFrom } = replica
+  const index = aliasOf(indexPrefix, kind)
+  const to = { routing: teamId, allow_partial_search_results: false }
   const query = { bool: { filter: [{ term: { teamId } }, ...filter] } }
-  const { isFound, text } = await ask(
-    {
-      method: 'POST',
-      path: `/${aliasOf(indexPrefix, kind)}/_search`,
-      querystring: { routing: teamId, allow_partial_search_results: false },
-      body: { query, sort: newestFirst, track_total_hits: true, from: firstOf(wanted), size: wanted.limit },
-    },
-    signal,
-  )
-  if (!isFound) throw new ReplicaUnavailable('missing-index', kind)
-  const answer = readAnswer(text)
-  return { ...wanted, totalDocs: totalOf(answer), items: answer.summaries }
+  const rows = { query, sort: newestFirst, from: firstOf(wanted), size: wanted.limit }
+  const pageOf = (totalDocs: number, items: readonly string[]): Page => ({ ...wanted, totalDocs, items })
+
+  const counted = async (): Promise<Page> => {
+    const body = { ...rows, track_total_hits: true }
+    const { isFound, text } = await ask({ method: 'POST', path: `/${index}/_search`, querystring: to, body }, signal)
+    if (!isFound) throw new ReplicaUnavailable('missing-index', kind)
+    const answer = readAnswer(text)
+    return pageOf(totalOf(answer), answer.summaries)
+  }
+  const countedApart = async (): Promise<Page> => {
+    const header = { ...to, index }
+    const [found, count] = await searchTogether(
+      replica,
+      [
+        { header, body: { ...rows, track_total_hits: false } },
+        { header, body: { query, ...countOnly } },
+      ],
+      'missing-index',
+      signal,
+    )
+    return pageOf(totalOf(count), found.summaries)
+  }
+
+  const name = JSON.stringify([kind, teamId, filter])
+  const apart = largeLists.has(name) ? await countedApart() : undefined
+  // A refresh between the two can lead to rows that the total contradicts.
+  const page = apart !== undefined && isWhole(apart) ? apart : await counted()
+  if (page.totalDocs > largeFactor * deepPageFrom) largeLists.set(name, true)
+  else largeLists.delete(name)
+  return page
 }
+
+/** Whether a page holds the rows that a list of so many has there. */
+const isWhole = (page: Page): boolean =>
+  page.items.length === Math.min(page.limit, Math.max(0, page.totalDocs - firstOf(page)))
 
 const deepPage = (
   { readSnapshot }: Replica,
@@ -62,11 +92,10 @@ const deepPage = (
   filter: readonly Clause[],
   wanted: PageRequest,
 ): Promise<Page> =>
-  readSnapshot(kind, reader, async ({ countsOf, rows }) => {
-    const { signal } = reader
-    const { total, stretch } = await findPage(countsOf(filter, signal), firstOf(wanted), wanted.limit)
-    const items = stretch === undefined ? [] : await rows(filter, stretch, wanted.limit, signal)
-    return { ...wanted, totalDocs: total, items }
+  readSnapshot(kind, reader, async (snapshot) => {
+    const rows = { offset: firstOf(wanted), limit: wanted.limit }
+    const found = await snapshot.page(filter, rows, reader.signal)
+    return { ...wanted, totalDocs: found.total, items: found.rows }
   })
 
 /** The clauses that a window on a date field needs: none when it is open at both ends. */

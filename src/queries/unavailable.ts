@@ -21,3 +21,14 @@ export class ReplicaUnavailable extends Error {
     this.reason = reason
   }
 }
+
+/**
+ * What it means that Elasticsearch turned a question away, with which status and for which kind of error; the reason it gives
+ * would repeat the question. One that it does not understand is a bug.
+ */
+export function judgeRefusal(status: number, type: string): Error {
+  const said = `${status} ${type}`
+  return status === 400 && type !== 'index_closed_exception'
+    ? new Error(`Elasticsearch does not understand the question: ${said}`)
+    : new ReplicaUnavailable('refused', said)
+}

@@ -1,8 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { TeamId } from '../../src/domain/identifiers.ts'
-import { keepSnapshots } from '../../src/queries/keptSnapshots.ts'
 import { listRecords } from '../../src/queries/listRecords.ts'
-import { openReplica, type Replica } from '../../src/queries/replica.ts'
+import { openReplica, type Replica, replicaBehind } from '../../src/queries/replica.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/replica/elasticsearch.ts'
 import type { ListVersion } from '../../src/replica/freshness.ts'
 import { testConfig } from '../support/config.ts'
@@ -54,7 +53,7 @@ function watched(): { replica: Replica; asked: string[] } {
       return ask(question, until)
     }) as Replica['ask'],
   }
-  return { replica: { ...asking, deepPageFrom: 0, readSnapshot: keepSnapshots(asking) }, asked }
+  return { replica: replicaBehind(asking, 0), asked }
 }
 
 async function read(

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Digest, EntityId, TeamId } from '../../../src/domain/identifiers.ts'
 import { authenticate, bearerToken } from '../../../src/http/authenticate.ts'
-import type { ApiContext } from '../../../src/http/context.ts'
+import type { ApiContext, AskedOfHolder, RouteState } from '../../../src/http/context.ts'
 import { RequestFailure } from '../../../src/http/failure.ts'
 import { type KeyHolder, KeyViewIncomplete, type Lookup } from '../../../src/replica/keyView.ts'
 
@@ -11,6 +11,8 @@ const holder: KeyHolder = {
   state: 'active',
   expiresAtMs: null,
 }
+
+const askedOf = (): AskedOfHolder => ({ freshness: new Promise(() => {}), counted: new Promise(() => {}) })
 
 async function judge(header: string, lookup: Lookup, nowMs = 0): Promise<{ lookups: Digest[]; outcome: unknown }> {
   const lookups: Digest[] = []
@@ -23,7 +25,10 @@ async function judge(header: string, lookup: Lookup, nowMs = 0): Promise<{ looku
   const ctx = { get: () => header, state: {} } as unknown as ApiContext
   const passes = async (): Promise<unknown> => ctx.state.holder
   try {
-    return { lookups, outcome: await authenticate(keys, () => nowMs)(ctx, passes) }
+    return {
+      lookups,
+      outcome: await authenticate(keys, askedOf, () => nowMs)(ctx, passes),
+    }
   } catch (error) {
     return { lookups, outcome: error instanceof RequestFailure ? error.failure : error }
   }
@@ -72,6 +77,88 @@ describe('authenticate', () => {
 
   test('neither passes nor refuses while the key view is incomplete', async () => {
     expect((await judge('Bearer rqp_acct_1', 'incomplete')).outcome).toBeInstanceOf(KeyViewIncomplete)
+  })
+})
+
+describe('what else is asked of Redis', () => {
+  const other: KeyHolder = { ...holder, teamId: 'team-2' as TeamId }
+  const revoked: KeyHolder = { ...holder, state: 'revoked' }
+
+  /** Requests of one key, one after the other: what is asked, in order, and with whose answers a request goes on. */
+  async function follow(...found: (KeyHolder | null)[]): Promise<string[][]> {
+    const events: string[][] = []
+    const answers = found.values()
+    const asked = new Map<unknown, string>()
+    const pass = authenticate(
+      {
+        lookup: async () => {
+          events.at(-1)?.push('key')
+          return { found: answers.next().value ?? null }
+        },
+      },
+      ({ teamId }) => {
+        events.at(-1)?.push(teamId)
+        const fresh = askedOf()
+        asked.set(fresh.counted, teamId)
+        return fresh
+      },
+      () => 0,
+    )
+    for (const _ of found) {
+      events.push([])
+      const ctx = { get: () => 'Bearer rqp_acct_1', state: {} } as unknown as ApiContext
+      const next = async (): Promise<void> => {
+        const { holder: passed, counted } = ctx.state as RouteState
+        events.at(-1)?.push(`goes on as ${passed.teamId} with what was asked of ${asked.get(counted)}`)
+      }
+      await pass(ctx, next).catch(() => events.at(-1)?.push('refused'))
+    }
+    return events
+  }
+  const goesOn = (teamId: string): string => `goes on as ${teamId} with what was asked of ${teamId}`
+
+  test('waits for the key at its first request, and goes along with it at the next', async () => {
+    expect(await follow(holder, holder)).toEqual([
+      ['key', 'team-1', goesOn('team-1')],
+      ['key', 'team-1', goesOn('team-1')],
+    ])
+  })
+
+  test('is asked anew when the key has become the key of somebody else', async () => {
+    expect(await follow(holder, other, other)).toEqual([
+      ['key', 'team-1', goesOn('team-1')],
+      ['key', 'team-1', 'team-2', goesOn('team-2')],
+      ['key', 'team-2', goesOn('team-2')],
+    ])
+  })
+
+  test.each([null, revoked])('is not asked again for a key that is %p', async (gone) => {
+    expect(await follow(holder, gone, gone)).toEqual([
+      ['key', 'team-1', goesOn('team-1')],
+      ['key', 'team-1', 'refused'],
+      ['key', 'refused'],
+    ])
+  })
+
+  test('goes along with the key before its answer is there', async () => {
+    const order: string[] = []
+    const { promise, resolve } = Promise.withResolvers<Lookup>()
+    const lookups = [Promise.resolve({ found: holder }), promise].values()
+    const pass = authenticate(
+      { lookup: () => lookups.next().value ?? promise },
+      () => {
+        order.push('asked')
+        return askedOf()
+      },
+      () => 0,
+    )
+    const ctx = { get: () => 'Bearer rqp_acct_1', state: {} } as unknown as ApiContext
+    await pass(ctx, async () => undefined)
+    const second = pass(ctx, async () => undefined)
+    order.push('key answered')
+    resolve({ found: holder })
+    await second
+    expect(order).toEqual(['asked', 'asked', 'key answered'])
   })
 })
 

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import type { TeamId } from '../../../src/domain/identifiers.ts'
 import type { Instant } from '../../../src/domain/instant.ts'
-import { keepSnapshots } from '../../../src/queries/keptSnapshots.ts'
 import { listForms } from '../../../src/queries/listForms.ts'
 import { listRecords } from '../../../src/queries/listRecords.ts'
-import type { Asking, Question, Replica } from '../../../src/queries/replica.ts'
+import { type Asking, type Question, type Replica, replicaBehind } from '../../../src/queries/replica.ts'
 import { searchPage, within } from '../../../src/queries/searchPage.ts'
 
 const { signal } = new AbortController()
@@ -22,7 +21,7 @@ const listening = (isFound = true): { replica: Replica; asked: Question[] } => {
       return { isFound, text: emptyAnswer }
     },
   }
-  return { replica: { ...asking, deepPageFrom: 1_000, readSnapshot: keepSnapshots(asking) }, asked }
+  return { replica: replicaBehind(asking, 1_000), asked }
 }
 
 type Body = { from?: number; size: number; query: { bool: { filter: unknown[] } } }
