@@ -2,7 +2,7 @@ import { probe } from '../queries/probe.ts'
 import { openReplica } from '../queries/replica.ts'
 import { callMetrics, measureElasticsearch, measureRedis } from '../replica/callMetrics.ts'
 import { keyViewIsComplete, redisAnswers } from '../replica/checks.ts'
-import { connectElasticsearchRaw } from '../replica/elasticsearch.ts'
+import { connectElasticsearchBytes } from '../replica/elasticsearch.ts'
 import { keyView } from '../replica/keyView.ts'
 import { connectRedis } from '../replica/redis.ts'
 import { redisKeys } from '../replica/redisKeys.ts'
@@ -22,7 +22,7 @@ export async function composeApi(
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
   const calls = callMetrics(metrics)
-  const elasticsearch = connectElasticsearchRaw(config)
+  const elasticsearch = connectElasticsearchBytes(config)
   measureElasticsearch(elasticsearch, calls)
   release('elasticsearch', () => elasticsearch.close())
   const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {

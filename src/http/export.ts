@@ -12,7 +12,7 @@ export const ndjson = 'application/x-ndjson'
 /** Whether a request asks for a whole list instead of a page of it. */
 export const asksForExport = (ctx: RouteContext): boolean => ctx.accepts('application/json', ndjson) === ndjson
 
-type Parts = AsyncGenerator<readonly string[], void, undefined>
+type Parts = AsyncGenerator<readonly Buffer[], void, undefined>
 
 /** Starts an export; resolves once its first part is there: a failure until then is an answer like any other. */
 export type StartExport = (ctx: RouteContext, open: (within: Within) => Parts) => Promise<Readable>
@@ -47,6 +47,9 @@ export function createExports(): StartExport {
   }
 }
 
-async function* lines(first: IteratorResult<readonly string[], void>, parts: Parts): AsyncGenerator<Buffer> {
-  for (let part = first; !part.done; part = await parts.next()) yield Buffer.from(`${part.value.join('\n')}\n`)
+const lineEnd = Buffer.from('\n')
+
+async function* lines(first: IteratorResult<readonly Buffer[], void>, parts: Parts): AsyncGenerator<Buffer> {
+  for (let part = first; !part.done; part = await parts.next())
+    yield Buffer.concat(part.value.flatMap((row) => [row, lineEnd]))
 }

@@ -17,7 +17,7 @@ export type Asked = {
   /** Whether there is an answer whatever is stored: a list may be empty, an entity may be missing. */
   readonly alwaysExists: boolean
   /** JSON, or lines of it. `version` is the list's, read before; null while none is known. */
-  query(version: ListVersion | null): Promise<string | Readable>
+  query(version: ListVersion | null): Promise<Buffer | Readable>
 }
 
 /** Part of every ETag: another one when the same data would be rendered in another way. */
@@ -46,7 +46,7 @@ export async function answerFresh(
   const body = await query(version)
   if (etag !== undefined && isKept(ctx, etag)) return notChanged(ctx, etag, tidemark)
   setFreshness(ctx, etag, tidemark)
-  ctx.type = typeof body === 'string' ? 'json' : ndjson
+  ctx.type = Buffer.isBuffer(body) ? 'json' : ndjson
   ctx.body = body
 }
 

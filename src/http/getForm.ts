@@ -16,7 +16,7 @@ export const getFormRoute =
   ({ replica, readParameters }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
     const parameters = readParameters(ctx, getFormParameters)
-    const read = async (signal: AbortSignal): Promise<string> => {
+    const read = async (signal: AbortSignal): Promise<Buffer> => {
       const form = await getForm(replica, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal)
       if (form === undefined) throw new RequestFailure({ kind: 'not_found', what: 'form' })
       return form

@@ -12,7 +12,7 @@ export const getRecordRoute =
   ({ replica, readParameters }: RouteNeeds): RouteMiddleware =>
   async (ctx) => {
     const parameters = readParameters(ctx, getRecordParameters)
-    const read = async (signal: AbortSignal): Promise<string> => {
+    const read = async (signal: AbortSignal): Promise<Buffer> => {
       const record = await getRecord(replica, ctx.state.holder.teamId, ctx.params['id'] ?? '', signal)
       if (record === undefined) throw new RequestFailure({ kind: 'not_found', what: 'record' })
       return record

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import type { Clause } from './clauses.ts'
-import { findPage, type ListCounts, maxSkip, type Place } from './deepPage.ts'
+import { findPage, type ListCounts, type Place } from './deepPage.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 
 /** Which rows of a list are wanted; the offset counts from 0. */
 export type RowsWanted = { readonly offset: number; readonly limit: number }
-/** How many rows a filter finds, and those that were wanted, as raw text. */
-export type RowsFound = { readonly total: number; readonly rows: readonly string[] }
+/** How many rows a filter finds, and those that were wanted, as raw bytes. */
+export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
 /** A snapshot whose counts are remembered, in which rows are found that stand anywhere in its list. */
 export type CountedSnapshot = {
@@ -46,39 +46,48 @@ export const countMemory = (maxBytes: number): CountMemory => ({
 export function countedSnapshot(
   snapshot: ListSnapshot,
   memory: CountMemory,
-  { name, list }: { readonly name: string; readonly list: string },
+  { name: ownName, list }: { readonly name: string; readonly list: string },
 ): CountedSnapshot {
-  const guided = async (
+  /** Looks where the guide leads, and has it learn from what is found there. */
+  const look = async (
     filter: readonly Clause[],
     { offset, limit }: RowsWanted,
     signal: AbortSignal,
-  ): Promise<RowsFound | undefined> => {
-    const guideOf = JSON.stringify([list, filter])
-    const guide = memory.guides.get(guideOf)
-    if (guide === undefined) return undefined
-    const start = Math.max(0, offset - guide.drift - spareRows)
+  ): Promise<RowsFound | 'elsewhere' | 'lost'> => {
+    const name = JSON.stringify([list, filter])
+    const guide = memory.guides.get(name)
+    if (guide === undefined) return 'lost'
     const size = limit + 2 * spareRows
+    const start = Math.max(0, offset - guide.drift - spareRows)
     const { stretch } = (await recall(memory, guide.snapshot, filter, { offset: start, limit: size })) ?? {}
-    if (stretch === undefined) return undefined
-    const { total, before, within, rows } = await snapshot.survey(filter, stretch, size, signal)
-    memory.guides.set(guideOf, { ...guide, drift: before - (start - stretch.skip) })
-    const end = Math.min(offset + limit, total)
-    if (offset >= end) return { total, rows: [] }
+    if (stretch === undefined) return 'lost'
+    const { total, before, rows } = await snapshot.survey(filter, stretch, size, signal)
     const first = before + stretch.skip
-    if (first <= offset && end <= first + rows.length) return { total, rows: rows.slice(offset - first, end - first) }
-    const skip = offset - before
-    if (skip < 0 || skip > maxSkip || end > before + within) return undefined
-    return { total, rows: await snapshot.rows(filter, { ...stretch, skip }, limit, signal) }
+    const end = Math.min(offset + limit, total)
+    memory.guides.set(name, { ...guide, drift: first - start })
+    if (offset >= end) return { total, rows: [] }
+    if (offset < first || end > first + rows.length) return 'elsewhere'
+    return { total, rows: rows.slice(offset - first, end - first) }
+  }
+  /** The first look tells how many rows have come or gone; the second one knows. */
+  const guided = async (
+    filter: readonly Clause[],
+    wanted: RowsWanted,
+    signal: AbortSignal,
+  ): Promise<RowsFound | undefined> => {
+    let found = await look(filter, wanted, signal)
+    if (found === 'elsewhere') found = await look(filter, wanted, signal)
+    return typeof found === 'string' ? undefined : found
   }
   return {
     page: async (filter, wanted, signal) => {
-      const known = await recall(memory, name, filter, wanted)
+      const known = await recall(memory, ownName, filter, wanted)
       const nearby = known === undefined ? await guided(filter, wanted, signal) : undefined
       if (nearby !== undefined) return nearby
       const { offset, limit } = wanted
-      const counts = remembering(memory, name, filter, snapshot.countsOf(filter, signal))
+      const counts = remembering(memory, ownName, filter, snapshot.countsOf(filter, signal))
       const { total, stretch } = known ?? (await findPage(counts, offset, limit))
-      memory.guides.set(JSON.stringify([list, filter]), { snapshot: name, drift: 0 })
+      memory.guides.set(JSON.stringify([list, filter]), { snapshot: ownName, drift: 0 })
       return { total, rows: stretch === undefined ? [] : await snapshot.rows(filter, stretch, limit, signal) }
     },
   }

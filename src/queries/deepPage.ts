@@ -29,7 +29,7 @@ export type Place = { readonly total: number; readonly stretch: Stretch | undefi
  */
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
 /** Rows that Elasticsearch may pass over: about as many as a page holds. */
-export const maxSkip = 100
+const maxSkip = 100
 /** Rows of a step that is narrow enough to be searched. */
 const maxStepRows = 1_000
 /** What an id consists of, highest first, as Elasticsearch sorts it. */

@@ -18,7 +18,7 @@ const maxRows = 500
 const partBytes = 512 * 1024
 
 /**
- * Every row of a team's list, newest first, part by part, as raw text: what the first filter finds that finds anything. All of
+ * Every row of a team's list, newest first, part by part, as raw bytes: what the first filter finds that finds anything. All of
  * it is of one moment, and a part is asked for when the one before was taken. Rejects with `ReplicaUnavailable`, also when
  * Elasticsearch gives fewer rows than it counted.
  */
@@ -28,7 +28,7 @@ export async function* exportList(
   teamId: TeamId,
   filters: readonly (readonly Clause[])[],
   within: Within,
-): AsyncGenerator<readonly string[], void, undefined> {
+): AsyncGenerator<readonly Buffer[], void, undefined> {
   const snapshot = await within((signal) => openListSnapshot(asking, kind, teamId, { lifeMs: exportLifeMs, signal }))
   try {
     const counted = countedSnapshot(snapshot, countMemory(maxCountedBytes), { name: 'export', list: kind })
@@ -50,7 +50,7 @@ export async function* exportList(
 }
 
 /** How many rows like these are about so many bytes. */
-export function rowsIn(bytes: number, rows: readonly string[]): number {
+export function rowsIn(bytes: number, rows: readonly Buffer[]): number {
   const length = rows.reduce((sum, row) => sum + row.length, 0)
   return Math.min(maxRows, Math.max(1, Math.floor((bytes * rows.length) / Math.max(1, length))))
 }

@@ -5,16 +5,16 @@ import type { Asking } from './replica.ts'
 
 export type FormParts = { readonly includeFields: boolean; readonly includeReport: boolean }
 
-/** A form as raw JSON text, without the parts that are not wanted; undefined when the team has no such form. */
+/** A form as raw JSON, without the parts that are not wanted; undefined when the team has no such form. */
 export async function getForm(
   replica: Asking,
   teamId: TeamId,
   id: string,
   { includeFields, includeReport }: FormParts,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<Buffer | undefined> {
   const form = await readDetail(replica, 'form-details', teamId, id, signal)
   if (form === undefined || (includeFields && includeReport)) return form
   const unwanted = new Set([...(includeFields ? [] : ['fields']), ...(includeReport ? [] : ['report'])])
-  return renderObject([...rawMembers(form)].filter(([name]) => !unwanted.has(name)))
+  return Buffer.from(renderObject([...rawMembers(form.toString())].filter(([name]) => !unwanted.has(name))))
 }

@@ -2,10 +2,10 @@ import type { TeamId } from '../domain/identifiers.ts'
 import { readDetail } from './readDetail.ts'
 import type { Asking } from './replica.ts'
 
-/** A submission with its full report as raw JSON text; undefined when the team has no such submission. */
+/** A submission with its full report as raw JSON; undefined when the team has no such submission. */
 export const getRecord = (
   replica: Asking,
   teamId: TeamId,
   id: string,
   signal: AbortSignal,
-): Promise<string | undefined> => readDetail(replica, 'submission-details', teamId, id, signal)
+): Promise<Buffer | undefined> => readDetail(replica, 'submission-details', teamId, id, signal)

@@ -2,6 +2,10 @@ import { z } from 'zod'
 import { summaryMark } from '../replica/documents.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
+const mark = summaryMark.charCodeAt(0)
+/** What stands in the place of a summary. */
+const gap = Buffer.from('null')
+
 /** Everything else that a `_search` tells, its summaries left out. */
 const envelopeSchema = z.object({
   timed_out: z.literal(false),
@@ -17,8 +21,8 @@ const refusalSchema = z.object({ status: z.int(), error: z.object({ type: z.stri
 const answersSchema = z.object({ responses: z.array(z.unknown()) })
 
 export type SearchAnswer = {
-  /** The summary of each hit as raw text, byte for byte as it was stored. */
-  readonly summaries: readonly string[]
+  /** The summary of each hit, byte for byte as it was stored. */
+  readonly summaries: readonly Buffer[]
   /** Undefined unless the search counts. */
   readonly total: number | undefined
   readonly aggregations: unknown
@@ -32,14 +36,14 @@ export type SearchRefusal = { readonly status: number; readonly type: string }
  * Reads the answer of a `_search`. Summaries are found by the marks around them, not token by token; the rest of the answer is
  * parsed, and has a gap where each summary was. Throws `ReplicaUnavailable` unless every shard has answered in full.
  */
-export function readAnswer(text: string): SearchAnswer {
-  const { envelope, summaries } = apart(text)
+export function readAnswer(bytes: Buffer): SearchAnswer {
+  const { envelope, summaries } = apart(bytes)
   return within(summaries, (next) => answerOf(envelope, next))
 }
 
 /** Reads the answer of an `_msearch` as `readAnswer` does: one for each search, in their order. */
-export function readAnswers(text: string): (SearchAnswer | SearchRefusal)[] {
-  const { envelope, summaries } = apart(text)
+export function readAnswers(bytes: Buffer): (SearchAnswer | SearchRefusal)[] {
+  const { envelope, summaries } = apart(bytes)
   const { responses } = valid(answersSchema, envelope)
   return within(summaries, (next) =>
     responses.map((response) => {
@@ -55,16 +59,23 @@ export function totalOf({ total }: SearchAnswer): number {
   return total
 }
 
-function apart(text: string): { readonly envelope: unknown; readonly summaries: readonly string[] } {
-  const parts = text.split(summaryMark)
-  return {
-    envelope: parse(parts.filter((_, at) => at % 2 === 0).join('null')),
-    summaries: parts.filter((_, at) => at % 2 === 1),
+function apart(bytes: Buffer): { readonly envelope: unknown; readonly summaries: readonly Buffer[] } {
+  const summaries: Buffer[] = []
+  const others: Buffer[] = []
+  let from = 0
+  for (let open = bytes.indexOf(mark); open !== -1; open = bytes.indexOf(mark, from)) {
+    const close = bytes.indexOf(mark, open + 1)
+    if (close === -1) throw new ReplicaUnavailable('partial', 'a summary has no end')
+    summaries.push(bytes.subarray(open + 1, close))
+    others.push(bytes.subarray(from, open), gap)
+    from = close + 1
   }
+  others.push(bytes.subarray(from))
+  return { envelope: parse(Buffer.concat(others).toString()), summaries }
 }
 
 /** Hands out the next few summaries to whoever reads hits; in the end there is none left, and none has been missing. */
-function within<T>(summaries: readonly string[], read: (next: (count: number) => readonly string[]) => T): T {
+function within<T>(summaries: readonly Buffer[], read: (next: (count: number) => readonly Buffer[]) => T): T {
   let taken = 0
   const answer = read((count) => {
     taken += count
@@ -74,7 +85,7 @@ function within<T>(summaries: readonly string[], read: (next: (count: number) =>
   return answer
 }
 
-function answerOf(response: unknown, next: (count: number) => readonly string[]): SearchAnswer {
+function answerOf(response: unknown, next: (count: number) => readonly Buffer[]): SearchAnswer {
   const { hits, aggregations, pit_id } = valid(envelopeSchema, response)
   return { summaries: next(hits.hits.length), total: hits.total?.value, aggregations, snapshotId: pit_id }
 }

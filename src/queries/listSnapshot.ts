@@ -14,9 +14,9 @@ export type ListKind = 'forms' | 'submissions'
 export type ListSnapshot = {
   /** Counts what a filter finds. */
   countsOf(filter: readonly Clause[], signal: AbortSignal): ListCounts
-  /** The `summary` of up to `limit` of the rows that a filter finds in a stretch, as raw text. */
-  rows(filter: readonly Clause[], stretch: Stretch, limit: number, signal: AbortSignal): Promise<readonly string[]>
-  /** The same rows, and how many the filter finds in all, before the stretch and in it; asked at once. */
+  /** The `summary` of up to `limit` of the rows that a filter finds in a stretch, as raw bytes. */
+  rows(filter: readonly Clause[], stretch: Stretch, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
+  /** The same rows, and how many the filter finds in all and before the stretch; asked at once. */
   survey(filter: readonly Clause[], stretch: Stretch, limit: number, signal: AbortSignal): Promise<Survey>
   /** What is not closed closes itself. */
   close(): void
@@ -25,8 +25,7 @@ export type ListSnapshot = {
 export type Survey = {
   readonly total: number
   readonly before: number
-  readonly within: number
-  readonly rows: readonly string[]
+  readonly rows: readonly Buffer[]
 }
 
 const openingDeadlineMs = 5_000
@@ -70,7 +69,7 @@ export async function openListSnapshot(
     AbortSignal.timeout(openingDeadlineMs),
   )
   if (!opened.isFound) throw new ReplicaUnavailable('missing-index', kind)
-  let { id } = JSON.parse(opened.text) as { id: string }
+  let { id } = JSON.parse(opened.bytes.toString()) as { id: string }
   const close = (): void => {
     ask(
       { method: 'DELETE', path: '/_pit', querystring: {}, body: { id } },
@@ -95,9 +94,9 @@ export async function openListSnapshot(
   }
   const search = async (filter: readonly Clause[], more: Body, signal: AbortSignal): Promise<SearchAnswer> => {
     const body = bodyOf(filter, more)
-    const { isFound, text } = await ask({ method: 'POST', path: '/_search', querystring: {}, body }, signal)
+    const { isFound, bytes } = await ask({ method: 'POST', path: '/_search', querystring: {}, body }, signal)
     if (!isFound) throw new ReplicaUnavailable('missing-snapshot', kind)
-    const answer = readAnswer(text)
+    const answer = readAnswer(bytes)
     rename(answer)
     return answer
   }
@@ -143,7 +142,7 @@ export async function openListSnapshot(
       )
       for (const answer of answers) rename(answer)
       const [all, newer, found] = answers
-      return { total: totalOf(all), before: totalOf(newer), within: totalOf(found), rows: found.summaries }
+      return { total: totalOf(all), before: totalOf(newer), rows: found.summaries }
     },
     close,
   }

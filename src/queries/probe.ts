@@ -6,7 +6,7 @@ import { ReplicaUnavailable } from './unavailable.ts'
 /** Resolves when every index answers in full; rejects with `ReplicaUnavailable`. */
 export async function probe({ indexPrefix, ask }: Asking, signal: AbortSignal): Promise<void> {
   const aliases = documentKinds.map((kind) => aliasOf(indexPrefix, kind))
-  const { isFound, text } = await ask(
+  const { isFound, bytes } = await ask(
     {
       method: 'POST',
       path: `/${aliases.join(',')}/_search`,
@@ -16,5 +16,5 @@ export async function probe({ indexPrefix, ask }: Asking, signal: AbortSignal): 
     signal,
   )
   if (!isFound) throw new ReplicaUnavailable('missing-index', aliases.join(', '))
-  totalOf(readAnswer(text))
+  totalOf(readAnswer(bytes))
 }

@@ -8,7 +8,7 @@ import { ReplicaUnavailable } from './unavailable.ts'
 const missingDocument = '"type":"resource_not_found_exception"'
 
 /**
- * The single answer that is stored for an entity of the team, as raw text; undefined when there is none, when it was deleted,
+ * The single answer that is stored for an entity of the team, as raw bytes; undefined when there is none, when it was deleted,
  * and for text that cannot be an id. Rejects with `ReplicaUnavailable`.
  */
 export async function readDetail(
@@ -17,11 +17,11 @@ export async function readDetail(
   teamId: TeamId,
   id: string,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
   const path = `/${aliasOf(indexPrefix, kind)}/_source/${encodeURIComponent(documentId(teamId, id as EntityId))}`
-  const { isFound, text } = await ask({ method: 'GET', path, querystring: { routing: teamId } }, signal)
-  if (isFound) return isTombstone(text) ? undefined : text
-  if (text.includes(missingDocument)) return undefined
+  const { isFound, bytes } = await ask({ method: 'GET', path, querystring: { routing: teamId } }, signal)
+  if (isFound) return isTombstone(bytes) ? undefined : bytes
+  if (bytes.includes(missingDocument)) return undefined
   throw new ReplicaUnavailable('missing-index', kind)
 }

@@ -1,6 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { LRUCache } from 'lru-cache'
 import { isObject } from '../domain/schema.ts'
+import type { RawBody } from '../replica/elasticsearch.ts'
 import { keepSnapshots, type ReadSnapshot } from './keptSnapshots.ts'
 import { judgeRefusal, ReplicaUnavailable } from './unavailable.ts'
 
@@ -16,8 +17,8 @@ export type Question = {
   readonly bulkBody?: Readonly<Record<string, unknown>>[]
 }
 
-/** The answer as it came; nothing but 200 and 404 gets this far. */
-export type Answer = { readonly isFound: boolean; readonly text: string }
+/** The answer as it came, raw JSON; nothing but 200 and 404 gets this far. */
+export type Answer = { readonly isFound: boolean; readonly bytes: Buffer }
 
 /** Who can be asked. */
 export type Asking = {
@@ -35,17 +36,17 @@ export type Replica = Asking & {
   readonly largeLists: LRUCache<string, true>
 }
 
-/** A document view behind a client whose answers are raw text. Asks once: a reader who waits is told to come again. */
+/** A document view behind a client whose answers are raw bytes. Asks once: a reader who waits is told to come again. */
 export function openReplica(client: Client, indexPrefix: string, deepPageFrom: number): Replica {
   const asking: Asking = {
     indexPrefix,
     ask: async (question, signal) => {
       const { statusCode, body } = await client.transport
-        .request<string>({ ...question }, { signal, ignore: [404], maxRetries: 0, meta: true })
+        .request<RawBody>({ ...question }, { signal, ignore: [404], maxRetries: 0, meta: true })
         .catch((error: unknown) => {
           throw judgeFailure(error)
         })
-      return { isFound: statusCode !== 404, text: body }
+      return { isFound: statusCode !== 404, bytes: bufferOf(body) }
     },
   }
   return replicaBehind(asking, deepPageFrom)
@@ -58,6 +59,9 @@ export const replicaBehind = (asking: Asking, deepPageFrom: number): Replica => 
   readSnapshot: keepSnapshots(asking),
   largeLists: new LRUCache({ max: maxLargeLists }),
 })
+
+const bufferOf = (body: RawBody): Buffer =>
+  typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 
 function judgeFailure(error: unknown): unknown {
   if (error instanceof errors.ResponseError) return judgeRefusal(error.statusCode ?? 0, errorType(error.body))

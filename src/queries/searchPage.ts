@@ -49,13 +49,13 @@ async function shallowPage(
   const to = { routing: teamId, allow_partial_search_results: false }
   const query = { bool: { filter: [{ term: { teamId } }, ...filter] } }
   const rows = { query, sort: newestFirst, from: firstOf(wanted), size: wanted.limit }
-  const pageOf = (totalDocs: number, items: readonly string[]): Page => ({ ...wanted, totalDocs, items })
+  const pageOf = (totalDocs: number, items: readonly Buffer[]): Page => ({ ...wanted, totalDocs, items })
 
   const counted = async (): Promise<Page> => {
     const body = { ...rows, track_total_hits: true }
-    const { isFound, text } = await ask({ method: 'POST', path: `/${index}/_search`, querystring: to, body }, signal)
+    const { isFound, bytes } = await ask({ method: 'POST', path: `/${index}/_search`, querystring: to, body }, signal)
     if (!isFound) throw new ReplicaUnavailable('missing-index', kind)
-    const answer = readAnswer(text)
+    const answer = readAnswer(bytes)
     return pageOf(totalOf(answer), answer.summaries)
   }
   const countedApart = async (): Promise<Page> => {

@@ -19,8 +19,8 @@ export async function searchTogether<const Searches extends readonly Search[]>(
   signal: AbortSignal,
 ): Promise<{ readonly [At in keyof Searches]: SearchAnswer }> {
   const bulkBody = searches.flatMap(({ header, body }) => [header, body])
-  const { text } = await ask({ method: 'POST', path: '/_msearch', querystring: {}, bulkBody }, signal)
-  const answers = readAnswers(text).map((answer) => {
+  const { bytes } = await ask({ method: 'POST', path: '/_msearch', querystring: {}, bulkBody }, signal)
+  const answers = readAnswers(bytes).map((answer) => {
     if (!('status' in answer)) return answer
     throw answer.status === 404
       ? new ReplicaUnavailable(missing, answer.type)

@@ -139,4 +139,7 @@ function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], delet
 const tombstoneStart = '{"tombstone":'
 
 /** Whether a document's source tells of a deletion. */
-export const isTombstone = (source: string): boolean => source.startsWith(tombstoneStart)
+export const isTombstone = (source: Buffer): boolean =>
+  source.subarray(0, tombstoneStart.length).equals(tombstoneStartBytes)
+
+const tombstoneStartBytes = Buffer.from(tombstoneStart)

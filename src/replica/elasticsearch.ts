@@ -1,20 +1,55 @@
-import { Client } from '@elastic/elasticsearch'
-import { Serializer } from '@elastic/transport'
+import { Client, errors } from '@elastic/elasticsearch'
+import {
+  type ConnectionRequestOptions,
+  type ConnectionRequestOptionsAsStream,
+  type ConnectionRequestParams,
+  Serializer,
+  UndiciConnection,
+} from '@elastic/transport'
 import type { Config } from '../config.ts'
 
-/** Answers as the text they came in: parsing would reorder keys and lose digits of what is passed on byte for byte. */
-class TextSerializer extends Serializer {
+/** Answers as they came: parsing would reorder keys and lose digits of what is passed on byte for byte. */
+class RawSerializer extends Serializer {
   override deserialize<T = unknown>(json: string): T {
     return json as T
   }
 }
+
+/** What a client of raw bytes gives: those of an answer, and what an error says as text. */
+export type RawBody = Uint8Array | string
+
+/** Leaves answers as the bytes they came in. The client can copy, redact and parse the text of an error. */
+class BytesConnection extends UndiciConnection {
+  override async request(
+    params: ConnectionRequestParams,
+    options: ConnectionRequestOptions | ConnectionRequestOptionsAsStream,
+  ): Promise<never> {
+    const answer = await super.request(params, { ...options, asStream: true })
+    try {
+      const chunks: Buffer[] = []
+      for await (const chunk of answer.body) chunks.push(chunk as Buffer)
+      const bytes = Buffer.concat(chunks)
+      return { ...answer, body: answer.statusCode < 400 ? viewOf(bytes) : bytes.toString() } as never
+    } catch (error) {
+      throw new errors.ConnectionError((error as Error).message)
+    }
+  }
+}
+
+/** No Buffer: of one, the client would make text. */
+const viewOf = ({ buffer, byteOffset, byteLength }: Buffer): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength)
 
 /** A client whose answers are parsed. It never retries by itself: whoever calls knows whether, when and how often. */
 export const connectElasticsearch = (config: Config): Client => new Client(options(config))
 
 /** A client whose answers are raw JSON text. */
 export const connectElasticsearchRaw = (config: Config): Client =>
-  new Client({ ...options(config), Serializer: TextSerializer })
+  new Client({ ...options(config), Serializer: RawSerializer })
+
+/** A client whose answers are raw bytes of JSON. */
+export const connectElasticsearchBytes = (config: Config): Client =>
+  new Client({ ...options(config), Serializer: RawSerializer, Connection: BytesConnection })
 
 function options(config: Config): ConstructorParameters<typeof Client>[0] {
   return {

@@ -2,7 +2,7 @@ import type { Client } from '@elastic/elasticsearch'
 import type { TeamId } from '../../src/domain/identifiers.ts'
 import { listRecords } from '../../src/queries/listRecords.ts'
 import { openReplica, type Replica, replicaBehind } from '../../src/queries/replica.ts'
-import { connectElasticsearch, connectElasticsearchRaw } from '../../src/replica/elasticsearch.ts'
+import { connectElasticsearch, connectElasticsearchBytes } from '../../src/replica/elasticsearch.ts'
 import type { ListVersion } from '../../src/replica/freshness.ts'
 import { testConfig } from '../support/config.ts'
 import { submissionEntity } from '../support/entities.ts'
@@ -20,7 +20,7 @@ let elasticsearch: Client
 
 beforeEach(async () => {
   stored = await createTestReplica()
-  raw = connectElasticsearchRaw(testConfig({}))
+  raw = connectElasticsearchBytes(testConfig({}))
   elasticsearch = connectElasticsearch(testConfig({}))
   await store(0, 300)
 })
@@ -62,7 +62,7 @@ async function read(
   page = 11,
 ): Promise<{ total: number; ids: string[] }> {
   const found = await listRecords(replica, { teamId: team, version, signal }, everything, { page, limit: 20 })
-  return { total: found.totalDocs, ids: found.items.map((item) => (JSON.parse(item) as { id: string }).id) }
+  return { total: found.totalDocs, ids: found.items.map((item) => (JSON.parse(item.toString()) as { id: string }).id) }
 }
 const idsDownFrom = (highest: number): string[] => Array.from({ length: 20 }, (_, at) => `s-${highest - at}`)
 
@@ -95,6 +95,15 @@ test('a list of another version is read as it is then, and the older snapshot is
   await store(300, 320)
   expect(await read(replica, second)).toEqual({ total: 320, ids: idsDownFrom(119) })
   await eventually(async () => (await openSnapshots()) === 1)
+})
+
+test('a page of a list that has changed a little is found with one question to a new snapshot', async () => {
+  const { replica, asked } = watched()
+  await read(replica, first)
+  await store(300, 307)
+  asked.length = 0
+  expect(await read(replica, second)).toEqual({ total: 307, ids: idsDownFrom(106) })
+  expect(asked.filter((each) => each.startsWith('POST'))).toEqual(['POST _pit', 'POST _msearch'])
 })
 
 test('a list without a version is read anew each time, and leaves nothing open', async () => {

@@ -9,8 +9,13 @@ import { getForm } from '../../src/queries/getForm.ts'
 import { openListSnapshot } from '../../src/queries/listSnapshot.ts'
 import { probe } from '../../src/queries/probe.ts'
 import { openReplica } from '../../src/queries/replica.ts'
+import { searchTogether } from '../../src/queries/searchTogether.ts'
 import type { DocumentWrite } from '../../src/replica/documents.ts'
-import { connectElasticsearch, connectElasticsearchRaw } from '../../src/replica/elasticsearch.ts'
+import {
+  connectElasticsearch,
+  connectElasticsearchBytes,
+  connectElasticsearchRaw,
+} from '../../src/replica/elasticsearch.ts'
 import { refusalOf } from '../support/command.ts'
 import { testConfig } from '../support/config.ts'
 import { formEntity } from '../support/entities.ts'
@@ -159,16 +164,19 @@ describe('the roles of Elasticsearch', () => {
       options(),
     )
     await generations.serveGeneration(keeperClient(), prefix, serving, options())
-    const replica = openReplica(clientAs('tidemark_api', connectElasticsearchRaw), prefix, 1)
+    const replica = openReplica(clientAs('tidemark_api', connectElasticsearchBytes), prefix, 1)
     const { signal } = options()
     await probe(replica, signal)
     await getForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)
     const snapshot = await openListSnapshot(replica, 'forms', team, { lifeMs: 30_000, signal })
     await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
+    await snapshot.survey([], { clause: { match_all: {} }, newer: { match_none: {} }, skip: 0 }, 1, signal)
     snapshot.close()
+    const header = { index: `${prefix}-forms`, routing: team }
+    await searchTogether(replica, [{ header, body: { size: 0 } }], 'missing-index', signal)
     const path = `/${prefix}-forms/_pit`
     const opened = await replica.ask({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
-    const body = { id: (JSON.parse(opened.text) as { id: string }).id }
+    const body = { id: (JSON.parse(opened.bytes.toString()) as { id: string }).id }
     expect(await replica.ask({ method: 'DELETE', path: '/_pit', querystring: {}, body }, signal)).toMatchObject({
       isFound: true,
     })

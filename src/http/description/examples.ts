@@ -55,7 +55,8 @@ const judgedForm = [formSchema.parse(form), rawMembers(JSON.stringify(form))] as
 const judgedSubmission = [submissionSchema.parse(submission), rawMembers(JSON.stringify(submission))] as const
 
 const example = (text: string) => ({ example: { value: JSON.parse(text) as unknown } })
-const listOf = (item: string) => example(renderPage({ totalDocs: 1, page: 1, limit: 20, items: [item] }))
+const listOf = (item: string) =>
+  example(renderPage({ totalDocs: 1, page: 1, limit: 20, items: [Buffer.from(item)] }).toString())
 
 /** An answer of each kind, rendered as every other one. */
 export const examples = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { withoutTabs } from '../../../src/domain/rawJson.ts'
-import { readAnswer, totalOf } from '../../../src/queries/hits.ts'
+import { readAnswer, readAnswers, type SearchAnswer, totalOf } from '../../../src/queries/hits.ts'
 import { ReplicaUnavailable } from '../../../src/queries/unavailable.ts'
 
 const answerOf = (summaries: readonly string[], changes: Readonly<Record<string, string>> = {}): string => {
@@ -17,10 +17,13 @@ const answerOf = (summaries: readonly string[], changes: Readonly<Record<string,
   return `{${Object.entries(members).map(([name, value]) => `"${name}":${value}`)}}`
 }
 
+const read = (text: string): SearchAnswer => readAnswer(Buffer.from(text))
+const summariesOf = ({ summaries }: SearchAnswer): string[] => summaries.map(String)
+
 test('summaries are given as they were stored, with the total', () => {
   const summaries = ['{"10":1,"2":12345678901234567890.10}', '{ "a" : [ "}],{" , "\\"\\t" ] }', '{}']
-  const answer = readAnswer(answerOf(summaries))
-  expect([answer.summaries, totalOf(answer)]).toEqual([summaries, 3])
+  const answer = read(answerOf(summaries))
+  expect([summariesOf(answer), totalOf(answer)]).toEqual([summaries, 3])
 })
 
 test('any JSON without tabs between its tokens comes back byte for byte', () => {
@@ -29,14 +32,14 @@ test('any JSON without tabs between its tokens comes back byte for byte', () => 
   fc.assert(
     fc.property(fc.array(spaced), (objects) => {
       const summaries = objects.map(([object, indent]) => withoutTabs(JSON.stringify(object, null, indent)))
-      expect(readAnswer(answerOf(summaries)).summaries).toEqual(summaries)
+      expect(summariesOf(read(answerOf(summaries)))).toEqual(summaries)
     }),
   )
 })
 
 test('aggregations and the name of a snapshot are told, where there are any', () => {
   const changes = { aggregations: '{"a":[1]}', pit_id: '"p"', hits: '{"hits":[]}' }
-  expect(readAnswer(answerOf([], changes))).toEqual({
+  expect(read(answerOf([], changes))).toEqual({
     summaries: [],
     total: undefined,
     aggregations: { a: [1] },
@@ -55,13 +58,52 @@ test.each([
   ['with a summary that is null', { hits: '{"hits":[{"_source":{"summary":null}}]}' }],
   ['that was cut', { hits: '{"hits":[{"_source":{"summary":\t{}' }],
 ])('an answer %s is refused', (_why, changes) => {
-  expect(() => readAnswer(answerOf(['{}'], changes))).toThrow(ReplicaUnavailable)
+  expect(() => read(answerOf(['{}'], changes))).toThrow(ReplicaUnavailable)
 })
 
 test.each(['', '{}', '[]', 'null', '<html>'])('%p is refused', (text) => {
-  expect(() => readAnswer(text)).toThrow(ReplicaUnavailable)
+  expect(() => read(text)).toThrow(ReplicaUnavailable)
 })
 
 test('a search that does not count has no total', () => {
-  expect(() => totalOf(readAnswer(answerOf([], { hits: '{"hits":[]}' })))).toThrow(ReplicaUnavailable)
+  expect(() => totalOf(read(answerOf([], { hits: '{"hits":[]}' })))).toThrow(ReplicaUnavailable)
+})
+
+describe('the answers to several searches', () => {
+  const readSeveral = (...answers: string[]) =>
+    readAnswers(
+      Buffer.from(`{"took":1,"responses":[${answers.map((answer) => `${answer.slice(0, -1)},"status":200}`)}]}`),
+    )
+  const refusal = '{"error":{"root_cause":[],"type":"search_phase_execution_exception","reason":"typed"},"status":404}'
+
+  test('each has its own summaries, in the order of the searches', () => {
+    const lists = [['{"a":1}', '{"b":2}'], [], ['{"c":3}']]
+    const answers = readSeveral(...lists.map((list) => answerOf(list))) as SearchAnswer[]
+    expect(answers.map(summariesOf)).toEqual(lists)
+    expect(answers.map(totalOf)).toEqual([2, 0, 1])
+  })
+
+  test('one that was turned away says so, without the question', () => {
+    const [refused, answer] = readAnswers(Buffer.from(`{"took":1,"responses":[${refusal},${answerOf(['{}'])}]}`))
+    expect(refused).toEqual({ status: 404, type: 'search_phase_execution_exception' })
+    expect(summariesOf(answer as SearchAnswer)).toEqual(['{}'])
+  })
+
+  test.each([
+    ['one of which timed out', [answerOf([]), answerOf(['{}'], { timed_out: 'true' })]],
+    ['of which a shard failed', [answerOf([], { _shards: '{"failed":1}' })]],
+    [
+      'with a hit that has no summary',
+      [answerOf([], { hits: '{"hits":[{"_source":{"summary":null}}]}' }), answerOf([])],
+    ],
+  ])('%s are refused', (_why, answers) => {
+    expect(() => readSeveral(...answers)).toThrow(ReplicaUnavailable)
+  })
+
+  test.each(['', '{}', '{"responses":{}}', '{"responses":[null]}', '{"responses":[{"status":500}]}'])(
+    '%p is refused',
+    (text) => {
+      expect(() => readAnswers(Buffer.from(text))).toThrow(ReplicaUnavailable)
+    },
+  )
 })

@@ -45,9 +45,9 @@ describe('the failure of a question', () => {
 })
 
 test.each([
-  [200, true],
-  [404, false],
-])('an answer with status %i is found: %p', async (statusCode, isFound) => {
-  const replica = replicaWhose(async () => ({ statusCode, body: '{}' }))
-  expect(await replica.ask(question, signal)).toEqual({ isFound, text: '{}' })
+  [200, true, Buffer.from('{}')],
+  [404, false, '{}'],
+])('an answer with status %i is found: %p', async (statusCode, isFound, body) => {
+  const replica = replicaWhose(async () => ({ statusCode, body }))
+  expect(await replica.ask(question, signal)).toEqual({ isFound, bytes: Buffer.from('{}') })
 })

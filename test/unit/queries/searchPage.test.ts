@@ -18,7 +18,7 @@ const listening = (isFound = true): { replica: Replica; asked: Question[] } => {
     indexPrefix: 'tidemark',
     ask: async (question) => {
       asked.push(question)
-      return { isFound, text: emptyAnswer }
+      return { isFound, bytes: Buffer.from(emptyAnswer) }
     },
   }
   return { replica: replicaBehind(asking, 1_000), asked }
@@ -70,6 +70,78 @@ describe('searchPage', () => {
     const { replica } = listening(false)
     const asking = searchPage(replica, 'forms', reader, [], { page: 1, limit: 20 })
     await expect(asking).rejects.toMatchObject({ reason: 'missing-index' })
+  })
+})
+
+describe('a list that is known to be long', () => {
+  const wanted = { page: 1, limit: 2 }
+  const rows = (count: number): string =>
+    Array.from({ length: count }, () => '{"_source":{"summary":\t{}\t}}').join(',')
+  const answer = (count: number, total?: number): string =>
+    `{"timed_out":false,"_shards":{"failed":0},"hits":{${total === undefined ? '' : `"total":{"value":${total},"relation":"eq"},`}"hits":[${rows(count)}]}}`
+  const together = (...answers: string[]): string => `{"responses":[${answers.join(',')}]}`
+
+  /** Asks so often; each question gets the next answer. Long is what has more than 20 rows. */
+  async function ask(answers: readonly string[], times: number) {
+    const asked: Question[] = []
+    const left = answers.values()
+    const replica = replicaBehind(
+      {
+        indexPrefix: 'tidemark',
+        ask: async (question) => {
+          asked.push(question)
+          return { isFound: true, bytes: Buffer.from(left.next().value ?? '') }
+        },
+      },
+      1,
+    )
+    const pages = []
+    for (let time = 0; time < times; time++) pages.push(await searchPage(replica, 'submissions', reader, [], wanted))
+    return { asked, places: asked.map(({ path }) => path), pages }
+  }
+
+  test('is counted beside its rows, in one request', async () => {
+    const { asked, places, pages } = await ask([answer(2, 30), together(answer(2), answer(0, 31))], 2)
+    expect(places).toEqual(['/tidemark-submissions/_search', '/_msearch'])
+    const header = { index: 'tidemark-submissions', routing: 'team-1', allow_partial_search_results: false }
+    const query = { bool: { filter: [{ term: { teamId: 'team-1' } }] } }
+    const sort = [{ teamId: 'asc' }, { position: 'desc' }]
+    expect(asked[1]?.bulkBody).toEqual([
+      header,
+      { query, sort, from: 0, size: 2, track_total_hits: false },
+      header,
+      { query, size: 0, track_total_hits: true },
+    ])
+    expect(pages.map(({ totalDocs, items }) => [totalDocs, items.length])).toEqual([
+      [30, 2],
+      [31, 2],
+    ])
+  })
+
+  test.each([
+    ['more rows than are counted', together(answer(2), answer(0, 1))],
+    ['fewer rows than are counted', together(answer(1), answer(0, 31))],
+  ])('is asked for again, of one moment, when there are %s', async (_why, contradiction) => {
+    const { places, pages } = await ask([answer(2, 30), contradiction, answer(2, 29)], 2)
+    expect(places.slice(1)).toEqual(['/_msearch', '/tidemark-submissions/_search'])
+    expect(pages[1]).toMatchObject({ totalDocs: 29 })
+  })
+
+  test('is counted with its rows again when it has become short', async () => {
+    const { places } = await ask([answer(2, 30), together(answer(2), answer(0, 20)), answer(2, 20)], 3)
+    expect(places.slice(2)).toEqual(['/tidemark-submissions/_search'])
+  })
+
+  test.each([
+    ['missing-index', '{"status":404,"error":{"type":"index_not_found_exception"}}'],
+    ['refused', '{"status":429,"error":{"type":"es_rejected_execution_exception"}}'],
+    ['partial', answer(0)],
+  ])('cannot be answered when its count is %s', async (reason, count) => {
+    await expect(ask([answer(2, 30), together(answer(2), count)], 2)).rejects.toMatchObject({ reason })
+  })
+
+  test('cannot be answered when one of the answers is missing', async () => {
+    await expect(ask([answer(2, 30), together(answer(2))], 2)).rejects.toMatchObject({ reason: 'partial' })
   })
 })
 

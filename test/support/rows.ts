@@ -1,0 +1,46 @@
+import { toInstant } from '../../src/domain/instant.ts'
+import type { Clause } from '../../src/queries/clauses.ts'
+import type { ListCounts } from '../../src/queries/deepPage.ts'
+
+/** A row of a list that is held in memory, and found as Elasticsearch finds it. */
+export type Row = { readonly atMs: number; readonly id: string }
+
+const positionOf = ({ atMs, id }: Row): string => `${toInstant(atMs)}|${id}`
+/** As Elasticsearch orders them: by bytes. */
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+export const newestFirst = (rows: readonly Row[]): Row[] =>
+  rows.toSorted((a, b) => byBytes(positionOf(b), positionOf(a)))
+
+type Bounds = { readonly gte?: string; readonly gt?: string; readonly lte?: string }
+const isBetween = (text: string, { gte, gt, lte }: Bounds): boolean =>
+  (gte === undefined || byBytes(text, gte) >= 0) &&
+  (gt === undefined || byBytes(text, gt) > 0) &&
+  (lte === undefined || byBytes(text, lte) <= 0)
+
+/** Whether a clause finds a row. */
+export function finds(clause: Clause | undefined, row: Row): boolean {
+  const { range, prefix, term } = (clause ?? {}) as Record<string, Record<string, never>>
+  if (range?.['createdAt'] !== undefined) return isBetween(toInstant(row.atMs), range['createdAt'])
+  if (range?.['position'] !== undefined) return isBetween(positionOf(row), range['position'])
+  if (prefix !== undefined) return positionOf(row).startsWith(String(prefix['position']))
+  if (term !== undefined) return positionOf(row) === term['position']
+  throw new Error(`not read here: ${JSON.stringify(clause)}`)
+}
+
+/** Counts rows. */
+export const countsOf = (rows: readonly Row[]): ListCounts => ({
+  countByTime: async (span, stepMs) => {
+    const counts = new Map<number, number>()
+    for (const { atMs } of rows) {
+      if (span !== undefined && (atMs < span.fromMs || atMs > span.toMs)) continue
+      const startMs = Math.floor(atMs / stepMs) * stepMs
+      counts.set(startMs, (counts.get(startMs) ?? 0) + 1)
+    }
+    return [...counts].sort(([a], [b]) => b - a).map(([startMs, count]) => ({ startMs, count }))
+  },
+  countEach: async ({ fromMs, toMs }, clauses) => {
+    const within = rows.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)
+    return clauses.map((clause) => within.filter((row) => finds(clause, row)).length)
+  },
+})
