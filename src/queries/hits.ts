@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isObject } from '../domain/schema.ts'
 import { summaryMark } from '../replica/documents.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
@@ -47,8 +48,9 @@ export function readAnswers(bytes: Buffer): (SearchAnswer | SearchRefusal)[] {
   const { responses } = valid(answersSchema, envelope)
   return within(summaries, (next) =>
     responses.map((response) => {
-      const refusal = refusalSchema.safeParse(response)
-      return refusal.success ? { status: refusal.data.status, type: refusal.data.error.type } : answerOf(response, next)
+      if (!isObject(response) || response['error'] === undefined) return answerOf(response, next)
+      const { status, error } = valid(refusalSchema, response)
+      return { status, type: error.type }
     }),
   )
 }
