@@ -14,7 +14,7 @@ export type CountedSnapshot = {
 }
 
 type Counted = Awaited<ReturnType<ListCounts['countByTime' | 'countEach']>>
-/** The snapshot in which a list was counted last, and how many more rows there were before the rows of a page when one was found by it. */
+/** The snapshot in which a list was counted last, and by how many rows a page has moved down since, as was seen last. */
 type Guide = { readonly snapshot: string; readonly drift: number }
 
 /** What was counted in several snapshots. */
