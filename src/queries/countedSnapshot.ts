@@ -48,15 +48,17 @@ export function countedSnapshot(
   memory: CountMemory,
   { name: ownName, list }: { readonly name: string; readonly list: string },
 ): CountedSnapshot {
+  const guideOf = (filter: readonly Clause[]): string => JSON.stringify([list, filter])
   /** Looks where the guide leads, and has it learn from what is found there. */
   const look = async (
     filter: readonly Clause[],
     { offset, limit }: RowsWanted,
     signal: AbortSignal,
   ): Promise<RowsFound | 'elsewhere' | 'lost'> => {
-    const name = JSON.stringify([list, filter])
+    const name = guideOf(filter)
     const guide = memory.guides.get(name)
-    if (guide === undefined) return 'lost'
+    // What this snapshot knows of itself was tried, and counting on in it costs less than to look.
+    if (guide === undefined || guide.snapshot === ownName) return 'lost'
     const size = limit + 2 * spareRows
     const start = Math.max(0, offset - guide.drift - spareRows)
     const { stretch } = (await recall(memory, guide.snapshot, filter, { offset: start, limit: size })) ?? {}
@@ -87,7 +89,7 @@ export function countedSnapshot(
       const { offset, limit } = wanted
       const counts = remembering(memory, ownName, filter, snapshot.countsOf(filter, signal))
       const { total, stretch } = known ?? (await findPage(counts, offset, limit))
-      memory.guides.set(JSON.stringify([list, filter]), { snapshot: ownName, drift: 0 })
+      memory.guides.set(guideOf(filter), { snapshot: ownName, drift: 0 })
       return { total, rows: stretch === undefined ? [] : await snapshot.rows(filter, stretch, limit, signal) }
     },
   }

@@ -107,6 +107,21 @@ test('the same page of the same snapshot is one question', async () => {
   expect(await read(3_000, 20)).toEqual({ total: 5_000, ids: pageOf(longList, 3_000, 20), asked: ['rows'] })
 })
 
+test('whoever reads one snapshot on and on never asks again for what was counted in it', async () => {
+  const years = Array.from({ length: 1_500 }, (_, number) => ({
+    atMs: newestMs - (number * dayMs) / 6,
+    id: `s${number}`,
+  }))
+  const read = reader()(years)
+  const asked: string[] = []
+  for (let offset = 0; offset < years.length; offset += 7) {
+    const page = await read(offset, 7)
+    expect(page.ids).toEqual(pageOf(years, offset, 7))
+    asked.push(...page.asked)
+  }
+  expect(asked).not.toContain('survey')
+})
+
 test('a page past the end has no rows, also of a list that became shorter', async () => {
   const open = reader()
   await open(longList)(4_990, 20)
