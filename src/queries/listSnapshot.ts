@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { TeamId } from '../domain/identifiers.ts'
 import { aliasOf } from '../replica/indices.ts'
-import { type Clause, newestFirst } from './clauses.ts'
+import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { createdBetween, type ListCounts, type Stretch } from './deepPage.ts'
 import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
 import type { Asking } from './replica.ts'
@@ -35,8 +35,6 @@ const stepsSchema = z.object({
   steps: z.object({ buckets: z.array(z.object({ key: z.int(), doc_count: z.int() })) }),
 })
 const eachSchema = z.object({ each: z.object({ buckets: z.array(z.object({ doc_count: z.int() })) }) })
-
-const countOnly = { size: 0, track_total_hits: true }
 
 /**
  * With a count: a snapshot is not sorted as its index is, so Elasticsearch would look for a short cut to the first rows that takes
@@ -84,7 +82,7 @@ export async function openListSnapshot(
   type Body = Readonly<Record<string, unknown>>
   const bodyOf = (filter: readonly Clause[], more: Body): Body => ({
     pit: { id, keep_alive: keepAlive },
-    query: { bool: { filter: [{ term: { teamId } }, ...filter] } },
+    query: ofTeam(teamId, filter),
     track_total_hits: false,
     ...more,
   })

@@ -1,4 +1,5 @@
 import { aliasOf, documentKinds } from '../replica/indices.ts'
+import { countOnly } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
 import type { Asking } from './replica.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
@@ -11,7 +12,7 @@ export async function probe({ indexPrefix, ask }: Asking, signal: AbortSignal): 
       method: 'POST',
       path: `/${aliases.join(',')}/_search`,
       querystring: { allow_partial_search_results: false },
-      body: { size: 0, track_total_hits: true },
+      body: countOnly,
     },
     signal,
   )

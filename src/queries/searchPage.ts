@@ -1,6 +1,6 @@
 import type { WindowBound } from '../domain/instant.ts'
 import { aliasOf } from '../replica/indices.ts'
-import { type Clause, newestFirst } from './clauses.ts'
+import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import type { ListKind } from './listSnapshot.ts'
@@ -33,7 +33,6 @@ export const searchPage = (
 
 const firstOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 
-const countOnly = { size: 0, track_total_hits: true }
 /** A list that has so many times the rows that may be passed over takes longer to count row by row than to be asked about twice. */
 const largeFactor = 20
 
@@ -47,7 +46,7 @@ async function shallowPage(
   const { indexPrefix, ask, largeLists, deepPageFrom } = replica
   const index = aliasOf(indexPrefix, kind)
   const to = { routing: teamId, allow_partial_search_results: false }
-  const query = { bool: { filter: [{ term: { teamId } }, ...filter] } }
+  const query = ofTeam(teamId, filter)
   const rows = { query, sort: newestFirst, from: firstOf(wanted), size: wanted.limit }
   const pageOf = (totalDocs: number, items: readonly Buffer[]): Page => ({ ...wanted, totalDocs, items })
 
