@@ -1,4 +1,5 @@
 import { about } from './api/about.ts'
+import { startBareReader } from './api/bareReader.ts'
 import { compareAtRest, compareUnderWrites, writesPerSecond } from './api/comparisons.ts'
 import type { Measuring } from './api/contenders.ts'
 import { lackingDescriptors } from './api/idle/descriptors.ts'
@@ -31,7 +32,8 @@ export async function benchApi(stage: Stage): Promise<Results> {
   else await fillTable(sql, createSubmissions().past(), stage.signal)
   const generator = startLoadGenerator()
   stage.release(() => generator.close())
-  const measuring: Measuring = { ...replica, generator, stage }
+  const bareOrigin = await startBareReader(stage)
+  const measuring: Measuring = { ...replica, bareOrigin, generator, stage }
   await expectSameAnswers(measuring, sql)
 
   const atRest = await compareAtRest(measuring, sql)
@@ -44,7 +46,7 @@ export async function benchApi(stage: Stage): Promise<Results> {
   const parts: Part[] = [
     { sections: atRest.sections, samples: samplesAtRest },
     { sections: underWrites.sections, samples: samplesUnderWrites },
-    await benchMixed(stage, replica, mixedSize),
+    await benchMixed(stage, replica, bareOrigin, mixedSize),
     ...(lacking === undefined ? [await benchIdle(stage, replica, idleSize)] : []),
   ]
   return {

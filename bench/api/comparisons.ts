@@ -1,7 +1,17 @@
 import type { SqlAddress } from '../load/job.ts'
 import { type Comparison, together } from '../measuring.ts'
 import type { Row } from '../report.ts'
-import { apiList, apiUnchanged, apiWalk, calm, crowded, type Measuring, rawList, sqlPage } from './contenders.ts'
+import {
+  apiList,
+  apiUnchanged,
+  apiWalk,
+  bareList,
+  calm,
+  crowded,
+  type Measuring,
+  rawList,
+  sqlPage,
+} from './contenders.ts'
 import { etagOf } from './etag.ts'
 import type { FilterName } from './lists.ts'
 
@@ -9,6 +19,9 @@ const deepPages = { 20: [100, 10_000, 11_000], 100: [100, 2_200] } as const
 const sqlPages = [1, 100, 10_000, 11_000]
 const extraFilters: FilterName[] = ['status=completed', 'since=…']
 export const writesPerSecond = 20
+
+/** What is measured beside the API, and does nothing but ask. */
+const bareLabel = 'a bare process in between'
 
 const pageLabel = (page: number): string => `page ${page.toLocaleString('en')}`
 const pageName = (limit: number, page: number): string => `${pageLabel(page)}, limit=${limit}`
@@ -31,8 +44,14 @@ function deepPagesOf(measuring: Measuring, limit: 20 | 100): Comparison {
   const first = { label: 'page 1', of: pageName(limit, 1) }
   const pages = [1, ...deepPages[limit]].map((page) => apiList(pageName(limit, page), measuring, calm, { limit, page }))
   const raw = `Elasticsearch, limit=${limit}`
+  const bare = `${bareLabel}, limit=${limit}`
   return {
-    contenders: [...pages, apiWalk(walkName(limit), measuring, limit), rawList(raw, measuring, calm, { limit })],
+    contenders: [
+      ...pages,
+      apiWalk(walkName(limit), measuring, limit),
+      rawList(raw, measuring, calm, { limit }),
+      bareList(bare, measuring, calm, limit),
+    ],
     sections: [
       {
         title: `API: any page at the cost of the first, limit=${limit}`,
@@ -52,6 +71,7 @@ function deepPagesOf(measuring: Measuring, limit: 20 | 100): Comparison {
         measure: 'latency',
         rows: [
           { label: 'Elasticsearch', of: raw },
+          { label: bareLabel, of: bare, to: { label: 'direct', of: raw } },
           {
             label: 'API',
             of: pageName(limit, 1),
@@ -87,10 +107,15 @@ function filtered(measuring: Measuring): Comparison {
 }
 
 function throughput(measuring: Measuring): Comparison {
-  const names = (limit: number) => ({ raw: `Elasticsearch, ${manyName(limit)}`, api: `API, ${manyName(limit)}` })
+  const names = (limit: number) => ({
+    raw: `Elasticsearch, ${manyName(limit)}`,
+    bare: `${bareLabel}, ${manyName(limit)}`,
+    api: `API, ${manyName(limit)}`,
+  })
   return {
     contenders: [20, 100].flatMap((limit) => [
       rawList(names(limit).raw, measuring, crowded, { limit }),
+      bareList(names(limit).bare, measuring, crowded, limit),
       apiList(names(limit).api, measuring, crowded, { limit }),
     ]),
     sections: [
@@ -98,9 +123,10 @@ function throughput(measuring: Measuring): Comparison {
         title: 'API against Elasticsearch directly, throughput',
         measure: 'throughput',
         rows: [20, 100].flatMap((limit) => {
-          const { raw, api } = names(limit)
+          const { raw, bare, api } = names(limit)
           return [
             { label: raw, of: raw },
+            { label: bare, of: bare, to: { label: 'direct', of: raw } },
             { label: api, of: api, to: { label: 'direct', of: raw, goal: { atLeast: 0.7 } } },
           ]
         }),

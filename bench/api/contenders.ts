@@ -3,12 +3,13 @@ import type { Sample } from '../load/generator.ts'
 import type { Pace, SqlAddress, Target } from '../load/job.ts'
 import { loadContender, type Measuring as Measurement } from '../measuring.ts'
 import type { Contender } from '../rounds.ts'
+import { bareRequest } from './bareReader.ts'
 import { type FilterName, type ListQuestion, listRequest, rawRequests } from './lists.ts'
 import type { ServedReplica } from './replica.ts'
 import { pageByIndexQueries, pageQueries } from './sqlTable.ts'
 import { largeTeamSubmissions } from './submissions.ts'
 
-export type Measuring = Measurement & Pick<ServedReplica, 'origin' | 'accountKey'>
+export type Measuring = Measurement & Pick<ServedReplica, 'origin' | 'accountKey'> & { readonly bareOrigin: string }
 
 /** One question after the other, over one connection. A slow contender is not asked as often. */
 export const calm: Pace = { atOnce: 1, leadInTurns: 10, maxTurns: 300, maxMs: 2_000 }
@@ -63,6 +64,12 @@ export function rawList(
   const { config, urls } = measuring.stage
   const turns = [rawRequests(config.INDEX_PREFIX, limit, filter)]
   return loadContender(name, measuring, pace, () => ({ kind: 'http', origin: urls.ELASTICSEARCH_URL, turns }))
+}
+
+/** The least that a process in between can be, asked for what the API is asked. */
+export function bareList(name: string, measuring: Measuring, pace: Pace, limit: number): Contender<Sample> {
+  const target: Target = { kind: 'http', origin: measuring.bareOrigin, turns: [[bareRequest(limit)]] }
+  return loadContender(name, measuring, pace, () => target)
 }
 
 /** A page of the table in PostgreSQL. */

@@ -2,6 +2,7 @@ import type { Client } from 'pg'
 import { askJson } from '../askJson.ts'
 import type { SqlAddress } from '../load/job.ts'
 import { connected } from '../postgres.ts'
+import { bareRequest } from './bareReader.ts'
 import type { Measuring } from './contenders.ts'
 import { listRequest, rawRequests } from './lists.ts'
 import { pageByIndexQueries, pageQueries } from './sqlTable.ts'
@@ -9,6 +10,12 @@ import { largeTeamSubmissions } from './submissions.ts'
 
 type Page = { readonly total: number; readonly ids: readonly string[] }
 type Summary = { readonly id: string }
+type Found = {
+  readonly hits: {
+    readonly total: { readonly value: number }
+    readonly hits: readonly { readonly _source: { readonly summary: Summary } }[]
+  }
+}
 
 const limit = 20
 const pages = [1, 100, 10_000, largeTeamSubmissions / limit]
@@ -17,6 +24,7 @@ const pages = [1, 100, 10_000, largeTeamSubmissions / limit]
 export async function expectSameAnswers(measuring: Measuring, sql: SqlAddress | undefined): Promise<void> {
   const first = await askApi(measuring, 1)
   expectSame('Elasticsearch, page 1', await askElasticsearch(measuring), first)
+  expectSame('A bare process in between, page 1', await askBareReader(measuring), first)
   if (first.total !== largeTeamSubmissions) throw new Error(`the API counts ${first.total} submissions`)
   if (sql === undefined) return
   await connected(sql, async (client) => {
@@ -43,9 +51,16 @@ async function askElasticsearch({ stage }: Measuring): Promise<Page> {
       askJson(stage.urls.ELASTICSEARCH_URL, request, stage.signal),
     ),
   )
-  const { hits } = search as { hits: { hits: { _source: { summary: Summary } }[] } }
-  return { total: (count as { count: number }).count, ids: hits.hits.map(({ _source }) => _source.summary.id) }
+  return { total: (count as { count: number }).count, ids: idsOf(search as Found) }
 }
+
+async function askBareReader({ bareOrigin, stage }: Measuring): Promise<Page> {
+  const { responses } = (await askJson(bareOrigin, bareRequest(limit), stage.signal)) as { responses: [Found, Found] }
+  const [rows, count] = responses
+  return { total: count.hits.total.value, ids: idsOf(rows) }
+}
+
+const idsOf = ({ hits }: Found): string[] => hits.hits.map(({ _source }) => _source.summary.id)
 
 async function askPostgres(client: Client, queries: ReturnType<typeof pageQueries>): Promise<Page> {
   const [page, count] = await Promise.all(

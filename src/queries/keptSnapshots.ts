@@ -28,7 +28,7 @@ type Kept = {
   readonly version: ListVersion | null
   readonly snapshot: ListSnapshot
   readonly counted: CountedSnapshot
-  /** How many are reading it. */
+  /** How many are reading it, or the one in its place for the first time. */
   readers: number
   /** Given up: the last reader closes it. */
   isDropped: boolean
@@ -53,40 +53,54 @@ export function keepSnapshots(replica: Asking): ReadSnapshot {
   })
   let opened = 0
 
-  const open = async (kind: ListKind, { teamId, version, signal }: ListReader): Promise<Kept> => {
-    const snapshot = await openListSnapshot(replica, kind, teamId, { lifeMs, signal })
-    const list = `${kind}/${teamId}`
-    const counted = countedSnapshot(snapshot, memory, { name: String(++opened), list })
-    const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
-    if (version !== null) kept.set(list, entry)
-    return entry
-  }
-  /** Whoever opened or found an entry counts as its reader already: it may be dropped at any await. */
+  /** Reads from an entry whose reader was counted before: it may be dropped at any await. */
   const use = async <T>(entry: Kept, read: (snapshot: CountedSnapshot) => Promise<T>): Promise<T> => {
     try {
       return await read(entry.counted)
     } finally {
-      entry.readers--
-      closeWhenUnread(entry)
+      leave(entry)
     }
+  }
+  const useNew = async <T>(
+    kind: ListKind,
+    { teamId, version, signal }: ListReader,
+    read: (snapshot: CountedSnapshot) => Promise<T>,
+  ): Promise<T> => {
+    const snapshot = await openListSnapshot(replica, kind, teamId, { lifeMs, signal })
+    const list = `${kind}/${teamId}`
+    const counted = countedSnapshot(snapshot, memory, { name: String(++opened), list })
+    const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
+    if (version === null) return await use(entry, read)
+    // To close a snapshot costs as much as to open one: nobody waits for a page meanwhile.
+    const replaced = kept.peek(list)
+    if (replaced !== undefined) replaced.readers++
+    kept.set(list, entry)
+    return await use(entry, read).finally(() => {
+      if (replaced !== undefined) leave(replaced)
+    })
   }
   return async (kind, reader, read) => {
     const name = `${kind}/${reader.teamId}`
     const known = kept.get(name)
-    if (known === undefined || known.version !== reader.version) return await use(await open(kind, reader), read)
+    if (known === undefined || known.version !== reader.version) return await useNew(kind, reader, read)
     known.readers++
     try {
       return await use(known, read)
     } catch (error) {
       if (!isEnd(error)) throw error
       if (kept.peek(name) === known) kept.delete(name)
-      return await use(await open(kind, reader), read)
+      return await useNew(kind, reader, read)
     }
   }
 }
 
 /** A snapshot that was kept may have ended all the same: its index was closed, or Elasticsearch restarted. */
 const isEnd = (error: unknown): boolean => error instanceof ReplicaUnavailable && error.reason === 'missing-snapshot'
+
+function leave(entry: Kept): void {
+  entry.readers--
+  closeWhenUnread(entry)
+}
 
 function closeWhenUnread({ isDropped, readers, snapshot }: Kept): void {
   if (isDropped && readers === 0) snapshot.close()

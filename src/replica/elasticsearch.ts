@@ -18,6 +18,9 @@ class RawSerializer extends Serializer {
 /** What a client of raw bytes gives: those of an answer, and what an error says as text. */
 export type RawBody = Uint8Array | string
 
+/** Gives all its bytes at once: no Buffer, of which the client would make text. */
+type BodyOfUndici = { bytes(): Promise<Uint8Array> }
+
 /** Leaves answers as the bytes they came in. The client can copy, redact and parse the text of an error. */
 class BytesConnection extends UndiciConnection {
   override async request(
@@ -26,19 +29,13 @@ class BytesConnection extends UndiciConnection {
   ): Promise<never> {
     const answer = await super.request(params, { ...options, asStream: true })
     try {
-      const chunks: Buffer[] = []
-      for await (const chunk of answer.body) chunks.push(chunk as Buffer)
-      const bytes = Buffer.concat(chunks)
-      return { ...answer, body: answer.statusCode < 400 ? viewOf(bytes) : bytes.toString() } as never
+      const bytes = await (answer.body as unknown as BodyOfUndici).bytes()
+      return { ...answer, body: answer.statusCode < 400 ? bytes : Buffer.from(bytes).toString() } as never
     } catch (error) {
       throw new errors.ConnectionError((error as Error).message)
     }
   }
 }
-
-/** No Buffer: of one, the client would make text. */
-const viewOf = ({ buffer, byteOffset, byteLength }: Buffer): Uint8Array =>
-  new Uint8Array(buffer, byteOffset, byteLength)
 
 /** A client whose answers are parsed. It never retries by itself: whoever calls knows whether, when and how often. */
 export const connectElasticsearch = (config: Config): Client => new Client(options(config))

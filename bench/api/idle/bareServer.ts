@@ -1,4 +1,4 @@
-/** A server that does nothing but answer 304, and tell its memory at /resident: `node bareServer.ts koa|node:http <port>`. */
+/** A server that does nothing but answer 304, and tell its memory at /resident: `node bareServer.ts <port> koa|node:http`. */
 import { createServer, type RequestListener } from 'node:http'
 import Koa from 'koa'
 
@@ -29,7 +29,7 @@ function koa(): RequestListener {
   }
 }
 
-const [kind, port] = process.argv.slice(2)
+const [port, kind] = process.argv.slice(2)
 const server = createServer({ keepAliveTimeout: keepAliveMs }, kind === 'koa' ? koa() : plain)
 server.setTimeout(stallMs)
 server.listen(Number(port), '127.0.0.1')

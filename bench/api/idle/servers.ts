@@ -1,13 +1,12 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { choosePort } from '../../../engines/ports.ts'
-import { waitUntil } from '../../../engines/waiting.ts'
-import { startWarded } from '../../../engines/wardedProgram.ts'
 import { unlimited } from '../../processes.ts'
 import { readMetrics, sumOf } from '../../scale/ownMetrics.ts'
 import type { Stage } from '../../stage.ts'
 import { etagOf } from '../etag.ts'
 import { listRequest } from '../lists.ts'
+import { startServer, untilStarted, within } from '../ownServer.ts'
 import type { ServedReplica } from '../replica.ts'
 
 export const serverNames = ['API', 'koa', 'node:http'] as const
@@ -25,8 +24,6 @@ export type RunningServer = {
   stop(): Promise<void>
 }
 
-const startDeadlineMs = 30_000
-const readDeadlineMs = 10_000
 const status = 304
 const bareServerPath = fileURLToPath(new URL('./bareServer.ts', import.meta.url))
 
@@ -50,21 +47,16 @@ export const apiServer = (stage: Stage, { origin, accountKey }: ServedReplica): 
 export const bareServer = (stage: Stage, name: Exclude<ServerName, 'API'>): Server => ({
   name,
   start: async () => {
-    const port = await choosePort()
-    const program = await startWarded(
-      { command: process.execPath, args: [bareServerPath, name, String(port)], cwd: stage.folder, env: {} },
-      { logPath: join(stage.logsFolder, 'idle.log') },
-      stage.signal,
-    )
-    stage.release(() => program.stop())
-    const ask = (): Promise<Response> => fetch(`http://127.0.0.1:${port}/resident`, { signal: within(stage) })
-    await untilStarted(ask, stage)
-    const residentBytes = async (): Promise<number> => Number(await (await ask()).text())
-    return { port, request: wireText('/', {}), status, residentBytes, stop: () => program.stop() }
+    const { port, origin, stop } = await startServer(stage, {
+      path: bareServerPath,
+      more: [name],
+      alivePath: '/resident',
+    })
+    const residentBytes = async (): Promise<number> =>
+      Number(await (await fetch(`${origin}/resident`, { signal: within(stage) })).text())
+    return { port, request: wireText('/', {}), status, residentBytes, stop }
   },
 })
-
-const within = ({ signal }: Stage): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(readDeadlineMs)])
 
 const wireText = (path: string, headers: Readonly<Record<string, string>>): string =>
   [
@@ -73,16 +65,3 @@ const wireText = (path: string, headers: Readonly<Record<string, string>>): stri
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     '\r\n',
   ].join('\r\n')
-
-async function untilStarted(ask: () => Promise<Response>, { signal }: Stage): Promise<void> {
-  const answers = (): Promise<boolean> =>
-    ask().then(
-      async (answer) => {
-        await answer.arrayBuffer()
-        return answer.ok
-      },
-      () => false,
-    )
-  if (await waitUntil(answers, { deadlineMs: startDeadlineMs, signal })) return
-  throw new Error(`A server does not answer within ${startDeadlineMs / 1_000} s`)
-}

@@ -50,8 +50,10 @@ function besides(pace: number): Section {
     measure: 'latency',
     rows: [
       row('raw20'),
+      { ...row('bare20'), to: direct('raw20') },
       { ...row('api20'), to: { ...direct('raw20'), goal: { atMost: 1.5 } } },
       row('raw100'),
+      { ...row('bare100'), to: direct('raw100') },
       { ...row('api100'), to: { ...direct('raw100'), goal: { atMost: 1.5 } } },
       { ...row('deep'), to: { label: 'page 1', of: of('api20'), goal: { atMost: 1.5 } } },
       row('rawSmall'),

@@ -1,5 +1,6 @@
 import type { HttpRequest } from '../../load/job.ts'
 import type { Stage } from '../../stage.ts'
+import { bareRequest } from '../bareReader.ts'
 import { listRequest, rawRequests } from '../lists.ts'
 import type { ServedReplica } from '../replica.ts'
 import type { Probe } from './job.ts'
@@ -8,8 +9,10 @@ import type { PollingTeam } from './script.ts'
 /** What is asked beside the load; each again and again, so that it can be held against another one. */
 export const probeNames = {
   raw20: 'Elasticsearch, large team, limit=20',
+  bare20: 'a bare process in between, large team, limit=20',
   api20: 'API, large team, limit=20',
   raw100: 'Elasticsearch, large team, limit=100',
+  bare100: 'a bare process in between, large team, limit=100',
   api100: 'API, large team, limit=100',
   deep: 'API, large team, page 10,000, limit=20',
   rawSmall: 'Elasticsearch, team of 300, limit=20',
@@ -17,7 +20,12 @@ export const probeNames = {
 } as const
 
 /** `team` is the one of them that is asked about beside the large one. */
-export function probesFor(replica: ServedReplica, team: PollingTeam, { config, urls }: Stage): Probe[] {
+export function probesFor(
+  replica: ServedReplica,
+  bareOrigin: string,
+  team: PollingTeam,
+  { config, urls }: Stage,
+): Probe[] {
   const raw = (name: keyof typeof probeNames, limit: number, teamId?: string): Probe => ({
     name: probeNames[name],
     origin: urls.ELASTICSEARCH_URL,
@@ -28,12 +36,19 @@ export function probesFor(replica: ServedReplica, team: PollingTeam, { config, u
     origin: replica.origin,
     requests: [request],
   })
+  const bare = (name: keyof typeof probeNames, limit: number): Probe => ({
+    name: probeNames[name],
+    origin: bareOrigin,
+    requests: [bareRequest(limit)],
+  })
   const list = (limit: number, page: number, accountKey = replica.accountKey): HttpRequest =>
     listRequest({ limit, page, filter: 'none' }, accountKey)
   return [
     raw('raw20', 20),
+    bare('bare20', 20),
     api('api20', list(20, 1)),
     raw('raw100', 100),
+    bare('bare100', 100),
     api('api100', list(100, 1)),
     api('deep', list(20, 10_000)),
     raw('rawSmall', 20, team.id),

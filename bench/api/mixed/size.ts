@@ -14,6 +14,6 @@ export const mixedSize: MixedSize = {
   writesPerSecond: 50,
   paces: [0, 200, 400],
   leadInMs: 2_000,
-  measuredMs: 15_000,
+  measuredMs: 30_000,
   rounds: { warmUps: 1, measured: 3 },
 }
