@@ -5,6 +5,9 @@ import type { Stage } from '../stage.ts'
 import { startServer } from './ownServer.ts'
 import { largeTeam } from './submissions.ts'
 
+/** What it is called beside the API. */
+export const bareName = 'a bare process in between'
+
 const path = fileURLToPath(new URL('./bareReaderProcess.ts', import.meta.url))
 
 /** Starts the least that a process between client and Elasticsearch can be; see `bareReaderProcess.ts`. Returns its origin. */

@@ -1,6 +1,7 @@
 import type { SqlAddress } from '../load/job.ts'
 import { type Comparison, together } from '../measuring.ts'
 import type { Row } from '../report.ts'
+import { bareName } from './bareReader.ts'
 import {
   apiList,
   apiUnchanged,
@@ -19,9 +20,6 @@ const deepPages = { 20: [100, 10_000, 11_000], 100: [100, 2_200] } as const
 const sqlPages = [1, 100, 10_000, 11_000]
 const extraFilters: FilterName[] = ['status=completed', 'since=…']
 export const writesPerSecond = 20
-
-/** What is measured beside the API, and does nothing but ask. */
-const bareLabel = 'a bare process in between'
 
 const pageLabel = (page: number): string => `page ${page.toLocaleString('en')}`
 const pageName = (limit: number, page: number): string => `${pageLabel(page)}, limit=${limit}`
@@ -44,7 +42,7 @@ function deepPagesOf(measuring: Measuring, limit: 20 | 100): Comparison {
   const first = { label: 'page 1', of: pageName(limit, 1) }
   const pages = [1, ...deepPages[limit]].map((page) => apiList(pageName(limit, page), measuring, calm, { limit, page }))
   const raw = `Elasticsearch, limit=${limit}`
-  const bare = `${bareLabel}, limit=${limit}`
+  const bare = `${bareName}, limit=${limit}`
   return {
     contenders: [
       ...pages,
@@ -71,7 +69,7 @@ function deepPagesOf(measuring: Measuring, limit: 20 | 100): Comparison {
         measure: 'latency',
         rows: [
           { label: 'Elasticsearch', of: raw },
-          { label: bareLabel, of: bare, to: { label: 'direct', of: raw } },
+          { label: bareName, of: bare, to: { label: 'direct', of: raw } },
           {
             label: 'API',
             of: pageName(limit, 1),
@@ -109,7 +107,7 @@ function filtered(measuring: Measuring): Comparison {
 function throughput(measuring: Measuring): Comparison {
   const names = (limit: number) => ({
     raw: `Elasticsearch, ${manyName(limit)}`,
-    bare: `${bareLabel}, ${manyName(limit)}`,
+    bare: `${bareName}, ${manyName(limit)}`,
     api: `API, ${manyName(limit)}`,
   })
   return {

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Instant } from '../domain/instant.ts'
 import type { EntityType } from '../replica/changeTokens.ts'
@@ -53,7 +53,7 @@ export async function answerFresh(
 /** Weak: the same answer may come compressed or not. */
 export function etagOf(version: ListVersion, path: string, parameters: Readonly<Record<string, unknown>>): string {
   const text = JSON.stringify([format, version, path, Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1))])
-  const digest = hash('sha256', text, 'buffer').subarray(0, tagBytes)
+  const digest = createHash('sha256').update(text).digest().subarray(0, tagBytes)
   return `W/"${digest.toString('base64url')}"`
 }
 

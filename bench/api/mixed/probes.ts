@@ -1,6 +1,6 @@
 import type { HttpRequest } from '../../load/job.ts'
 import type { Stage } from '../../stage.ts'
-import { bareRequest } from '../bareReader.ts'
+import { bareName, bareRequest } from '../bareReader.ts'
 import { listRequest, rawRequests } from '../lists.ts'
 import type { ServedReplica } from '../replica.ts'
 import type { Probe } from './job.ts'
@@ -9,10 +9,10 @@ import type { PollingTeam } from './script.ts'
 /** What is asked beside the load; each again and again, so that it can be held against another one. */
 export const probeNames = {
   raw20: 'Elasticsearch, large team, limit=20',
-  bare20: 'a bare process in between, large team, limit=20',
+  bare20: `${bareName}, large team, limit=20`,
   api20: 'API, large team, limit=20',
   raw100: 'Elasticsearch, large team, limit=100',
-  bare100: 'a bare process in between, large team, limit=100',
+  bare100: `${bareName}, large team, limit=100`,
   api100: 'API, large team, limit=100',
   deep: 'API, large team, page 10,000, limit=20',
   rawSmall: 'Elasticsearch, team of 300, limit=20',
