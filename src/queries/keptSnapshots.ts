@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { TeamId } from '../domain/identifiers.ts'
+import { changedList } from '../replica/changeTokens.ts'
 import type { ListVersion } from '../replica/freshness.ts'
 import { type CountedSnapshot, countedSnapshot, countMemory } from './countedSnapshot.ts'
 import { type ListKind, type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
@@ -58,7 +59,8 @@ export function keepSnapshots(replica: Asking): ReadSnapshot {
     try {
       return await read(entry.counted)
     } finally {
-      leave(entry)
+      entry.readers--
+      closeWhenUnread(entry)
     }
   }
   const useNew = async <T>(
@@ -67,7 +69,7 @@ export function keepSnapshots(replica: Asking): ReadSnapshot {
     read: (snapshot: CountedSnapshot) => Promise<T>,
   ): Promise<T> => {
     const snapshot = await openListSnapshot(replica, kind, teamId, { lifeMs, signal })
-    const list = `${kind}/${teamId}`
+    const list = changedList(kind, teamId)
     const counted = countedSnapshot(snapshot, memory, { name: String(++opened), list })
     const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
     if (version === null) return await use(entry, read)
@@ -75,12 +77,10 @@ export function keepSnapshots(replica: Asking): ReadSnapshot {
     const replaced = kept.peek(list)
     if (replaced !== undefined) replaced.readers++
     kept.set(list, entry)
-    return await use(entry, read).finally(() => {
-      if (replaced !== undefined) leave(replaced)
-    })
+    return await (replaced === undefined ? use(entry, read) : use(replaced, () => use(entry, read)))
   }
   return async (kind, reader, read) => {
-    const name = `${kind}/${reader.teamId}`
+    const name = changedList(kind, reader.teamId)
     const known = kept.get(name)
     if (known === undefined || known.version !== reader.version) return await useNew(kind, reader, read)
     known.readers++
@@ -96,11 +96,6 @@ export function keepSnapshots(replica: Asking): ReadSnapshot {
 
 /** A snapshot that was kept may have ended all the same: its index was closed, or Elasticsearch restarted. */
 const isEnd = (error: unknown): boolean => error instanceof ReplicaUnavailable && error.reason === 'missing-snapshot'
-
-function leave(entry: Kept): void {
-  entry.readers--
-  closeWhenUnread(entry)
-}
 
 function closeWhenUnread({ isDropped, readers, snapshot }: Kept): void {
   if (isDropped && readers === 0) snapshot.close()

@@ -31,16 +31,13 @@ export function probesFor(
     origin: urls.ELASTICSEARCH_URL,
     requests: rawRequests(config.INDEX_PREFIX, limit, 'none', teamId),
   })
-  const api = (name: keyof typeof probeNames, request: HttpRequest): Probe => ({
+  const one = (name: keyof typeof probeNames, origin: string, request: HttpRequest): Probe => ({
     name: probeNames[name],
-    origin: replica.origin,
+    origin,
     requests: [request],
   })
-  const bare = (name: keyof typeof probeNames, limit: number): Probe => ({
-    name: probeNames[name],
-    origin: bareOrigin,
-    requests: [bareRequest(limit)],
-  })
+  const bare = (name: keyof typeof probeNames, limit: number): Probe => one(name, bareOrigin, bareRequest(limit))
+  const api = (name: keyof typeof probeNames, request: HttpRequest): Probe => one(name, replica.origin, request)
   const list = (limit: number, page: number, accountKey = replica.accountKey): HttpRequest =>
     listRequest({ limit, page, filter: 'none' }, accountKey)
   return [
