@@ -4,6 +4,7 @@ import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
 import { type Offset, toOffset } from '../src/domain/identifiers.ts'
 import { summaryOf } from '../src/log.ts'
+import { type Undecodable, undecodableOf } from '../src/replica/recordBatches.ts'
 import { backoffMs } from './backoff.ts'
 import type { ByteBudget } from './budget.ts'
 import { nameOf, type Start, type TopicPartition } from './commits.ts'
@@ -18,6 +19,8 @@ const rebalanceTimeoutMs = 15_000
 /** How long partitions that were added to a topic stay unread. */
 const metadataMaxAgeMs = 10_000
 const fetchWaitMs = 500
+/** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
+const undecodableRetryMs = 10_000
 /** Records judged in one turn of the event loop, so that heartbeats and answers are not held up. */
 const recordsPerTurn = 100
 
@@ -55,6 +58,8 @@ export class SourceConsumer {
   readonly #options: ConsumerOptions
   readonly #stop = new AbortController()
   #assigned = new Map<string, Reading>()
+  /** Partitions that are paused at a record batch that cannot be decoded, by name. */
+  #undecodable = new Map<string, Undecodable>()
   #consumer: Consumer | undefined
   #trouble: string | undefined = 'has not joined its group yet'
 
@@ -69,6 +74,12 @@ export class SourceConsumer {
   /** What keeps the consumer from reading; undefined when it reads. */
   trouble(): string | undefined {
     return this.#trouble
+  }
+
+  /** Names each partition that stands at a record batch that cannot be decoded, with the reason; the others are read. */
+  undecodable(): string | undefined {
+    const reasons = [...this.#undecodable].map(([name, { message }]) => `${name}: ${message}`)
+    return reasons.length > 0 ? reasons.join('; ') : undefined
   }
 
   /** Commits positions of partitions owned now; the broker refuses them when the generation is over. */
@@ -105,7 +116,7 @@ export class SourceConsumer {
   /** Leaves the group, so that another indexer has the partitions at once. */
   async leave(): Promise<void> {
     this.#stop.abort()
-    this.#assigned = new Map()
+    this.#forgetAssignment()
     await this.#consumer?.disconnect()
   }
 
@@ -126,7 +137,7 @@ export class SourceConsumer {
     crashed.promise.catch(() => undefined)
     consumer.on(consumer.events.CRASH, ({ payload }) => crashed.reject(payload.error))
     consumer.on(consumer.events.REBALANCING, () => {
-      this.#assigned = new Map()
+      this.#forgetAssignment()
       this.#trouble = 'waits for its partitions'
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
@@ -146,7 +157,7 @@ export class SourceConsumer {
       })
       await Promise.race([crashed.promise, aborted(this.#stop.signal)])
     } catch (error) {
-      this.#assigned = new Map()
+      this.#forgetAssignment()
       await consumer.disconnect().catch(() => undefined)
       throw error
     }
@@ -156,8 +167,7 @@ export class SourceConsumer {
   async #begin(consumer: Consumer, memberAssignment: Readonly<Record<string, number[]>>): Promise<void> {
     const { starts, log, onRebalance } = this.#options
     onRebalance()
-    const none = new Map<string, Reading>()
-    this.#assigned = none
+    const none = this.#forgetAssignment()
     const assignment = Object.entries(memberAssignment).map(([topic, partitions]) => ({ topic, partitions }))
     const partitions = assignment.flatMap(({ topic, partitions }) =>
       partitions.map((partition) => ({ topic, partition })),
@@ -185,6 +195,8 @@ export class SourceConsumer {
     const { budget, onRecord } = this.#options
     let taken = 0
     for (const message of batch.messages) {
+      const undecodable = undecodableOf(message)
+      if (undecodable !== undefined) return this.#pauseAt(undecodable, reading)
       while (!budget.hasRoom() && isRunning() && !this.#stop.signal.aborted) {
         await Promise.race([budget.room(), sleep(heartbeatIntervalMs, undefined, { ref: false })])
         await heartbeat()
@@ -207,8 +219,32 @@ export class SourceConsumer {
     await heartbeat()
   }
 
+  #forgetAssignment(): Map<string, Reading> {
+    this.#undecodable = new Map()
+    this.#assigned = new Map()
+    return this.#assigned
+  }
+
+  /** Pauses one partition, and fetches its next batch again after a while: compaction may have removed it. */
+  #pauseAt(undecodable: Undecodable, reading: Reading): void {
+    const [name, consumer, { topic, partition }] = [nameOf(reading), this.#consumer, reading]
+    if (this.#undecodable.get(name)?.message !== undecodable.message)
+      this.#options.log.error(
+        { err: undecodable, topic, partition },
+        'partition is paused: a record batch cannot be decoded',
+      )
+    this.#undecodable.set(name, undecodable)
+    consumer?.pause([{ topic, partitions: [partition] }])
+    const retry = setTimeout(() => {
+      if (this.#assigned.get(name) === reading && !this.#stop.signal.aborted)
+        consumer?.resume([{ topic, partitions: [partition] }])
+    }, undecodableRetryMs)
+    retry.unref()
+  }
+
   #passed(reading: Reading | undefined, lastOffset: string): void {
     if (reading === undefined) return
+    this.#undecodable.delete(nameOf(reading))
     reading.ledger.passed(toOffset(lastOffset))
     reading.next = toOffset(lastOffset) + 1n
   }

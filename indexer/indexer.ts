@@ -78,6 +78,7 @@ export async function startIndexer(service: Service): Promise<Started> {
     writer: () => pipeline?.troubles().writer,
     publisher: () => pipeline?.troubles().publisher,
     consumer: () => pipeline?.troubles().consumer,
+    decoding: () => pipeline?.troubles().decoding,
     breaker: () => {
       const held = [...breakers].flatMap(([topic, { isOpen }]) => (isOpen ? [topic] : []))
       return held.length > 0 ? `nearly all records of ${held.join(', ')} are refused; held back` : undefined

@@ -151,12 +151,19 @@ export class Pipeline {
   }
 
   /** What keeps each part from its work; undefined when nothing does. */
-  troubles(): { readonly writer?: string; readonly publisher?: string; readonly consumer?: string } {
+  troubles(): {
+    readonly writer?: string
+    readonly publisher?: string
+    readonly consumer?: string
+    readonly decoding?: string
+  } {
     const [writer, publisher, consumer] = [this.#writerTrouble, this.#publisher.trouble(), this.#consumer.trouble()]
+    const decoding = this.#consumer.undecodable()
     return {
       ...(writer !== undefined && { writer }),
       ...(publisher !== undefined && { publisher }),
       ...(consumer !== undefined && { consumer }),
+      ...(decoding !== undefined && { decoding }),
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Kafka } from 'kafkajs'
+import { undecodableOf } from '../src/replica/recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 const deadlineMs = 600_000
@@ -8,7 +9,8 @@ const quietFetches = 4
 
 /**
  * Reads a topic from its beginning to the end it has now, outside every other group, and commits nothing. `onRecord` is
- * awaited, so that it bounds what is under way. Rejects after ten minutes, when `signal` aborts, or when Kafka gives up.
+ * awaited, so that it bounds what is under way. Rejects after ten minutes, when `signal` aborts, when a record
+ * batch cannot be decoded, or when Kafka gives up.
  */
 export async function readTopic(options: {
   kafka: Kafka
@@ -63,6 +65,9 @@ export async function readTopic(options: {
       autoCommit: false,
       eachBatch: async ({ batch, heartbeat }) => {
         for (const message of batch.messages) {
+          const undecodable = undecodableOf(message)
+          if (undecodable !== undefined)
+            return done.reject(new Error(`${topic}/${batch.partition}: ${undecodable.message}`, { cause: undecodable }))
           await onRecord(sourceRecord(batch.topic, batch.partition, message))
           await heartbeat()
         }

@@ -1,9 +1,9 @@
 import { Kafka, type KafkaConfig, logLevel, Partitioners, type Producer } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { readPastEmptyBatches, tellRealEnds } from './kafkaPatches.ts'
+import { replaceFetchDecoder, tellRealEnds } from './kafkaPatches.ts'
 
-readPastEmptyBatches()
+replaceFetchDecoder()
 tellRealEnds()
 
 const connectionTimeoutMs = 5_000

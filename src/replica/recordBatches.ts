@@ -1,0 +1,190 @@
+import { createRequire } from 'node:module'
+import { crc32c } from '@node-rs/crc32'
+import type { KafkaMessage } from 'kafkajs'
+import { decompressRecords } from './recordCompression.ts'
+
+/** A record as KafkaJS passes it on, with what its filters and its batch need to know. */
+export type FetchedRecord = KafkaMessage & {
+  readonly isControlRecord: boolean
+  /** Missing in formats before transactions. */
+  readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
+  /** Set on the last record of a fetch, which stands for a batch that cannot be decoded: nothing behind it was read. */
+  readonly undecodable?: Undecodable
+}
+
+/** Why a record batch cannot be decoded; the message names its offsets. */
+export class Undecodable extends Error {
+  override readonly name = 'Undecodable'
+}
+
+/** Why the batch behind these records cannot be decoded; undefined for a record that was. */
+export const undecodableOf = (message: KafkaMessage): Undecodable | undefined =>
+  (message as Partial<FetchedRecord>).undecodable
+
+/** One batch may take this much decompressed; a larger one is undecodable. */
+const maxBatchBytes = 256 * 1024 * 1024
+/** So much of one partition is decompressed per fetch, and one batch more; the rest is fetched again. */
+const maxPartitionBytes = 4 * 1024 * 1024
+
+type KafkaJsDecoder = {
+  offset: number
+  readInt32(): number
+  readBytes(length: number): Buffer
+  canReadBytes(length: number): boolean
+  readVarIntBytes(): Buffer
+}
+type DecodeRecord = (decoder: KafkaJsDecoder, batch: object) => FetchedRecord
+
+const load = createRequire(import.meta.url)
+const Decoder = load('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => KafkaJsDecoder
+const decodeRecord = load('kafkajs/src/protocol/recordBatch/record/v0/decoder') as DecodeRecord
+const decodeMessageSet = load('kafkajs/src/protocol/messageSet/decoder') as (
+  decoder: KafkaJsDecoder,
+  bytes: number,
+) => Promise<FetchedRecord[]>
+
+/** Offset, length, leader epoch and magic: what every version of the format begins with. */
+const commonHeaderBytes = 17
+const lengthEndsAt = 12
+const currentMagic = 2
+/** From here on the checksum covers a batch. */
+const checkedFrom = 21
+const headerBytes = 61
+
+/**
+ * Decodes the records of one partition in a fetch answer, up to the first batch that is cut off, that cannot be decoded, or
+ * that the bound leaves for the next fetch. Never rejects: a batch that cannot be decoded must not fail the fetch, which
+ * brings other partitions too. It becomes a last record with `undecodable`.
+ *
+ * The format: https://kafka.apache.org/documentation/#recordbatch
+ */
+export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRecord[]> {
+  const size = answer.readInt32()
+  if (size <= 0 || !answer.canReadBytes(size)) return []
+  const bytes = answer.readBytes(size)
+  if (bytes.length < commonHeaderBytes) return []
+  if (bytes.readInt8(commonHeaderBytes - 1) < currentMagic) return await decodeOldFormat(bytes)
+  const decoded: FetchedRecord[][] = []
+  let decodedBytes = 0
+  for (let at = 0; at + commonHeaderBytes <= bytes.length && decodedBytes < maxPartitionBytes; ) {
+    const end = at + lengthEndsAt + bytes.readInt32BE(at + 8)
+    if (end > bytes.length) break
+    const batch = bytes.subarray(at, end)
+    try {
+      const { records, recordBytes } = await decodeBatch(batch)
+      decoded.push(records)
+      decodedBytes += recordBytes
+    } catch (error) {
+      decoded.push([undecodableRecord(`the record batch ${placeOf(batch)} cannot be decoded`, error)])
+      break
+    }
+    at = end
+  }
+  return decoded.flat()
+}
+
+async function decodeBatch(
+  batch: Buffer,
+): Promise<{ readonly records: FetchedRecord[]; readonly recordBytes: number }> {
+  const magic = batch.readInt8(commonHeaderBytes - 1)
+  if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
+  if (batch.length < headerBytes) throw new Error('its header is cut off')
+  if (crc32c(batch.subarray(checkedFrom)) !== batch.readUInt32BE(commonHeaderBytes))
+    throw new Error('its checksum is wrong')
+  const attributes = batch.readInt16BE(21)
+  const batchContext = {
+    firstOffset: String(batch.readBigInt64BE(0)),
+    lastOffset: lastOffsetOf(batch),
+    magicByte: magic,
+    timestampType: (attributes >> 3) & 0x01,
+    inTransaction: (attributes & 0x10) !== 0,
+    isControlBatch: (attributes & 0x20) !== 0,
+    firstTimestamp: String(batch.readBigInt64BE(27)),
+    maxTimestamp: String(batch.readBigInt64BE(35)),
+    producerId: String(batch.readBigInt64BE(43)),
+  }
+  const count = batch.readInt32BE(57)
+  // Compaction may leave a batch without records; it then holds nothing that could be decompressed.
+  const body = batch.subarray(headerBytes)
+  const bytes = count === 0 ? body : await decompressRecords(attributes & 0x07, body, maxBatchBytes)
+  const decoder = new Decoder(bytes)
+  const records: FetchedRecord[] = []
+  while (records.length < count) records.push(decodeRecord(new Decoder(decoder.readVarIntBytes()), batchContext))
+  if (count > 0 && decoder.offset !== bytes.length) throw new Error(`its ${count} records do not fill it`)
+  return { records: withItsEnd(records, batchContext), recordBytes: bytes.length }
+}
+
+/**
+ * Compaction removes records and keeps the batch's last offset; for each idempotent producer it even keeps an empty batch.
+ * KafkaJS would ask for the missing offsets for ever. A control record there, which it never hands out, makes it move on.
+ */
+function withItsEnd(
+  records: FetchedRecord[],
+  batchContext: NonNullable<FetchedRecord['batchContext']> & { readonly lastOffset: string },
+): FetchedRecord[] {
+  const { lastOffset: offset } = batchContext
+  if (records.at(-1)?.offset !== offset) records.push({ ...placeholder, offset, isControlRecord: true, batchContext })
+  return records
+}
+
+const placeholder = { key: null, value: null, headers: {}, timestamp: '0', attributes: 0 }
+
+/** Formats 0 and 1, which brokers before Kafka 4 may still hold. */
+async function decodeOldFormat(bytes: Buffer): Promise<FetchedRecord[]> {
+  try {
+    return await decodeMessageSet(new Decoder(bytes), bytes.length)
+  } catch (error) {
+    return [undecodableRecord(`records from offset ${bytes.readBigInt64BE(0)} on cannot be decoded`, error)]
+  }
+}
+
+/** An offset above every other keeps it from KafkaJS's filter of records below the offset that was asked for. */
+const highestOffset = String(2n ** 63n - 1n)
+
+/** Stands for what cannot be decoded, as the last record of a fetch. */
+export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
+  ...placeholder,
+  offset: highestOffset,
+  isControlRecord: false,
+  undecodable: new Undecodable(cause === undefined ? what : `${what}: ${(cause as Error).message}`, { cause }),
+})
+
+const lastOffsetOf = (batch: Buffer): string => String(batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23)))
+
+const placeOf = (batch: Buffer): string =>
+  batch.length >= headerBytes && batch.readInt8(commonHeaderBytes - 1) === currentMagic
+    ? `at offsets ${batch.readBigInt64BE(0)} to ${lastOffsetOf(batch)}`
+    : `at offset ${batch.readBigInt64BE(0)}`
+
+/** A transaction that was aborted: its producer, and its first record's offset in this partition. */
+export type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }
+
+/** The key of a control record that ends an aborted transaction: version 0, type 0. */
+const abortMarkerKey = Buffer.from([0, 0, 0, 0])
+
+/**
+ * Makes the records of aborted transactions control records: KafkaJS moves past them without handing them out. A
+ * transaction's records are all of its producer's from its first offset to its abort marker. Several transactions may have
+ * begun before the first record here, as a fetch may start inside them.
+ */
+export function withoutAborted(
+  records: readonly FetchedRecord[],
+  transactions: readonly AbortedTransaction[],
+): readonly FetchedRecord[] {
+  if (transactions.length === 0) return records
+  const toCome = transactions.toSorted((a, b) => Number(BigInt(a.firstOffset) - BigInt(b.firstOffset)))
+  const aborted = new Set<string>()
+  return records.map((record) => {
+    const { offset, key, isControlRecord, batchContext } = record
+    while (toCome[0] !== undefined && BigInt(toCome[0].firstOffset) <= BigInt(offset)) {
+      aborted.add(toCome[0].producerId)
+      toCome.shift()
+    }
+    if (batchContext === undefined) return record
+    const { producerId, inTransaction } = batchContext
+    if (!isControlRecord)
+      return inTransaction && aborted.has(producerId) ? { ...record, isControlRecord: true } : record
+    if (key?.equals(abortMarkerKey)) aborted.delete(producerId)
+    return record
+  })
+}
