@@ -20,7 +20,7 @@ const rebalanceTimeoutMs = 15_000
 const metadataMaxAgeMs = 10_000
 const fetchWaitMs = 500
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
-const undecodableRetryMs = 10_000
+const undecodableRetryMs = 5_000
 /** Records judged in one turn of the event loop, so that heartbeats and answers are not held up. */
 const recordsPerTurn = 100
 

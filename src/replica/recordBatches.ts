@@ -62,14 +62,14 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
   const size = answer.readInt32()
   if (size <= 0 || !answer.canReadBytes(size)) return []
   const bytes = answer.readBytes(size)
-  if (bytes.length < commonHeaderBytes) return []
-  if (bytes.readInt8(commonHeaderBytes - 1) < currentMagic) return await decodeOldFormat(bytes)
+  if (bytes.length > commonHeaderBytes && bytes.readInt8(commonHeaderBytes - 1) < currentMagic)
+    return await decodeOldFormat(bytes)
   const decoded: FetchedRecord[][] = []
   let decodedBytes = 0
-  for (let at = 0; at + commonHeaderBytes <= bytes.length && decodedBytes < maxPartitionBytes; ) {
-    const end = at + lengthEndsAt + bytes.readInt32BE(at + 8)
-    if (end > bytes.length) break
-    const batch = bytes.subarray(at, end)
+  for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
+    const batch = rest.subarray(0, batchBytes(rest))
+    // A fetch may cut off its last batch, but never its only one: then the length is wrong.
+    if (batchBytes(rest) > rest.length && decoded.length > 0) break
     try {
       const { records, recordBytes } = await decodeBatch(batch)
       decoded.push(records)
@@ -78,17 +78,21 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
       decoded.push([undecodableRecord(`the record batch ${placeOf(batch)} cannot be decoded`, error)])
       break
     }
-    at = end
+    rest = rest.subarray(batch.length)
   }
   return decoded.flat()
 }
 
+/** The length that a batch names; that of a whole header when not even that is there. */
+const batchBytes = (bytes: Buffer): number =>
+  Math.max(headerBytes, bytes.length < lengthEndsAt ? 0 : lengthEndsAt + bytes.readInt32BE(8))
+
 async function decodeBatch(
   batch: Buffer,
 ): Promise<{ readonly records: FetchedRecord[]; readonly recordBytes: number }> {
+  if (batch.length < batchBytes(batch)) throw new Error('it is cut off')
   const magic = batch.readInt8(commonHeaderBytes - 1)
   if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
-  if (batch.length < headerBytes) throw new Error('its header is cut off')
   if (crc32c(batch.subarray(checkedFrom)) !== batch.readUInt32BE(commonHeaderBytes))
     throw new Error('its checksum is wrong')
   const attributes = batch.readInt16BE(21)
@@ -151,10 +155,12 @@ export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord 
 
 const lastOffsetOf = (batch: Buffer): string => String(batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23)))
 
-const placeOf = (batch: Buffer): string =>
-  batch.length >= headerBytes && batch.readInt8(commonHeaderBytes - 1) === currentMagic
+function placeOf(batch: Buffer): string {
+  if (batch.length < headerBytes) return 'that was fetched'
+  return batch.readInt8(commonHeaderBytes - 1) === currentMagic
     ? `at offsets ${batch.readBigInt64BE(0)} to ${lastOffsetOf(batch)}`
     : `at offset ${batch.readBigInt64BE(0)}`
+}
 
 /** A transaction that was aborted: its producer, and its first record's offset in this partition. */
 export type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }

@@ -23,7 +23,28 @@ export async function startOwnRedis(): Promise<OwnRedis> {
   return { redis: started(engines, 'redis'), stop }
 }
 
-async function startIn(given: Partial<EngineUrls>): Promise<{ engines: Engines; stop(): Promise<void> }> {
+export type OwnKafka = {
+  readonly kafka: Engine
+  /** The file that holds the first records of a partition. */
+  logFile(topic: string, partition: number): string
+  stop(): Promise<void>
+}
+
+/** Starts a Kafka beside the Elasticsearch and the Redis of all tests, and leads this process to it. */
+export async function startOwnKafka(): Promise<OwnKafka> {
+  const { ELASTICSEARCH_URL = '', REDIS_URL = '' } = process.env
+  const { engines, folder, stop } = await startIn({ ELASTICSEARCH_URL, REDIS_URL })
+  return {
+    kafka: started(engines, 'kafka'),
+    logFile: (topic, partition) =>
+      join(folder, 'data', 'kafka', 'log', `${topic}-${partition}`, '00000000000000000000.log'),
+    stop,
+  }
+}
+
+async function startIn(
+  given: Partial<EngineUrls>,
+): Promise<{ engines: Engines; folder: string; stop(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-fault-'))
   const engines = await startEngines({
     folder,
@@ -37,6 +58,7 @@ async function startIn(given: Partial<EngineUrls>): Promise<{ engines: Engines; 
   Object.assign(process.env, engines.urls)
   return {
     engines,
+    folder,
     stop: async () => {
       await engines.stop()
       await rm(folder, { recursive: true, force: true })

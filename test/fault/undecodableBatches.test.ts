@@ -1,0 +1,127 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { runCommand } from '../support/command.ts'
+import { formEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { tidemarkOf } from '../support/faults.ts'
+import { type OwnKafka, startDeadlineMs, startOwnKafka } from '../support/ownEngines.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+
+/** Comes last, so that the latest append time is its own. */
+const damaged = 1
+const others = [0, 2, 3]
+const partitions = [...others, damaged]
+
+let kafka: OwnKafka
+let pipeline: Pipeline
+let api: Program
+
+beforeAll(async () => {
+  kafka = await startOwnKafka()
+}, startDeadlineMs)
+beforeEach(async () => {
+  pipeline = await openPipeline()
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys(['acme'])
+  api = await pipeline.startApi()
+  await produceForms('first')
+  await pipeline.untilApplied(api, 'acme')
+  await indexer.end('SIGTERM')
+})
+afterEach(async () => {
+  killPrograms()
+  await pipeline.close()
+})
+afterAll(async () => {
+  await kafka?.stop()
+}, startDeadlineMs)
+
+/** One form in each partition, in a batch of its own. */
+async function produceForms(name: string): Promise<void> {
+  for (const partition of partitions) {
+    const id = `${name}-${partition}`
+    const value = JSON.stringify({ revision: 1, form: formEntity({ id }) })
+    await pipeline.produce('forms', [{ key: `acme/${id}`, value, partition }])
+  }
+}
+
+type Damage = (log: Buffer) => void
+
+/** Changes what the broker has stored; the result undoes it. */
+async function damage(file: string, change: Damage): Promise<() => Promise<void>> {
+  const whole = await readFile(file)
+  const changed = Buffer.from(whole)
+  change(changed)
+  await writeFile(file, changed, { flag: 'r+' })
+  return () => writeFile(file, whole, { flag: 'r+' })
+}
+
+const flipByteOf =
+  (text: string): Damage =>
+  (log) => {
+    const at = log.indexOf(text)
+    log.writeUInt8(log.readUInt8(at) ^ 0x01, at)
+  }
+/** The broker follows the lengths from batch to batch. */
+const shortenSecondBatch: Damage = (log) => {
+  log.writeInt32BE(3, 12 + log.readInt32BE(8) + 8)
+}
+
+const statusOf = async (id: string): Promise<number> => (await pipeline.get(api, 'acme', `/api/v1/forms/${id}`)).status
+async function untilTold(indexer: Program): Promise<{ code: number; problem: string | undefined }> {
+  let told: { code: number; problem: string | undefined } = { code: 0, problem: undefined }
+  await eventually(async () => {
+    const answer = await fetch(`${indexer.adminUrl}/readyz`).catch(() => undefined)
+    if (answer === undefined) return false
+    const { checks } = (await answer.json()) as { checks: Record<string, { problem?: string }> }
+    told = { code: answer.status, problem: checks['decoding']?.problem }
+    return told.problem !== undefined
+  })
+  return told
+}
+
+const namesBatch = /the record batch at offsets 1 to 1 cannot be decoded: its checksum is wrong$/
+test.each<[string, Damage, RegExp]>([
+  ['has a flipped byte', flipByteOf(`second-${damaged}`), namesBatch],
+  ['is too short for a batch', shortenSecondBatch, /the broker finds its log damaged \(CORRUPT_MESSAGE\)$/],
+])(
+  'a batch that %s stops its own partition alone, is named, and is read once it can be',
+  async (_, change, problem) => {
+    await produceForms('second')
+    const secondAtMs = pipeline.appendedAtMs()
+    await produceForms('third')
+    const topic = pipeline.names['TOPIC_FORMS'] ?? ''
+    const mend = await damage(kafka.logFile(topic, damaged), change)
+
+    const indexer = await startProgram('indexer/main.ts', pipeline.names)
+    for (const partition of others) await eventually(async () => (await statusOf(`third-${partition}`)) === 200)
+    const told = await untilTold(indexer)
+    expect(told).toEqual({ code: 503, problem: expect.stringMatching(problem) })
+    expect(told.problem).toMatch(new RegExp(`^${topic}/${damaged}: `))
+    expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(0)
+    expect([await statusOf(`second-${damaged}`), await statusOf(`third-${damaged}`)]).toEqual([404, 404])
+    // What comes later to the others goes through, and nothing is promised of what stands.
+    await produceForms('fourth')
+    await eventually(async () => (await statusOf('fourth-0')) === 200)
+    expect(await tidemarkOf(pipeline, api, 'acme')).toBeLessThanOrEqual(secondAtMs)
+
+    await mend()
+    await untilReady(indexer)
+    await pipeline.untilApplied(api, 'acme')
+    for (const name of ['second', 'third', 'fourth']) expect(await statusOf(`${name}-${damaged}`)).toBe(200)
+    expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(1)
+  },
+)
+
+test('a reader of a whole topic names the batch that it cannot decode', async () => {
+  const indexer = await pipeline.startIndexer()
+  await pipeline.produce('forms', [{ key: 'no-slash', value: 'not JSON' }])
+  await eventually(async () => (await indexer.metric('tidemark_records_total', 'dead-letter')) === 1)
+  const topic = pipeline.names['TOPIC_DEAD_LETTERS'] ?? ''
+  await damage(kafka.logFile(topic, 0), flipByteOf('no-slash'))
+  const listed = await runCommand('indexer/deadLettersCommand.ts', ['list'], pipeline.names)
+  expect(listed).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`${topic}/0: the record batch at offsets 0 to 0 cannot be decoded`),
+  })
+})
