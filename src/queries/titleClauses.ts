@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TeamId } from '../domain/identifiers.ts'
-import { rawTitle, titleSalt, titleSaltLength } from '../domain/title.ts'
+import { foldCharacters, titleSalt, titleSaltLength } from '../domain/title.ts'
 import { hangulPairs, minJoinedLength, minStartLength, pair, pieceLength } from '../domain/titleTerms.ts'
 import {
   areJoinable,
@@ -33,20 +33,34 @@ const minFreeLength = 6
 
 /**
  * Titles that hold what was typed: as one piece, or all words of it in any order. A word may stand anywhere in another; when
- * other words were typed, one of one or two letters, or of digits, begins one. What has no word (punctuation) is looked for in
- * the title as it was written.
+ * other words were typed, one of one or two letters, or of digits, begins one. A piece with punctuation in it, or of nothing
+ * else, is looked for with its punctuation too.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
   const sought = soughtWords(typed)
   const [first, ...others] = sought
-  if (first === undefined) return terms.written(rawTitle(typed))
+  const written = terms.written(foldCharacters(typed))
+  if (first === undefined) return written
   const mayBeginInside = isPlain(first) && !first[0].isMarked
-  if (others.length === 0 && mayBeginInside) return terms.holding(first[0].text)
-  const words = all(withFreedom(requiredWords(sought)).map(({ word, isFree }) => exactWord(terms, word, isFree)))
-  // A piece that begins inside a word is found by its words, unless the first of them is too short to stand there alone.
-  return mayBeginInside && !mayStandInside(first[0]) ? any([terms.piece(foldTitle(typed)), words]) : words
+  const isOneWord = others.length === 0 && mayBeginInside
+  const words = isOneWord
+    ? terms.holding(first[0].text)
+    : all(withFreedom(requiredWords(sought)).map(({ word, isFree }) => exactWord(terms, word, isFree)))
+  return any([
+    ...(sought.some(mayBeTakenApart) ? [written] : []),
+    // A piece that begins inside a word is found by its words, unless the first of them is too short to stand there alone.
+    ...(mayBeginInside && !isOneWord && !mayStandInside(first[0]) ? [terms.piece(foldTitle(typed))] : []),
+    words,
+  ])
 }
+
+/**
+ * Whether a title may hold the characters of a word as other words: parts that are joined begin inside one of its words, and
+ * `+` or `#` that end the piece stand between two of them.
+ */
+const mayBeTakenApart = (word: SoughtWord): boolean =>
+  (word.length > 1 && word.some(isSpelt)) || /[+#]$/.test(word[0].text)
 
 /**
  * Titles that hold all words that were typed, misspelt: those to ask for when no title holds them as they are, and then when
@@ -180,7 +194,7 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
     joined: (text: string): Clause => ({ term: { titleJoined: { value: salt + text } } }),
     /** The text stands in the folded title, where every word has a space before it. */
     piece: (text: string): Clause => ({ wildcard: { titleFolded: { value: `${salt}*${text}*` } } }),
-    /** The text stands in the title as it was written. */
+    /** The text stands in the folded title with its punctuation. */
     written: (text: string): Clause => ({
       wildcard: { titleRaw: { value: `${salt}*${text.replace(/[*?\\]/g, '\\$&')}*` } },
     }),

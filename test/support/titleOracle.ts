@@ -1,3 +1,4 @@
+import { foldCharacters } from '../../src/domain/title.ts'
 import { hangulPairs, titleTerms } from '../../src/domain/titleTerms.ts'
 import {
   areJoinable,
@@ -11,7 +12,7 @@ import {
 import { allowedMistakes, requiredWords, type SoughtWord, soughtWords } from '../../src/domain/typedTitle.ts'
 
 /**
- * The forms whose titles match what was typed: those that hold it as one piece or in words; only when there are none, those
+ * The forms whose titles match what was typed: those that hold it as one piece, its punctuation included, or in words; only when there are none, those
  * with a slip in a word; only when there are none, those with two. Titles are compared one by one with plain rules; how they are taken apart is shared.
  */
 export function matchingTitles<Form>(forms: readonly Form[], titleOf: (form: Form) => string, typed: string): Form[] {
@@ -34,7 +35,13 @@ const isFree = (words: readonly SoughtWord[], at: number): boolean =>
 function holds(title: string, typed: string): boolean {
   const sought = soughtWords(typed)
   const [first, ...others] = sought
-  if (first === undefined) return title.toLowerCase().includes(typed.toLowerCase())
+  const isTakenApart = sought.some(
+    ([one, ...more]) => /[+#]$/.test(one.text) || (more.length > 0 && [one, ...more].some(isSpelt)),
+  )
+  if (first === undefined || isTakenApart) {
+    if (foldCharacters(title).includes(foldCharacters(typed))) return true
+    if (first === undefined) return false
+  }
   const read = readTitle(title)
   if (others.length === 0 && isSingle(first) && !first[0].isMarked) return read.isWithin(textOf(first))
   if (requiredWords(sought).every((word, at, all) => hasWord(read, word, isFree(all, at)))) return true
