@@ -35,18 +35,18 @@ const isFree = (words: readonly SoughtWord[], at: number): boolean =>
 function holds(title: string, typed: string): boolean {
   const sought = soughtWords(typed)
   const [first, ...others] = sought
-  const isTakenApart = sought.some(
-    ([one, ...more]) => /[+#]$/.test(one.text) || (more.length > 0 && [one, ...more].some(isSpelt)),
-  )
-  if (first === undefined || isTakenApart) {
-    if (foldCharacters(title).includes(foldCharacters(typed))) return true
-    if (first === undefined) return false
-  }
+  const piece = foldCharacters(typed)
+  if ((first === undefined || isPunctuated(sought, piece)) && foldCharacters(title).includes(piece)) return true
+  if (first === undefined) return false
   const read = readTitle(title)
   if (others.length === 0 && isSingle(first) && !first[0].isMarked) return read.isWithin(textOf(first))
-  if (requiredWords(sought).every((word, at, all) => hasWord(read, word, isFree(all, at)))) return true
+  if (requiredWords(sought).every((word, at, all) => hasWord(read, word, isFree(all, at), at === 0))) return true
   return isSingle(first) && !first[0].isMarked && !isLong(first[0]) && read.folded.includes(foldTitle(typed))
 }
+
+/** Where what was typed is also looked for as one piece, its punctuation included. */
+const isPunctuated = (sought: readonly SoughtWord[], piece: string): boolean =>
+  /[+#]$/.test(piece) || sought.some(([, ...joined]) => joined.some(({ gap }) => gap === 'mark'))
 
 function resembles(title: string, typed: string, mostMistakes: number): boolean {
   const read = readTitle(title, mostMistakes)
@@ -54,7 +54,8 @@ function resembles(title: string, typed: string, mostMistakes: number): boolean 
   return (
     required.length > 0 &&
     required.every(
-      (word, at) => hasWord(read, word, isFree(required, at)) || (isFree(required, at) && hasSimilar(read, word)),
+      (word, at) =>
+        hasWord(read, word, isFree(required, at), at === 0) || (isFree(required, at) && hasSimilar(read, word)),
     )
   )
 }
@@ -74,8 +75,8 @@ function readTitle(title: string, mostMistakes = 0) {
   }
 }
 
-function hasWord(read: Read, word: SoughtWord, isFree: boolean): boolean {
-  if (!word.every(isSpelt)) return isCovered(read, word)
+function hasWord(read: Read, word: SoughtWord, isFree: boolean, isFirst: boolean): boolean {
+  if (!word.every(isSpelt)) return isCovered(read, word, isFirst)
   if (!isFree) return word.every(({ text }) => read.isBegun(text))
   if (isSingle(word)) return hasPlain(read, word[0])
   if (read.folded.includes(` ${word.map(({ text }) => text).join(' ')}`)) return true
@@ -87,12 +88,13 @@ function hasWord(read: Read, word: SoughtWord, isFree: boolean): boolean {
 
 const hasPlain = (read: Read, word: TitleWord): boolean => (isLong(word) ? read.isWithin : read.isBegun)(word.text)
 
-function isCovered(read: Read, [first, ...others]: SoughtWord): boolean {
+function isCovered(read: Read, [first, ...others]: SoughtWord, isFirst = false): boolean {
   if (others.length === 0) return first.kind === 'emoji' ? read.words.includes(first.text) : read.isBegun(first.text)
   const all = [first, ...others]
   const isPair = (before: TitleWord | undefined, after: TitleWord | undefined): boolean => {
     if (before === undefined || after === undefined) return false
     const text = before.text + after.text
+    if (isFirst && before === first && isSpelt(before) && !before.isMarked) return read.isWithin(text)
     return isSpelt(after) ? read.isBegun(text) : read.words.includes(text)
   }
   return all.every(
