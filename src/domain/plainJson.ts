@@ -1,5 +1,5 @@
-/** What a member of a plain object must be; `any` is any JSON value. */
-export type Kind = 'string' | 'number' | 'boolean' | 'object' | 'array' | 'any'
+/** What a member of a plain object must be; `integer` is a number of digits alone, `any` any JSON value. */
+export type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'any'
 
 /** An object in which members are looked for; others may be there and are only skipped. */
 export type Shape = {
@@ -15,7 +15,7 @@ export type Member = {
   readonly kind: Kind
   /** Whether it must be there and must not be null. */
   readonly isRequired: boolean
-  /** The raw values it may have; any when undefined. */
+  /** The raw values it may have when it is not null; any when undefined. */
   readonly values: readonly Buffer[] | undefined
   /** The members that are looked for in it. */
   readonly shape: Shape | undefined
@@ -139,16 +139,23 @@ export class PlainReader {
     return true
   }
 
-  #readMember(from: number, { slot, kind, shape, values }: Member, depth: number): number {
+  #readMember(from: number, member: Member, depth: number): number {
+    const { slot, shape } = member
     if (this.#starts[slot] !== none) return none
     const found = kindAt(this.#bytes[from])
-    if (found === undefined || (found !== 'null' && kind !== 'any' && found !== kind)) return none
+    if (found === undefined) return none
     const isShaped = shape !== undefined && found === 'object'
     const end = isShaped ? this.#readObject(from, shape, depth + 1) : this.#skipValue(from, depth)
-    if (end === none || (values !== undefined && !values.some((each) => this.#isText(from, end, each)))) return none
+    if (end === none || (found !== 'null' && !this.#isOf(member, found, from, end))) return none
     this.#starts[slot] = from
     this.#ends[slot] = end
     return end
+  }
+
+  /** Whether a value that is not null is of the member's kind, and one that it may have. */
+  #isOf({ kind, values }: Member, found: Kind, from: number, end: number): boolean {
+    const isOfKind = kind === 'integer' ? this.#skipInteger(from) === end : kind === 'any' || kind === found
+    return isOfKind && (values === undefined || values.some((each) => this.#isText(from, end, each)))
   }
 
   #skipValue(from: number, depth: number): number {
@@ -218,9 +225,8 @@ export class PlainReader {
 
   #skipNumber(from: number): number {
     const bytes = this.#bytes
-    let at = bytes[from] === minus ? from + 1 : from
-    const first = at
-    at = this.#skipDigits(at)
+    const first = bytes[from] === minus ? from + 1 : from
+    let at = this.#skipInteger(from)
     if (at === first || (bytes[first] === zero && at > first + 1)) return none
     if (bytes[at] === dot) {
       const digits = at + 1
@@ -233,6 +239,10 @@ export class PlainReader {
       if (at === digits) return none
     }
     return at - from > maxNumberCharacters ? none : at
+  }
+
+  #skipInteger(from: number): number {
+    return this.#skipDigits(this.#bytes[from] === minus ? from + 1 : from)
   }
 
   #skipDigits(from: number): number {
@@ -252,7 +262,7 @@ const words = { null: Buffer.from('null'), true: Buffer.from('true'), false: Buf
 const isDigit = (code: number | undefined): boolean => code !== undefined && code >= zero && code <= nine
 
 /** What kind of value begins with a character; undefined when none does. */
-function kindAt(code: number | undefined): Exclude<Kind, 'any'> | 'null' | undefined {
+function kindAt(code: number | undefined): Exclude<Kind, 'integer' | 'any'> | 'null' | undefined {
   if (code === quote) return 'string'
   if (code === openBrace) return 'object'
   if (code === openBracket) return 'array'

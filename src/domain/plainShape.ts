@@ -43,7 +43,7 @@ export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
   return objectShape(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, served)
 }
 
-const kinds: readonly Kind[] = ['string', 'number', 'boolean', 'object', 'array']
+const kinds: readonly Kind[] = ['string', 'integer', 'number', 'boolean', 'object', 'array']
 
 function kindOf({ type }: JsonSchema): Kind {
   const named = [type ?? []].flat().filter((each) => each !== 'null')

@@ -29,6 +29,11 @@ export const optionalNumber = z
   .custom<number>((value) => typeof value === 'number', 'expected a number')
   .meta({ type: 'number' })
   .nullish()
+/** A JSON number that is read as an integer, as JSON Schema has it: also `17.0` and `1e3`. */
+export const optionalInteger = z
+  .custom<number>(Number.isInteger, 'expected an integer')
+  .meta({ type: 'integer' })
+  .nullish()
 export const optionalBoolean = z.boolean().nullish()
 /** An object or array whose inside the specification leaves open: only its own type is judged. */
 export const optionalObject = z

@@ -1,6 +1,14 @@
 import { z } from 'zod'
 import type { RawObject } from './rawJson.ts'
-import { identifier, instant, optionalArray, optionalNumber, optionalObject, optionalString } from './schema.ts'
+import {
+  identifier,
+  instant,
+  optionalArray,
+  optionalInteger,
+  optionalNumber,
+  optionalObject,
+  optionalString,
+} from './schema.ts'
 import { renderServed, type Served } from './served.ts'
 
 export const reportStatuses = ['pending', 'processing', 'completed', 'failed'] as const
@@ -34,7 +42,7 @@ const result = z.object({
 })
 
 const reportResult = z.object({
-  status: optionalString.describe(`A report status: ${reportStatuses.join(', ')}.`),
+  status: z.enum(reportStatuses).nullish(),
   overallAnalysis: z
     .object({
       score: optionalNumber,
@@ -55,7 +63,7 @@ export const submissionSchema = z.object({
   formId: identifier.describe('The form that the submission belongs to.'),
   submittedAt: instant.describe('When the submission was created.'),
   updatedAt: instant,
-  serialNumber: optionalNumber.describe('Integer serial of the submission.'),
+  serialNumber: optionalInteger.describe('Integer serial of the submission.'),
   shareToken: optionalString.describe('Short token of the submission.'),
   reportUrl: optionalString.describe("URL of the submission's report."),
   examinee: examinee.nullish().describe('Null for anonymous submissions.'),
@@ -97,13 +105,23 @@ export const servedSubmission: Served = [
 ]
 
 export const renderSubmissionSummary = (submission: Submission, raw: RawObject): string =>
-  renderServed(servedSubmissionSummary, raw, instantsOf(submission))
+  renderServed(servedSubmissionSummary, raw, otherwiseServed(submission, raw))
 
 export const renderSubmissionDetail = (submission: Submission, raw: RawObject): string =>
-  renderServed(servedSubmission, raw, instantsOf(submission))
+  renderServed(servedSubmission, raw, otherwiseServed(submission, raw))
 
-const instantsOf = ({ submittedAt, updatedAt }: Submission): ReadonlyMap<string, string> =>
-  new Map([
+/**
+ * What is served otherwise than it came: instants in UTC, and an integer without fraction and exponent, which clients with
+ * integer types refuse.
+ */
+function otherwiseServed(
+  { submittedAt, updatedAt, serialNumber }: Submission,
+  raw: RawObject,
+): ReadonlyMap<string, string> {
+  const served = new Map([
     ['submittedAt', JSON.stringify(submittedAt)],
     ['updatedAt', JSON.stringify(updatedAt)],
   ])
+  const isLong = /[.eE]/.test(raw.get('serialNumber') ?? '')
+  return isLong ? served.set('serialNumber', BigInt(serialNumber ?? 0).toString()) : served
+}

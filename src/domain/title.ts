@@ -26,7 +26,7 @@ const plainForms = new Map(
 )
 const formed = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
 /** Apostrophes that Unicode counts as letters, and an accent that it takes apart into a space and a mark. */
-const apostrophe = /[\u00b4\u02b9-\u02bd\u02c8\u02ee]/g
+const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
 /**
  * A title as its words are compared: compatibility forms and case folded, marks off where readers leave them out, katakana as
@@ -49,9 +49,6 @@ export const foldCharacters = (title: string): string =>
     .slice(0, maxSearchedCharacters)
     .toWellFormed()
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
-
-/** A title as it was written, for queries that have no word (punctuation). */
-export const rawTitle = (title: string): string => title.slice(0, maxSearchedCharacters).toWellFormed().toLowerCase()
 
 /**
  * Stands before every searched term of a team, so that the cost of a wildcard and the expansions of a fuzzy word follow the

@@ -38,7 +38,8 @@ export function titleTerms(title: string): TitleTerms {
   return {
     words: unique([
       ...words.filter(({ kind }) => kind !== 'cjk').flatMap(({ text }) => overlappingPieces(text)),
-      ...spelt.flatMap((run) => run.slice(0, -1).map((_, at) => cut(textOf(run.slice(at)), maxJoinedLength))),
+      ...spelt.filter(({ length }) => length > 1).flatMap((run) => overlappingPieces(textOf(run))),
+      ...spelt.flatMap((run) => run.slice(1, -1).map((_, at) => cut(textOf(run.slice(at + 1)), maxJoinedLength))),
       ...neighbours(words),
       ...kanaParts(words)
         .filter(([first]) => isKana(first))

@@ -20,7 +20,7 @@ const word = new RegExp(
   [
     `(?<cjk>${cjk}\\p{M}*)`,
     `(?<hangul>\\p{sc=Hangul}+${symbols})`,
-    `(?<number>(?:\\p{N}\\p{M}*)+${symbols})`,
+    `(?<number>(?:(?!${cjk})\\p{N}\\p{M}*)+${symbols})`,
     `(?<letters>(?:(?!${cjk}|\\p{sc=Hangul})\\p{L}\\p{M}*)+${symbols})`,
     '(?<emoji>\\p{RI}\\p{RI}|\\p{ExtPict})',
   ].join('|'),

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TeamId } from '../domain/identifiers.ts'
-import { rawTitle, titleSalt, titleSaltLength } from '../domain/title.ts'
+import { foldCharacters, titleSalt, titleSaltLength } from '../domain/title.ts'
 import { hangulPairs, minJoinedLength, minStartLength, pair, pieceLength } from '../domain/titleTerms.ts'
 import {
   areJoinable,
@@ -33,20 +33,33 @@ const minFreeLength = 6
 
 /**
  * Titles that hold what was typed: as one piece, or all words of it in any order. A word may stand anywhere in another; when
- * other words were typed, one of one or two letters, or of digits, begins one. What has no word (punctuation) is looked for in
- * the title as it was written.
+ * other words were typed, one of one or two letters, or of digits, begins one. A piece with punctuation in it, or of nothing
+ * else, is looked for with its punctuation too.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
   const sought = soughtWords(typed)
   const [first, ...others] = sought
-  if (first === undefined) return terms.written(rawTitle(typed))
+  const folded = foldCharacters(typed)
+  if (first === undefined) return terms.written(folded)
   const mayBeginInside = isPlain(first) && !first[0].isMarked
-  if (others.length === 0 && mayBeginInside) return terms.holding(first[0].text)
-  const words = all(withFreedom(requiredWords(sought)).map(({ word, isFree }) => exactWord(terms, word, isFree)))
-  // A piece that begins inside a word is found by its words, unless the first of them is too short to stand there alone.
-  return mayBeginInside && !mayStandInside(first[0]) ? any([terms.piece(foldTitle(typed)), words]) : words
+  const isOneWord = others.length === 0 && mayBeginInside
+  const words = isOneWord
+    ? terms.holding(first[0].text)
+    : all(withFreedom(requiredWords(sought)).map((word) => exactWord(terms, word)))
+  return any([
+    ...(sought.some(isPunctuated) || /[+#]$/.test(folded) ? [terms.written(folded)] : []),
+    // A piece that begins inside a word is found by its words, unless the first of them is too short to stand there alone.
+    ...(mayBeginInside && !isOneWord && !mayStandInside(first[0]) ? [terms.piece(foldTitle(typed))] : []),
+    words,
+  ])
 }
+
+/**
+ * Whether its parts may miss a word that a title holds: joined by punctuation it may begin inside one of the title's. So may
+ * `+` and `#` at the end of a piece stand between two words.
+ */
+const isPunctuated = (word: SoughtWord): boolean => word.slice(1).some(({ gap }) => gap === 'mark')
 
 /**
  * Titles that hold all words that were typed, misspelt: those to ask for when no title holds them as they are, and then when
@@ -60,9 +73,9 @@ export function similarTitles(teamId: TeamId, typed: string): Clause[] {
 }
 
 function similarTitle(terms: Terms, sought: readonly FreeWord[]): Clause | undefined {
-  const words = sought.map(({ word, isFree }) => ({
-    exact: exactWord(terms, word, isFree),
-    similar: isFree ? similarWord(terms, word) : [],
+  const words = sought.map((each) => ({
+    exact: exactWord(terms, each),
+    similar: each.isFree ? similarWord(terms, each.word) : [],
   }))
   if (words.every(({ similar }) => similar.length === 0)) return undefined
   // No title holds a single word as it is: nobody would ask.
@@ -70,19 +83,19 @@ function similarTitle(terms: Terms, sought: readonly FreeWord[]): Clause | undef
   return all(words.map(({ exact, similar }) => any([exact, ...similar])))
 }
 
-type FreeWord = { readonly word: SoughtWord; readonly isFree: boolean }
+type FreeWord = { readonly word: SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
 
 /** The first words may stand inside others and be misspelt, as long as they are few together. */
 function withFreedom(words: readonly SoughtWord[]): FreeWord[] {
   let count = 0
-  return words.map((word) => {
+  return words.map((word, at) => {
     count += word.every(isSpelt) ? word.length : kanaParts(word).length
-    return { word, isFree: count <= maxFreeWords }
+    return { word, isFirst: at === 0, isFree: count <= maxFreeWords }
   })
 }
 
-function exactWord(terms: Terms, word: SoughtWord, isFree: boolean): Clause {
-  if (!word.every(isSpelt)) return covered(terms, word)
+function exactWord(terms: Terms, { word, isFirst, isFree }: FreeWord): Clause {
+  if (!word.every(isSpelt)) return covered(terms, word, isFirst && !word[0].isMarked)
   if (!isFree) return all(word.map(({ text }) => terms.starting(text)))
   if (isPlain(word)) return exactPlain(terms, word[0])
   return any([...exactJoined(terms, word), terms.piece(` ${word.map(({ text }) => text).join(' ')}`)])
@@ -99,11 +112,19 @@ function exactJoined(terms: Terms, words: SoughtWord): Clause[] {
   return [lengthOf(text) < minWordLength ? terms.equal(text) : terms.starting(text)]
 }
 
-/** Every character has one of its neighbours beside it in the title, as typed: 四级英语 is in 英语四级, 学数 is not in 数学. */
-function covered(terms: Terms, words: SoughtWord): Clause {
+/**
+ * Every character has one of its neighbours beside it in the title, as typed: 四级英语 is in 英语四级, 学数 is not in 数学. A word
+ * before the first character may begin inside another one.
+ */
+function covered(terms: Terms, words: SoughtWord, mayBeginInside = false): Clause {
   const [only, ...others] = words
   if (others.length === 0) return only.kind === 'emoji' ? terms.equal(only.text) : terms.starting(only.text)
-  const pairs = words.slice(1).map((word, at) => neighbours(terms, words[at] ?? only, word))
+  const pairs = words.slice(1).map((word, at) => {
+    const before = words[at] ?? only
+    return mayBeginInside && at === 0 && isSpelt(before)
+      ? terms.holding(pair(before, word))
+      : neighbours(terms, before, word)
+  })
   return all(
     words.map((word, at) => {
       const alone = isSpelt(word) && lengthOf(word.text) >= minLoneLength ? [terms.starting(word.text)] : []
@@ -180,7 +201,7 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
     joined: (text: string): Clause => ({ term: { titleJoined: { value: salt + text } } }),
     /** The text stands in the folded title, where every word has a space before it. */
     piece: (text: string): Clause => ({ wildcard: { titleFolded: { value: `${salt}*${text}*` } } }),
-    /** The text stands in the title as it was written. */
+    /** The text stands in the folded title with its punctuation. */
     written: (text: string): Clause => ({
       wildcard: { titleRaw: { value: `${salt}*${text.replace(/[*?\\]/g, '\\$&')}*` } },
     }),

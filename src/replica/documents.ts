@@ -5,7 +5,7 @@ import type { RenderedSubmission } from '../domain/plainSubmission.ts'
 import { rawMembers, renderObject, withoutRepeatedNames } from '../domain/rawJson.ts'
 import type { Change, RecordKey } from '../domain/record.ts'
 import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../domain/submission.ts'
-import { rawTitle, titleSalt } from '../domain/title.ts'
+import { foldCharacters, titleSalt } from '../domain/title.ts'
 import { titleTerms } from '../domain/titleTerms.ts'
 import { foldTitle } from '../domain/titleWords.ts'
 import type { DocumentKind } from './indices.ts'
@@ -45,7 +45,7 @@ export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentW
   const list = renderObject([
     ...listKeys(change.teamId, form.createdAt, form.id, appendedAt),
     ['scene', JSON.stringify(form.scene)],
-    ['titleRaw', JSON.stringify(salt + rawTitle(form.title))],
+    ['titleRaw', JSON.stringify(salt + foldCharacters(form.title))],
     // Every word of it has a space before it.
     ['titleFolded', JSON.stringify(`${salt} ${foldTitle(form.title)}`)],
     ['titleWords', salted(words)],

@@ -45,6 +45,14 @@ beforeAll(async () => {
         reportResult: { overallAnalysis: {}, dimensionAnalysis: { radar: null }, outcome: { ranking: 1 } },
       }),
     },
+    {
+      team,
+      id: 'unusual',
+      entity: JSON.stringify(submissionEntity({ id: 'unusual', reportResult: { status: null } })).replace(
+        '"serialNumber":17',
+        '"serialNumber":1.7e1',
+      ),
+    },
   )
 })
 afterAll(async () => {
@@ -95,6 +103,7 @@ describe('what the API answers is what its description says', () => {
     ['/records/{id}', '/records/full'],
     ['/records/{id}', '/records/bare'],
     ['/records/{id}', '/records/hollow'],
+    ['/records/{id}', '/records/unusual'],
   ])('%s: %s', async (path, target) => {
     await replica.publishTidemark('2026-04-01T00:00:00.000Z' as never)
     const answer = await api.send(`/api/v1${target}`, { key })

@@ -20,6 +20,11 @@ const titles = {
   nextYear: 'Exam 2025',
   cat: 'Cat facts',
   long: 'Unforgettable mathematics',
+  hyphen: 'Self-Assessment (50% + A/B_x)',
+  apostrophe: 'What’s new in C++/C#, v3.5…',
+  french: 'Pré-Évaluation  n° 7',
+  mixed: '版本3.5：人力HR問卷',
+  hebrew: 'מבחן תל־אביב',
 }
 
 let replica: TestReplica
@@ -107,8 +112,27 @@ describe('titleContains finds', () => {
   })
 })
 
+describe('titleContains finds a piece that begins and ends anywhere, with the punctuation in it', () => {
+  test.each([
+    ...['elf-Ass', 'f-A', 'elf-', '-Ass', 't (50% +', 'nt (50', '(50%', '50% + a/b', 'A/B_', '_x)', 'B_x'].map(
+      (typed) => [typed, 'hyphen'],
+    ),
+    ...['hat’s', 'at’s new', '’s', '++/C', 'C++/c', 'c#, V3', '3.5…', 'v3.', '.5'].map((typed) => [
+      typed,
+      'apostrophe',
+    ]),
+    ...['re-eval', 'RÉ-É', 'e\u0301-e\u0301', 'ation  n°', 'n° 7'].map((typed) => [typed, 'french']),
+    ...['版本3.5', '本3.5：人', '力HR', 'R問', '５：人'].map((typed) => [typed, 'mixed']),
+    ...['ל־א', 'ן תל־אב'].map((typed) => [typed, 'hebrew']),
+    ...['0% *sure*?', 'e*?', 'C:\\q', ':\\'].map((typed) => [typed, 'signs']),
+  ])('%p', async (typed, id) => {
+    expect(await find(typed ?? '')).toContain(id)
+  })
+})
+
 describe('titleContains does not find', () => {
   test.each([
+    ['a piece with another sign in it', 'lf_ass'],
     ['words that no title has', 'astronomy'],
     ['when one of the words is missing', 'science europe'],
     ['misspelt words below 4 letters', 'cot'],

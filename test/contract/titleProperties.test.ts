@@ -6,6 +6,7 @@ import { foldTitle } from '../../src/domain/titleWords.ts'
 import { anyText, percentEncoded } from '../support/anyText.ts'
 import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
+import { holdsPiece, pieceOf } from '../support/plainPieces.ts'
 import { seeded } from '../support/random.ts'
 import { randomTitle, typedFor } from '../support/randomTitles.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
@@ -23,6 +24,7 @@ const anyTitle = fc.oneof(
 const longTitle = Array.from({ length: 300 }, (_, index) => `word${index} 第${index}章`).join(', ')
 /** At most a page of them. */
 const titles = [...fc.sample(anyTitle, 79), longTitle]
+const searched = titles.map((title) => title.slice(0, 2_000))
 const greekTitles = ['Ερωτηματολόγιο', 'ΤΕΛΙΚΗ Εξέταση', 'γνώσεις ιστορίας', 'Μαθηματικά']
 
 let replica: TestReplica
@@ -88,6 +90,17 @@ test('every piece of a folded title finds the title', async () => {
       found: expect.arrayContaining([idOf(first, index)]),
     })
   })
+})
+
+test('every piece of a title as it stands finds all titles that hold it, whatever signs are in it', async () => {
+  const piece = fc.tuple(fc.constantFrom(...searched), seed).map(([title, each]) => pieceOf(seeded(each), title))
+  await holds(
+    piece.filter((typed) => typed !== ''),
+    async (typed) => {
+      const holding = searched.flatMap((title, index) => (holdsPiece(title, typed) ? [idOf(first, index)] : []))
+      expect({ typed, found: await idsFound(first, typed) }).toEqual({ typed, found: expect.arrayContaining(holding) })
+    },
+  )
 })
 
 test('whatever is typed, two teams with the same titles are answered the same, each with its own', async () => {

@@ -169,6 +169,35 @@ test('a dead letter is the record byte for byte, with its own headers and why an
   })
 })
 
+test('a submission with a status that is none, or a serial number that is no integer, is a dead letter', async () => {
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys(['acme'])
+  const record = (id: string, from: string, to: string) => ({
+    key: `acme/${id}`,
+    value: JSON.stringify({ revision: 1, submission: submissionEntity({ id }) }).replace(from, to),
+  })
+  const serial = '"serialNumber":17'
+  const report = '"reportResult":{"status":"completed"'
+  await pipeline.produce('submissions', [
+    record('banana', report, report.replace('completed', 'banana')),
+    record('fraction', serial, '"serialNumber":1.5'),
+    record('no-status', report, report.replace('"completed"', 'null')),
+    record('exponent', serial, '"serialNumber":1e3'),
+  ])
+  await settled(indexer, 4)
+  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(2)
+  const letters = await pipeline.deadLetters(2)
+  expect(letters.map(({ key, headers }) => [String(key), headers['tidemark.path']]).sort()).toEqual([
+    ['acme/banana', 'submission.reportResult.status'],
+    ['acme/fraction', 'submission.serialNumber'],
+  ])
+  const api = await pipeline.startApi()
+  await pipeline.untilApplied(api, 'acme')
+  const served = async (id: string) => (await pipeline.get(api, 'acme', `/api/v1/records/${id}`)).body
+  expect(await served('no-status')).toMatchObject({ reportResult: { status: null } })
+  expect(await served('exponent')).toMatchObject({ serialNumber: 1000 })
+})
+
 test('what Elasticsearch would refuse never leaves half of an entity, and stops nothing', async () => {
   const indexer = await pipeline.startIndexer()
   const lists = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)

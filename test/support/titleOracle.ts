@@ -1,3 +1,4 @@
+import { foldCharacters } from '../../src/domain/title.ts'
 import { hangulPairs, titleTerms } from '../../src/domain/titleTerms.ts'
 import {
   areJoinable,
@@ -11,7 +12,7 @@ import {
 import { allowedMistakes, requiredWords, type SoughtWord, soughtWords } from '../../src/domain/typedTitle.ts'
 
 /**
- * The forms whose titles match what was typed: those that hold it as one piece or in words; only when there are none, those
+ * The forms whose titles match what was typed: those that hold it as one piece, its punctuation included, or in words; only when there are none, those
  * with a slip in a word; only when there are none, those with two. Titles are compared one by one with plain rules; how they are taken apart is shared.
  */
 export function matchingTitles<Form>(forms: readonly Form[], titleOf: (form: Form) => string, typed: string): Form[] {
@@ -34,12 +35,18 @@ const isFree = (words: readonly SoughtWord[], at: number): boolean =>
 function holds(title: string, typed: string): boolean {
   const sought = soughtWords(typed)
   const [first, ...others] = sought
-  if (first === undefined) return title.toLowerCase().includes(typed.toLowerCase())
+  const piece = foldCharacters(typed)
+  if ((first === undefined || isPunctuated(sought, piece)) && foldCharacters(title).includes(piece)) return true
+  if (first === undefined) return false
   const read = readTitle(title)
   if (others.length === 0 && isSingle(first) && !first[0].isMarked) return read.isWithin(textOf(first))
-  if (requiredWords(sought).every((word, at, all) => hasWord(read, word, isFree(all, at)))) return true
+  if (requiredWords(sought).every((word, at, all) => hasWord(read, word, isFree(all, at), at === 0))) return true
   return isSingle(first) && !first[0].isMarked && !isLong(first[0]) && read.folded.includes(foldTitle(typed))
 }
+
+/** Where what was typed is also looked for as one piece, its punctuation included. */
+const isPunctuated = (sought: readonly SoughtWord[], piece: string): boolean =>
+  /[+#]$/.test(piece) || sought.some(([, ...joined]) => joined.some(({ gap }) => gap === 'mark'))
 
 function resembles(title: string, typed: string, mostMistakes: number): boolean {
   const read = readTitle(title, mostMistakes)
@@ -47,7 +54,8 @@ function resembles(title: string, typed: string, mostMistakes: number): boolean 
   return (
     required.length > 0 &&
     required.every(
-      (word, at) => hasWord(read, word, isFree(required, at)) || (isFree(required, at) && hasSimilar(read, word)),
+      (word, at) =>
+        hasWord(read, word, isFree(required, at), at === 0) || (isFree(required, at) && hasSimilar(read, word)),
     )
   )
 }
@@ -67,8 +75,8 @@ function readTitle(title: string, mostMistakes = 0) {
   }
 }
 
-function hasWord(read: Read, word: SoughtWord, isFree: boolean): boolean {
-  if (!word.every(isSpelt)) return isCovered(read, word)
+function hasWord(read: Read, word: SoughtWord, isFree: boolean, isFirst: boolean): boolean {
+  if (!word.every(isSpelt)) return isCovered(read, word, isFirst)
   if (!isFree) return word.every(({ text }) => read.isBegun(text))
   if (isSingle(word)) return hasPlain(read, word[0])
   if (read.folded.includes(` ${word.map(({ text }) => text).join(' ')}`)) return true
@@ -80,12 +88,13 @@ function hasWord(read: Read, word: SoughtWord, isFree: boolean): boolean {
 
 const hasPlain = (read: Read, word: TitleWord): boolean => (isLong(word) ? read.isWithin : read.isBegun)(word.text)
 
-function isCovered(read: Read, [first, ...others]: SoughtWord): boolean {
+function isCovered(read: Read, [first, ...others]: SoughtWord, isFirst = false): boolean {
   if (others.length === 0) return first.kind === 'emoji' ? read.words.includes(first.text) : read.isBegun(first.text)
   const all = [first, ...others]
   const isPair = (before: TitleWord | undefined, after: TitleWord | undefined): boolean => {
     if (before === undefined || after === undefined) return false
     const text = before.text + after.text
+    if (isFirst && before === first && isSpelt(before) && !before.isMarked) return read.isWithin(text)
     return isSpelt(after) ? read.isBegun(text) : read.words.includes(text)
   }
   return all.every(

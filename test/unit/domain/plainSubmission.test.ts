@@ -1,10 +1,14 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import type { EntityId } from '../../../src/domain/identifiers.ts'
 import type { Instant } from '../../../src/domain/instant.ts'
 import { readPlainSubmission } from '../../../src/domain/plainSubmission.ts'
 import { readKey, readSubmissionRecord } from '../../../src/domain/record.ts'
+import { renderSubmissionDetail, renderSubmissionSummary } from '../../../src/domain/submission.ts'
 import { type DocumentWrite, renderedSubmissionWrites, submissionWrites } from '../../../src/replica/documents.ts'
+import { documentedTypes } from '../../support/documentedTypes.ts'
 import { opaque, submissionEntity } from '../../support/entities.ts'
+import { changedAt, placesIn } from '../../support/places.ts'
 
 const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
 const key = Buffer.from('acme/s1')
@@ -27,10 +31,31 @@ function expectSame(value: Buffer): void {
   const quick = quickly(value)
   if (quick !== undefined) expect(quick).toEqual(carefully(value))
 }
+
+const ajv = new Ajv2020()
+const isSummary = ajv.compile(documentedTypes.submissionSummary)
+const isDetail = ajv.compile(documentedTypes.submission)
+/** What is made of a record that is accepted is of the types that the specification tells. */
+function expectDocumented(value: Buffer): void {
+  const read = readSubmissionRecord(key, value)
+  if (!read.ok || read.value.live === null) return
+  const { entity: judged, raw } = read.value.live
+  const answers = [
+    [renderSubmissionSummary(judged, raw), isSummary],
+    [renderSubmissionDetail(judged, raw), isDetail],
+  ] as const
+  for (const [text, validate] of answers) {
+    const isDocumented = validate(JSON.parse(text))
+    expect({ text, problems: validate.errors, isDocumented }).toMatchObject({ isDocumented: true })
+  }
+}
 const recordOf = (submission: string, revision = '1'): Buffer =>
   Buffer.from(`{"revision":${revision},"submission":${submission}}`)
 const objectOf = (given: readonly (readonly [string, string])[]): string =>
   `{${given.map(([name, raw]) => `"${name}":${raw}`).join(',')}}`
+/** The entity with other text at a path. */
+const withRaw = (place: readonly string[], raw: string): string =>
+  JSON.stringify(changedAt(entity, place, '<raw>')).replace('"<raw>"', () => raw)
 const withMember = (name: string, raw: string): string =>
   objectOf([...members.filter(([each]) => each !== name), [name, raw]])
 
@@ -46,7 +71,9 @@ describe('A record is read the quick way', () => {
     ['in any script', withMember('shareToken', '"漢字 عمر 🎉 é"')],
     ['with an offset', withMember('submittedAt', '"2026-04-01T14:00:00+02:00"')],
     ['on the last day of a month', withMember('updatedAt', '"2024-02-29T23:59:59.999Z"')],
-    ['with a number beyond a double', withMember('serialNumber', '1e999')],
+    ['with a number beyond a double', withMember('result', '{"status":"failed","score":1e999}')],
+    ['with an integer beyond a double', withMember('serialNumber', '-12345678901234567890')],
+    ['with a report that has no status yet', withMember('reportResult', '{"status":null}')],
   ])('%s', (_, submission) => {
     const quick = quickly(recordOf(submission))
     expect(quick).toBeDefined()
@@ -64,6 +91,10 @@ describe('The careful way judges a record', () => {
     ['without a form', objectOf(members.filter(([name]) => name !== 'formId'))],
     ['with a day that is not', withMember('updatedAt', '"2025-02-29T00:00:00.000Z"')],
     ['with a status that is not', withMember('result', '{"status":"done"}')],
+    ['with a report status that is not', withMember('reportResult', '{"status":"done"}')],
+    ['with a serial number that is no integer', withMember('serialNumber', '1.5')],
+    ['with a serial number that has a fraction of zeros', withMember('serialNumber', '17.0')],
+    ['with a serial number that has an exponent', withMember('serialNumber', '1e3')],
     ['with a member of another type', withMember('shareToken', '7')],
     ['with a nested member of another type', withMember('examinee', '{"email":[]}')],
     ['on several lines', JSON.stringify(entity, null, 2)],
@@ -145,6 +176,7 @@ const records = fc.oneof(
   fc
     .tuple(nested, fc.array(fc.tuple(name, json), { maxLength: 3 }))
     .map(([at, inner]) => recordOf(withMember(at, objectOf([['status', '"failed"'], ...inner])))),
+  fc.tuple(fc.constantFrom(...placesIn(entity)), json).map(([place, raw]) => recordOf(withRaw(place, raw))),
   fc.tuple(json, json).map(([submission, revision]) => recordOf(submission, revision)),
 )
 
@@ -152,12 +184,16 @@ test('both ways make the same of whatever a record says', () => {
   fc.assert(fc.property(records, expectSame), { numRuns: 3_000 })
 })
 
+test('what is accepted is served as documented', () => {
+  fc.assert(fc.property(records, expectDocumented), { numRuns: 3_000 })
+})
+
 test('both ways make the same of records with a byte that is wrong', () => {
   const byte = fc.oneof(fc.constantFrom(...Buffer.from('"\\{}[],: \n\t019eEtfn-.')), fc.integer({ min: 0, max: 255 }))
   fc.assert(
-    fc.property(records, fc.nat(), byte, fc.constantFrom(0, 1), (record, place, code, replaced) => {
+    fc.property(records, fc.nat(), byte, fc.constantFrom(0, 1), (record, place, code, skipped) => {
       const at = place % record.length
-      expectSame(Buffer.concat([record.subarray(0, at), Buffer.from([code]), record.subarray(at + replaced)]))
+      expectSame(Buffer.concat([record.subarray(0, at), Buffer.from([code]), record.subarray(at + skipped)]))
     }),
     { numRuns: 3_000 },
   )

@@ -7,6 +7,7 @@ import {
 } from '../../../src/domain/record.ts'
 import type { Result } from '../../../src/domain/result.ts'
 import { formEntity, submissionEntity } from '../../support/entities.ts'
+import { changedAt } from '../../support/places.ts'
 
 const form = formEntity({ id: 'f1' })
 const submission = submissionEntity({ id: 's1' })
@@ -37,11 +38,7 @@ const read = (kind: Kind, value: Buffer | null, key: Buffer | null = bytes(kinds
   kinds[kind].read(key, value) as Result<RecordKey & { live: { revision: number; entity: { id: string } } | null }>
 const problemOf = (result: Result<unknown>): string => (result.ok ? 'accepted' : result.problem.path)
 /** `entity` with the member at `path` replaced. */
-function changed(entity: unknown, path: string, value: unknown): unknown {
-  const [name = '', ...rest] = path.split('.')
-  const object = entity as Record<string, unknown>
-  return { ...object, [name]: rest.length === 0 ? value : changed(object[name], rest.join('.'), value) }
-}
+const changed = (entity: unknown, path: string, value: unknown): unknown => changedAt(entity, path.split('.'), value)
 
 describe.each(Object.keys(kinds) as Kind[])('A record of a %s', (kind) => {
   const { entity, key } = kinds[kind]
@@ -180,17 +177,33 @@ test.each(each(optional))('%s.%s may be missing or null', (kind, path) => {
 })
 
 const untyped = ['examinee.customData', 'reportResult.outcome.ranking']
-const ofType = (type: string): ((path: string) => boolean) => {
-  const names: Record<string, RegExp> = {
-    number: /serialNumber|score|maxScore/,
-    boolean: /isActive/,
-    array: /fields|radar|items/,
-    object:
-      /localization|systemText|report$|^examinee$|^metadata$|^data$|^result$|Result$|Analysis$|\.outcome$|aiSuggestion$/,
-  }
-  return (path) => names[type]?.test(path) ?? !Object.values(names).some((pattern) => pattern.test(path))
+const documentedTypes: readonly (readonly [RegExp, readonly string[]])[] = [
+  [/^serialNumber$/, ['integer']],
+  [/score|maxScore/, ['number', 'integer']],
+  [/^(?:result|reportResult)\.status$/, ['status']],
+  [/isActive/, ['boolean']],
+  [/fields|radar|items/, ['array']],
+  [
+    /localization|systemText|report$|^examinee$|^metadata$|^data$|^result$|Result$|Analysis$|\.outcome$|aiSuggestion$/,
+    ['object'],
+  ],
+  [/./, ['string', 'status']],
+]
+const typesOf = (path: string): readonly string[] => documentedTypes.find(([pattern]) => pattern.test(path))?.[1] ?? []
+const samples: Record<string, unknown> = {
+  number: 1.5,
+  integer: 1,
+  boolean: true,
+  array: [],
+  object: {},
+  string: 'x',
+  status: 'failed',
 }
-const samples: Record<string, unknown> = { number: 1, boolean: true, array: [], object: {}, string: 'x' }
+
+test.each(each({ ...optional, key: [] }))('%s.%s may be of the documented type', (kind, path) => {
+  for (const type of typesOf(path))
+    expect(problemOf(read(kind, recordOf(kind, changed(kinds[kind].entity, path, samples[type]))))).toBe('accepted')
+})
 
 test.each(
   each({
@@ -199,10 +212,10 @@ test.each(
     form: [...required.form, ...optional.form],
     key: [...required.key, ...optional.key],
   }),
-)('%s.%s is refused at its own path when it is of another JSON type than documented', (kind, path) => {
+)('%s.%s is refused at its own path when it is of another type than documented', (kind, path) => {
   for (const [type, sample] of Object.entries(samples)) {
     const problem = problemOf(read(kind, recordOf(kind, changed(kinds[kind].entity, path, sample))))
     if (untyped.includes(path)) expect(problem).toBe('accepted')
-    else if (!ofType(type)(path)) expect(problem.startsWith(`${kind}.${path}`)).toBe(true)
+    else if (!typesOf(path).includes(type)) expect(problem.startsWith(`${kind}.${path}`)).toBe(true)
   }
 })

@@ -34,6 +34,21 @@ test.each(['quiz', '', 'KNOWLEDGE_QUIZ'])('the scene %p is refused', (scene) => 
 
 test.each(['done', '', 'Completed'])('the report status %p is refused', (status) => {
   expect(pathOf(readSubmission(submission({ result: { status } })))).toBe('submission.result.status')
+  expect(pathOf(readSubmission(submission({ reportResult: { status } })))).toBe('submission.reportResult.status')
+})
+
+const withSerialNumber = (number: string): string =>
+  submission({}).replace('"serialNumber":17', `"serialNumber":${number}`)
+
+test.each(['1.5', '-0.5', '1e-3', '1e400', '"17"', '1'.repeat(400)])('the serial number %s is refused', (number) => {
+  expect(readSubmission(withSerialNumber(number))).toEqual({
+    ok: false,
+    problem: { path: 'submission.serialNumber', rule: 'expected an integer' },
+  })
+})
+
+test.each(['0', '-7', '9007199254740993', '17.0', '1e3', '-0'])('the serial number %s is an integer', (number) => {
+  expect(pathOf(readSubmission(withSerialNumber(number)))).toBe('accepted')
 })
 
 test.each(['2026-03-01T10:00:00', '2026-02-30T10:00:00Z', '', '1772359200000'])('%p is refused as a moment', (text) => {

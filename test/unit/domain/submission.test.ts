@@ -108,3 +108,16 @@ test('personal data of the request is served in the single submission only', () 
   expect(renderSubmissionSummary(...full)).not.toMatch(/203\.0\.113\.7|Mozilla/)
   expect(renderSubmissionDetail(...full)).toMatch(/203\.0\.113\.7.*Mozilla/)
 })
+
+test.each([
+  ['17.0', '17'],
+  ['1e3', '1000'],
+  ['-2.50E+1', '-25'],
+  ['1e22', '10000000000000000000000'],
+  ['0.0', '0'],
+  ['9007199254740993', '9007199254740993'],
+])('the serial number %s is served as %s, without fraction and exponent', (sent, served) => {
+  const text = JSON.stringify(submissionEntity({ id: 's1' })).replace('"serialNumber":17', `"serialNumber":${sent}`)
+  expect(rawMembers(renderSubmissionSummary(...submissionOf(text))).get('serialNumber')).toBe(served)
+  expect(rawMembers(renderSubmissionDetail(...submissionOf(text))).get('serialNumber')).toBe(served)
+})

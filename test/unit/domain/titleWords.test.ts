@@ -27,6 +27,7 @@ test.each([
   ['می‌خواهم', 'مي خواهم'],
   ['⺀ part ˪', '⺀ part ˪'],
   ['___', ''],
+  ['第1〇章', '第 1 〇章'],
   ['', ''],
 ])('%p is searched for pieces as %p', (written, folded) => {
   expect(foldTitle(written)).toBe(folded)

@@ -1,4 +1,5 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { z } from 'zod'
 import { scenes } from '../../../../src/domain/form.ts'
 import { reportStatuses } from '../../../../src/domain/submission.ts'
@@ -10,6 +11,10 @@ import { listRecordsParameters } from '../../../../src/http/listRecords.ts'
 import { readParameters } from '../../../../src/http/parameters.ts'
 import { type RouteNeeds, routes } from '../../../../src/http/routes.ts'
 import { pointer, schemaJudge } from '../../../support/description.ts'
+import { documentedTypes } from '../../../support/documentedTypes.ts'
+import { formEntity, submissionEntity } from '../../../support/entities.ts'
+import { changedAt, placesIn } from '../../../support/places.ts'
+import { servedForm, servedFormSummary, servedSubmission, servedSubmissionSummary } from '../../../support/served.ts'
 
 type Parameter = {
   name: string
@@ -146,6 +151,25 @@ describe('answers', () => {
         .filter((property) => judgeNull(property) > 0)
         .sort(),
     ).toEqual(never.toSorted())
+  })
+
+  const form = formEntity({ id: 'f1' })
+  const submission = submissionEntity({ id: 's1' })
+  test.each([
+    ['FormSummary', documentedTypes.formSummary, servedFormSummary(form)],
+    ['Form', documentedTypes.form, servedForm(form)],
+    ['SubmissionSummary', documentedTypes.submissionSummary, servedSubmissionSummary(submission)],
+    ['Submission', documentedTypes.submission, servedSubmission(submission)],
+  ])('of %s have the types that the specification tells, at every place', (name, documented, served) => {
+    const isDocumented = new Ajv2020().compile(documented)
+    const samples = [null, true, 1.5, 7, 'x', 'completed', '2026-04-01T12:00:00.000Z', [], {}]
+    for (const place of placesIn(served)) {
+      const answers = samples.map((sample) => changedAt(served, place, sample))
+      const accepted = answers.map(
+        (answer) => judge.problems(pointer('components', 'schemas', name), answer).length === 0,
+      )
+      expect({ place, accepted }).toEqual({ place, accepted: answers.map((answer) => isDocumented(answer)) })
+    }
   })
 
   test('leave out nothing but the fields and the report of a form', () => {

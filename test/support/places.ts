@@ -1,0 +1,14 @@
+/** The paths of all members of a JSON object, also of those within its members. */
+export const placesIn = (value: unknown): string[][] =>
+  isObject(value)
+    ? Object.entries(value).flatMap(([name, inner]) => [[name], ...placesIn(inner).map((path) => [name, ...path])])
+    : []
+
+/** The object with another value at a path. */
+export function changedAt(value: unknown, [name = '', ...rest]: readonly string[], other: unknown): unknown {
+  const object = Object(value) as Readonly<Record<string, unknown>>
+  return { ...object, [name]: rest.length === 0 ? other : changedAt(object[name], rest, other) }
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
