@@ -63,7 +63,8 @@ export function createApp(needs: ApiNeeds): RequestListener {
     return { freshness, counted }
   }
   const app = new Koa<ApiState>()
-  const reportUnsent = (error: unknown): void => needs.log.warn({ err: error }, 'an answer could not be sent')
+  const reportUnsent = (error: unknown, ctx?: { readonly state: ApiState }): void =>
+    needs.log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
   app.on('error', reportUnsent)
   const answer = app
     .use(compression())
