@@ -48,10 +48,10 @@ export function createSettingsApp(needs: SettingsNeeds): RequestListener {
   app.on('error', reportUnsent)
   const answer = app
     .use(requestLog<SettingsState>(log, ({ session }) => ({ teamId: session?.team })))
-    .use(measure<SettingsState>(requests))
-    .use(guardAnswers)
     .use(chooseLanguage(origin.startsWith('https:')))
     .use(errors(log, answerPage, needs.signInPage, requests.rejected))
+    .use(measure<SettingsState>(requests))
+    .use(guardAnswers)
     .use(serveAssets(assets.files))
     .use(ownOriginOnly(origin))
     .use(signInRoutes(parts).routes())
