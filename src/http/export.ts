@@ -45,6 +45,8 @@ export function createExports(): StartExport {
       cutOff(ctx.res)
     })
     whenClosed(ctx.res, () => stream.destroy())
+    // nginx would hold parts back until its buffers are full.
+    ctx.set('X-Accel-Buffering', 'no')
     // Node keeps the answer to HEAD to itself, and would never read the rest.
     if (ctx.method === 'HEAD') stream.destroy()
     return stream
