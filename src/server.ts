@@ -1,6 +1,7 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { ResettingServer } from './resettingServer.ts'
 
 const stopDeadlineMs = 6_000
 /** Whoever neither sends nor reads for so long, in the middle of an exchange, is let go. */
@@ -22,12 +23,12 @@ export async function serve(
   port: number,
   refuseUnreadable: (error: ParseError, socket: Duplex) => void,
 ): Promise<Server> {
-  const server = createServer({ keepAliveTimeout: keepAliveMs }, listener)
+  const server = new ResettingServer({ keepAliveTimeout: keepAliveMs }, listener)
   server.setTimeout(stallMs)
   server.maxConnections = maxConnections
   server.on('clientError', refuseUnreadable)
   // An expectation we do not know changes nothing about the answer.
-  server.on('checkExpectation', listener)
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, () => {

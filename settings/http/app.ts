@@ -43,14 +43,15 @@ export function createSettingsApp(needs: SettingsNeeds): RequestListener {
   const cookie = sessionCookie(origin)
   const parts = { ...needs, cookie, answerPage, signedIn: signedIn(sessions, cookie) }
   const app = new Koa<SettingsState>()
-  const reportUnsent = (error: unknown): void => log.warn({ err: error }, 'an answer could not be sent')
+  const reportUnsent = (error: unknown, ctx?: { readonly state: SettingsState }): void =>
+    log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
   app.on('error', reportUnsent)
   const answer = app
     .use(requestLog<SettingsState>(log, ({ session }) => ({ teamId: session?.team })))
-    .use(measure<SettingsState>(requests))
-    .use(guardAnswers)
     .use(chooseLanguage(origin.startsWith('https:')))
     .use(errors(log, answerPage, needs.signInPage, requests.rejected))
+    .use(measure<SettingsState>(requests))
+    .use(guardAnswers)
     .use(serveAssets(assets.files))
     .use(ownOriginOnly(origin))
     .use(signInRoutes(parts).routes())

@@ -63,14 +63,14 @@ export function createApp(needs: ApiNeeds): RequestListener {
     return { freshness, counted }
   }
   const app = new Koa<ApiState>()
-  const reportUnsent = (error: unknown): void => needs.log.warn({ err: error }, 'an answer could not be sent')
+  const reportUnsent = (error: unknown, ctx?: { readonly state: ApiState }): void =>
+    needs.log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
   app.on('error', reportUnsent)
   const answer = app
-    .use(compression())
     .use(requestLog<ApiState>(needs.log, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
+    .use(errors(needs.log, metrics.requests.rejected))
     .use(measure<ApiState>(metrics.requests))
     .use(privateAnswers)
-    .use(errors(needs.log, metrics.requests.rejected))
     .use(admitRequests())
     .use(requestTarget)
     .use(options)
@@ -83,6 +83,7 @@ export function createApp(needs: ApiNeeds): RequestListener {
     )
     .use(limit(limiter))
     .use(lookUpInTurn())
+    .use(compression())
     .use(router.routes())
     .use(unrouted)
     .callback()

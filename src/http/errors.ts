@@ -27,7 +27,11 @@ export const errors =
 /** The body of every error answer. */
 export const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })
 
+/** What was said of an answer that failed when it was ready, and is not true of an error. */
+const saidOfAnswers = ['Content-Encoding', 'ETag', 'Replica-Watermark', 'X-Accel-Buffering']
+
 function answer(ctx: ApiContext, failure: Failure): void {
+  for (const name of saidOfAnswers) ctx.remove(name)
   ctx.status = statuses[failure.kind]
   for (const [name, value] of headersOf(failure)) ctx.set(name, value)
   ctx.type = 'json'

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Within } from '../queries/exportList.ts'
+import { cutOff } from '../resettingServer.ts'
 import { noRoom } from './admission.ts'
 import type { RouteContext } from './context.ts'
 import { RequestFailure } from './failure.ts'
@@ -39,8 +40,13 @@ export function createExports(): StartExport {
       leave()
       parts.return().catch(() => undefined)
     })
-    stream.once('error', (error) => ctx.res.destroy(error))
+    stream.once('error', (error) => {
+      ctx.app.emit('error', error, ctx)
+      cutOff(ctx.res)
+    })
     whenClosed(ctx.res, () => stream.destroy())
+    // nginx would hold parts back until its buffers are full.
+    ctx.set('X-Accel-Buffering', 'no')
     // Node keeps the answer to HEAD to itself, and would never read the rest.
     if (ctx.method === 'HEAD') stream.destroy()
     return stream

@@ -1,5 +1,8 @@
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
+import fc from 'fast-check'
 import { startTestApi, type TestApi } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
@@ -21,27 +24,15 @@ afterAll(async () => {
   await replica.close()
 })
 
-const get = (
+const get = async (
   target: string,
-  acceptEncoding: string,
-): Promise<{ encoding: string | undefined; vary: string; body: Buffer }> =>
-  new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${key}`, 'accept-encoding': acceptEncoding }
-    const sent = request({ port: api.port, path: target, headers, agent: false }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('error', reject)
-      response.on('end', () =>
-        resolve({
-          encoding: response.headers['content-encoding'],
-          vary: String(response.headers['vary']),
-          body: Buffer.concat(chunks),
-        }),
-      )
-    })
-    sent.on('error', reject)
-    sent.end()
-  })
+  headers: Readonly<Record<string, string>>,
+): Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }> => {
+  const asked = { authorization: `Bearer ${key}`, ...headers }
+  const sent = request({ port: api.port, path: target, headers: asked, agent: false }).end()
+  const [received] = (await once(sent, 'response')) as [IncomingMessage]
+  return { status: received.statusCode ?? 0, headers: received.headers, body: await buffer(received) }
+}
 
 test.each([
   ['gzip', gunzipSync],
@@ -49,16 +40,66 @@ test.each([
   ['zstd', zstdDecompressSync],
 ])('a page comes in %s when asked for, and is the same', async (encoding, decompress) => {
   const plain = (await api.send('/api/v1/forms', { key })).text
-  const answer = await get('/api/v1/forms', encoding)
-  expect([answer.encoding, decompress(answer.body).toString()]).toEqual([encoding, plain])
-  expect(answer.body.length).toBeLessThan(plain.length / 4)
-  expect(answer.vary).toBe('Authorization, Accept, Accept-Encoding')
+  const { headers, body } = await get('/api/v1/forms', { 'accept-encoding': encoding })
+  expect([headers['content-encoding'], decompress(body).toString()]).toEqual([encoding, plain])
+  expect(body.length).toBeLessThan(plain.length / 4)
+  expect(headers.vary).toBe('Authorization, Accept, Accept-Encoding')
 })
 
 test.each(['', 'identity', 'gzip;q=0', 'unknown'])('nothing is compressed for "%s"', async (acceptEncoding) => {
-  expect((await get('/api/v1/forms', acceptEncoding)).encoding).toBeUndefined()
+  const { headers } = await get('/api/v1/forms', { 'accept-encoding': acceptEncoding })
+  expect(headers['content-encoding']).toBeUndefined()
 })
 
+describe.each(['identity;q=0', '*;q=0', 'unknown, *;q=0', 'gzip;q=0, identity;q=0'])(
+  'when nothing fits "%s", the answer comes as it is',
+  (acceptEncoding) => {
+    test.each([
+      '/api/v1/forms',
+      '/api/v1/forms/f1',
+      '/api/v1/forms/none',
+      '/api/v1/forms?limit=0',
+      '/api/v1/none',
+      '/api/v1/openapi.json',
+      '/docs',
+    ])('%s', async (path) => {
+      for (const method of ['GET', 'HEAD']) {
+        const plain = await api.send(path, { key, method })
+        const answer = await api.send(path, { key, method, headers: { 'accept-encoding': acceptEncoding } })
+        expect([answer.status, answer.text, answer.headers['content-encoding']]).toEqual([
+          plain.status,
+          plain.text,
+          undefined,
+        ])
+      }
+    })
+  },
+)
+
+const oddValue = fc
+  .array(
+    fc.constantFrom('gzip', 'br', 'identity', '*', ';q=0', ';q=', ';q=x', ',', ' ', '"', '=', '/', 'W/', '*/*', 'json'),
+    { maxLength: 8 },
+  )
+  .map((pieces) => pieces.join(''))
+
+test.each(['accept', 'accept-encoding', 'accept-language', 'cookie', 'if-none-match', 'range', 'authorization'])(
+  'whatever %s says, an answer is the one asked for or an error of the API',
+  async (name) => {
+    await fc.assert(
+      fc.asyncProperty(oddValue, async (value) => {
+        const { status, headers, body } = await get('/api/v1/forms', { [name]: value })
+        expect(status).toBeLessThan(500)
+        expect(headers['x-request-id']).toBeDefined()
+        if (status < 400) return
+        expect(JSON.parse(String(body))).toEqual({ error: { code: expect.any(String), message: expect.any(String) } })
+      }),
+      { numRuns: 150 },
+    )
+  },
+)
+
 test('what is small stays as it is', async () => {
-  expect((await get('/api/v1/forms/none', 'gzip')).encoding).toBeUndefined()
+  const { headers } = await get('/api/v1/forms/none', { 'accept-encoding': 'gzip' })
+  expect(headers['content-encoding']).toBeUndefined()
 })

@@ -88,6 +88,15 @@ test('it is compressed when asked for, and reads the same', async () => {
   }
 })
 
+test.each(['br', 'zstd', 'deflate'])('%s is never made anew for what everybody may read', async (encoding) => {
+  for (const path of [descriptionPath, ...assets]) {
+    const { headers } = await read(path, { headers: { 'accept-encoding': encoding } })
+    expect(headers.get('content-encoding')).toBeNull()
+    const both = await read(path, { headers: { 'accept-encoding': `${encoding}, gzip` } })
+    expect(both.headers.get('content-encoding')).toBe('gzip')
+  }
+})
+
 test.each(['POST', 'PUT', 'DELETE'])('%s gives 405 without a key', async (method) => {
   for (const path of ['/docs', descriptionPath]) {
     const { status, headers } = await api.send(path, { method })

@@ -1,18 +1,17 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { Client } from '@elastic/elasticsearch'
 import type { Instant } from '../../src/domain/instant.ts'
 import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import {
-  type Exchange,
-  type FaultyElasticsearch,
-  passes,
-  startFaultyElasticsearch,
-} from '../support/faultyElasticsearch.ts'
-import { Gate } from '../support/gate.ts'
+import { type Exchange, type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { firstRows, HeldExports, laterPart } from '../support/heldExports.ts'
 import { queryWorld } from '../support/queryWorld.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
 
@@ -70,16 +69,13 @@ const openContexts = async (): Promise<number> => {
   return all.total?.search?.open_contexts ?? 0
 }
 
-/** The parts of an export after its first one. */
-const laterPart = ({ path, body }: Exchange): boolean => {
-  if (!path.startsWith('/_search')) return false
-  const { size } = JSON.parse(body.toString()) as { size: number }
-  return size !== 0 && size !== 100
-}
-
 /** An export that is read by hand. */
-async function open(as = key, path = '/api/v1/records'): Promise<{ sent: ClientRequest; received: IncomingMessage }> {
-  const headers = { authorization: `Bearer ${as}`, accept: ndjson }
+async function open(
+  as = key,
+  path = '/api/v1/records',
+  acceptEncoding = 'identity',
+): Promise<{ sent: ClientRequest; received: IncomingMessage }> {
+  const headers = { authorization: `Bearer ${as}`, accept: ndjson, 'accept-encoding': acceptEncoding }
   const sent = request({ port: api.port, path, agent: false, headers }).end()
   const [received] = (await once(sent, 'response')) as [IncomingMessage]
   return { sent, received }
@@ -102,6 +98,55 @@ test.each([
   expect(answer.headers['content-type']).toBe(ndjson)
   expect(answer.headers['replica-watermark']).toBe(watermark)
   expect(linesOf(answer).map((line) => JSON.parse(line))).toEqual(await walked(path))
+})
+
+const decompressors = {
+  gzip: createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+} as const
+
+describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an export in %s', (encoding) => {
+  const decompressed = (received: IncomingMessage): Readable => {
+    expect(received.headers['content-encoding']).toBe(encoding)
+    const plain = decompressors[encoding]()
+    pipeline(received, plain).catch(() => undefined)
+    return plain
+  }
+
+  test('holds the same, in fewer bytes', async () => {
+    const plain = (await ask('/api/v1/records')).text
+    const { received } = await open(key, '/api/v1/records', encoding)
+    let receivedBytes = 0
+    received.on('data', (chunk: Buffer) => {
+      receivedBytes += chunk.length
+    })
+    expect(await readText(decompressed(received))).toBe(plain)
+    expect(receivedBytes).toBeLessThan(Buffer.byteLength(plain) / 3)
+  })
+
+  test('hands over every row that was found before the next ones are', async () => {
+    const held = new HeldExports(elasticsearch)
+    const { received } = await open(key, '/api/v1/records', encoding)
+    const rows = createInterface({ input: decompressed(received) })[Symbol.asyncIterator]()
+    const first: unknown[] = []
+    while (first.length < firstRows) first.push(JSON.parse((await rows.next()).value ?? ''))
+    expect(first).toEqual((await walked('/api/v1/records')).slice(0, firstRows))
+    held.goOn()
+    let others = 0
+    for await (const _row of { [Symbol.asyncIterator]: () => rows }) others++
+    expect(others).toBeGreaterThan(0)
+  })
+
+  test('is told of by HEAD as by GET', async () => {
+    const headers = { 'accept-encoding': encoding }
+    const head = await ask('/api/v1/records', headers, 'HEAD')
+    const { received } = await open(key, '/api/v1/records', encoding)
+    received.resume()
+    for (const name of ['content-encoding', 'content-type', 'content-length', 'vary', 'etag', 'replica-watermark'])
+      expect([name, head.headers[name]]).toEqual([name, received.headers[name]])
+  })
 })
 
 test('a client that takes JSON as gladly gets a page', async () => {
@@ -137,16 +182,12 @@ test('HEAD tells of an export without it', async () => {
 
 test('an export is of one moment, whatever is written meanwhile', async () => {
   const before = await walked('/api/v1/records')
-  const held = new Gate()
-  const holding = elasticsearch.inject('/_search', (exchange) => held.pass().then(() => passes(exchange)), {
-    when: laterPart,
-  })
+  const held = new HeldExports(elasticsearch)
   const exporting = ask('/api/v1/records')
   await held.untilReached()
   const [id, submittedAt] = ['written-meanwhile', '1000-01-01T00:00:00.000Z']
   await replica.storeSubmissions({ team, id, entity: submissionEntity({ id, submittedAt }) })
-  held.open()
-  holding.lift()
+  held.goOn()
   expect(linesOf(await exporting).map((line) => JSON.parse(line))).toEqual(before)
   expect(linesOf(await ask('/api/v1/records'))).toHaveLength(before.length + 1)
 })
@@ -182,10 +223,7 @@ test('an export that cannot begin is answered 503', async () => {
 })
 
 test('a team has four exports at once; others are served meanwhile, and a client that goes away makes room', async () => {
-  const held = new Gate()
-  const holding = elasticsearch.inject('/_search', (exchange) => held.pass().then(() => passes(exchange)), {
-    when: laterPart,
-  })
+  const held = new HeldExports(elasticsearch)
   const running = [await open(), await open(), await open(), await open()]
   const few = '/api/v1/records?formId=none'
   const refused = await ask(few)
@@ -198,8 +236,7 @@ test('a team has four exports at once; others are served meanwhile, and a client
   expect((await api.send(few, { key: otherKey, headers: { accept: ndjson } })).status).toBe(200)
   running[0]?.sent.destroy()
   await eventually(async () => (await ask(few)).status === 200)
-  held.open()
-  holding.lift()
+  held.goOn()
   const [, ...others] = running
   const texts = await Promise.all(others.map(({ received }) => readText(received)))
   expect(new Set(texts).size).toBe(1)

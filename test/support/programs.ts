@@ -82,7 +82,8 @@ export function killPrograms(): void {
   for (const child of started) child.kill('SIGKILL')
 }
 
-async function freePort(): Promise<number> {
+/** A port of loopback that nobody listens on. */
+export async function freePort(): Promise<number> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -27,7 +27,8 @@ const allowed: Record<string, readonly string[]> = {
   'src/progressBar': [],
   'src/publicFile': [],
   'src/requestLog': [],
-  'src/server': [],
+  'src/resettingServer': [],
+  'src/server': ['src/resettingServer'],
   'src/replica': ['src/domain', 'src/config', 'src/log', 'src/health'],
   'src/queries': ['src/domain', 'src/replica'],
   'src/http': [
@@ -35,6 +36,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/config',
     'src/service',
     'src/server',
+    'src/resettingServer',
     'src/publicFile',
     'src/requestLog',
     'src/requestMetrics',

@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import { startTestApi, type TestApi } from '../support/api.ts'
+import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { firstRows, HeldExports } from '../support/heldExports.ts'
+import { type Nginx, startNginx } from '../support/nginx.ts'
+import { queryWorld } from '../support/queryWorld.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'acme'
+
+let replica: TestReplica
+let elasticsearch: FaultyElasticsearch
+let api: TestApi
+let key: string
+let shipped: string
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  key = await replica.storeKey(team)
+  await queryWorld(61).storeIn(replica)
+  elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
+  api = await startTestApi({
+    settings: { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: elasticsearch.url, RATE_LIMIT_PER_MINUTE: '100000' },
+  })
+  shipped = await readFile('deploy/nginx.conf', 'utf8')
+})
+afterAll(async () => {
+  await api.close()
+  await elasticsearch.close()
+  await replica.close()
+})
+
+const holding: HeldExports[] = []
+const hold = (): HeldExports => {
+  const held = new HeldExports(elasticsearch)
+  holding.push(held)
+  return held
+}
+afterEach(() => {
+  for (const held of holding.splice(0)) held.goOn()
+})
+
+const passing = (port: number, directives: string): string =>
+  `server { listen 127.0.0.1:${port}; ${directives} location / { proxy_pass http://127.0.0.1:${api.port}; } }`
+
+/** The configuration that the project ships, with the ports of this test. */
+const asShipped = (port: number): string =>
+  shipped
+    .replace('listen 80;', `listen 127.0.0.1:${port};`)
+    .replace('server 127.0.0.1:3000;', `server 127.0.0.1:${api.port};`)
+    .replace('/var/log/nginx/tidemark.log', 'access.log')
+
+describe.each([
+  ['with the configuration that is shipped', asShipped],
+  ['with nothing but proxy_pass', (port: number) => passing(port, '')],
+  ['without buffers', (port: number) => passing(port, 'proxy_buffering off;')],
+  ['that compresses by itself', (port: number) => passing(port, 'gzip on; gzip_proxied any; gzip_types *;')],
+  ['that speaks HTTP/1.1', (port: number) => passing(port, 'proxy_http_version 1.1;')],
+])('behind nginx %s', (_how, configure) => {
+  let nginx: Nginx
+  beforeAll(async () => {
+    nginx = await startNginx(configure)
+  })
+  afterAll(() => nginx.close())
+
+  const ask = (from: string, encoding: string): Promise<Response> =>
+    fetch(`${from}/api/v1/records`, {
+      headers: { authorization: `Bearer ${key}`, accept: 'application/x-ndjson', 'accept-encoding': encoding },
+    })
+
+  describe.each(['identity', 'gzip', 'br'])('an export in %s', (encoding) => {
+    test('is the same', async () => {
+      const [direct, passed] = await Promise.all([
+        ask(`http://127.0.0.1:${api.port}`, 'identity'),
+        ask(nginx.url, encoding),
+      ])
+      expect(await passed.text()).toBe(await direct.text())
+    })
+
+    test('never looks whole when it fails on its way', async () => {
+      const held = hold()
+      const answer = await ask(nginx.url, encoding)
+      expect(answer.status).toBe(200)
+      await held.untilReached()
+      held.fail()
+      await expect(answer.text()).rejects.toThrow('terminated')
+    })
+
+    test('hands over every row that was found before the next ones are', async () => {
+      const held = hold()
+      const { body } = await ask(nginx.url, encoding)
+      const rows = createInterface({ input: Readable.fromWeb(body as ReadableStream) })[Symbol.asyncIterator]()
+      for (let count = 0; count < firstRows; count++) JSON.parse((await rows.next()).value ?? '')
+      held.goOn()
+      let others = 0
+      for await (const _row of { [Symbol.asyncIterator]: () => rows }) others++
+      expect(others).toBeGreaterThan(0)
+    })
+  })
+})

@@ -1,0 +1,111 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
+import { text as readText } from 'node:stream/consumers'
+import { startTestApi, type TestApi } from '../support/api.ts'
+import { eventually } from '../support/eventually.ts'
+import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { HeldExports } from '../support/heldExports.ts'
+import { queryWorld } from '../support/queryWorld.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const team = 'acme'
+const ndjson = 'application/x-ndjson'
+const encodings = ['identity', 'gzip', 'br', 'zstd', 'deflate']
+
+let replica: TestReplica
+let elasticsearch: FaultyElasticsearch
+let api: TestApi
+let key: string
+const start = (): Promise<TestApi> =>
+  startTestApi({
+    settings: { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: elasticsearch.url, RATE_LIMIT_PER_MINUTE: '100000' },
+  })
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  key = await replica.storeKey(team)
+  await queryWorld(61).storeIn(replica)
+  elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
+  api = await start()
+})
+afterAll(async () => {
+  await api.close()
+  await elasticsearch.close()
+  await replica.close()
+})
+
+const holding: HeldExports[] = []
+const hold = (): HeldExports => {
+  const held = new HeldExports(elasticsearch)
+  holding.push(held)
+  return held
+}
+afterEach(() => {
+  for (const held of holding.splice(0)) held.goOn()
+})
+
+/** An export over HTTP/1.0, whose answer is as long as its connection: what came, and how the connection ended. */
+async function exportInOldHttp(port: number, encoding: string): Promise<{ received: string; end: string }> {
+  const socket = connect(port, '127.0.0.1')
+  let received = ''
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    received += text
+  })
+  const ended = new Promise<string>((resolve) => {
+    socket.once('end', () => resolve('end'))
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''))
+  })
+  const headers = [`Authorization: Bearer ${key}`, `Accept: ${ndjson}`, `Accept-Encoding: ${encoding}`]
+  socket.write(['GET /api/v1/records HTTP/1.0', ...headers, '', ''].join('\r\n'))
+  const end = await ended
+  socket.destroy()
+  return { received, end }
+}
+
+describe.each(encodings)('an export in %s that fails on its way', (encoding) => {
+  test('resets the connection over HTTP/1.0, where its end would be the end of a whole answer', async () => {
+    const held = hold()
+    const exporting = exportInOldHttp(api.port, encoding)
+    await held.untilReached()
+    held.fail()
+    expect((await exporting).end).toBe('ECONNRESET')
+    const { received, end } = await exportInOldHttp(api.port, encoding)
+    expect([received.split('\r\n', 1)[0], end]).toEqual(['HTTP/1.1 200 OK', 'end'])
+  })
+
+  test('is broken off over HTTP/1.1', async () => {
+    const held = hold()
+    const headers = { authorization: `Bearer ${key}`, accept: ndjson, 'accept-encoding': encoding }
+    const sent = request({ port: api.port, path: '/api/v1/records', agent: false, headers }).end()
+    const [received] = (await once(sent, 'response')) as [IncomingMessage]
+    expect([received.statusCode, received.headers['transfer-encoding']]).toEqual([200, 'chunked'])
+    const reading = readText(received)
+    await held.untilReached()
+    held.fail()
+    await expect(reading).rejects.toThrow('aborted')
+  })
+})
+
+test('what breaks an export off is logged with the id of its request', async () => {
+  const held = hold()
+  const exporting = exportInOldHttp(api.port, 'gzip')
+  await held.untilReached()
+  held.fail()
+  const { received } = await exporting
+  const requestId = /X-Request-Id: (?<id>\S+)/i.exec(received)?.groups?.['id']
+  expect(requestId).toBeDefined()
+  const told = (): unknown =>
+    api.logLines.find((line) => line['requestId'] === requestId && line['msg'] === 'an answer could not be sent')
+  await eventually(() => told() !== undefined)
+  expect(told()).toMatchObject({ err: { type: 'ReplicaUnavailable' } })
+})
+
+test('an export that a stop cuts resets the connection', async () => {
+  const stopping = await start()
+  const held = hold()
+  const exporting = exportInOldHttp(stopping.port, 'identity')
+  await held.untilReached()
+  await stopping.close()
+  expect((await exporting).end).toBe('ECONNRESET')
+})
