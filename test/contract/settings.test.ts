@@ -269,6 +269,16 @@ describe('a form that no page of the session sent', () => {
   })
 })
 
+test('what a page loads is not sent again to a fetch that has it', async () => {
+  const { text } = await (await ownTeam()).get('/keys')
+  const paths = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => `${area.origin}${path}`)
+  expect(new Set(paths).size).toBe(3)
+  for (const path of paths) {
+    const etag = (await fetch(path)).headers.get('etag') ?? ''
+    expect((await fetch(path, { headers: { 'if-none-match': etag } })).status).toBe(304)
+  }
+})
+
 test('every answer has the headers that guard it', async () => {
   const visitor = await ownTeam()
   const { csrf } = await visitor.hidden()
