@@ -16,7 +16,7 @@ import {
   type Revision,
   type TeamId,
 } from '../src/domain/identifiers.ts'
-import { type Instant, parseInstant, toInstant } from '../src/domain/instant.ts'
+import { type Instant, instantRule, parseInstant, toInstant } from '../src/domain/instant.ts'
 import type { KeyView, StoredKey } from '../src/replica/keyView.ts'
 
 /** Which rule a request breaks; `deleted` a key that was deleted while it was created. */
@@ -248,8 +248,7 @@ function readName({ name }: Pick<AccountKey, 'name'>): void {
 function readExpiry(text: string | undefined, nowMs: number): AccountKey['expiresAt'] {
   if (text === undefined) return null
   const expiresAt = parseInstant(text)
-  if (expiresAt === undefined)
-    throw new KeyRefused('expires', 'expires must be an ISO 8601 date-time with an offset or Z')
+  if (expiresAt === undefined) throw new KeyRefused('expires', `expires must be ${instantRule}`)
   if (Date.parse(expiresAt) <= nowMs) throw new KeyRefused('expires', 'expires must lie in the future')
   return expiresAt
 }

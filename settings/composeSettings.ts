@@ -56,7 +56,7 @@ export async function composeSettings(
   })
   const server = await serve(
     (request, response) => app(request, response),
-    config.PORT ?? defaultPort,
+    { port: config.PORT ?? defaultPort },
     refuseUnreadable(log),
   )
   release('server', () => stopServing(server))

@@ -126,7 +126,6 @@ const settings = z.object({
   SIGN_IN_ISSUER: optionalText,
   SIGN_IN_AUDIENCE: text('tidemark-settings'),
   SIGN_IN_PAGE: z.preprocess(unset, z.string().refine(isSafe, safeRule).optional()),
-  TRUST_PROXY: z.preprocess(unset, z.enum(['true', 'false']).default('false')).transform((value) => value === 'true'),
 })
 
 export type Config = z.output<typeof settings>

@@ -12,11 +12,16 @@ export const startProgressBar = (label: string, total: number, stream: NodeJS.Wr
   stream.isTTY ? bar(label, total, stream) : lines(label, total, stream)
 
 function bar(label: string, total: number, stream: NodeJS.WriteStream): ProgressBar {
-  const format = `${label} {bar} {value} of {total}, {eta_formatted} left`
-  const single = new cliProgress.SingleBar({ format, stream, hideCursor: true }, cliProgress.Presets.shades_grey)
+  const format = `${label} {bar} {value} of {total}{eta_formatted}`
+  const options = { format, formatTime: timeLeft, stream, hideCursor: true }
+  const single = new cliProgress.SingleBar(options, cliProgress.Presets.shades_grey)
   single.start(total, 0)
   return { reach: (value) => single.update(Math.min(value, total)), end: () => single.stop() }
 }
+
+/** Until the time is known there is a word of cli-progress's own in its place, and nothing is said. */
+const timeLeft = (eta: unknown, options: cliProgress.Options, roundedToMultipleOf: number): string =>
+  typeof eta === 'number' ? `, ${cliProgress.Format.TimeFormat(eta, options, roundedToMultipleOf).trim()} left` : ''
 
 function lines(label: string, total: number, stream: NodeJS.WritableStream): ProgressBar {
   const startedMs = performance.now()

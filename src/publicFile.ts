@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { ParameterizedContext } from 'koa'
+import { namesEtag } from './ifNoneMatch.ts'
 
 /** Bytes that everybody may read. */
 export type PublicFile = {
@@ -44,13 +45,12 @@ export function publicFile({
 /** Names content: other content has another one. */
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
 
-type AnswerContext = Pick<ParameterizedContext, 'set' | 'status' | 'fresh' | 'type' | 'body' | 'acceptsEncodings'>
+type AnswerContext = Pick<ParameterizedContext, 'get' | 'set' | 'status' | 'type' | 'body' | 'acceptsEncodings'>
 
 /** Answers with a file, compressed for those who take it so; who has it already is told that alone. */
 export async function answerWithFile(ctx: AnswerContext, file: PublicFile): Promise<void> {
   ctx.set({ ...file.headers, Vary: 'Accept-Encoding', ETag: file.etag, 'Cache-Control': file.cacheControl })
-  ctx.status = 200
-  if (ctx.fresh) {
+  if (namesEtag(ctx.get('If-None-Match'), file.etag)) {
     ctx.status = 304
     return
   }

@@ -1,34 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
-import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
-import type { ParseError } from '../../src/server.ts'
+import { type Refuse, refusal, statusOf } from '../../src/unreadable.ts'
 import { securityHeaders } from './headers.ts'
 
-/** Answers a request that Node's HTTP parser gave up on, logs it and hangs up. No browser sends one. */
+/** Answers what never becomes a request, and logs it. No browser sends such a thing. */
 export const refuseUnreadable =
-  (log: Logger) =>
-  (error: ParseError, socket: Duplex): void => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy()
-      return
-    }
+  (log: Logger): Refuse =>
+  (reason) => {
     const requestId = randomUUID()
-    const status = statusOf(error)
+    const status = statusOf[reason]
     log.info({ requestId, status }, 'request')
-    const body = `${STATUS_CODES[status]}\n`
     const headers = {
       ...securityHeaders,
       'Content-Type': 'text/plain; charset=utf-8',
-      'Content-Length': String(Buffer.byteLength(body)),
       'X-Request-Id': requestId,
-      Connection: 'close',
+      ...(status === 405 && { Allow: 'GET, HEAD, POST' }),
     }
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-    socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'))
+    return refusal(status, headers, `${STATUS_CODES[status]}\n`)
   }
-
-function statusOf({ code }: ParseError): number {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408
-  return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
-}

@@ -6,6 +6,13 @@ export type Instant = Branded<string, 'Instant'>
 /** One end of a window, which belongs to it; no instant lies within a window that begins, or ends, beyond all of them. */
 export type WindowBound = Instant | 'beyond-all'
 
+/** What `parseInstant` takes, as a rule. */
+export const instantRule = 'an ISO 8601 date-time with separators and an offset or Z, such as 2026-11-21T08:30:00.000Z'
+
+/** What `parseWindowBound` takes, as a rule. */
+export const windowBoundRule =
+  'an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
+
 type Parts = { day: string; time: string; fraction: string; offset: string }
 
 const pattern =

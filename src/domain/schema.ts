@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { identifierRule, isIdentifier } from './identifiers.ts'
-import { parseInstant } from './instant.ts'
+import { instantRule, parseInstant } from './instant.ts'
 
 /**
  * Building blocks of the record schemas. Documented fields may be missing or null, but are never of another JSON type; `meta`
@@ -15,7 +15,7 @@ export const instant = z
   .transform((text, context) => {
     const parsed = parseInstant(text)
     if (parsed !== undefined) return parsed
-    context.addIssue('must be an ISO 8601 date-time with an offset or Z')
+    context.addIssue(`must be ${instantRule}`)
     return z.NEVER
   })
   .meta({ format: 'date-time' })

@@ -11,6 +11,7 @@ import type { RedisLink } from '../replica/redis.ts'
 import type { RedisKeys } from '../replica/redisKeys.ts'
 import { requestLog } from '../requestLog.ts'
 import { measure } from '../requestMetrics.ts'
+import { acceptedTypes } from './acceptedTypes.ts'
 import { admitRequests, admitTeams } from './admission.ts'
 import { authenticate } from './authenticate.ts'
 import { compression } from './compression.ts'
@@ -73,6 +74,7 @@ export function createApp(needs: ApiNeeds): RequestListener {
     .use(privateAnswers)
     .use(admitRequests())
     .use(requestTarget)
+    .use(acceptedTypes)
     .use(options)
     .use(publicRoutes(describeApi(needs.baseUrl)).routes())
     .use(otherMethods)

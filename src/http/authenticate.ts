@@ -21,6 +21,8 @@ export function authenticate(
 ): ApiMiddleware {
   const lastHolders = new LRUCache<Digest, KeyHolder>({ max: maxKeys })
   return async (ctx, next) => {
+    if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
+      throw new RequestFailure({ kind: 'bad_request', message: 'Authorization must be sent only once' })
     const token = bearerToken(ctx.get('Authorization'))
     if (!token.startsWith(accountKeyPrefix))
       throw new RequestFailure({ kind: 'unauthorized', isTokenSent: token !== '' })

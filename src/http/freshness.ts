@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Instant } from '../domain/instant.ts'
+import { namesEtag } from '../ifNoneMatch.ts'
 import type { EntityType } from '../replica/changeTokens.ts'
 import type { ListVersion } from '../replica/freshness.ts'
 import type { RouteContext } from './context.ts'
@@ -40,11 +41,13 @@ export async function answerFresh(
       lacks: 'tidemark',
       cause: new Error('there is no tidemark'),
     })
-  const isAnyEnough = ctx.get('If-None-Match').trim() === '*'
+  const ifNoneMatch = ctx.get('If-None-Match')
+  const isAnyEnough = ifNoneMatch.trim() === '*'
   const etag = version === null ? undefined : etagOf(version, ctx.path, parameters)
-  if (etag !== undefined && (alwaysExists || !isAnyEnough) && isKept(ctx, etag)) return notChanged(ctx, etag, tidemark)
+  const isKept = etag !== undefined && namesEtag(ifNoneMatch, etag)
+  if (isKept && (alwaysExists || !isAnyEnough)) return notChanged(ctx, etag, tidemark)
   const body = await query(version)
-  if (etag !== undefined && isKept(ctx, etag)) return notChanged(ctx, etag, tidemark)
+  if (isKept) return notChanged(ctx, etag, tidemark)
   setFreshness(ctx, etag, tidemark)
   ctx.type = Buffer.isBuffer(body) ? 'json' : ndjson
   ctx.body = body
@@ -60,14 +63,6 @@ export function etagOf(version: ListVersion, path: string, parameters: Readonly<
 function setFreshness(ctx: RouteContext, etag: string | undefined, tidemark: Instant | null): void {
   if (etag !== undefined) ctx.set('ETag', etag)
   if (tidemark !== null) ctx.set('Replica-Watermark', tidemark)
-}
-
-function isKept(ctx: RouteContext, etag: string): boolean {
-  ctx.status = 200
-  ctx.set('ETag', etag)
-  const { fresh } = ctx
-  ctx.remove('ETag')
-  return fresh
 }
 
 function notChanged(ctx: RouteContext, etag: string, tidemark: Instant | null): void {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseWindowBound } from '../domain/instant.ts'
+import { parseWindowBound, windowBoundRule } from '../domain/instant.ts'
 
 /**
  * What the routes' parameter schemas are built from. A rule is worded to follow the parameter's name, as in
@@ -27,7 +27,7 @@ const windowBound = (edge: 'from' | 'to', description: string) =>
     .transform((text, context) => {
       const bound = parseWindowBound(text, edge)
       if (bound !== undefined) return bound
-      context.addIssue('must be an ISO 8601 date or date-time')
+      context.addIssue(`must be ${windowBoundRule}`)
       return z.NEVER
     })
     .optional()

@@ -14,7 +14,8 @@ export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, sc
 export const parameterReader =
   (ignoredTotal: Counter<'route'>): ParameterReader =>
   (ctx, schema) => {
-    const query = new URLSearchParams(ctx.querystring)
+    // A question mark that the query itself begins with would be taken away.
+    const query = new URLSearchParams(`?${ctx.querystring}`)
     const ignored = [...new Set(query.keys())].filter((name) => !Object.hasOwn(schema.shape, name))
     if (ignored.length > 0) {
       ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)

@@ -1,8 +1,6 @@
+import { maxUrlBytes } from '../unreadable.ts'
 import type { ApiMiddleware } from './context.ts'
 import { RequestFailure } from './failure.ts'
-
-/** Below the header limit of Node's server, so that a long URL is told from long headers. */
-export const maxUrlBytes = 8 * 1024
 
 /** Leaves path and query alone in the request's URL; clients may send it in absolute form. */
 export const requestTarget: ApiMiddleware = (ctx, next) => {

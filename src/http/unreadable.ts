@@ -1,60 +1,39 @@
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
-import type { Duplex } from 'node:stream'
 import type { Logger } from 'pino'
-import type { ParseError } from '../server.ts'
+import { type Refuse, refusal, type Unreadable } from '../unreadable.ts'
 import { renderError } from './errors.ts'
+import { allowedMethods } from './methods.ts'
 import { answersDependOn, whoMayKeep } from './privateAnswers.ts'
-import { maxUrlBytes } from './requestTarget.ts'
 import { statuses } from './statuses.ts'
 
-type Refusal = {
-  readonly code: 'bad_request' | 'request_timeout' | 'uri_too_long' | 'headers_too_long'
-  readonly message: string
+type Told = { readonly code: keyof typeof statuses; readonly message: string }
+
+const told: Readonly<Record<Unreadable, Told>> = {
+  timeout: { code: 'request_timeout', message: 'the request took too long to arrive' },
+  'long-url': { code: 'uri_too_long', message: 'the URL is too long' },
+  'long-headers': { code: 'headers_too_long', message: 'the headers are too long' },
+  'bad-url': { code: 'bad_request', message: 'the URL must be percent-encoded' },
+  method: { code: 'method_not_allowed', message: `only ${allowedMethods} are supported` },
+  host: {
+    code: 'bad_request',
+    message: 'there must be one Host header, with a host and nothing but its port behind it',
+  },
+  'no-http': { code: 'bad_request', message: 'this is not HTTP/1.1' },
 }
 
-/** Answers a request that Node's HTTP parser gave up on, in the shape of every other error, logs it and hangs up. */
+/** Answers what never becomes a request in the shape of every other error, and logs it. */
 export const refuseUnreadable =
-  (log: Logger) =>
-  (error: ParseError, socket: Duplex): void => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy()
-      return
-    }
-    const refusal = refusalOf(error)
+  (log: Logger): Refuse =>
+  (reason) => {
+    const { code, message } = told[reason]
     const requestId = randomUUID()
-    log.info({ requestId, status: statuses[refusal.code] }, 'request')
-    socket.end(renderRefusal(refusal, requestId))
+    log.info({ requestId, status: statuses[code] }, 'request')
+    const headers = {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Cache-Control': whoMayKeep,
+      Vary: answersDependOn,
+      'X-Request-Id': requestId,
+      ...(code === 'method_not_allowed' && { Allow: allowedMethods }),
+    }
+    return refusal(statuses[code], headers, renderError(code, message))
   }
-
-function renderRefusal({ code, message }: Refusal, requestId: string): string {
-  const status = statuses[code]
-  const body = renderError(code, message)
-  return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `Cache-Control: ${whoMayKeep}`,
-    `Vary: ${answersDependOn}`,
-    `X-Request-Id: ${requestId}`,
-    'Connection: close',
-    '',
-    body,
-  ].join('\r\n')
-}
-
-function refusalOf({ code, rawPacket }: ParseError): Refusal {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return { code: 'request_timeout', message: 'the request took too long to arrive' }
-  if (code === 'HPE_INVALID_URL') return { code: 'bad_request', message: 'the URL must be percent-encoded' }
-  if (code !== 'HPE_HEADER_OVERFLOW') return { code: 'bad_request', message: 'this is not HTTP' }
-  return isUrlTooLong(rawPacket)
-    ? { code: 'uri_too_long', message: 'the URL is too long' }
-    : { code: 'headers_too_long', message: 'the headers are too long' }
-}
-
-/** Whether the packet begins with a request line that takes more than a URL may. */
-function isUrlTooLong(packet: Buffer | undefined): boolean {
-  const firstLine = packet?.subarray(0, maxUrlBytes).toString('latin1') ?? ''
-  return /^[A-Z]+ /.test(firstLine) && !firstLine.includes('\n')
-}

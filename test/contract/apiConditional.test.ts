@@ -61,10 +61,23 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     expect(headers).toMatchObject({ 'cache-control': 'private, no-cache', ratelimit: expect.any(String) })
   })
 
-  test('is answered in full once a change was refreshed, or to another tag, or when told to reload', async () => {
+  test.each([
+    ['Cache-Control: no-cache', { 'cache-control': 'no-cache' }],
+    ['Pragma: no-cache', { pragma: 'no-cache' }],
+    ['If-Modified-Since', { 'if-modified-since': 'Sat, 21 Nov 2026 10:00:00 GMT' }],
+  ])('is answered 304 also when the request carries %s', async (_, more) => {
+    expect((await get(endpoint, await etagOf(endpoint), more)).status).toBe(304)
+  })
+
+  test('is answered 304 to fetch', async () => {
+    const headers = { authorization: `Bearer ${key}`, 'if-none-match': await etagOf(endpoint) }
+    expect((await fetch(`http://127.0.0.1:${api.port}${endpoint}`, { headers })).status).toBe(304)
+  })
+
+  test('is answered in full once a change was refreshed, to another tag, or without one', async () => {
     const etag = await etagOf(endpoint)
     expect((await get(endpoint, 'W/"another"')).status).toBe(200)
-    expect((await get(endpoint, etag, { 'cache-control': 'no-cache' })).status).toBe(200)
+    expect((await get(endpoint, undefined, { 'if-modified-since': new Date().toUTCString() })).status).toBe(200)
     await replica.replaceChangeToken(endpoint.includes('forms') ? forms : submissions)
     const answer = await get(endpoint, etag)
     expect([answer.status, answer.headers['etag'] === etag]).toEqual([200, false])

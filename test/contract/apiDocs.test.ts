@@ -24,9 +24,8 @@ afterAll(async () => {
 const read = (path: string, request: RequestInit = {}): Promise<Response> =>
   fetch(`http://127.0.0.1:${api.port}${path}`, request)
 
-/** Of its own accord, fetch would ask with every condition that no cache be used. */
 const readIf = (path: string, condition: string): Promise<Response> =>
-  read(path, { headers: { 'if-none-match': condition, 'cache-control': 'max-age=0' } })
+  read(path, { headers: { 'if-none-match': condition } })
 
 test('the page and its files have their types, and say who may keep them for how long', async () => {
   const told = await Promise.all(

@@ -155,6 +155,24 @@ test('a client that takes JSON as gladly gets a page', async () => {
   expect(linesOf(await ask('/api/v1/records', { accept: `${ndjson}, */*;q=0.1` })).length).toBeGreaterThan(100)
 })
 
+test.each([
+  `${ndjson}; charset=utf-8`,
+  `${ndjson};charset=UTF-8;q=0.5, application/json;q=0.4`,
+  `application/json;q=0.4, ${ndjson};profile="a,b;q=0";q=0.5`,
+  `application/json;indent=2;q=0.1, APPLICATION/X-NDJSON`,
+])('Accept: %s asks for NDJSON', async (accept) => {
+  expect((await ask('/api/v1/records', { accept })).headers['content-type']).toBe(ndjson)
+})
+
+test.each([
+  `${ndjson};q=0`,
+  `${ndjson}; charset=utf-8; q=0, */*`,
+  `${ndjson};q=0.4, application/json;charset=utf-8;q=0.5`,
+  'application/x-ndjsonl',
+])('Accept: %s does not', async (accept) => {
+  expect((await ask('/api/v1/records', { accept })).json).toMatchObject({ page: 1 })
+})
+
 test.each(['limit=10', 'page=1'])('%s belongs to pages: 400', async (parameter) => {
   const [name] = parameter.split('=')
   for (const list of ['forms', 'records']) {

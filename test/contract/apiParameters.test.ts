@@ -79,6 +79,12 @@ describe('unknown parameters', () => {
     expect((await get('/records/unknown?page=1')).headers['ignored-parameters']).toBe('page')
   })
 
+  test('a second question mark belongs to the name', async () => {
+    const { headers, json } = await get('/forms??limit=5')
+    expect(headers['ignored-parameters']).toBe('%3Flimit')
+    expect(json).toMatchObject({ limit: 20 })
+  })
+
   test('at most 10 are named', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `p${index}`)
     const { headers } = await get(`/forms?${names.map((name) => `${name}=1`).join('&')}`)
@@ -179,10 +185,20 @@ describe('unknown values', () => {
 })
 
 describe.each(windowParameters)('%s?%s', (path, name) => {
-  test.each(['1767225600', '1767225600000', '2026-02-30', '2026-13-01', '2026-01-01T25:00:00Z', 'yesterday', '2026'])(
-    'an epoch number, an impossible date or other text gives 400: %s',
-    (sent) => expectRefused(`${path}?${name}=${sent}`, `${name} must be an ISO 8601 date or date-time, not "${sent}"`),
-  )
+  test.each([
+    ['an epoch number', ['1767225600', '1767225600000']],
+    ['an impossible date', ['2026-02-30', '2026-13-01', '2026-01-01T25:00:00Z']],
+    ['a date without separators', ['20261121', '20261121T101112Z', '2026-11-21T101112Z', '20261121T10:11:12Z']],
+    [
+      'a week, a day of the year, a month, a year',
+      ['2026-W47-6', '2026W476', '2026-325', '2026325', '2026-11', '2026'],
+    ],
+    ['other text', ['yesterday', '2026/11/21', '21.11.2026', 'Sat, 21 Nov 2026 10:11:12 GMT']],
+  ])('%s gives 400 that says which forms are taken', async (_, values) => {
+    const rule = 'must be an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
+    for (const sent of values)
+      await expectRefused(`${path}?${name}=${encodeURIComponent(sent)}`, `${name} ${rule}, not "${sent}"`)
+  })
 })
 
 describe('percent-encoding in the query', () => {

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
+import { sendRaw } from '../support/raw.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
 
 const endpoints = ['/api/v1/forms', '/api/v1/forms/one', '/api/v1/records', '/api/v1/records/one']
@@ -29,16 +28,6 @@ const expectError = ({ status, headers, json }: TestAnswer, expected: number, co
   expect(status).toBe(expected)
   expect(headers['content-type']).toBe('application/json; charset=utf-8')
   expect(json).toEqual({ error: { code, message: expect.any(String) } })
-}
-
-/** Writes bytes to the server as they are, and reads until it hangs up. */
-async function sendRaw(text: string): Promise<string> {
-  const socket = connect(api.port, '127.0.0.1')
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  socket.write(text)
-  await once(socket, 'close')
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 describe('an unknown route', () => {
@@ -160,7 +149,7 @@ describe('what HTTP does not ask for', () => {
     ['raw UTF-8 in the URL', 'GET /api/v1/forms?titleContains=é HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a broken header', 'GET / HTTP/1.1\r\nHost x\r\n\r\n'],
   ])('%s gives 400', async (_what, bytes) => {
-    const [head = '', body = ''] = (await sendRaw(bytes)).split('\r\n\r\n')
+    const [head = '', body = ''] = (await sendRaw(api.port, bytes)).split('\r\n\r\n')
     expect(head).toMatch(/^HTTP\/1\.1 400 /)
     expect(head).toMatch(/^Cache-Control: private, no-cache\r$/m)
     expect(head).toMatch(/^Vary: Authorization, Accept, Accept-Encoding\r$/m)
@@ -169,7 +158,9 @@ describe('what HTTP does not ask for', () => {
 
   test('a body that is sent along changes nothing', async () => {
     const head = `GET /api/v1/forms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n`
-    expect(await sendRaw(`${head}Content-Length: 11\r\n\r\n{"limit":0}`)).toMatch(/^HTTP\/1\.1 200 .*"limit":20/s)
+    expect(await sendRaw(api.port, `${head}Content-Length: 11\r\n\r\n{"limit":0}`)).toMatch(
+      /^HTTP\/1\.1 200 .*"limit":20/s,
+    )
   })
 
   test('an expectation that is not known changes nothing', async () => {

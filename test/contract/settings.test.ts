@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { connect } from 'node:net'
+import { sendRaw } from '../support/raw.ts'
 import {
   plaintextIn,
   prepareSettings,
@@ -269,6 +268,16 @@ describe('a form that no page of the session sent', () => {
   })
 })
 
+test('what a page loads is not sent again to a fetch that has it', async () => {
+  const { text } = await (await ownTeam()).get('/keys')
+  const paths = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => `${area.origin}${path}`)
+  expect(new Set(paths).size).toBe(3)
+  for (const path of paths) {
+    const etag = (await fetch(path)).headers.get('etag') ?? ''
+    expect((await fetch(path, { headers: { 'if-none-match': etag } })).status).toBe(304)
+  }
+})
+
 test('every answer has the headers that guard it', async () => {
   const visitor = await ownTeam()
   const { csrf } = await visitor.hidden()
@@ -308,16 +317,19 @@ test('every answer has the headers that guard it', async () => {
   }
 })
 
-test('what is no HTTP is refused and hung up on', async () => {
-  const socket = connect(Number(new URL(area.origin).port), '127.0.0.1')
-  let text = ''
-  socket.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk
-  })
-  socket.write('NONSENSE\r\n\r\n')
-  await once(socket, 'close')
-  expect(text).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/)
-  expect(text).toContain("Content-Security-Policy: default-src 'none'")
+const port = (): number => Number(new URL(area.origin).port)
+
+test.each([
+  ['what is no HTTP', 'NONSENSE\r\n\r\n', '400 Bad Request'],
+  ['no Host', 'GET /keys HTTP/1.1\r\n\r\n', '400 Bad Request'],
+  ['two Hosts', 'GET /keys HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', '400 Bad Request'],
+  ['an unknown method', 'FOO /keys HTTP/1.1\r\nHost: a\r\n\r\n', '405 Method Not Allowed'],
+  ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: a\r\n\r\n', '405 Method Not Allowed'],
+])('%s is refused and hung up on', async (_, bytes, status) => {
+  const read = await sendRaw(port(), bytes)
+  expect(read.split('\r\n')[0]).toBe(`HTTP/1.1 ${status}`)
+  expect(read).toContain("Content-Security-Policy: default-src 'none'")
+  expect(read.includes('\r\nAllow: GET, HEAD, POST\r\n')).toBe(status.startsWith('405'))
 })
 
 describe('the language', () => {

@@ -73,7 +73,7 @@ test('what the rules refuse ends with exit code 1, says why, and prints nothing 
   const refused: [string[], string][] = [
     [['create', '--team', 'a/b', '--name', 'n'], 'team must be'],
     [['create', '--team', 'acme', '--name', ''], 'name must be'],
-    [['create', '--team', 'acme', '--name', 'n', '--expires', 'tomorrow'], 'expires must be'],
+    [['create', '--team', 'acme', '--name', 'n', '--expires', '20271121T101112Z'], 'such as 2026-11-21T08:30:00.000Z'],
     [['create', '--team', 'acme'], '--name'],
     [['revoke', '--team', 'acme', '--id', 'none'], 'no key none'],
     [['delete', '--team', 'acme', '--id', 'none'], 'no key none'],

@@ -43,7 +43,6 @@ test('what is not set has its documented default, and so has what is set to noth
     MAX_IN_FLIGHT_BYTES: 64 * 1024 * 1024,
     RATE_LIMIT_PER_MINUTE: 120,
     DEEP_PAGE_FROM: 1_000,
-    TRUST_PROXY: false,
   }
   expect(configOf({})).toMatchObject(expected)
   expect(configOf(Object.fromEntries(Object.keys(expected).map((name) => [name, ''])))).toMatchObject(expected)
@@ -77,7 +76,6 @@ test('everything that is wrong is told at once, by name', () => {
     SIGN_IN_SECRET: 'hunter2',
     SIGN_IN_JWKS_URL: 'http://quiz.example/keys',
     SIGN_IN_PAGE: 'javascript:alert(1)',
-    TRUST_PROXY: 'yes',
   }
   expect([...new Set(namesOf(wrong))]).toEqual(
     [...Object.keys(wrong).filter((name) => name !== 'ELASTICSEARCH_PASSWORD'), 'ELASTICSEARCH_USERNAME']

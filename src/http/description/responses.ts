@@ -1,5 +1,5 @@
+import { maxUrlBytes } from '../../unreadable.ts'
 import { ndjson } from '../export.ts'
-import { maxUrlBytes } from '../requestTarget.ts'
 import { statuses } from '../statuses.ts'
 import type { HeaderName } from './headers.ts'
 import type { JsonSchema } from './schemas.ts'
@@ -18,7 +18,9 @@ const read: readonly HeaderName[] = [...counted, 'Ignored-Parameters', 'Replica-
 
 const refusals: Readonly<Record<keyof typeof statuses, Refusal>> = {
   bad_request: {
-    description: 'A parameter breaks its rule; the message names it, the rule and what was sent.',
+    description:
+      'A parameter breaks its rule; the message names it, the rule and what was sent. Or `Host` is missing, or it or `Authorization` was ' +
+      'sent twice.',
     message: 'limit must be an integer from 1 to 100, not "500"',
     headers: [...counted, 'Ignored-Parameters'],
   },

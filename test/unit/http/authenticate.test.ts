@@ -14,6 +14,9 @@ const holder: KeyHolder = {
 
 const askedOf = (): AskedOfHolder => ({ freshness: new Promise(() => {}), counted: new Promise(() => {}) })
 
+const contextOf = (authorization: string): ApiContext =>
+  ({ get: () => authorization, req: { headersDistinct: {} }, state: {} }) as unknown as ApiContext
+
 async function judge(header: string, lookup: Lookup, nowMs = 0): Promise<{ lookups: Digest[]; outcome: unknown }> {
   const lookups: Digest[] = []
   const keys = {
@@ -22,7 +25,7 @@ async function judge(header: string, lookup: Lookup, nowMs = 0): Promise<{ looku
       return lookup
     },
   }
-  const ctx = { get: () => header, state: {} } as unknown as ApiContext
+  const ctx = contextOf(header)
   const passes = async (): Promise<unknown> => ctx.state.holder
   try {
     return {
@@ -106,7 +109,7 @@ describe('what else is asked of Redis', () => {
     )
     for (const _ of found) {
       events.push([])
-      const ctx = { get: () => 'Bearer rqp_acct_1', state: {} } as unknown as ApiContext
+      const ctx = contextOf('Bearer rqp_acct_1')
       const next = async (): Promise<void> => {
         const { holder: passed, counted } = ctx.state as RouteState
         events.at(-1)?.push(`goes on as ${passed.teamId} with what was asked of ${asked.get(counted)}`)
@@ -152,7 +155,7 @@ describe('what else is asked of Redis', () => {
       },
       () => 0,
     )
-    const ctx = { get: () => 'Bearer rqp_acct_1', state: {} } as unknown as ApiContext
+    const ctx = contextOf('Bearer rqp_acct_1')
     await pass(ctx, async () => undefined)
     const second = pass(ctx, async () => undefined)
     order.push('key answered')

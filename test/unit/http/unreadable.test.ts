@@ -14,7 +14,7 @@ async function answerTo(code: string): Promise<{ head: string; body: unknown; lo
       done()
     },
   })
-  const server = await serve(() => undefined, 0, refuseUnreadable(pino({ base: null }, sink)))
+  const server = await serve(() => undefined, { port: 0 }, refuseUnreadable(pino({ base: null }, sink)))
   server.on('connection', (socket) => {
     server.emit('clientError', Object.assign(new Error(code), { code }), socket)
   })

@@ -1,0 +1,115 @@
+import { startTestApi, type TestApi } from '../support/api.ts'
+import { sendRaw, statusesIn } from '../support/raw.ts'
+import { createTestReplica, type TestReplica } from '../support/replica.ts'
+
+const path = '/api/v1/forms'
+const host = 'Host: api.example\r\n'
+const close = 'Connection: close\r\n'
+
+let replica: TestReplica
+let api: TestApi
+let authorization: string
+
+beforeAll(async () => {
+  replica = await createTestReplica()
+  await replica.completeKeyView()
+  authorization = `Authorization: Bearer ${await replica.storeKey('team-1')}\r\n`
+  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
+})
+afterAll(async () => {
+  await api.close()
+  await replica.close()
+})
+
+const ask = (head: string, body = ''): Promise<string> => sendRaw(api.port, `${head}\r\n${body}`)
+
+const expectRefused = (read: string, status: number, code: string): void => {
+  const [head = '', body = ''] = read.split('\r\n\r\n')
+  expect(statusesIn(read)).toEqual([status])
+  expect(head).toMatch(/^Content-Type: application\/json; charset=utf-8\r$/im)
+  expect(head).toMatch(/^X-Request-Id: [\w-]{36}\r$/im)
+  expect(head).toMatch(/^Connection: close\r?$/im)
+  expect(JSON.parse(body)).toEqual({ error: { code, message: expect.any(String) } })
+}
+
+test.each([
+  ['no Host', ''],
+  ['two of them', `${host}${host}`],
+  ['two different ones', `${host}Host: other.example\r\n`],
+  ['one that is no host', 'Host: http://api.example/\r\n'],
+])('a request with %s gives 400', async (_, hosts) => {
+  expectRefused(await ask(`GET ${path} HTTP/1.1\r\n${hosts}${authorization}`), 400, 'bad_request')
+})
+
+test.each(['Host:', 'Host: [::1]:3000', 'Host: 127.0.0.1:3000', 'Host: API_1.example.'])('%s is one', async (one) => {
+  expect(statusesIn(await ask(`GET ${path} HTTP/1.1\r\n${one}\r\n${authorization}${close}`))).toEqual([200])
+})
+
+test('HTTP/1.0 asks for no Host', async () => {
+  expect(statusesIn(await ask(`GET ${path} HTTP/1.0\r\n${authorization}`))).toEqual([200])
+})
+
+test('HEAD without a Host gives 400 without a body', async () => {
+  const read = await ask(`HEAD ${path} HTTP/1.1\r\n${authorization}`)
+  expect([statusesIn(read), read.split('\r\n\r\n')[1]]).toEqual([[400], ''])
+})
+
+test('two Authorization headers give 400, whatever they hold', async () => {
+  for (const other of [authorization, 'Authorization: Basic dGVhbTo=\r\n']) {
+    const read = await ask(`GET ${path} HTTP/1.1\r\n${host}${authorization}${other}${close}`)
+    expectRefused(read, 400, 'bad_request')
+  }
+})
+
+test.each([
+  `CONNECT example.com:443 HTTP/1.1\r\n${host}`,
+  `CONNECT ${path} HTTP/1.1\r\n${host}`,
+  `FOO ${path} HTTP/1.1\r\n${host}`,
+  `get ${path} HTTP/1.1\r\n${host}`,
+  `GETS ${path} HTTP/1.0\r\n`,
+  `M-SEARCH-2 * HTTP/1.1\r\n${host}`,
+])('%j gives 405 with Allow', async (head) => {
+  const read = await ask(`${head}${authorization}`)
+  expectRefused(read, 405, 'method_not_allowed')
+  expect(read).toMatch(/^Allow: GET, HEAD, OPTIONS\r$/m)
+})
+
+test.each(['PROPFIND', 'QUERY', 'PURGE', 'SOURCE'])('%s gives 405 with Allow', async (method) => {
+  const read = await ask(`${method} ${path} HTTP/1.1\r\n${host}${authorization}${close}Content-Length: 2\r\n`, '{}')
+  expectRefused(read, 405, 'method_not_allowed')
+  expect(read).toMatch(/^Allow: GET, HEAD, OPTIONS\r$/m)
+})
+
+test.each([
+  ['HTTP/2', Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0')],
+  ['TLS', Buffer.from('16030100c8010000c40303', 'hex')],
+  ['SSH', Buffer.from('SSH-2.0-OpenSSH_9.2p1\r\n')],
+  ['a header on two lines', Buffer.from(`GET / HTTP/1.1\r\n${host}X: a\r\n b\r\n\r\n`)],
+  ['two lengths', Buffer.from(`GET / HTTP/1.1\r\n${host}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`)],
+  ['a chunk without a length', Buffer.from(`GET / HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n`)],
+])('%s gives 400', async (_, bytes) => {
+  expectRefused(await sendRaw(api.port, bytes), 400, 'bad_request')
+})
+
+test.each(['websocket', 'h2c', 'TLS/1.0'])(
+  'a request to change to %s is answered here, and is the last',
+  async (to) => {
+    const head = `GET ${path} HTTP/1.1\r\n${host}${authorization}`
+    const read = await ask(`${head}Connection: Upgrade\r\nUpgrade: ${to}\r\n\r\n${head}`)
+    expect(statusesIn(read)).toEqual([200])
+  },
+)
+
+test('Expect: 100-continue is told to go on', async () => {
+  const read = await ask(`GET ${path} HTTP/1.1\r\n${host}${authorization}${close}Expect: 100-continue\r\n`)
+  expect(statusesIn(read)).toEqual([100, 200])
+})
+
+test.each([
+  ['an unknown method', `FOO / HTTP/1.1\r\n${host}`, 405],
+  ['CONNECT', `CONNECT example.com:443 HTTP/1.1\r\n${host}`, 405],
+  ['what is no HTTP', 'hello\r\n', 400],
+])('%s behind a good request is answered after it', async (_, head, status) => {
+  const good = `GET ${path} HTTP/1.1\r\n${host}${authorization}\r\n`
+  expect(statusesIn(await ask(`${good}${good}${head}`))).toEqual([200, 200, status])
+})

@@ -1,0 +1,16 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+
+/** Writes bytes to a server as they are, and reads until it hangs up. Rejects when it breaks the connection off. */
+export async function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.write(bytes)
+  await once(socket, 'close')
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** The statuses of the answers in what `sendRaw` read, in their order. */
+export const statusesIn = (read: string): number[] =>
+  [...read.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
