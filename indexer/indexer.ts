@@ -16,8 +16,9 @@ import { untilDone } from './backoff.ts'
 import { Breaker } from './breaker.ts'
 import { fetchCommits, fetchEnds, fetchStarts, rebuildGroup } from './commits.ts'
 import type { Assigned } from './consumer.ts'
-import { deadLetters } from './deadLetters.ts'
-import { applyKeyChange, keepKeyView } from './keyFold.ts'
+import { deadLetters, type SetAside } from './deadLetters.ts'
+import { keyChanges } from './keyChanges.ts'
+import { keepKeyView, recordAt } from './keyFold.ts'
 import { indexerMetrics, pipelineMetrics } from './metrics.ts'
 import { Pipeline } from './pipeline.ts'
 import type { Lag } from './publisher.ts'
@@ -27,6 +28,8 @@ import { observe } from './status/observe.ts'
 import { statusPages } from './status/statusPages.ts'
 import { surveyMetrics } from './status/surveyMetrics.ts'
 import { documentTopics, ensureTopics, sourceTopics } from './topics.ts'
+
+const digestHeld = { path: 'key.digest', rule: 'is held by another key' }
 
 /** How often an indexer looks whether its generation of indices is still the one to write. */
 const generationCheckMs = 1_000
@@ -103,22 +106,38 @@ export async function startIndexer(service: Service): Promise<Started> {
   const observer = observe({ ...watched, tidemarkMs: own.tidemarkMs }, { clock, signal: closing.signal })
   surveyMetrics(service.metrics, observer.observed)
 
-  const setAside = deadLetters(producer, config.TOPIC_DEAD_LETTERS, clock)
+  const send = deadLetters(producer, config.TOPIC_DEAD_LETTERS, clock)
+  const setAside: SetAside = async (record, problem) => {
+    await send(record, problem)
+    const { topic, partition, offset } = record
+    log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'record set aside')
+  }
   const refuse = async (
     record: SourceRecord,
     problem: Problem,
     { start }: Assigned,
     until: AbortSignal,
   ): Promise<'dead-letter' | 'stale'> => {
-    const { topic, partition, offset } = record
+    const { topic, offset } = record
     if (offset < start.setAsideBelow) return 'stale'
     const breaker = breakers.get(topic)
     breaker?.judged(true)
     await breaker?.permit()
     await wait('setting a record aside', () => setAside(record, problem), until)
-    log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'record set aside')
     return 'dead-letter'
   }
+
+  const keyTopics = { keys: config.TOPIC_ACCOUNT_KEYS, memory: config.TOPIC_KEY_MEMORY }
+  const applyKeyChange = keyChanges({
+    view,
+    remember: async (messages) => {
+      await producer.send({ topic: keyTopics.memory, acks: -1, messages })
+    },
+    setAside: async (place, until) => {
+      const record = await recordAt({ kafka, topic: keyTopics.keys, place, signal: until })
+      if (record !== undefined) await setAside(record, digestHeld)
+    },
+  })
 
   let hasAppendTimes = false
   const prepare = async (): Promise<void> => {
@@ -162,9 +181,9 @@ export async function startIndexer(service: Service): Promise<Started> {
         return ends
       },
       refuse,
-      applyKey: async (change, until) => {
-        const applied = await wait('applying an account key', () => applyKeyChange(view, change), until)
-        if (applied === 'digest-held') return { path: 'key.digest', rule: 'is held by another key' }
+      applyKey: async (change, record, until) => {
+        const applied = await wait('applying an account key', () => applyKeyChange(change, record, until), until)
+        if (applied === 'digest-held') return digestHeld
         return applied === 'applied' ? 'indexed' : 'stale'
       },
       onAccepted: ({ topic }) => breakers.get(topic)?.judged(false),
@@ -211,7 +230,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   }
 
   const running = prepare().then(() =>
-    Promise.all([run(), keepKeyView({ kafka, topic: config.TOPIC_ACCOUNT_KEYS, view, log, signal })]),
+    Promise.all([run(), keepKeyView({ kafka, topics: keyTopics, view, log, signal })]),
   )
   running.catch((error: unknown) => {
     if (!signal.aborted) fail(error)

@@ -2,17 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { AccountKey } from '../src/domain/accountKey.ts'
-import { type Change, readAccountKeyRecord } from '../src/domain/record.ts'
-import type { Applied, KeyView } from '../src/replica/keyView.ts'
+import { documentId } from '../src/domain/identifiers.ts'
+import { readAccountKeyRecord } from '../src/domain/record.ts'
+import { readMemory } from '../src/replica/keyMemory.ts'
+import { type KeyView, type Place, placeOf, positionOf } from '../src/replica/keyView.ts'
+import { storedKey } from './keyChanges.ts'
 import { readTopic } from './readTopic.ts'
 import type { SourceRecord } from './sourceRecord.ts'
 
 const checkIntervalMs = 1_000
-
-/** Applies one change of an account key to the view. */
-export const applyKeyChange = (view: KeyView, { teamId, entityId, live }: Change<AccountKey>): Promise<Applied> =>
-  view.apply(teamId, entityId, live === null ? null : { ...live.entity, revision: live.revision })
 
 /**
  * Keeps the key view whole until `signal` aborts: whenever Redis is new, was flushed, or restarted (it may have lost its last
@@ -20,7 +18,8 @@ export const applyKeyChange = (view: KeyView, { teamId, entityId, live }: Change
  */
 export async function keepKeyView(options: {
   kafka: Kafka
-  topic: string
+  /** The account keys, and what is remembered of them beside. */
+  topics: { readonly keys: string; readonly memory: string }
   view: KeyView
   log: Logger
   signal: AbortSignal
@@ -39,17 +38,66 @@ export async function keepKeyView(options: {
   }
 }
 
-/** Reads the topic from its beginning to its present end, and marks the view complete. */
-async function fold({ kafka, topic, view, signal }: Parameters<typeof keepKeyView>[0]): Promise<number> {
+/** Reads both topics from their beginning to their present end, at once, and marks the view complete. */
+async function fold({ kafka, topics, view, signal }: Parameters<typeof keepKeyView>[0]): Promise<number> {
   const token = randomUUID()
   const { complete } = await view.beginFold(token)
   let count = 0
-  const onRecord = async ({ key, value }: SourceRecord): Promise<void> => {
-    const read = readAccountKeyRecord(key, value)
-    if (read.ok) await applyKeyChange(view, read.value)
-    count++
+  const read = (topic: string, part: string, apply: (record: SourceRecord) => Promise<unknown>): Promise<void> => {
+    const onRecord = async (record: SourceRecord): Promise<void> => {
+      await apply(record)
+      count++
+    }
+    return readTopic({ kafka, topic, groupId: `tidemark-key-fold-${part}-${token}`, signal, onRecord })
   }
-  await readTopic({ kafka, topic, groupId: `tidemark-key-fold-${token}`, signal, onRecord })
+  const readings = await Promise.allSettled([
+    read(topics.keys, 'keys', (record) => applyKeyRecord(view, record)),
+    read(topics.memory, 'memory', (record) => recall(view, record)),
+  ])
+  for (const reading of readings) if (reading.status === 'rejected') throw reading.reason
   if (!(await complete())) throw new Error('Redis lost keys while they were folded')
   return count
+}
+
+async function applyKeyRecord(view: KeyView, record: SourceRecord): Promise<void> {
+  const read = readAccountKeyRecord(record.key, record.value)
+  if (!read.ok) return
+  const { teamId, entityId } = read.value
+  await view.apply(teamId, entityId, storedKey(read.value), placeOf(record))
+}
+
+async function recall(view: KeyView, record: SourceRecord): Promise<void> {
+  const memory = readMemory(record)
+  switch (memory?.kind) {
+    case 'deleted':
+      await view.apply(memory.teamId, memory.keyId, null)
+      break
+    case 'claim':
+      await view.claim(memory)
+      break
+    case 'newest': {
+      const read = readAccountKeyRecord(Buffer.from(documentId(memory.teamId, memory.keyId)), memory.value)
+      if (read.ok) await view.apply(memory.teamId, memory.keyId, storedKey(read.value))
+      break
+    }
+    case undefined:
+      break
+  }
+}
+
+/** Reads the record at a place of the keys' topic again; undefined once compaction has taken it: then a newer one is there. */
+export async function recordAt(options: {
+  kafka: Kafka
+  topic: string
+  place: Place
+  signal: AbortSignal
+}): Promise<SourceRecord | undefined> {
+  const { place, ...reading } = options
+  const { partition, offset } = positionOf(place)
+  let found: SourceRecord | undefined
+  const onRecord = async (record: SourceRecord): Promise<void> => {
+    if (record.partition === partition && record.offset === offset) found = record
+  }
+  await readTopic({ ...reading, groupId: `tidemark-key-fold-again-${randomUUID()}`, onRecord })
+  return found
 }

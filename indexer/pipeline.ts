@@ -42,7 +42,11 @@ export type PipelineOptions = {
     assigned: Assigned,
     signal: AbortSignal,
   ): Promise<'dead-letter' | 'stale'>
-  applyKey(change: Change<AccountKey>, signal: AbortSignal): Promise<'indexed' | 'stale' | Problem>
+  applyKey(
+    change: Change<AccountKey>,
+    record: SourceRecord,
+    signal: AbortSignal,
+  ): Promise<'indexed' | 'stale' | Problem>
   /** Hears of every record that was not refused. */
   onAccepted(record: SourceRecord): void
   readonly replaceChangeTokens: PublisherOptions['replaceChangeTokens']
@@ -191,7 +195,7 @@ export class Pipeline {
         finish(refuse(projection.problem))
         break
       case 'account-key': {
-        const applied = applyKey(projection.change, this.#writing.signal)
+        const applied = applyKey(projection.change, record, this.#writing.signal)
         finish(applied.then((found) => (typeof found === 'string' ? accept(found) : refuse(found))))
         break
       }

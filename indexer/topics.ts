@@ -33,6 +33,7 @@ export async function ensureTopics(admin: Admin, config: Config, log: Logger): P
       configEntries: sourceEntries,
     })),
     { topic: config.TOPIC_DEAD_LETTERS, numPartitions: 1, replicationFactor: -1, configEntries: deadLetterEntries },
+    { topic: config.TOPIC_KEY_MEMORY, numPartitions: 1, replicationFactor: -1, configEntries: memoryEntries },
     { topic: config.TOPIC_KEY_AUDIT, numPartitions: 1, replicationFactor: -1, configEntries: auditEntries },
   ].filter(({ topic }) => !existing.has(topic))
   await createTopics(admin, missing)
@@ -52,6 +53,9 @@ const deadLetterEntries = entries({
 })
 
 const auditEntries = entries({ 'cleanup.policy': 'delete', 'retention.ms': auditRetentionMs })
+
+/** Only its own writers append, and it is read whole: no record needs the broker's time, and none is to be forgotten. */
+const memoryEntries = entries({ 'cleanup.policy': 'compact' })
 
 function entries(values: Record<string, string | number>): IResourceConfigEntry[] {
   return Object.entries(values).map(([name, value]) => ({ name, value: String(value) }))

@@ -1,5 +1,6 @@
 import { hkdfSync } from 'node:crypto'
-import type { Producer } from 'kafkajs'
+import type { Producer, TopicMessages } from 'kafkajs'
+import type { Config } from '../src/config.ts'
 import {
   type AccountKey,
   accountKeySchema,
@@ -17,9 +18,10 @@ import {
   type TeamId,
 } from '../src/domain/identifiers.ts'
 import { type Instant, instantRule, parseInstant, toInstant } from '../src/domain/instant.ts'
+import { deletedMessages, keyRecord } from '../src/replica/keyMemory.ts'
 import type { KeyView, StoredKey } from '../src/replica/keyView.ts'
 
-/** Which rule a request breaks; `deleted` a key that was deleted while it was created. */
+/** Which rule a request breaks; `deleted` a key that was deleted while it was created or revoked. */
 export type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
 /** A request that the rules of account keys refuse; the message tells a person why. */
@@ -51,6 +53,15 @@ export type KeyChange = {
     readonly expiresAt?: Instant | null | undefined
   }
 }
+
+/** The account keys, what is remembered of them, and the audit of their changes. */
+export type KeyTopics = { readonly keys: string; readonly memory: string; readonly audit: string }
+
+export const keyTopics = (config: Config): KeyTopics => ({
+  keys: config.TOPIC_ACCOUNT_KEYS,
+  memory: config.TOPIC_KEY_MEMORY,
+  audit: config.TOPIC_KEY_AUDIT,
+})
 
 export type AccountKeys = {
   /**
@@ -89,7 +100,7 @@ const maxConflicts = 5
 export function accountKeys(options: {
   view: KeyView
   producer: Producer
-  topics: { readonly keys: string; readonly audit: string }
+  topics: KeyTopics
   /** Is told of every change that is done. */
   onChange: (change: KeyChange) => void
   clock: () => number
@@ -97,16 +108,21 @@ export function accountKeys(options: {
 }): AccountKeys {
   const { view, producer, topics, onChange, clock, randomBytes } = options
 
+  const recordsOf = (team: TeamId, id: EntityId, key: StoredKey | null): TopicMessages[] => {
+    const value = key === null ? null : keyRecord(key)
+    const records = [{ topic: topics.keys, messages: [{ key: documentId(team, id), value }] }]
+    return key === null ? [...records, { topic: topics.memory, messages: deletedMessages(team, id) }] : records
+  }
+  const send = async (topicMessages: TopicMessages[]): Promise<void> => {
+    await producer.sendBatch({ acks: -1, timeout: kafkaTimeoutMs, topicMessages })
+  }
   const record = async (team: TeamId, id: EntityId, key: StoredKey | null, change: KeyChange): Promise<void> => {
-    const name = documentId(team, id)
-    await producer.sendBatch({
-      acks: -1,
-      timeout: kafkaTimeoutMs,
-      topicMessages: [
-        { topic: topics.audit, messages: [{ key: name, value: JSON.stringify(change) }] },
-        { topic: topics.keys, messages: [{ key: name, value: key === null ? null : recordOf(key) }] },
-      ],
-    })
+    const audit = { topic: topics.audit, messages: [{ key: documentId(team, id), value: JSON.stringify(change) }] }
+    await send([audit, ...recordsOf(team, id, key)])
+    if (key === null || !(await view.wasDeleted(team, id))) return
+    // The live record may have come after the deletion, which has to be the last word.
+    await send(recordsOf(team, id, null))
+    throw new KeyRefused('deleted', `key ${id} was deleted meanwhile`)
   }
   const changeOf = (change: KeyChange['change'], team: TeamId, by: string, key: KeyChange['key']): KeyChange => {
     const { id, name, start, expiresAt } = key
@@ -124,7 +140,8 @@ export function accountKeys(options: {
     try {
       await record(team, id, key, change)
     } catch (error) {
-      const reason = `Kafka did not take its record (${(error as Error).message})`
+      if (error instanceof KeyRefused) throw error
+      const reason = `its record was not completed (${(error as Error).message})`
       // Deleted, not only released: should Kafka have written the record after all, it must bring no eleventh key.
       await view.apply(team, id, null).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
@@ -137,10 +154,8 @@ export function accountKeys(options: {
       throw new KeyChangeIncomplete(`key ${id} is recorded, but Redis does not have it (${error.message}): delete it`)
     })
     if (applied === 'digest-held') throw new Error(`another key has the digest of ${id}`)
-    if (applied === 'stale' && (await view.wasDeleted(team, id))) {
-      await record(team, id, null, { ...change, change: 'deleted' })
-      throw new KeyRefused('deleted', `key ${id} was deleted while it was created`)
-    }
+    if (applied === 'stale' && (await view.wasDeleted(team, id)))
+      throw new KeyRefused('deleted', `key ${id} was deleted meanwhile`)
   }
 
   return {
@@ -217,8 +232,6 @@ function drawnFrom(seed: Uint8Array): { readonly id: EntityId; readonly plaintex
   }
 }
 
-const recordOf = ({ revision, ...key }: StoredKey): string => JSON.stringify({ revision, key })
-
 const revokedOf = (key: StoredKey, by: string, nowMs: number): StoredKey => ({
   ...key,
   state: 'revoked',
@@ -231,6 +244,7 @@ async function lasting(recorded: Promise<void>, done: string): Promise<void> {
   try {
     await recorded
   } catch (error) {
+    if (error instanceof KeyRefused) throw error
     throw new KeyChangeIncomplete(`${done}, but that is not durable yet (${(error as Error).message}): try again`)
   }
 }

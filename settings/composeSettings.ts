@@ -11,7 +11,7 @@ import { connectRedis } from '../src/replica/redis.ts'
 import { redisKeys } from '../src/replica/redisKeys.ts'
 import { portOf, serve, stopServing } from '../src/server.ts'
 import type { Service, Started } from '../src/service.ts'
-import { accountKeys } from './accountKeys.ts'
+import { accountKeys, keyTopics } from './accountKeys.ts'
 import { createSettingsApp } from './http/app.ts'
 import { createSessions } from './http/sessions.ts'
 import { signInJudge } from './http/signIn/judge.ts'
@@ -49,7 +49,7 @@ export async function composeSettings(
   const keys = accountKeys({
     view,
     producer,
-    topics: { keys: config.TOPIC_ACCOUNT_KEYS, audit: config.TOPIC_KEY_AUDIT },
+    topics: keyTopics(config),
     onChange: ({ change, team, by, key }) => log.info({ change, teamId: team, keyId: key.id, by }, 'account key'),
     clock: nowMs,
     randomBytes,

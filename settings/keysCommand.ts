@@ -11,7 +11,7 @@ import { readLastUse } from '../src/replica/lastUse.ts'
 import { connectRedis } from '../src/replica/redis.ts'
 import { redisKeys } from '../src/replica/redisKeys.ts'
 import { configOrExit } from '../src/service.ts'
-import { type AccountKeys, accountKeys } from './accountKeys.ts'
+import { type AccountKeys, accountKeys, keyTopics } from './accountKeys.ts'
 
 const viewDeadlineMs = 15_000
 const viewPollMs = 100
@@ -73,7 +73,7 @@ async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise
     const names = redisKeys(config.INDEX_PREFIX)
     const view = keyView(redis, names)
     await Promise.all([untilComplete(view, giveUp.signal), producer.connect()])
-    const topics = { keys: config.TOPIC_ACCOUNT_KEYS, audit: config.TOPIC_KEY_AUDIT }
+    const topics = keyTopics(config)
     // The command itself says what it did.
     const onChange = (): void => undefined
     const keys = accountKeys({ view, producer, topics, onChange, clock: Date.now, randomBytes })

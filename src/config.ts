@@ -62,6 +62,7 @@ const defaultTopics = {
   TOPIC_ACCOUNT_KEYS: 'account-keys',
   TOPIC_DEAD_LETTERS: 'dead-letters',
   TOPIC_KEY_AUDIT: 'account-key-audit',
+  TOPIC_KEY_MEMORY: 'account-keys-memory',
 } as const
 
 const settings = z.object({
@@ -104,6 +105,7 @@ const settings = z.object({
   TOPIC_ACCOUNT_KEYS: topic(defaultTopics.TOPIC_ACCOUNT_KEYS),
   TOPIC_DEAD_LETTERS: topic(defaultTopics.TOPIC_DEAD_LETTERS),
   TOPIC_KEY_AUDIT: topic(defaultTopics.TOPIC_KEY_AUDIT),
+  TOPIC_KEY_MEMORY: topic(defaultTopics.TOPIC_KEY_MEMORY),
   MAX_IN_FLIGHT_BYTES: z.preprocess(unset, integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
   RATE_LIMIT_PER_MINUTE: z.preprocess(unset, integer(1, 1_000_000_000).default(120)),
   DEEP_PAGE_FROM: z.preprocess(unset, integer(1, 1_000_000_000).default(1_000)),
@@ -142,7 +144,7 @@ export function readConfig(
   needed: readonly Need[],
   enginesFile = 'var/engines.env',
 ): { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly problems: readonly Problem[] } {
-  const merged = { ...readEnginesFile(enginesFile), ...withoutEmpty(environment) }
+  const merged = withKeyMemory({ ...readEnginesFile(enginesFile), ...withoutEmpty(environment) })
   const parsed = settings.safeParse(merged)
   const problems: Problem[] = parsed.success
     ? []
@@ -194,6 +196,7 @@ function combinationProblems(environment: Environment): Problem[] {
     'TOPIC_DEAD_LETTERS',
     'TOPIC_FORMS',
     'TOPIC_KEY_AUDIT',
+    'TOPIC_KEY_MEMORY',
     'TOPIC_SUBMISSIONS',
   ] as const
   for (const name of topics) {
@@ -204,6 +207,12 @@ function combinationProblems(environment: Environment): Problem[] {
   }
   return problems
 }
+
+/** What is remembered of account keys belongs to their topic: another one has a memory of its own. */
+const withKeyMemory = (environment: Environment): Environment => ({
+  TOPIC_KEY_MEMORY: `${topicOf(environment, 'TOPIC_ACCOUNT_KEYS')}-memory`,
+  ...environment,
+})
 
 const topicOf = (environment: Environment, name: keyof typeof defaultTopics): string =>
   environment[name] ?? defaultTopics[name]

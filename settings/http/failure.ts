@@ -41,7 +41,8 @@ export function failureOf(thrown: unknown): Failure {
   if (thrown instanceof RequestFailure) return thrown.failure
   if (thrown instanceof KeyViewIncomplete) return { kind: 'unavailable', cause: thrown }
   if (thrown instanceof KeyChangeIncomplete) return { kind: 'change-incomplete', cause: thrown }
-  if (thrown instanceof KeyRefused && thrown.reason === 'unknown-key') return { kind: 'not-found' }
+  if (thrown instanceof KeyRefused && (thrown.reason === 'unknown-key' || thrown.reason === 'deleted'))
+    return { kind: 'not-found' }
   return { kind: 'internal-error', cause: thrown }
 }
 

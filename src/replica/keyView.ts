@@ -1,7 +1,18 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { type AccountKey, maxKeysPerTeam } from '../domain/accountKey.ts'
-import { type Digest, deletedRevision, type EntityId, type Revision, type TeamId } from '../domain/identifiers.ts'
+import {
+  type Branded,
+  type Digest,
+  deletedRevision,
+  type EntityId,
+  type Offset,
+  type Revision,
+  type TeamId,
+  toOffset,
+} from '../domain/identifiers.ts'
+import { toInstant } from '../domain/instant.ts'
+import { applyScript, completeScript, listScript, reserveScript } from './keyScripts.ts'
 import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
@@ -10,6 +21,33 @@ export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 're
 
 /** A key as the view holds it: the record's newest state and its revision. */
 export type StoredKey = AccountKey & { readonly revision: Revision }
+
+/** Where a record was appended, as text that sorts in the order of append time, partition and offset. */
+export type Place = Branded<string, 'Place'>
+
+/** Where the first record of a key with this digest was appended. */
+export type Claim = {
+  readonly teamId: TeamId
+  readonly keyId: EntityId
+  readonly digest: Digest
+  readonly place: Place
+}
+
+/** What a record from the topic did, or why it did nothing yet. */
+export type Verdict =
+  | { readonly kind: 'incomplete' }
+  /** The digest is held by a key that was appended later; `at` is the place of its newest record, if that is known. */
+  | { readonly kind: 'displaces'; readonly holder: Displaced; readonly at: Place | undefined }
+  | {
+      readonly kind: Applied
+      /** The first claim and this key's own, as far as their places are known, when several live keys have the digest. */
+      readonly contested: readonly Claim[]
+      /** The newest record of the key, when this one is older but was appended after it. */
+      readonly newest: StoredKey | undefined
+    }
+
+/** The claim of a key that has to give its digest away. */
+export type Displaced = Branded<string, 'Displaced'>
 
 export type Lookup = { readonly found: KeyHolder | null } | 'incomplete'
 export type Applied = 'applied' | 'stale' | 'digest-held'
@@ -26,19 +64,31 @@ export class KeyViewIncomplete extends Error {
 
 /**
  * The account keys in Redis: the live view that requests are judged by. Kafka holds the same for good. Every write goes
- * through one of the scripts below, which compare revisions, so that records may come twice, late and from several writers.
+ * through one of the scripts in keyScripts.ts, which compare revisions and places, so that records may come twice, late, in any
+ * order and from several writers. Of the live keys that have one digest, revoked ones included, the first by place holds it; the
+ * others are known, but found by nobody.
  */
 export type KeyView = {
   /** One look-up by digest, together with the proof that the view is whole. */
   lookup(digest: Digest): Promise<Lookup>
-  /** Applies one change; null deletes for good. */
-  apply(teamId: TeamId, keyId: EntityId, key: StoredKey | null): Promise<Applied>
+  /** Applies one change, whatever the view holds; null deletes for good. Without a place it comes after all that have one. */
+  apply(teamId: TeamId, keyId: EntityId, key: StoredKey | null, place?: Place): Promise<Applied>
+  /** Applies a record to a complete view only. Of other keys, it takes the digest from none but `mayDisplace`. */
+  applyRecord(
+    teamId: TeamId,
+    keyId: EntityId,
+    key: StoredKey | null,
+    place: Place,
+    mayDisplace?: Displaced,
+  ): Promise<Verdict>
+  /** Knows from now on that a record of this key with this digest was appended at this place. */
+  claim(claim: Claim): Promise<void>
   /**
    * Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one, a deletion frees it. An id
    * that was reserved before keeps its slot.
    */
   reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved>
-  /** The team's keys, without slots that are only reserved. */
+  /** The team's keys, without slots that are only reserved and keys that do not hold their digest. */
   list(teamId: TeamId): Promise<StoredKey[]>
   wasDeleted(teamId: TeamId, keyId: EntityId): Promise<boolean>
   isComplete(): Promise<boolean>
@@ -46,61 +96,55 @@ export type KeyView = {
   beginFold(token: string): Promise<{ complete(): Promise<boolean> }>
 }
 
-const applyScript = `
-local id, revision, record, digest, holder = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
-if redis.call('SISMEMBER', KEYS[2], id) == 1 then return 'stale' end
-local text = redis.call('HGET', KEYS[1], id)
-local old = text and cjson.decode(text)
-if record == '' then
-  if old and old.digest then redis.call('DEL', KEYS[3] .. old.digest) end
-  redis.call('HDEL', KEYS[1], id)
-  redis.call('SADD', KEYS[2], id)
-  return 'applied'
-end
-if old and old.revision >= revision then return 'stale' end
-local held = redis.call('GET', KEYS[3] .. digest)
-if held then
-  local other = cjson.decode(held)
-  local mine = cjson.decode(holder)
-  if other.keyId ~= mine.keyId or other.teamId ~= mine.teamId then return 'digest-held' end
-end
-if old and old.digest and old.digest ~= digest then redis.call('DEL', KEYS[3] .. old.digest) end
-redis.call('HSET', KEYS[1], id, record)
-redis.call('SET', KEYS[3] .. digest, holder)
-return 'applied'`
-
-/** A reserved slot is `{"revision": 0, "reservedUntilMs": …}`: below every record, and given up when its time is over. */
-const reserveScript = `
-local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-if redis.call('SISMEMBER', KEYS[2], id) == 1 then return 'deleted' end
-local held = redis.call('HGETALL', KEYS[1])
-local taken = 0
-for i = 1, #held, 2 do
-  local slot = cjson.decode(held[i + 1])
-  if held[i] == id then
-    if slot.revision > 0 then return 'held' end
-  elseif slot.revision == 0 and slot.reservedUntilMs < now then redis.call('HDEL', KEYS[1], held[i])
-  else taken = taken + 1 end
-end
-if taken >= max then return 'full' end
-redis.call('HSET', KEYS[1], id, '{"revision":0,"reservedUntilMs":' .. untilMs .. '}')
-return 'reserved'`
-
-const completeScript = `
-if redis.call('DEL', KEYS[2]) == 0 then return 0 end
-redis.call('SET', KEYS[1], ARGV[1])
-return 1`
-
 /** A fold that takes longer starts again. */
 const foldLifeMs = 3_600_000
 
-const appliedAnswer = z.enum(['applied', 'stale', 'digest-held'])
+/** After every other. */
+const lastPlace = '9999-12-31T23:59:59.999Z/9999999999/9999999999999999999' as Place
+const [partitionDigits, offsetDigits] = [10, 19]
+const belowAllRevisions = 0
+const anyDisplaced = '*'
+
+/** The place of a record in its topic. */
+export const placeOf = (record: { appendedAtMs: number; partition: number; offset: bigint }): Place =>
+  [
+    toInstant(record.appendedAtMs),
+    String(record.partition).padStart(partitionDigits, '0'),
+    String(record.offset).padStart(offsetDigits, '0'),
+  ].join('/') as Place
+
+/** Where to find the record again. */
+export function positionOf(place: Place): { readonly partition: number; readonly offset: Offset } {
+  const [, partition = '', offset = ''] = place.split('/')
+  return { partition: Number(partition), offset: toOffset(offset) }
+}
+
+const verdictAnswer = z.object({
+  outcome: z.enum(['incomplete', 'displaces', 'applied', 'stale', 'digest-held']),
+  digest: z.string().optional(),
+  claim: z.string().optional(),
+  first: z.string().optional(),
+  entry: z.string().optional(),
+})
 const reservedAnswer = z.enum(['reserved', 'full', 'held', 'deleted'])
 
 export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView {
   const isComplete = async (): Promise<boolean> => isCurrent(await client.get(keys.keyViewComplete), runId())
   const demandComplete = async (): Promise<void> => {
     if (!(await isComplete())) throw new KeyViewIncomplete()
+  }
+  const applied = async (change: Change, mayDisplace: string, run?: string): Promise<Verdict> => {
+    const { teamId, keyId, revision, entry, digest, place } = change
+    const names = [
+      keys.teamKeysPrefix,
+      keys.deletedKeys(teamId),
+      keys.keyClaims(teamId),
+      keys.digestClaimsPrefix,
+      keys.accountKeyPrefix,
+      ...(run === undefined ? [] : [keys.keyViewComplete]),
+    ]
+    const values = [teamId, keyId, revision, entry, digest, place, mayDisplace, run ?? '']
+    return readVerdict(String(await evaluate(client, applyScript, names, values)), place)
   }
   return {
     isComplete,
@@ -109,20 +153,29 @@ export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView 
       if (!isCurrent(complete ?? null, runId())) return 'incomplete'
       return { found: holder == null ? null : (JSON.parse(holder) as KeyHolder) }
     },
-    apply: async (teamId, keyId, key) => {
-      const redisNames = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKeyPrefix]
-      return appliedAnswer.parse(await run(client, applyScript, redisNames, applyArguments(teamId, keyId, key)))
+    apply: async (teamId, keyId, key, place = lastPlace) => {
+      const { kind } = await applied(changeOf(teamId, keyId, key, place), anyDisplaced)
+      if (kind === 'incomplete' || kind === 'displaces') throw new Error(`a change was answered with ${kind}`)
+      return kind
+    },
+    applyRecord: async (teamId, keyId, key, place, mayDisplace) =>
+      await applied(changeOf(teamId, keyId, key, place), mayDisplace ?? '', runId() ?? ''),
+    claim: async (claim) => {
+      await applied({ ...claim, revision: belowAllRevisions, entry: '' }, anyDisplaced)
     },
     reserve: async (teamId, keyId, nowMs, untilMs) => {
       await demandComplete()
-      const redisNames = [keys.teamKeys(teamId), keys.deletedKeys(teamId)]
-      const answer = await run(client, reserveScript, redisNames, [keyId, nowMs, untilMs, maxKeysPerTeam])
+      const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKeyPrefix]
+      const answer = await evaluate(client, reserveScript, names, [keyId, nowMs, untilMs, maxKeysPerTeam])
       return reservedAnswer.parse(answer)
     },
     list: async (teamId) => {
       await demandComplete()
-      const slots = Object.values(await client.hgetall(keys.teamKeys(teamId)))
-      return slots.map((text) => JSON.parse(text) as StoredKey).filter((key) => key.revision > 0)
+      const entries = await evaluate(client, listScript, [keys.teamKeys(teamId), keys.accountKeyPrefix], [])
+      return z
+        .array(z.string())
+        .parse(entries)
+        .map((text) => keyIn(JSON.parse(text) as Entry))
     },
     wasDeleted: async (teamId, keyId) => (await client.sismember(keys.deletedKeys(teamId), keyId)) === 1,
     beginFold: async (token) => {
@@ -131,7 +184,12 @@ export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView 
       return {
         complete: async () => {
           if (startedOn === undefined || runId() !== startedOn) return false
-          const answer = await run(client, completeScript, [keys.keyViewComplete, keys.keyViewFold(token)], [startedOn])
+          const answer = await evaluate(
+            client,
+            completeScript,
+            [keys.keyViewComplete, keys.keyViewFold(token)],
+            [startedOn],
+          )
           return answer === 1
         },
       }
@@ -142,12 +200,58 @@ export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView 
 const isCurrent = (completeOn: string | null, runId: string | undefined): boolean =>
   completeOn !== null && completeOn === runId
 
-function applyArguments(teamId: TeamId, keyId: EntityId, key: StoredKey | null): (string | number)[] {
-  if (key === null) return [keyId, deletedRevision, '', '', '']
-  const expiresAtMs = key.expiresAt == null ? null : Date.parse(key.expiresAt)
-  const holder: KeyHolder = { teamId, keyId, state: key.state, expiresAtMs }
-  return [keyId, key.revision, JSON.stringify(key), key.digest, JSON.stringify(holder)]
+/** What Redis holds of a key; see keyScripts.ts. */
+type Entry = {
+  readonly revision: Revision
+  readonly key: AccountKey
+  readonly holder: string
+  readonly at: Place | undefined
 }
 
-const run = (client: Redis, script: string, names: string[], values: (string | number)[]): Promise<unknown> =>
+const keyIn = ({ revision, key }: Entry): StoredKey => ({ ...key, revision })
+
+/** What the script is told of one record. */
+type Change = Omit<Claim, 'digest'> & {
+  readonly revision: number
+  readonly entry: string
+  readonly digest: Digest | ''
+}
+
+function changeOf(teamId: TeamId, keyId: EntityId, stored: StoredKey | null, place: Place): Change {
+  if (stored === null) return { teamId, keyId, revision: deletedRevision, entry: '', digest: '', place }
+  const { revision, ...key } = stored
+  const expiresAtMs = key.expiresAt == null ? null : Date.parse(key.expiresAt)
+  const holder: KeyHolder = { teamId, keyId, state: key.state, expiresAtMs }
+  const at = place === lastPlace ? undefined : place
+  const entry: Entry = { revision, key, holder: JSON.stringify(holder), at }
+  return { teamId, keyId, revision, entry: JSON.stringify(entry), digest: key.digest, place }
+}
+
+function readVerdict(text: string, place: Place): Verdict {
+  const { outcome, digest, claim, first, entry } = verdictAnswer.parse(JSON.parse(text))
+  const stored = entry === undefined ? undefined : (JSON.parse(entry) as Entry)
+  switch (outcome) {
+    case 'incomplete':
+      return { kind: outcome }
+    case 'displaces':
+      return { kind: outcome, holder: (first ?? '') as Displaced, at: stored?.at }
+    case 'applied':
+    case 'stale':
+    case 'digest-held': {
+      const claims = [...new Set([first, claim])].flatMap((each) => (each === undefined ? [] : [each]))
+      const contested = claims
+        .map((each) => readClaim(each, digest as Digest))
+        .filter(({ place }) => place !== lastPlace)
+      const isLate = stored !== undefined && (stored.at ?? '') < place
+      return { kind: outcome, contested, newest: isLate ? keyIn(stored) : undefined }
+    }
+  }
+}
+
+function readClaim(text: string, digest: Digest): Claim {
+  const [, place, teamId, keyId] = /^(\S+) ([^/]+)\/(.+)$/.exec(text) ?? []
+  return { teamId: teamId as TeamId, keyId: keyId as EntityId, digest, place: place as Place }
+}
+
+const evaluate = (client: Redis, script: string, names: string[], values: (string | number)[]): Promise<unknown> =>
   client.eval(script, names.length, ...names, ...values)

@@ -8,6 +8,8 @@ import type { ChangedList } from './changeTokens.ts'
  * |---|---|---|---|
  * | `accountKey` | string, JSON | whose a digest is, its state and expiry | `KeyView` (keyView.ts) |
  * | `teamKeys` | hash, key id → JSON | the keys of a team: the slots | `KeyView` |
+ * | `keyClaims` | hash, key id → JSON | of each digest that a key of a team ever had, where its first record was appended | `KeyView` |
+ * | `digestClaims` | sorted set | the live keys that have a digest now, in the order of these places | `KeyView` |
  * | `deletedKeys` | set of key ids | keys of a team that stay deleted, whatever arrives later | `KeyView` |
  * | `keyViewComplete` | string | run id of the Redis that has folded every account key | `KeyView` |
  * | `keyViewFold` | string, 1 h | a fold under way; gone when Redis was flushed meanwhile | `KeyView` |
@@ -22,6 +24,7 @@ import type { ChangedList } from './changeTokens.ts'
 export type RedisKeys = {
   accountKey(digest: Digest): string
   teamKeys(teamId: TeamId): string
+  keyClaims(teamId: TeamId): string
   deletedKeys(teamId: TeamId): string
   keyViewFold(token: string): string
   lastUse(teamId: TeamId): string
@@ -29,6 +32,8 @@ export type RedisKeys = {
   session(digest: string): string
   usedSignIn(digest: string): string
   readonly accountKeyPrefix: string
+  readonly teamKeysPrefix: string
+  readonly digestClaimsPrefix: string
   readonly keyViewComplete: string
   readonly tidemark: string
   readonly tidemarkHold: string
@@ -38,6 +43,7 @@ export type RedisKeys = {
 export const redisKeys = (prefix: string): RedisKeys => ({
   accountKey: (digest) => `${prefix}:account-key:${digest}`,
   teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,
+  keyClaims: (teamId) => `${prefix}:key-claims:${teamId}`,
   deletedKeys: (teamId) => `${prefix}:deleted-keys:${teamId}`,
   keyViewFold: (token) => `${prefix}:key-view-fold:${token}`,
   lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
@@ -45,6 +51,8 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   session: (digest) => `${prefix}:session:${digest}`,
   usedSignIn: (digest) => `${prefix}:used-sign-in:${digest}`,
   accountKeyPrefix: `${prefix}:account-key:`,
+  teamKeysPrefix: `${prefix}:team-keys:`,
+  digestClaimsPrefix: `${prefix}:digest-claims:`,
   keyViewComplete: `${prefix}:key-view-complete`,
   tidemark: `${prefix}:tidemark`,
   tidemarkHold: `${prefix}:tidemark-hold`,

@@ -32,20 +32,34 @@ afterEach(async () => {
 type Sent = { key: string; value: string | null }
 /** Kafka as far as the rules see it: it takes records, or rejects them while it is away. */
 function kafka() {
-  const state = { isAway: false, sent: [] as Sent[], audit: [] as Sent[], onSend: async (): Promise<void> => undefined }
+  const state = {
+    isAway: false,
+    sent: [] as Sent[],
+    memory: [] as Sent[],
+    audit: [] as Sent[],
+    onSend: async (): Promise<void> => undefined,
+  }
   const sendBatch = async ({ topicMessages = [] }: ProducerBatch): Promise<void> => {
     await state.onSend()
     if (state.isAway) throw new Error('no broker')
     for (const { topic, messages } of topicMessages)
       for (const { key, value } of messages)
-        state[topic as 'sent' | 'audit'].push({ key: String(key), value: value === null ? null : String(value) })
+        state[topic as 'sent' | 'memory' | 'audit'].push({
+          key: String(key),
+          value: value === null ? null : String(value),
+        })
   }
   return { state, producer: { sendBatch } as unknown as Producer }
 }
 function keysOver(over: Partial<KeyView> = {}) {
   const { state, producer } = kafka()
   const changes: KeyChange[] = []
-  const options = { producer, topics: { keys: 'sent', audit: 'audit' }, clock: () => nowMs, randomBytes }
+  const options = {
+    producer,
+    topics: { keys: 'sent', memory: 'memory', audit: 'audit' },
+    clock: () => nowMs,
+    randomBytes,
+  }
   const onChange = (change: KeyChange): void => {
     changes.push(change)
   }

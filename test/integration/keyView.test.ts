@@ -96,8 +96,11 @@ describe('A change of a key', () => {
     expect(await view.apply(acme, 'k2' as EntityId, thief)).toBe('digest-held')
     expect(await view.apply('other' as TeamId, k1, keyOf())).toBe('digest-held')
     expect(await found('rqp_acct_one')).toMatchObject({ teamId: 'acme', keyId: 'k1' })
+    expect((await view.list(acme)).map(({ id }) => id)).toEqual(['k1'])
     await view.apply(acme, k1, null)
-    expect(await view.apply(acme, 'k2' as EntityId, thief)).toBe('applied')
+    expect(await found('rqp_acct_one')).toMatchObject({ teamId: 'acme', keyId: 'k2' })
+    await view.apply(acme, 'k2' as EntityId, null)
+    expect(await found('rqp_acct_one')).toMatchObject({ teamId: 'other', keyId: 'k1' })
   })
 
   test('may hold any text: half surrogates, NUL, quotes; no script stumbles over it', async () => {

@@ -18,7 +18,8 @@ import { signInSettings } from '../support/signIns.ts'
 
 const own = ownNames()
 const defaults = { forms: 'TOPIC_FORMS', submissions: 'TOPIC_SUBMISSIONS', 'account-keys': 'TOPIC_ACCOUNT_KEYS' }
-const named = { ...defaults, 'dead-letters': 'TOPIC_DEAD_LETTERS', 'account-key-audit': 'TOPIC_KEY_AUDIT' }
+const kept = { 'account-keys-memory': 'TOPIC_KEY_MEMORY', 'account-key-audit': 'TOPIC_KEY_AUDIT' }
+const named = { ...defaults, ...kept, 'dead-letters': 'TOPIC_DEAD_LETTERS' }
 const acls = await readAcls({
   ...Object.fromEntries(Object.entries(named).map(([name, variable]) => [name, own[variable] ?? ''])),
   'tidemark-indexer': own['CONSUMER_GROUP'] ?? '',
@@ -63,7 +64,7 @@ async function layOut(): Promise<void> {
   const producer = createProducer(connectKafka(config, silent))
   await producer.connect()
   await untilDone(() => ensureTopics(kafka.keeper, config, silent))
-  const topics = [...sourceTopics(config), config.TOPIC_DEAD_LETTERS, config.TOPIC_KEY_AUDIT]
+  const topics = [...sourceTopics(config), config.TOPIC_DEAD_LETTERS, config.TOPIC_KEY_MEMORY, config.TOPIC_KEY_AUDIT]
   for (const topic of topics) await untilDone(() => producer.send({ topic, messages: [{ key: 'acme/x', value: 'x' }] }))
   await producer.disconnect()
 }
@@ -88,10 +89,13 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
       read(config.TOPIC_FORMS, group),
       read(config.TOPIC_SUBMISSIONS, groups.rebuildGroupId),
       read(config.TOPIC_ACCOUNT_KEYS, `tidemark-key-fold-${randomUUID()}`),
+      read(config.TOPIC_KEY_MEMORY, `tidemark-key-fold-${randomUUID()}`),
+      write(config.TOPIC_KEY_MEMORY),
       write(config.TOPIC_DEAD_LETTERS),
     ]
   },
-  [settings]: ({ config, write }) => [write(config.TOPIC_ACCOUNT_KEYS), write(config.TOPIC_KEY_AUDIT)],
+  [settings]: ({ config, write }) =>
+    [config.TOPIC_ACCOUNT_KEYS, config.TOPIC_KEY_MEMORY, config.TOPIC_KEY_AUDIT].map(write),
   [deadLetters]: ({ config, read, write }) => [
     read(config.TOPIC_DEAD_LETTERS, `tidemark-dead-letters-${randomUUID()}`),
     ...sourceTopics(config).map(write),

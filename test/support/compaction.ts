@@ -44,12 +44,12 @@ async function hurryCleaner(admin: Admin): Promise<void> {
 }
 
 /** Appends deletions of the filler to every partition until compaction has done what `isGone` asks for. */
-export async function untilCompacted(
+export async function untilCompacted<Topic extends WorldRecord['topic'] | 'account-keys'>(
   pipeline: Pipeline,
-  topic: 'forms' | 'submissions',
+  topic: Topic,
   name: string,
   isGone: (admin: Admin) => Promise<boolean>,
-): Promise<WorldRecord> {
+): Promise<Omit<WorldRecord, 'topic'> & { readonly topic: Topic }> {
   await withAdmin(pipeline.kafka, async (admin) => {
     const partitions = (await admin.fetchTopicOffsets(name)).map(({ partition }) => partition)
     await eventually(async () => {

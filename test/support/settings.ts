@@ -114,13 +114,7 @@ export async function startTestSettings(
     log: () => log,
     send: (target, options) => send(port, target, options),
     visitor: () => visitor(area),
-    signIn: async (changes) => {
-      const visiting = visitor(area)
-      const token = await signToken(signInClaims(nowMs(), changes))
-      const { status } = await visiting.get(`/sign-in?token=${token}`)
-      if (status !== 303) throw new Error(`signing in gave ${status}`)
-      return visiting
-    },
+    signIn: (changes) => signIn(area, nowMs(), changes),
     close: async () => {
       stop.abort()
       for (const releaser of releasers.reverse()) await releaser()
@@ -130,7 +124,23 @@ export async function startTestSettings(
   return area
 }
 
-function visitor(area: TestSettings): Visitor {
+/** A visitor that has signed in to a settings area that runs as a process of its own. */
+export const signInAt = (origin: string, changes: Claims): Promise<Visitor> => {
+  const port = Number(new URL(origin).port)
+  return signIn({ origin, send: (target, options) => send(port, target, options) }, Date.now(), changes)
+}
+
+type Area = Pick<TestSettings, 'origin' | 'send'>
+
+async function signIn(area: Area, nowMs: number, changes?: Claims): Promise<Visitor> {
+  const visiting = visitor(area)
+  const token = await signToken(signInClaims(nowMs, changes))
+  const { status } = await visiting.get(`/sign-in?token=${token}`)
+  if (status !== 303) throw new Error(`signing in gave ${status}`)
+  return visiting
+}
+
+function visitor(area: Area): Visitor {
   const jar = new Map<string, string>()
   const exchange = async (path: string, options: SettingsRequest): Promise<SettingsAnswer> => {
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')

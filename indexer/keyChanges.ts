@@ -1,0 +1,82 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Message } from 'kafkajs'
+import type { AccountKey } from '../src/domain/accountKey.ts'
+import type { Change } from '../src/domain/record.ts'
+import { claimMessage, deletedMessages, newestMessage } from '../src/replica/keyMemory.ts'
+import {
+  type Applied,
+  type Displaced,
+  type KeyView,
+  type Place,
+  placeOf,
+  type StoredKey,
+  type Verdict,
+} from '../src/replica/keyView.ts'
+import type { SourceRecord } from './sourceRecord.ts'
+
+const completeCheckMs = 200
+
+export type KeyChangesOptions = {
+  readonly view: KeyView
+  /** Writes to the key memory; resolves once every replica has it. */
+  remember(messages: Message[]): Promise<void>
+  /** Sets the record at a place of the keys' topic aside, if it is still there. */
+  setAside(place: Place, signal: AbortSignal): Promise<void>
+}
+
+/** The key as the view holds it, or null when it is gone for good. */
+export const storedKey = ({ live }: Change<AccountKey>): StoredKey | null =>
+  live === null ? null : { ...live.entity, revision: live.revision }
+
+/**
+ * Applies the records of account keys as the indexer consumes them: each to a complete view, since only that one knows which key
+ * was first. What compaction could take is in the key memory before a record is settled. All of it may be done again.
+ */
+export function keyChanges({ view, remember, setAside }: KeyChangesOptions) {
+  let completing: Promise<void> | undefined
+  /** All records that wait share one question. */
+  const untilComplete = (signal: AbortSignal): Promise<void> => {
+    const poll = async (): Promise<void> => {
+      while (!(await view.isComplete())) await sleep(completeCheckMs, undefined, { signal })
+    }
+    completing ??= poll().finally(() => {
+      completing = undefined
+    })
+    return completing
+  }
+
+  return async (change: Change<AccountKey>, record: SourceRecord, signal: AbortSignal): Promise<Applied> => {
+    const { teamId, entityId } = change
+    const [stored, place] = [storedKey(change), placeOf(record)]
+    if (stored === null) await remember(deletedMessages(teamId, entityId))
+    let mayDisplace: Displaced | undefined
+    for (;;) {
+      const verdict = await view.applyRecord(teamId, entityId, stored, place, mayDisplace)
+      switch (verdict.kind) {
+        case 'incomplete':
+          await untilComplete(signal)
+          break
+        case 'displaces':
+          // Before the digest is taken from it: whoever does this again after a crash finds it once more.
+          if (verdict.at !== undefined) await setAside(verdict.at, signal)
+          mayDisplace = verdict.holder
+          break
+        case 'applied':
+        case 'stale':
+        case 'digest-held': {
+          const messages = worthRemembering(change, verdict)
+          if (messages.length > 0) await remember(messages)
+          return verdict.kind
+        }
+      }
+    }
+  }
+}
+
+const worthRemembering = (
+  { teamId, entityId }: Change<AccountKey>,
+  { contested, newest }: Extract<Verdict, { kind: Applied }>,
+): Message[] => [
+  ...contested.map(claimMessage),
+  ...(newest === undefined ? [] : [newestMessage(teamId, entityId, newest)]),
+]

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto'
+import * as fc from 'fast-check'
+import { digestOf } from '../../src/domain/accountKey.ts'
+import type { Digest, EntityId, Revision, TeamId } from '../../src/domain/identifiers.ts'
+import type { Instant } from '../../src/domain/instant.ts'
+import { type KeyView, keyView, type Place, placeOf, type StoredKey } from '../../src/replica/keyView.ts'
+import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
+import { redisKeys } from '../../src/replica/redisKeys.ts'
+import { eventually } from '../support/eventually.ts'
+
+const partitions = 3
+const teams = ['acme', 'b.team'] as TeamId[]
+const ids = ['k1', 'k2', 'k3'] as EntityId[]
+const digests = ['one', 'two'].map(digestOf)
+
+let link: RedisLink
+beforeAll(async () => {
+  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+  await eventually(() => link.runId() !== undefined)
+})
+afterAll(() => link.close())
+
+/** A record of `account-keys`; one key's records share a partition. */
+type Appended = {
+  readonly teamId: TeamId
+  readonly keyId: EntityId
+  readonly key: StoredKey | null
+  readonly place: Place
+  readonly partition: number
+}
+
+const keyOf = (id: EntityId, digest: Digest, state: StoredKey['state'], revision: number): StoredKey => ({
+  id,
+  name: 'n',
+  digest,
+  state,
+  createdAt: '2026-01-01T00:00:00.000Z' as Instant,
+  createdBy: 'owner',
+  revision: revision as Revision,
+})
+
+/** What producers may append: any key and state, late and doubled, back to an earlier digest, two within a millisecond. */
+const histories = fc
+  .array(
+    fc.record({
+      teamId: fc.constantFrom(...teams),
+      keyId: fc.constantFrom(...ids),
+      state: fc.constantFrom('active' as const, 'revoked' as const),
+      revision: fc.integer({ min: 1, max: 4 }),
+      isDeletion: fc.integer({ min: 0, max: 7 }).map((n) => n === 0),
+      afterMs: fc.integer({ min: 0, max: 1 }),
+    }),
+    { minLength: 1, maxLength: 24 },
+  )
+  .map((changes) => {
+    let appendedAtMs = Date.parse('2026-05-01T00:00:00Z')
+    return changes.map(({ teamId, keyId, state, revision, isDeletion, afterMs }, at): Appended => {
+      appendedAtMs += afterMs
+      const partition = (teams.indexOf(teamId) * ids.length + ids.indexOf(keyId)) % partitions
+      const place = placeOf({ appendedAtMs, partition, offset: BigInt(at) })
+      // One revision has one content, but for its state, which two writers may have changed at once.
+      const digest = digests[(revision + ids.indexOf(keyId)) % digests.length] as Digest
+      const key = isDeletion ? null : keyOf(keyId, digest, state, revision)
+      return { teamId, keyId, key, place, partition }
+    })
+  })
+
+/** The rule in plain words: the newest record of each key that is not deleted; of those with one digest, the first appended. */
+function holdersOf(records: readonly Appended[]): Map<Digest, string> {
+  const names = [...new Set(records.map(nameOf))]
+  const live = names.flatMap((name) => {
+    const own = records.filter((record) => nameOf(record) === name)
+    const states = own.map(({ key }) => key).filter((key) => key !== null)
+    if (states.length < own.length) return []
+    const rank = ({ revision, state }: StoredKey): number => 2 * revision + (state === 'revoked' ? 1 : 0)
+    const newest = states.toSorted((a, b) => rank(b) - rank(a))[0]
+    if (newest === undefined) return []
+    const places = own.filter(({ key }) => key?.digest === newest.digest).map(({ place }) => place)
+    return [{ name: `${name} ${newest.state}`, digest: newest.digest, place: places.toSorted()[0] ?? '' }]
+  })
+  const byPlace = live.toSorted((a, b) => (a.place < b.place ? 1 : -1))
+  return new Map(byPlace.map(({ digest, name }) => [digest, name]))
+}
+const nameOf = ({ teamId, keyId }: Pick<Appended, 'teamId' | 'keyId'>): string => `${teamId}/${keyId}`
+
+async function withView<T>(use: (view: KeyView, lose: () => Promise<void>) => Promise<T>): Promise<T> {
+  const prefix = `test-${randomUUID().slice(0, 8)}`
+  const view = keyView(link, redisKeys(prefix))
+  const lose = async (): Promise<void> => {
+    const all = await link.client.keys(`${prefix}:*`)
+    if (all.length > 0) await link.client.del(...all)
+  }
+  try {
+    return await use(view, lose)
+  } finally {
+    await lose()
+  }
+}
+
+const apply = (view: KeyView, { teamId, keyId, key, place }: Appended): Promise<unknown> =>
+  view.apply(teamId, keyId, key, place)
+
+async function heldIn(view: KeyView): Promise<Map<Digest, string>> {
+  await (await view.beginFold(randomUUID())).complete()
+  const held = new Map<Digest, string>()
+  for (const digest of digests) {
+    const lookup = await view.lookup(digest)
+    if (lookup === 'incomplete') throw new Error('the view is incomplete')
+    if (lookup.found !== null) held.set(digest, `${nameOf(lookup.found)} ${lookup.found.state}`)
+  }
+  return held
+}
+
+test('whatever was appended, and in whichever order and how often it is applied, the same keys hold the digests', async () => {
+  await fc.assert(
+    fc.asyncProperty(histories, fc.infiniteStream(fc.nat()), async (records, random) => {
+      const expected = holdersOf(records)
+      const pick = (below: number): number => (random.next().value ?? 0) % below
+      await withView(async (view, lose) => {
+        const shuffled = records.map((record) => ({ record, at: pick(1_000) })).toSorted((a, b) => a.at - b.at)
+        for (const { record } of shuffled) {
+          await apply(view, record)
+          if (pick(4) === 0) await apply(view, records[pick(records.length)] ?? record)
+        }
+        expect(await heldIn(view)).toEqual(expected)
+        for (const team of teams) await expectListed(view, team, expected)
+        await lose()
+        // Partition by partition, as a replay may read them, while others are applied at once.
+        const byPartition = [2, 0, 1].map((partition) => records.filter((each) => each.partition === partition))
+        await Promise.all(byPartition.map((each) => Promise.all(each.map((record) => apply(view, record)))))
+        expect(await heldIn(view)).toEqual(expected)
+      })
+    }),
+    { numRuns: 150 },
+  )
+})
+
+/** A team's list has those of its keys that hold their digests, and each takes one of the ten slots. */
+async function expectListed(view: KeyView, team: TeamId, expected: ReadonlyMap<Digest, string>): Promise<void> {
+  const listed = (await view.list(team)).map(({ id, state }) => `${team}/${id} ${state}`).sort()
+  expect(listed).toEqual([...expected.values()].filter((name) => name.startsWith(`${team}/`)).sort())
+  let free = 0
+  while ((await view.reserve(team, `new-${free}` as EntityId, 0, 1)) === 'reserved') free++
+  expect(free + listed.length).toBe(10)
+}
+
+test('as the indexer applies records, what takes a digest from another key says so before, and what lost is refused', async () => {
+  await fc.assert(
+    fc.asyncProperty(histories, fc.infiniteStream(fc.nat()), async (records, random) => {
+      const pick = (below: number): number => (random.next().value ?? 0) % below
+      await withView(async (view) => {
+        await (await view.beginFold('first')).complete()
+        const shuffled = records.map((record) => ({ record, at: pick(1_000) })).toSorted((a, b) => a.at - b.at)
+        for (const { record } of shuffled) {
+          const { teamId, keyId, key, place } = record
+          const before = await heldIn(view)
+          const first = await view.applyRecord(teamId, keyId, key, place)
+          if (first.kind !== 'displaces') continue
+          expect(await heldIn(view)).toEqual(before)
+          expect((await view.applyRecord(teamId, keyId, key, place, first.holder)).kind).not.toBe('displaces')
+        }
+        expect(await heldIn(view)).toEqual(holdersOf(records))
+      })
+    }),
+    { numRuns: 100 },
+  )
+})

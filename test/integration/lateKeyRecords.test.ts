@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto'
+import type { Producer } from 'kafkajs'
+import { type AccountKeys, accountKeys, keyTopics } from '../../settings/accountKeys.ts'
+import { digestOf } from '../../src/domain/accountKey.ts'
+import type { TeamId } from '../../src/domain/identifiers.ts'
+import { createProducer } from '../../src/replica/kafka.ts'
+import { type KeyView, keyView, type StoredKey } from '../../src/replica/keyView.ts'
+import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
+import { redisKeys } from '../../src/replica/redisKeys.ts'
+import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
+import { testConfig } from '../support/config.ts'
+import { eventually } from '../support/eventually.ts'
+import { recordsOf } from '../support/faults.ts'
+import { Gate } from '../support/gate.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program } from '../support/programs.ts'
+import { signInAt, type Visitor } from '../support/settings.ts'
+import { signInSettings } from '../support/signIns.ts'
+
+const team = 'acme' as TeamId
+const by = 'owner'
+
+let pipeline: Pipeline
+let indexer: Program
+let link: RedisLink
+let view: KeyView
+let producer: Producer
+let topic: string
+beforeEach(async () => {
+  pipeline = await openPipeline()
+  topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
+  await createCompactedTopics(pipeline, [topic], 4)
+  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+  view = keyView(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
+  producer = createProducer(pipeline.kafka)
+  await producer.connect()
+  indexer = await pipeline.startIndexer()
+})
+afterEach(async () => {
+  killPrograms()
+  await lose()
+  await link.close()
+  await producer.disconnect()
+  await pipeline.close()
+})
+
+async function lose(): Promise<void> {
+  const all = await link.client.keys(`${pipeline.names['INDEX_PREFIX']}:*`)
+  if (all.length > 0) await link.client.del(...all)
+}
+async function replay(): Promise<void> {
+  await lose()
+  await eventually(() => view.isComplete())
+}
+/** One process that changes keys; its records wait at `gate`. */
+function keysBehind(gate?: Gate): AccountKeys {
+  const sendBatch: Producer['sendBatch'] = async (batch) => {
+    await gate?.pass()
+    return await producer.sendBatch(batch)
+  }
+  return accountKeys({
+    view,
+    producer: { ...producer, sendBatch },
+    topics: keyTopics(testConfig(pipeline.names)),
+    onChange: () => undefined,
+    clock: Date.now,
+    randomBytes,
+  })
+}
+const isHeld = async (plaintext: string): Promise<boolean> => {
+  const lookup = await view.lookup(digestOf(plaintext))
+  return lookup === 'incomplete' || lookup.found !== null
+}
+const recordsOfKey = async (id: string): Promise<(string | null)[]> =>
+  (await recordsOf(pipeline.kafka, topic))
+    .filter(({ key }) => String(key) === `${team}/${id}`)
+    .map(({ value }) => (value === null ? null : String(value)))
+const untilRead = (count: number): Promise<void> =>
+  eventually(async () => (await indexer.metric('tidemark_records_total', topic)) >= count)
+/** Compaction leaves one record of the key, or none. */
+const compact = (id: string): Promise<unknown> =>
+  untilCompacted(pipeline, 'account-keys', topic, async () => (await recordsOfKey(id)).length <= 1)
+
+/** Takes every slot but one, and then the last. */
+async function expectSlots(free: number): Promise<void> {
+  const keys = keysBehind()
+  for (let taken = 0; taken < free; taken++) await keys.create({ team, name: 'n', by })
+  await expect(keys.create({ team, name: 'n', by })).rejects.toMatchObject({ reason: 'full' })
+}
+
+test('a revocation that is written only after the key was deleted leaves it deleted, also once compacted and replayed', async () => {
+  const { plaintext, key } = await keysBehind().create({ team, name: 'n', by })
+  const gate = new Gate()
+  const revoking = keysBehind(gate).revoke({ team, id: key.id, by })
+  await gate.untilReached()
+  await keysBehind().delete({ team, id: key.id, by })
+  gate.open()
+  await expect(revoking).rejects.toMatchObject({ reason: 'deleted' })
+  expect((await recordsOfKey(key.id)).at(-1)).toBeNull()
+  await compact(key.id)
+  await replay()
+  expect([await isHeld(plaintext), await keysBehind().list(team)]).toEqual([false, []])
+  await expectSlots(10)
+})
+
+test('a record that reaches Kafka after the deletion, from a process that has died since, brings nothing back', async () => {
+  const { plaintext, key } = await keysBehind().create({ team, name: 'n', by })
+  await keysBehind().delete({ team, id: key.id, by })
+  const { revision, ...entity } = key
+  const late = { revision: revision + 1, key: { ...entity, state: 'active' } }
+  await pipeline.produce('account-keys', [{ key: `${team}/${key.id}`, value: JSON.stringify(late) }])
+  await untilRead(3)
+  await compact(key.id)
+  await replay()
+  expect([await isHeld(plaintext), await keysBehind().list(team)]).toEqual([false, []])
+  await expectSlots(10)
+})
+
+test('a deletion that the product wrote outlives its own record', async () => {
+  const { plaintext, key } = await keysBehind().create({ team, name: 'n', by })
+  await pipeline.produce('account-keys', [{ key: `${team}/${key.id}`, value: null }])
+  await untilRead(2)
+  await untilCompacted(pipeline, 'account-keys', topic, async () => (await recordsOfKey(key.id)).length === 0)
+  await replay()
+  const { revision, ...entity } = key
+  const late = JSON.stringify({ revision: revision + 1, key: entity })
+  const before = await indexer.metric('tidemark_records_total', topic)
+  await pipeline.produce('account-keys', [{ key: `${team}/${key.id}`, value: late }])
+  await untilRead(before + 1)
+  expect([await isHeld(plaintext), await keysBehind().list(team)]).toEqual([false, []])
+})
+
+test('an older record that arrives after a revocation does not undo it, also once compacted and replayed', async () => {
+  const { plaintext, key } = await keysBehind().create({ team, name: 'n', by })
+  await keysBehind().revoke({ team, id: key.id, by })
+  const [first = ''] = await recordsOfKey(key.id)
+  await pipeline.produce('account-keys', [{ key: `${team}/${key.id}`, value: first }])
+  await untilRead(3)
+  await compact(key.id)
+  await replay()
+  expect(await keysBehind().list(team)).toMatchObject([{ id: key.id, state: 'revoked', revokedBy: by }])
+  expect(await view.lookup(digestOf(plaintext))).toMatchObject({ found: { state: 'revoked' } })
+})
+
+test('of a revocation and a change by the product in one revision, the revocation counts, whichever was written first', async () => {
+  const rename = async ({ revision, ...entity }: StoredKey): Promise<void> => {
+    const value = JSON.stringify({ revision: revision + 1, key: { ...entity, name: 'renamed' } })
+    await pipeline.produce('account-keys', [{ key: `${team}/${entity.id}`, value }])
+  }
+  const before = await keysBehind().create({ team, name: 'n', by })
+  const gate = new Gate()
+  const revoking = keysBehind(gate).revoke({ team, id: before.key.id, by })
+  await gate.untilReached()
+  await rename(before.key)
+  gate.open()
+  await revoking
+  const after = await keysBehind().create({ team, name: 'n', by })
+  await keysBehind().revoke({ team, id: after.key.id, by })
+  await rename(after.key)
+  await untilRead(6)
+  for (const { key } of [before, after]) await compact(key.id)
+  await replay()
+  for (const { plaintext } of [before, after])
+    expect(await view.lookup(digestOf(plaintext))).toMatchObject({ found: { state: 'revoked' } })
+})
+
+test('two processes that revoke and delete one key at once leave it deleted, whoever comes first', async () => {
+  const rounds = 40
+  const areas = [await pipeline.startSettings(signInSettings), await pipeline.startSettings(signInSettings)]
+  const [revoker, deleter] = await Promise.all(areas.map(({ url }) => signInAt(url, { team })))
+  const change = async (owner: Visitor | undefined, path: string): Promise<number> => {
+    const { csrf = '' } = (await owner?.hidden()) ?? {}
+    return (await owner?.post(path, { csrf }))?.status ?? 0
+  }
+  const ids: string[] = []
+  for (let round = 0; round < rounds; round++) {
+    const { id } = (await keysBehind().create({ team, name: 'n', by })).key
+    ids.push(id)
+    const statuses = await Promise.all([change(deleter, `/keys/${id}/delete`), change(revoker, `/keys/${id}/revoke`)])
+    expect(statuses[0]).toBe(303)
+    expect([303, 404]).toContain(statuses[1])
+  }
+  const records = await recordsOf(pipeline.kafka, topic)
+  const last = new Map(records.map(({ key, value }) => [String(key), value]))
+  // Compaction may have taken a deletion already.
+  expect(ids.filter((id) => (last.get(`${team}/${id}`) ?? null) !== null)).toEqual([])
+  await replay()
+  expect(await keysBehind().list(team)).toEqual([])
+  await expectSlots(10)
+})
