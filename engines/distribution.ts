@@ -1,10 +1,10 @@
-import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { findOnPath } from './executables.ts'
 import { type Jdk, javaLocale } from './jdk.ts'
 import { logTail } from './logTail.ts'
 import { type Artifact, downloadProgress, renderPom } from './pom.ts'
-import { processStart } from './runningProcess.ts'
+import { unpackOnce } from './unpackOnce.ts'
 import { pause } from './waiting.ts'
 import { type Command, runWarded } from './wardedProgram.ts'
 
@@ -27,45 +27,17 @@ const fetchDeadlineMs = 20 * 60_000
 const unpackDeadlineMs = 3 * 60_000
 const progressMs = 500
 
-/** Whether `distribution` is already unpacked under `folder`. */
-export const isUnpacked = async (folder: string, { name }: Distribution): Promise<boolean> =>
-  (await stat(join(folder, name)).catch(() => undefined)) !== undefined
-
 /**
- * Fetches and unpacks `distribution` to `<folder>/<name>` unless it is there, and returns that path. It appears whole
- * or not at all, so several processes may do so at once. Rejects with Maven's last lines when something cannot be had.
+ * Fetches and unpacks `distribution` to `<folder>/<name>` unless it is there, and returns that path. Rejects with Maven's
+ * last lines when something cannot be had.
  */
-export const ensureUnpacked = async (
-  folder: string,
-  distribution: Distribution,
-  options: FetchOptions,
-): Promise<string> => {
-  const home = join(folder, distribution.name)
-  if (await isUnpacked(folder, distribution)) return home
-  await mkdir(folder, { recursive: true })
-  await removeAbandoned(folder)
-  const draft = join(folder, `${draftPrefix}${process.pid}-${distribution.name}`)
-  try {
-    await mkdir(draft)
+export const ensureUnpacked = (folder: string, distribution: Distribution, options: FetchOptions): Promise<string> =>
+  unpackOnce(folder, distribution.name, async (draft) => {
     const fetched = await fetch(draft, distribution, options)
     options.report('unpacking')
     const jar = (archive: string, into: string) => unpackArchive(archive, into, options)
-    await moveOnce(await distribution.unpack({ fetched, jar }), home)
-  } finally {
-    await rm(draft, { recursive: true, force: true })
-  }
-  return home
-}
-
-const draftPrefix = '.unpacking-'
-
-const removeAbandoned = async (folder: string): Promise<void> => {
-  for (const name of await readdir(folder)) {
-    const pid = Number(new RegExp(`^\\${draftPrefix}(\\d+)-`).exec(name)?.[1])
-    if (pid > 0 && (await processStart(pid)) === undefined)
-      await rm(join(folder, name), { recursive: true, force: true })
-  }
-}
+    return distribution.unpack({ fetched, jar })
+  })
 
 const fetch = async (draft: string, { artifacts }: Distribution, options: FetchOptions): Promise<string> => {
   const fetched = join(draft, 'fetched')
@@ -108,16 +80,6 @@ const unpackArchive = async (archive: string, into: string, { jdk, logPath, sign
   await mkdir(into, { recursive: true })
   const command = { command: join(jdk.home, 'bin', 'jar'), args: ['xf', archive], cwd: into, env: javaLocale }
   await runWarded(command, { what: `Unpacking ${basename(archive)}`, logPath, deadlineMs: unpackDeadlineMs, signal })
-}
-
-const moveOnce = async (from: string, to: string): Promise<void> => {
-  try {
-    await rename(from, to)
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    // Another process was faster; what it unpacked is the same.
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
-  }
 }
 
 const definedIn = (env: NodeJS.ProcessEnv): Record<string, string> =>

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type Distribution, ensureUnpacked, isUnpacked } from './distribution.ts'
+import { type Distribution, ensureUnpacked } from './distribution.ts'
 import { elasticsearchDistribution, elasticsearchMinJdk, elasticsearchRecipe } from './elasticsearch.ts'
 import { findOnPath } from './executables.ts'
 import { chooseJdk, findJdks, type Jdk } from './jdk.ts'
@@ -9,6 +9,7 @@ import { missing, type Need, PrerequisitesMissing } from './prerequisites.ts'
 import { reachableBy, reachableFolder, unprivilegedUser } from './reach.ts'
 import type { EngineName, Recipe } from './recipe.ts'
 import { redisDistribution, redisRecipe } from './redis.ts'
+import { isUnpacked } from './unpackOnce.ts'
 
 export type Folders = { data: string; logs: string; distributions: string }
 export type InstallOptions = { report: (step: 'fetching' | 'unpacking', detail?: string) => void; signal: AbortSignal }
@@ -52,7 +53,7 @@ const draftElasticsearch = async (
     engine: 'Elasticsearch',
     minJdk: elasticsearchMinJdk,
     jdks: jdks.filter((_, index) => reachable[index]),
-    fetches: !(await isUnpacked(distributions, elasticsearchDistribution)),
+    fetches: !(await isUnpacked(distributions, elasticsearchDistribution.name)),
     ...(user === undefined ? {} : { user }),
   }
   return {
@@ -69,7 +70,7 @@ const draftElasticsearch = async (
 }
 
 const draftKafka = async (folders: Folders, jdks: readonly Jdk[], jvmFlags: readonly string[]): Promise<Draft> => {
-  const fetches = !(await isUnpacked(folders.distributions, kafkaDistribution))
+  const fetches = !(await isUnpacked(folders.distributions, kafkaDistribution.name))
   const need: Need = { engine: 'Kafka', minJdk: kafkaMinJdk, jdks, fetches }
   const dataFolder = join(folders.data, 'kafka')
   const logPath = join(folders.logs, 'kafka.log')
@@ -101,7 +102,7 @@ const draftRedis = async (folders: Folders, jdks: readonly Jdk[]): Promise<Draft
     return { ...ready('redis-server'), problem }
   }
   const serverIn = (home: string) => join(home, 'redis-server')
-  if (await isUnpacked(folders.distributions, distribution)) {
+  if (await isUnpacked(folders.distributions, distribution.name)) {
     return ready(serverIn(join(folders.distributions, distribution.name)))
   }
   const need: Need = { engine: 'Redis', jdks, fetches: true }

@@ -1,17 +1,15 @@
-import { access, mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { browserProgram } from './browserProgram.ts'
 
-const browserPath = '/usr/bin/chromium'
 export const screenshots = 'var/screenshots'
 
 /** The browser that pages are seen in; what it sees goes into `screenshots`. */
 export async function launchBrowser(): Promise<Browser> {
-  await access(browserPath).catch(() => {
-    throw new Error(`there is no ${browserPath}: install Debian's package "chromium"`)
-  })
+  const { executablePath, env } = await browserProgram(process)
   await mkdir(screenshots, { recursive: true })
-  return chromium.launch({ executablePath: browserPath, args: ['--no-sandbox'] })
+  return chromium.launch({ executablePath, env: { ...process.env, ...env }, args: ['--no-sandbox'] })
 }
 
 /** A person with a browser of their own. */
