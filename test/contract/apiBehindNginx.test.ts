@@ -5,7 +5,7 @@ import type { ReadableStream } from 'node:stream/web'
 import { startTestApi, type TestApi } from '../support/api.ts'
 import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { firstRows, HeldExports } from '../support/heldExports.ts'
-import { type Nginx, startNginx } from '../support/nginx.ts'
+import { describeNginx, type Nginx, startNginx } from '../support/nginx.ts'
 import { queryWorld } from '../support/queryWorld.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
 
@@ -53,7 +53,7 @@ const asShipped = (port: number): string =>
     .replace('server 127.0.0.1:3000;', `server 127.0.0.1:${api.port};`)
     .replace('/var/log/nginx/tidemark.log', 'access.log')
 
-describe.each([
+describeNginx().each([
   ['with the configuration that is shipped', asShipped],
   ['with nothing but proxy_pass', (port: number) => passing(port, '')],
   ['without buffers', (port: number) => passing(port, 'proxy_buffering off;')],

@@ -1,4 +1,5 @@
-import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,13 @@ import { freePort } from './programs.ts'
 const program = '/usr/sbin/nginx'
 const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
 
+/** `describe` where nginx is installed, and in CI, where its absence is a failure; else the tests are skipped, and this says so. */
+export function describeNginx(): typeof describe | typeof describe.skip {
+  if (existsSync(program) || process.env['CI'] !== undefined) return describe
+  process.stderr.write(`nginx: skipped, there is no ${program}\n`)
+  return describe.skip
+}
+
 /** An nginx of its own on loopback. */
 export type Nginx = {
   readonly url: string
@@ -17,9 +25,7 @@ export type Nginx = {
 
 /** Starts nginx with the `http` block that `configure` makes for the port it shall listen on. */
 export async function startNginx(configure: (port: number) => string): Promise<Nginx> {
-  await access(program).catch(() => {
-    throw new Error(`there is no ${program}: install Debian's package "nginx"`)
-  })
+  if (!existsSync(program)) throw new Error(`there is no ${program}: install Debian's package "nginx"`)
   const port = await freePort()
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-nginx-'))
   const configuration = [
