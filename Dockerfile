@@ -13,7 +13,8 @@ FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
     NODE_OPTIONS=--disable-warning=TimeoutNegativeWarning \
     PORT=3000 \
-    ADMIN_PORT=9100
+    ADMIN_PORT=9100 \
+    ADMIN_HOST=0.0.0.0
 WORKDIR /app
 RUN install -d -o node -g node -m 700 /var/lib/tidemark
 COPY --from=dependencies /app/node_modules node_modules

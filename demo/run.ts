@@ -32,6 +32,8 @@ export class WronglyAsked extends Error {
 const defaultPort = 3_000
 const defaultSettingsPort = 3_001
 const defaultStatusPort = 9_102
+/** Nobody else is to find the sample's keys and sign-in in use. */
+const onLoopback = { HOST: '127.0.0.1', ADMIN_HOST: '127.0.0.1' }
 /** Above it, engines that are fast under load win back what they take to start. */
 const quickSubmissions = 100_000
 /** The services stop before the engines they use, but nobody waits ten seconds for one that does not. */
@@ -59,7 +61,7 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
     try {
       const port = options.port ?? (await choosePort(defaultPort))
       const baseUrl = `http://127.0.0.1:${port}/api/v1`
-      const environment = { ...engines.urls, PORT: String(port), ADMIN_PORT: '0' }
+      const environment = { ...engines.urls, ...onLoopback, PORT: String(port), ADMIN_PORT: '0' }
       const settings = await planSettings(port)
       const statusPort = await choosePort(port === defaultStatusPort ? undefined : defaultStatusPort)
       const environments = {

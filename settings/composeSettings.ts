@@ -56,7 +56,7 @@ export async function composeSettings(
   })
   const server = await serve(
     (request, response) => app(request, response),
-    { port: config.PORT ?? defaultPort },
+    { port: config.PORT ?? defaultPort, host: config.HOST },
     refuseUnreadable(log),
   )
   release('server', () => stopServing(server))

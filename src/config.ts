@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import type { Problem } from './domain/result.ts'
 
@@ -34,6 +35,12 @@ const topic = (fallback: string) =>
       .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name')
       .default(fallback),
   )
+/** What ends in a number is an address, or none. */
+const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
+const isHostName = (value: string): boolean => hostNamePattern.test(value)
+const host = z
+  .string()
+  .refine((value) => isIP(value) !== 0 || isHostName(value), 'must be an IP address or a host name, without a port')
 const isBaseUrl = (value: string): boolean =>
   /^https?:$/.test(URL.parse(value)?.protocol ?? '') && /^[^?#]*\/api\/v1$/.test(value)
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
@@ -67,11 +74,16 @@ const defaultTopics = {
 
 const settings = z.object({
   PORT: z.preprocess(unset, port.optional()),
+  HOST: z.preprocess(unset, host.optional()),
   BASE_URL: z.preprocess(
     unset,
     z.string().refine(isBaseUrl, 'must be an http:// or https:// URL that ends in /api/v1').optional(),
   ),
   ADMIN_PORT: z.preprocess(unset, port.optional()),
+  ADMIN_HOST: z.preprocess(unset, host.default('127.0.0.1')),
+  ADMIN_ALLOWED_HOSTS: list.pipe(
+    z.array(z.string().refine(isHostName, 'must be host names without ports, separated by commas')),
+  ),
   LOG_LEVEL: z.preprocess(
     unset,
     z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),

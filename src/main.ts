@@ -4,6 +4,7 @@ import { runService } from './service.ts'
 await runService({
   name: 'api',
   needs: ['ELASTICSEARCH_URL', 'REDIS_URL'],
+  listensOn: ['HOST', 'ADMIN_HOST'],
   adminPort: 9101,
   start: composeApi,
 })

@@ -58,6 +58,18 @@ function listen(server: Server, address: ListenAddress): Promise<void> {
   })
 }
 
+/** Says why this machine cannot listen on `host`, on whatever port; undefined when it can. */
+export async function listeningProblem(host: string | undefined): Promise<string | undefined> {
+  const server = createServer()
+  try {
+    await listen(server, { port: 0, host })
+    server.close()
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
 /** Ends a connection with an answer, behind the answers to the requests that came before. */

@@ -8,6 +8,7 @@ import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
 import { createLog } from './log.ts'
 import { processMetrics } from './processMetrics.ts'
 import { tryLink } from './replica/links/link.ts'
+import { listeningProblem } from './server.ts'
 
 /** What a process that has started tells on its admin port. */
 export type Started = {
@@ -30,6 +31,9 @@ export type Service = {
   fail(error: unknown): void
 }
 
+/** Variables that name an address to listen on. */
+type ListenVariable = 'HOST' | 'ADMIN_HOST'
+
 const stopDeadlineMs = 9_000
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
@@ -42,12 +46,27 @@ const linkRetryMs = 2_000
 export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await linkOrExit(needs)).config
 
 /** The configuration, and the engines that were away. */
-async function linkOrExit(needs: readonly Need[]): Promise<{ readonly config: Config; readonly away: Engine[] }> {
+async function linkOrExit(
+  needs: readonly Need[],
+  listensOn: readonly ListenVariable[] = [],
+): Promise<{ readonly config: Config; readonly away: Engine[] }> {
   const read = readConfig(process.env, needs)
   if (!read.ok) return exitWith(read.problems)
   const engines = needs.filter((need) => need !== 'sign-in')
-  const { refusals, away } = await knock(read.config, engines, new AbortController().signal)
-  return refusals.length > 0 ? exitWith(refusals) : { config: read.config, away }
+  const [unheard, { refusals, away }] = await Promise.all([
+    listeningProblems(read.config, listensOn),
+    knock(read.config, engines, new AbortController().signal),
+  ])
+  const problems = [...unheard, ...refusals]
+  return problems.length > 0 ? exitWith(problems) : { config: read.config, away }
+}
+
+async function listeningProblems(config: Config, names: readonly ListenVariable[]): Promise<Problem[]> {
+  const problems = names.map(async (path) => {
+    const reason = await listeningProblem(config[path])
+    return reason === undefined ? [] : [{ path, rule: `cannot be listened on here: ${reason}` }]
+  })
+  return (await Promise.all(problems)).flat()
 }
 
 function exitWith(problems: readonly Problem[]): never {
@@ -74,10 +93,11 @@ async function knock(
 export async function runService(options: {
   name: string
   needs: readonly Need[]
+  listensOn: readonly ListenVariable[]
   adminPort: number
   start: (service: Service) => Promise<Started>
 }): Promise<void> {
-  const { config, away } = await linkOrExit(options.needs)
+  const { config, away } = await linkOrExit(options.needs, options.listensOn)
   const log = createLog({ name: options.name, level: config.LOG_LEVEL }, destination({ fd: 2, sync: true }))
   const stop = new AbortController()
   const releasers: { what: string; releaser: () => Promise<unknown> }[] = []
@@ -141,7 +161,8 @@ export async function runService(options: {
       ['/metrics', metricsPage(metrics)],
     ])
     if (adminPort !== 0) {
-      const server = await serveAdmin(adminPort, () => pages)
+      const { ADMIN_HOST: host, ADMIN_ALLOWED_HOSTS: allowedHosts } = config
+      const server = await serveAdmin({ host, port: adminPort, allowedHosts }, () => pages)
       release('admin port', async () => {
         server.close()
         server.closeAllConnections()

@@ -45,7 +45,7 @@ export async function composeApi(
     log,
     metrics,
   })
-  const server = await serve(listener, { port: config.PORT ?? defaultPort }, refuseUnreadable(log))
+  const server = await serve(listener, { port: config.PORT ?? defaultPort, host: config.HOST }, refuseUnreadable(log))
   release('server', () => stopServing(server))
   log.info({ port: portOf(server) }, 'listening')
 

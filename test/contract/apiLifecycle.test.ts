@@ -1,7 +1,8 @@
 import { startTestApi } from '../support/api.ts'
-import { runCommand } from '../support/command.ts'
+import { refusalOf, runCommand } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
+import { killPrograms, startProgram, untilReady } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
 
@@ -51,4 +52,33 @@ test('a process that cannot do its work at all ends by itself, and its log tells
   const { code, stderr } = await runCommand('src/main.ts', [], { PORT: String(api.port), ADMIN_PORT: '0' })
   expect([code, stderr]).toEqual([1, expect.stringContaining('EADDRINUSE')])
   await api.close()
+})
+
+test('addresses that the machine does not have are told at once, by name', async () => {
+  const told = await refusalOf('src/main.ts', { HOST: '192.0.2.1', ADMIN_HOST: '2001:db8::1' })
+  expect(told.split('\n').map((line) => line.split(':')[0])).toEqual([
+    'HOST cannot be listened on here',
+    'ADMIN_HOST cannot be listened on here',
+    '',
+  ])
+})
+
+describe('a process', () => {
+  afterAll(killPrograms)
+  const elsewhere = (url: string): string => url.replace('127.0.0.1', '127.0.0.2')
+
+  test('that is told no address listens on all, but for its admin port, which listens on loopback', async () => {
+    const api = await startProgram('src/main.ts', { INDEX_PREFIX: replica.prefix })
+    await untilReady(api)
+    expect((await fetch(`${elsewhere(api.url)}/docs`)).status).toBe(200)
+    await expect(fetch(`${elsewhere(api.adminUrl)}/livez`)).rejects.toThrow()
+  })
+
+  test('that is told one listens there alone', async () => {
+    const settings = { INDEX_PREFIX: replica.prefix, HOST: '127.0.0.1', ADMIN_HOST: '0.0.0.0' }
+    const api = await startProgram('src/main.ts', settings)
+    await untilReady(api)
+    await expect(fetch(`${elsewhere(api.url)}/docs`)).rejects.toThrow()
+    expect((await fetch(`${elsewhere(api.adminUrl)}/livez`)).status).toBe(200)
+  })
 })

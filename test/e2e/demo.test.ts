@@ -73,8 +73,11 @@ test(
       expect([status, headers.get('location')]).toEqual([303, '/keys'])
     }
 
-    const status = await fetch(/How far they are: (\S+)/.exec(output)?.[1] ?? '')
+    const statusUrl = /How far they are: (\S+)/.exec(output)?.[1] ?? ''
+    const status = await fetch(statusUrl)
     expect([status.status, await status.text()]).toEqual([200, expect.stringContaining('Tidemark status')])
+    for (const url of [baseUrl, file.settingsUrl, statusUrl])
+      await expect(fetch(url.replace('127.0.0.1', '127.0.0.2'))).rejects.toThrow('fetch failed')
 
     const newest = async (): Promise<string[]> =>
       (await ask<List>(`${baseUrl}/records?limit=100`, key)).items.map(({ id }) => id)

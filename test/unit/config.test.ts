@@ -30,6 +30,8 @@ const namesOf = (environment: Environment, enginesFile?: string): string[] => {
 
 test('what is not set has its documented default, and so has what is set to nothing', () => {
   const expected = {
+    ADMIN_HOST: '127.0.0.1',
+    ADMIN_ALLOWED_HOSTS: [],
     SIGN_IN_AUDIENCE: 'tidemark-settings',
     LOG_LEVEL: 'info',
     INDEX_PREFIX: 'tidemark',
@@ -46,6 +48,7 @@ test('what is not set has its documented default, and so has what is set to noth
     DEEP_PAGE_FROM: 1_000,
   }
   expect(configOf({})).toMatchObject(expected)
+  expect([configOf({}).HOST, configOf({ HOST: '' }).HOST]).toEqual([undefined, undefined])
   expect(configOf(Object.fromEntries(Object.keys(expected).map((name) => [name, ''])))).toMatchObject(expected)
 })
 
@@ -66,6 +69,9 @@ test('everything that is wrong is told at once, by name', () => {
     PORT: 'http',
     BASE_URL: 'https://quiz.example/api/v2',
     ADMIN_PORT: '70000',
+    HOST: 'all interfaces',
+    ADMIN_HOST: '127.0.0.1:9102',
+    ADMIN_ALLOWED_HOSTS: 'indexer:9102',
     LOG_LEVEL: 'loud',
     ELASTICSEARCH_URL: 'es:9200',
     ELASTICSEARCH_PASSWORD: 'secret',
@@ -89,6 +95,28 @@ test('everything that is wrong is told at once, by name', () => {
       .concat('KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD')
       .sort(),
   )
+})
+
+test.each(['127.0.0.1', '0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'api-1.internal', 'api_1'])(
+  '%s is a host to listen on',
+  (host) => {
+    expect(configOf({ HOST: host, ADMIN_HOST: host })).toMatchObject({ HOST: host, ADMIN_HOST: host })
+  },
+)
+
+test.each([
+  '*',
+  'localhost:3000',
+  '[::1]',
+  '0',
+  '127.1',
+  '256.0.0.1',
+  'http://localhost',
+  '-',
+  'a..b',
+  `a${'a'.repeat(63)}`,
+])('%s is no host to listen on', (host) => {
+  expect(namesOf({ ...engines, HOST: host, ADMIN_HOST: host })).toEqual(['ADMIN_HOST', 'HOST'])
 })
 
 test.each(['http://localhost:3000/api/v1', 'https://quiz.example/team/api/v1'])('%s is a base URL', (url) => {

@@ -98,6 +98,10 @@ test('only the API, the settings area and the status page can be reached from ou
   ])
 })
 
+test.each(['api', 'indexer', 'settings'])('the admin port of %s may be asked by the name of its service', (name) => {
+  expect(environmentOf(name)['ADMIN_ALLOWED_HOSTS']).toBe(name)
+})
+
 test('an engine is alone in a network that leads nowhere, and keeps its data', () => {
   for (const name of engines) {
     expect(service(name)).toMatchObject({ networks: [name], volumes: [expect.stringMatching(`^${name}:/`)] })

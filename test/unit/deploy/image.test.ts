@@ -68,3 +68,7 @@ test('it runs as nobody in particular, from images with a version', () => {
   const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)
   expect(bases).toEqual(['node:24-bookworm-slim', 'node:24-bookworm-slim'])
 })
+
+test('the admin port can be reached from outside a container', () => {
+  expect(dockerfile).toMatch(/^ENV (?:.*\\\n)*\s+ADMIN_HOST=0\.0\.0\.0(?: \\)?$/m)
+})
