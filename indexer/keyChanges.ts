@@ -48,7 +48,6 @@ export function keyChanges({ view, remember, setAside }: KeyChangesOptions) {
   return async (change: Change<AccountKey>, record: SourceRecord, signal: AbortSignal): Promise<Applied> => {
     const { teamId, entityId } = change
     const [stored, place] = [storedKey(change), placeOf(record)]
-    if (stored === null) await remember(deletedMessages(teamId, entityId))
     let mayDisplace: Displaced | undefined
     for (;;) {
       const verdict = await view.applyRecord(teamId, entityId, stored, place, mayDisplace)
@@ -73,10 +72,11 @@ export function keyChanges({ view, remember, setAside }: KeyChangesOptions) {
   }
 }
 
-const worthRemembering = (
-  { teamId, entityId }: Change<AccountKey>,
+function worthRemembering(
+  { teamId, entityId, live }: Change<AccountKey>,
   { contested, newest }: Extract<Verdict, { kind: Applied }>,
-): Message[] => [
-  ...contested.map(claimMessage),
-  ...(newest === undefined ? [] : [newestMessage(teamId, entityId, newest)]),
-]
+): Message[] {
+  if (live === null) return deletedMessages(teamId, entityId)
+  const messages = contested.map(claimMessage)
+  return newest === undefined ? messages : [...messages, newestMessage(teamId, entityId, newest)]
+}
