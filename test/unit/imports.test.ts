@@ -24,6 +24,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/adminServer',
     'src/processMetrics',
   ],
+  'src/healthCommand': [],
   'src/progressBar': [],
   'src/publicFile': [],
   'src/requestLog': [],
