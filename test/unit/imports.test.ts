@@ -66,7 +66,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/replica',
   ],
   engines: [],
-  demo: ['src/domain', 'src/config', 'src/service', 'src/progressBar', 'src/replica', 'engines'],
+  demo: ['src/domain', 'src/config', 'src/service', 'src/progressBar', 'src/replica', 'settings', 'engines'],
   bench: [
     'src/domain',
     'src/config',
