@@ -1,6 +1,7 @@
 # One image for every process: the API by default. The others are `node indexer/main.ts` and `node settings/main.ts`, and the
 # commands `node settings/keysCommand.ts`, `node indexer/rebuildCommand.ts`, `node indexer/deadLettersCommand.ts` and
-# `node demo/sampleCommand.ts`. It writes nothing outside /var/lib/tidemark, where the sample keeps its keys.
+# `node demo/sampleCommand.ts`. It writes nothing outside /app/var, where the sample keeps its keys and its settings area the secret
+# of its links.
 FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -16,7 +17,7 @@ ENV NODE_ENV=production \
     ADMIN_PORT=9100 \
     ADMIN_HOST=0.0.0.0
 WORKDIR /app
-RUN install -d -o node -g node -m 700 /var/lib/tidemark
+RUN install -d -o node -g node -m 700 var
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json ./
 COPY mappings mappings
@@ -31,6 +32,5 @@ RUN chmod -R a+rX package.json mappings engines demo settings indexer src
 
 USER node
 EXPOSE 3000 9100
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.ADMIN_PORT + '/livez').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=10s --timeout=20s --start-period=30s CMD ["node", "src/healthCommand.ts", "/livez"]
 CMD ["node", "src/main.ts"]

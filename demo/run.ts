@@ -10,7 +10,7 @@ import { configOrExit } from '../src/service.ts'
 import { removeDemoFile } from './demoFile.ts'
 import { live } from './live.ts'
 import { failWhenEnded, type Service, startService } from './services.ts'
-import { type SignIn, signInIssuer } from './signIn.ts'
+import { type SignIn, signInEnvironment } from './signIn.ts'
 
 export type DemoOptions = {
   /** How many submissions there are when the demo is ready. */
@@ -111,10 +111,7 @@ async function planSettings(apiPort: number): Promise<{ signIn: SignIn; environm
     environment: {
       PORT: String(port),
       SETTINGS_URL: signIn.settingsUrl,
-      SIGN_IN_SECRET: signIn.secret,
-      SIGN_IN_JWKS_URL: '',
-      SIGN_IN_ISSUER: signInIssuer,
-      SIGN_IN_AUDIENCE: '',
+      ...signInEnvironment(signIn.secret),
     },
   }
 }

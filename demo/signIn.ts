@@ -4,8 +4,15 @@ import { SignJWT } from 'jose'
 /** What it takes to sign in to the demo's settings area. */
 export type SignIn = { readonly settingsUrl: string; readonly secret: string }
 
-/** Whom the demo's settings area believes: the demo plays the product. */
-export const signInIssuer = 'tidemark-demo'
+const signInIssuer = 'tidemark-demo'
+
+/** Has a settings area believe the demo, which plays the product. */
+export const signInEnvironment = (secret: string): Record<string, string> => ({
+  SIGN_IN_SECRET: secret,
+  SIGN_IN_JWKS_URL: '',
+  SIGN_IN_ISSUER: signInIssuer,
+  SIGN_IN_AUDIENCE: '',
+})
 
 const owner = 'owner@demo.example'
 const lifeSeconds = 300

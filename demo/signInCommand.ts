@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import { readDemoFile } from './demoFile.ts'
+import { readSignInFile } from './demoFile.ts'
 import { signInLink } from './signIn.ts'
+import { teams } from './teams.ts'
 
 const command = new Command('sign-in')
   .description("Prints a link that signs in an owner of the running demo's first team, or of another one.")
@@ -12,8 +13,8 @@ const command = new Command('sign-in')
 
 const { team, folder } = command.parse().opts<{ team?: string; folder: string }>()
 try {
-  const { settingsUrl, signInSecret, keys } = await readDemoFile(join(folder, 'demo.json'))
-  const teamId = team ?? keys[0]?.team ?? ''
+  const { settingsUrl, signInSecret } = await readSignInFile(join(folder, 'demo.json'))
+  const teamId = team ?? teams[0]?.id ?? ''
   process.stdout.write(`${await signInLink({ settingsUrl, secret: signInSecret }, teamId, Date.now())}\n`)
 } catch (error) {
   process.stderr.write(`No demo runs in ${folder}: ${(error as Error).message}\n`)

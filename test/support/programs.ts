@@ -20,9 +20,13 @@ export type Program = {
 
 const started = new Set<ChildProcess>()
 
-export async function startProgram(script: string, environment: Readonly<Record<string, string>>): Promise<Program> {
+export async function startProgram(
+  script: string,
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): Promise<Program> {
   const [port, adminPort] = [await freePort(), await freePort()]
-  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', script], {
+  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', script, ...args], {
     env: { ...process.env, ...environment, PORT: String(port), ADMIN_PORT: String(adminPort) },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

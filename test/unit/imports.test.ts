@@ -25,6 +25,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/processMetrics',
     'src/server',
   ],
+  'src/healthCommand': [],
   'src/progressBar': [],
   'src/ifNoneMatch': [],
   'src/publicFile': ['src/ifNoneMatch'],
@@ -73,7 +74,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/replica',
   ],
   engines: [],
-  demo: ['src/domain', 'src/config', 'src/service', 'src/progressBar', 'src/replica', 'engines'],
+  demo: ['src/domain', 'src/config', 'src/service', 'src/progressBar', 'src/replica', 'settings', 'engines'],
   bench: [
     'src/domain',
     'src/config',

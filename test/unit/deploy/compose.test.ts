@@ -7,6 +7,10 @@ type Service = {
   readonly build?: string
   readonly pull_policy?: string
   readonly restart: string
+  readonly init?: boolean
+  readonly scale?: number
+  readonly profiles?: readonly string[]
+  readonly tmpfs?: readonly string[]
   readonly read_only: boolean
   readonly cap_drop: readonly string[]
   readonly security_opt: readonly string[]
@@ -21,7 +25,7 @@ type Service = {
   readonly stop_grace_period: string
   readonly logging: { readonly options: Readonly<Record<string, string>> }
   readonly healthcheck: { readonly test?: readonly string[]; readonly disable?: boolean }
-  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>
+  readonly depends_on?: readonly string[] | Readonly<Record<string, { readonly condition: string }>>
 }
 type ComposeFile = {
   readonly services: Readonly<Record<string, Service>>
@@ -35,10 +39,19 @@ const engines = ['elasticsearch', 'kafka', 'redis']
 const needs: Readonly<Record<string, readonly Need[]>> = {
   api: ['ELASTICSEARCH_URL', 'REDIS_URL'],
   indexer: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
+  'more-indexers': ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
   settings: ['KAFKA_BROKERS', 'REDIS_URL', 'sign-in'],
   sample: ['KAFKA_BROKERS', 'REDIS_URL'],
 }
 const processes = Object.keys(needs)
+/** Each started only when it is asked for. */
+const optional = ['more-indexers', 'sample']
+/** What the public images declare as volumes. */
+const declaredVolumes: Readonly<Record<string, readonly string[]>> = {
+  elasticsearch: [],
+  kafka: ['/etc/kafka/secrets', '/mnt/shared/config', '/var/lib/kafka/data'],
+  redis: ['/data'],
+}
 const service = (name: string): Service => services[name] as Service
 
 /** What Compose makes of `${NAME:-default}` for a user who has set `given`. */
@@ -75,10 +88,39 @@ test.each([...engines, ...processes])('%s is bounded, and can do nothing but its
   if (engines.includes(name)) expect(image).toMatch(/:\d/)
 })
 
-test.each([...engines, ...processes])('%s comes back when it ends by itself, and tells whether it can work', (name) => {
+test.each(engines)('%s comes back whenever it ends, and tells whether it can work', (name) => {
   const { restart, healthcheck } = service(name)
-  if (name === 'sample') expect([restart, healthcheck]).toEqual(['no', { disable: true }])
-  else expect([restart, healthcheck.test?.[0]]).toEqual(['unless-stopped', 'CMD'])
+  expect([restart, healthcheck.test?.[0]]).toEqual(['unless-stopped', 'CMD'])
+})
+
+test.each(processes.filter((name) => name !== 'sample'))(
+  '%s is restarted when it fails or hangs, and not for ever when it cannot start',
+  (name) => {
+    const { restart, init, healthcheck } = service(name)
+    expect({ restart, init }).toEqual({ restart: 'on-failure:5', init: true })
+    expect(healthcheck.test).toEqual(['CMD', 'node', 'src/healthCommand.ts', '/readyz'])
+  },
+)
+
+test('the sample ends by itself', () => {
+  expect(service('sample')).toMatchObject({ restart: 'no', healthcheck: { disable: true } })
+})
+
+test('`docker compose down -v` forgets everything: it knows every service, and every volume has a name', () => {
+  expect(Object.values(services).flatMap(({ profiles = [] }) => profiles)).toEqual([])
+  expect(Object.keys(services).filter((name) => service(name).scale === 0)).toEqual(optional)
+  for (const name of engines) {
+    const { volumes: named = [], tmpfs = [] } = service(name)
+    const mounted = [...named.map((volume) => volume.split(':')[1]), ...tmpfs.map((mount) => mount.split(':')[0])]
+    expect(mounted).toEqual(expect.arrayContaining([...(declaredVolumes[name] ?? [])]))
+  }
+})
+
+test('indexers can be added: none of them needs a port that another one has', () => {
+  const { ports, scale, ...added } = service('more-indexers')
+  const { ports: _, ...indexer } = service('indexer')
+  expect({ ports, scale }).toEqual({ ports: [], scale: 0 })
+  expect(added).toEqual(indexer)
 })
 
 test('all processes run one image, which one of them builds and none pulls', () => {
@@ -110,14 +152,15 @@ test('an engine is alone in a network that leads nowhere, and keeps its data', (
   expect(Object.keys(volumes).sort()).toEqual([...engines, 'sample'])
 })
 
-test.each(processes)('%s reaches the engines that it uses and no other, and waits for them', (name) => {
+test.each(processes)('%s reaches the engines that it uses and no other, and starts after them', (name) => {
   const { ELASTICSEARCH_URL = '', KAFKA_BROKERS = '', REDIS_URL = '' } = environmentOf(name)
   const used = [URL.parse(ELASTICSEARCH_URL)?.hostname, KAFKA_BROKERS.split(':')[0], URL.parse(REDIS_URL)?.hostname]
   const hosts = engines.filter((engine) => used.includes(engine))
   expect(service(name).networks).toEqual(['outside', ...hosts])
   expect(hosts.length).toBe(needs[name]?.filter((need) => need !== 'sign-in').length)
   const waitsFor = service(name).depends_on ?? {}
-  expect(Object.keys(waitsFor)).toEqual(name === 'sample' ? ['api', 'indexer'] : hosts)
+  if (name === 'sample') return expect(waitsFor).toEqual(['api', 'indexer'])
+  expect(Object.keys(waitsFor)).toEqual(hosts)
   for (const { condition } of Object.values(waitsFor)) expect(condition).toBe('service_healthy')
 })
 
@@ -130,7 +173,7 @@ test('no secret is in the file: it comes from whoever starts it', () => {
   expect(text).not.toMatch(/:\/\/[^\s/]*@/)
 })
 
-test.each(processes)('%s lacks nothing, but how owners sign in; what it says then names it', (name) => {
+test.each(processes)('%s lacks nothing, but how owners sign in, which the settings area settles itself', (name) => {
   const lacking = readConfig(environmentOf(name), needs[name] ?? [], 'none.env')
   const names = lacking.ok ? [] : lacking.problems.map(({ path }) => path)
   expect(names).toEqual(name === 'settings' ? ['SIGN_IN_ISSUER', 'SIGN_IN_SECRET'] : [])

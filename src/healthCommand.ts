@@ -1,0 +1,50 @@
+/**
+ * The health check of a container: `node src/healthCommand.ts /readyz`. Ends with 0 when the admin port says yes, else with 1.
+ *
+ * Docker does not restart a container that is unhealthy. So a process that accepts connections and answers none of them
+ * is killed here, and the container ends and is restarted.
+ */
+import { readFile, writeFile } from 'node:fs/promises'
+
+type Answer = 'yes' | 'no' | 'silence'
+
+const attempts = 3
+const attemptMs = 5_000
+
+/** A process that starts or ends refuses the connection, which is a no. */
+async function ask(url: string): Promise<Answer> {
+  try {
+    const { ok } = await fetch(url, { signal: AbortSignal.timeout(attemptMs) })
+    return ok ? 'yes' : 'no'
+  } catch (error) {
+    return (error as Error).name === 'TimeoutError' ? 'silence' : 'no'
+  }
+}
+
+/** Asked several times: a container that was paused is silent for a moment when it goes on. */
+async function askAgain(url: string): Promise<Answer> {
+  for (let attempt = 1; attempt < attempts; attempt++) {
+    const answer = await ask(url)
+    if (answer !== 'silence') return answer
+  }
+  return ask(url)
+}
+
+/**
+ * Kills what the container's init runs. Without an init the service is process 1 itself, which nobody in the container can
+ * kill; outside a container, nothing is killed.
+ */
+async function killService(): Promise<void> {
+  const isRunByDocker = process.ppid === 0
+  if (!isRunByDocker) return
+  const children = (await readFile('/proc/1/task/1/children', 'utf8')).trim().split(' ')
+  const msg = `hangs: no answer to ${attempts} health checks of ${attemptMs / 1_000} s; killed`
+  for (const pid of children.map(Number).filter((pid) => pid > 1)) {
+    await writeFile('/proc/1/fd/2', `${JSON.stringify({ level: 60, time: Date.now(), name: 'health', msg })}\n`)
+    process.kill(pid, 'SIGKILL')
+  }
+}
+
+const answer = await askAgain(`http://127.0.0.1:${process.env['ADMIN_PORT']}${process.argv[2]}`)
+if (answer === 'silence') await killService()
+process.exitCode = answer === 'yes' ? 0 : 1

@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Run, runCommand } from '../support/command.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
+
+const settingsUrl = 'http://127.0.0.1:3999'
+
+let pipeline: Pipeline
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'settingsLink-'))
+  pipeline = await openPipeline()
+  await pipeline.startIndexer()
+})
+afterEach(async () => {
+  killPrograms()
+  await pipeline.close()
+  await rm(folder, { recursive: true })
+})
+
+/** The settings area as `docker compose up` starts it. */
+async function startArea(signIn: Readonly<Record<string, string>>): Promise<Program> {
+  // Compose hands over what nobody has set as empty.
+  const unset = { SIGN_IN_SECRET: '', SIGN_IN_JWKS_URL: '', SIGN_IN_ISSUER: '', SIGN_IN_AUDIENCE: '', SIGN_IN_PAGE: '' }
+  const environment = { ...pipeline.names, SETTINGS_URL: settingsUrl, ...unset, ...signIn }
+  const area = await startProgram('demo/settingsMain.ts', environment, ['--folder', folder])
+  await untilReady(area)
+  return area
+}
+const link = (): Promise<Run> => runCommand('demo/signInCommand.ts', ['--folder', folder], {})
+const visit = async (area: Program, token: string): Promise<[number, string | null]> => {
+  const { status, headers } = await fetch(`${area.url}/sign-in?token=${token}`, { redirect: 'manual' })
+  return [status, headers.get('location')]
+}
+
+test('where nothing says whose links are believed, a command prints one; the next start believes no older one', async () => {
+  const area = await startArea({})
+  const tokens = await Promise.all(
+    [link(), link()].map(async (printed) => {
+      const { code, stdout } = await printed
+      expect([code, stdout.startsWith(`${settingsUrl}/sign-in?token=`)]).toEqual([0, true])
+      return stdout.trim().slice(`${settingsUrl}/sign-in?token=`.length)
+    }),
+  )
+  const [used = '', kept = ''] = tokens
+  expect(await visit(area, used)).toEqual([303, '/keys'])
+  const next = await startArea({})
+  expect(await visit(next, kept)).toEqual([403, null])
+})
+
+test("where the environment says it, only the product's links are believed, and the command has none", async () => {
+  await startArea({})
+  const area = await startArea(signInSettings)
+  expect(await link()).toMatchObject({ code: 1, stderr: expect.stringContaining(folder) })
+  expect(await visit(area, await signToken(signInClaims(Date.now())))).toEqual([303, '/keys'])
+})
