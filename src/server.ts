@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ResettingServer } from './resettingServer.ts'
@@ -43,7 +43,7 @@ export async function serve(listener: RequestListener, address: ListenAddress, r
     hangUp(socket, last.get(socket), () => render(refuse('method')))
   })
   // An expectation we do not know changes nothing about the answer.
-  server.on('checkExpectation', handle)
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   await listen(server, address)
   return server
 }
