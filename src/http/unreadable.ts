@@ -16,7 +16,7 @@ const told: Readonly<Record<Unreadable, Told>> = {
   method: { code: 'method_not_allowed', message: `only ${allowedMethods} are supported` },
   host: {
     code: 'bad_request',
-    message: 'there must be one Host header, with a host and nothing but its port behind it',
+    message: 'there must be exactly one Host header: a host, with its port or without',
   },
   'no-http': { code: 'bad_request', message: 'this is not HTTP/1.1' },
 }
