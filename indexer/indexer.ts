@@ -229,8 +229,12 @@ export async function startIndexer(service: Service): Promise<Started> {
     }
   }
 
+  let keyViewObstacle: string | undefined
+  const onObstacle = (obstacle: string | undefined): void => {
+    keyViewObstacle = obstacle
+  }
   const running = prepare().then(() =>
-    Promise.all([run(), keepKeyView({ kafka, topics: keyTopics, view, log, signal })]),
+    Promise.all([run(), keepKeyView({ kafka, topics: keyTopics, view, log, signal, onObstacle })]),
   )
   running.catch((error: unknown) => {
     if (!signal.aborted) fail(error)
@@ -243,7 +247,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       elasticsearch: elasticsearchAnswers(elasticsearch, config.INDEX_PREFIX),
       kafka: kafkaAnswers(admin),
       redis: redisAnswers(redis),
-      'key view': keyViewIsComplete(view),
+      'key view': keyViewIsComplete(view, () => keyViewObstacle),
       ...Object.fromEntries(partChecks),
     },
     pages: (health) => statusPages({ own, observer, health }),

@@ -4,6 +4,7 @@ import type { Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { documentId } from '../src/domain/identifiers.ts'
 import { readAccountKeyRecord } from '../src/domain/record.ts'
+import { summaryOf } from '../src/log.ts'
 import { readMemory } from '../src/replica/keyMemory.ts'
 import { type KeyView, type Place, placeOf, positionOf } from '../src/replica/keyView.ts'
 import { storedKey } from './keyChanges.ts'
@@ -23,15 +24,19 @@ export async function keepKeyView(options: {
   view: KeyView
   log: Logger
   signal: AbortSignal
+  /** Hears why a fold failed, and undefined once one has succeeded. */
+  onObstacle: (obstacle: string | undefined) => void
 }): Promise<void> {
-  const { view, log, signal } = options
+  const { view, log, signal, onObstacle } = options
   while (!signal.aborted) {
     try {
       if (!(await view.isComplete())) {
         const count = await fold(options)
+        onObstacle(undefined)
         log.info({ records: count }, 'key view is complete')
       }
     } catch (error) {
+      onObstacle(summaryOf(error))
       if (!signal.aborted) log.warn({ err: error }, 'key view could not be completed; trying again')
     }
     await sleep(checkIntervalMs, undefined, { signal }).catch(() => undefined)

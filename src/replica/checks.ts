@@ -14,12 +14,12 @@ export const redisAnswers =
   () =>
     client.ping().then(() => undefined, doesNotAnswer)
 
-/** Whether every account key is in Redis. */
+/** Whether every account key is in Redis; `obstacle` names what keeps a replay from completing it. */
 export const keyViewIsComplete =
-  (view: Pick<KeyView, 'isComplete'>): Check =>
+  (view: Pick<KeyView, 'isComplete'>, obstacle: () => string | undefined = () => undefined): Check =>
   () =>
     view.isComplete().then(
-      (isComplete) => (isComplete ? undefined : 'is not complete'),
+      (isComplete) => (isComplete ? undefined : ['is not complete', obstacle() ?? []].flat().join(': ')),
       () => 'cannot be looked at',
     )
 

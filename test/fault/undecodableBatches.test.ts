@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
+import { Redis } from 'ioredis'
 import { runCommand } from '../support/command.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -68,14 +69,18 @@ const shortenSecondBatch: Damage = (log) => {
 }
 
 const statusOf = async (id: string): Promise<number> => (await pipeline.get(api, 'acme', `/api/v1/forms/${id}`)).status
-async function untilTold(indexer: Program): Promise<{ code: number; problem: string | undefined }> {
+async function untilTold(
+  indexer: Program,
+  check = 'decoding',
+  problem = /./,
+): Promise<{ code: number; problem: string | undefined }> {
   let told: { code: number; problem: string | undefined } = { code: 0, problem: undefined }
   await eventually(async () => {
     const answer = await fetch(`${indexer.adminUrl}/readyz`).catch(() => undefined)
     if (answer === undefined) return false
     const { checks } = (await answer.json()) as { checks: Record<string, { problem?: string }> }
-    told = { code: answer.status, problem: checks['decoding']?.problem }
-    return told.problem !== undefined
+    told = { code: answer.status, problem: checks[check]?.problem }
+    return problem.test(told.problem ?? '')
   })
   return told
 }
@@ -112,6 +117,26 @@ test.each<[string, Damage, RegExp]>([
     expect(await indexer.metric('tidemark_check_ok', 'check="decoding"')).toBe(1)
   },
 )
+
+test('a replay of account keys that meets such a batch is not complete, and names it', async () => {
+  const redis = new Redis(process.env['REDIS_URL'] ?? '')
+  const topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
+  const found = await Promise.all(partitions.map((each) => readFile(kafka.logFile(topic, each))))
+  const holding = partitions[found.findIndex((log) => log.includes('acme/k1'))] ?? 0
+  const mend = await damage(kafka.logFile(topic, holding), flipByteOf('acme/k1'))
+  // Redis forgets everything of this test.
+  for (const key of await redis.keys(`${pipeline.names['INDEX_PREFIX']}:*`)) await redis.del(key)
+  redis.disconnect()
+  const indexer = await startProgram('indexer/main.ts', pipeline.names)
+  const told = await untilTold(indexer, 'key view', /cannot be decoded/)
+  expect(told.problem).toBe(
+    `is not complete: ${topic}/${holding}: the record batch at offsets 0 to 0 cannot be decoded: its checksum is wrong`,
+  )
+  expect(await statusOf('first-0')).toBe(503)
+  await mend()
+  await untilReady(indexer)
+  await eventually(async () => (await statusOf('first-0')) === 200)
+})
 
 test('a reader of a whole topic names the batch that it cannot decode', async () => {
   const indexer = await pipeline.startIndexer()
