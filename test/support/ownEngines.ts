@@ -1,7 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { type Engine, type EngineName, type Engines, type EngineUrls, startEngines } from '../../engines/engines.ts'
+import { temporaryFolder } from './temporaryFolder.ts'
 
 export const startDeadlineMs = 180_000
 
@@ -24,7 +23,7 @@ export async function startOwnRedis(): Promise<OwnRedis> {
 }
 
 async function startIn(given: Partial<EngineUrls>): Promise<{ engines: Engines; stop(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'tidemark-fault-'))
+  const folder = await temporaryFolder('tidemark-fault-')
   const engines = await startEngines({
     folder,
     distributions: 'var/engines',
