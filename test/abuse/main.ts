@@ -1,10 +1,9 @@
 /** `npm run abuse`: hostile clients against an API process on real engines; what it cost, and whether anybody else felt it. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { Command, InvalidArgumentError } from 'commander'
 import { startEngines } from '../../engines/engines.ts'
 import { killPrograms } from '../support/programs.ts'
+import { temporaryFolder } from '../support/temporaryFolder.ts'
 import { type Damage, harmDone, openStage } from './attack.ts'
 import { scenarios } from './scenarios.ts'
 
@@ -41,7 +40,7 @@ const row = ({ scenario, outcome, seconds, peakBytes, bystander }: Damage, facto
   ].join(' | ')
 
 say('starting the engines')
-const folder = await mkdtemp(join(tmpdir(), 'tidemark-abuse-'))
+const folder = await temporaryFolder('tidemark-abuse-')
 const engines = await startEngines({
   folder,
   distributions: 'var/engines',

@@ -1,9 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { temporaryFolder } from '../support/temporaryFolder.ts'
 
 const run = promisify(execFile)
 const testTimeoutMs = 300_000
@@ -30,8 +31,7 @@ let demo: ChildProcess
 let output = ''
 
 beforeAll(async () => {
-  await mkdir('var', { recursive: true })
-  folder = await mkdtemp('var/test-demo-')
+  folder = await temporaryFolder('tidemark-demo-')
   demo = startDemo()
 })
 

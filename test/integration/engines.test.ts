@@ -1,8 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -11,6 +10,7 @@ import { Kafka, logLevel } from 'kafkajs'
 import { type Engine, type EngineUrls, startEngines } from '../../engines/engines.ts'
 import { processStart } from '../../engines/runningProcess.ts'
 import { waitUntil } from '../../engines/waiting.ts'
+import { temporaryFolder } from '../support/temporaryFolder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const main = join(root, 'engines', 'main.ts')
@@ -26,9 +26,7 @@ let givenStubs: Pick<EngineUrls, 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS'>
 let forgotten: number[] = []
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tidemark-engines-'))
-  // Where this runs as root, Elasticsearch runs as another user, who shall get into it.
-  await chmod(folder, 0o755)
+  folder = await temporaryFolder('tidemark-engines-')
   stub = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
   await once(stub, 'listening')
   const { port } = stub.address() as AddressInfo

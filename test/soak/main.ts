@@ -1,7 +1,5 @@
 /** `npm run soak`: random faults on real engines, and a strict verdict after each round. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { Client } from '@elastic/elasticsearch'
 import { Command, InvalidArgumentError } from 'commander'
 import { Redis } from 'ioredis'
@@ -9,6 +7,7 @@ import { startEngines } from '../../engines/engines.ts'
 import { eventually } from '../support/eventually.ts'
 import { openPipeline } from '../support/pipeline.ts'
 import { killPrograms } from '../support/programs.ts'
+import { temporaryFolder } from '../support/temporaryFolder.ts'
 import { Appender } from './appender.ts'
 import { Fleet } from './fleet.ts'
 import { Journal } from './journal.ts'
@@ -45,7 +44,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => stop.abort(new Error(`ended by ${signal}`)))
 
 say(`soak: seed ${seed}, ${flags.minutes} minutes`)
-const folder = await mkdtemp(join(tmpdir(), 'tidemark-soak-'))
+const folder = await temporaryFolder('tidemark-soak-')
 const releasers: (() => Promise<unknown>)[] = []
 let journal = new Journal()
 let failures: string[] = []

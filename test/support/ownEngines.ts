@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Engine, type EngineName, type Engines, type EngineUrls, startEngines } from '../../engines/engines.ts'
+import { temporaryFolder } from './temporaryFolder.ts'
 
 export const startDeadlineMs = 180_000
 
@@ -45,7 +45,7 @@ export async function startOwnKafka(): Promise<OwnKafka> {
 async function startIn(
   given: Partial<EngineUrls>,
 ): Promise<{ engines: Engines; folder: string; stop(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'tidemark-fault-'))
+  const folder = await temporaryFolder('tidemark-fault-')
   const engines = await startEngines({
     folder,
     distributions: 'var/engines',

@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Engine, type EngineName, type EngineUrls, startEngines } from '../../engines/engines.ts'
 import { variableOf } from '../../engines/given.ts'
 import type { Recipe } from '../../engines/recipe.ts'
 import { makeCertificates } from './certificates.ts'
 import { startDeadlineMs } from './ownEngines.ts'
+import { temporaryFolder } from './temporaryFolder.ts'
 
 /** An engine that speaks TLS and asks who connects, beside the two others of all tests. */
 export type Secured = {
@@ -25,7 +25,7 @@ export async function startSecured(
   name: EngineName,
   secure: (recipe: Recipe, files: OwnFiles, ca: string) => Recipe,
 ): Promise<Secured> {
-  const folder = await mkdtemp(join(tmpdir(), 'tidemark-secured-'))
+  const folder = await temporaryFolder('tidemark-secured-')
   const made = await makeCertificates()
   const write = async (file: string, text: string): Promise<string> => {
     await writeFile(join(folder, file), text)

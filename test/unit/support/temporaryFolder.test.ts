@@ -1,0 +1,9 @@
+import { rmdir } from 'node:fs/promises'
+import { reachableFolder, unprivilegedUser } from '../../../engines/reach.ts'
+import { temporaryFolder } from '../../support/temporaryFolder.ts'
+
+test('Elasticsearch keeps its data in the folder, whoever it runs as', async () => {
+  const folder = await temporaryFolder('temporaryFolder-')
+  expect(await reachableFolder(folder, unprivilegedUser())).toBe(folder)
+  await rmdir(folder)
+})
