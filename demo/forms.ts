@@ -1,4 +1,4 @@
-import type { Scene } from '../src/domain/form.ts'
+import type { Scene } from '../src/core/model/form.ts'
 import type { Language, Subject } from './languages/language.ts'
 import { type Quiz, quizOf } from './quiz.ts'
 import { entityId, type Random, seededRandom, token } from './random.ts'

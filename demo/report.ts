@@ -1,4 +1,4 @@
-import type { ReportStatus } from '../src/domain/submission.ts'
+import type { ReportStatus } from '../src/core/model/submission.ts'
 import type { Answers, Score } from './answers.ts'
 import { type FormPlan, levelThresholdsPercent } from './forms.ts'
 import type { Level } from './languages/language.ts'

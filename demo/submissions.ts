@@ -1,4 +1,4 @@
-import type { ReportStatus } from '../src/domain/submission.ts'
+import type { ReportStatus } from '../src/core/model/submission.ts'
 import { answer } from './answers.ts'
 import type { FormPlan } from './forms.ts'
 import { entityId, type Random, seededRandom, token } from './random.ts'

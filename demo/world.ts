@@ -1,4 +1,4 @@
-import type { ReportStatus } from '../src/domain/submission.ts'
+import type { ReportStatus } from '../src/core/model/submission.ts'
 import { Agenda } from './agenda.ts'
 import { busyTimes } from './calendar.ts'
 import { type FormPlan, planForms, renderForm } from './forms.ts'

@@ -1,5 +1,5 @@
 import type { Admin } from 'kafkajs'
-import { type Offset, toOffset } from '../src/domain/identifiers.ts'
+import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import type { GenerationTag } from '../src/replica/indices.ts'
 
 /** A partition of a topic. */

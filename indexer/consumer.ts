@@ -2,7 +2,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { Batch, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
-import { type Offset, toOffset } from '../src/domain/identifiers.ts'
+import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/log.ts'
 import { type Undecodable, undecodableOf } from '../src/replica/recordBatches.ts'
 import { backoffMs } from './backoff.ts'

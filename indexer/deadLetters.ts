@@ -1,5 +1,5 @@
 import type { IHeaders, Message, Producer } from 'kafkajs'
-import type { Problem } from '../src/domain/result.ts'
+import type { Problem } from '../src/core/model/result.ts'
 import type { SourceRecord } from './sourceRecord.ts'
 
 /** Sets a record aside, byte for byte as received; headers say why and where from. Resolves once every replica has it. */

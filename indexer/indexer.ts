@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { randomToken } from '../src/domain/randomToken.ts'
-import type { Problem } from '../src/domain/result.ts'
+import { randomToken } from '../src/core/model/randomToken.ts'
+import type { Problem } from '../src/core/model/result.ts'
 import { summaryOf } from '../src/log.ts'
 import { callMetrics, measureElasticsearch, measureRedis } from '../src/replica/callMetrics.ts'
 import { replaceChangeTokens } from '../src/replica/changeTokens.ts'

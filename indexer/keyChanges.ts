@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Message } from 'kafkajs'
-import type { AccountKey } from '../src/domain/accountKey.ts'
-import type { Change } from '../src/domain/record.ts'
+import type { AccountKey } from '../src/core/model/accountKey.ts'
+import type { Change } from '../src/core/model/change.ts'
 import { claimMessage, deletedMessages, newestMessage } from '../src/replica/keyMemory.ts'
 import {
   type Applied,

@@ -1,4 +1,4 @@
-import type { Offset } from '../src/domain/identifiers.ts'
+import type { Offset } from '../src/core/model/ids.ts'
 
 /** How far a partition has come. */
 export type Progress = {

@@ -1,16 +1,16 @@
 import type { Config } from '../src/config.ts'
-import type { AccountKey } from '../src/domain/accountKey.ts'
-import { deletedRevision, type Revision, type TeamId } from '../src/domain/identifiers.ts'
-import { toInstant } from '../src/domain/instant.ts'
-import { readPlainSubmission } from '../src/domain/plainSubmission.ts'
+import type { AccountKey } from '../src/core/model/accountKey.ts'
+import { deletedRevision, type Revision, type TeamId } from '../src/core/model/ids.ts'
+import { toInstant } from '../src/core/model/instant.ts'
+import { readPlainSubmission } from '../src/core/model/fastSubmission.ts'
 import {
   type Change,
   readAccountKeyRecord,
   readFormRecord,
   readKey,
   readSubmissionRecord,
-} from '../src/domain/record.ts'
-import type { Problem, Result } from '../src/domain/result.ts'
+} from '../src/core/model/change.ts'
+import type { Problem, Result } from '../src/core/model/result.ts'
 import { type ChangedList, changedList, type EntityType } from '../src/replica/changeTokens.ts'
 import { type DocumentWrite, formWrites, renderedSubmissionWrites, submissionWrites } from '../src/replica/documents.ts'
 import type { SourceRecord } from './sourceRecord.ts'

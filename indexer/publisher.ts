@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Offset } from '../src/domain/identifiers.ts'
+import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/log.ts'
 import type { ChangedList } from '../src/replica/changeTokens.ts'
 import { type Ends, nameOf, type TopicPartition } from './commits.ts'

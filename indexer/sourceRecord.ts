@@ -1,6 +1,6 @@
 import type { IHeaders, KafkaMessage } from 'kafkajs'
-import { type Offset, toOffset } from '../src/domain/identifiers.ts'
-import { withinInstants } from '../src/domain/instant.ts'
+import { type Offset, toOffset } from '../src/core/model/ids.ts'
+import { withinInstants } from '../src/core/model/instant.ts'
 
 /** A record as Kafka holds it, with its place. */
 export type SourceRecord = {

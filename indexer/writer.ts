@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Revision } from '../src/domain/identifiers.ts'
+import type { Revision } from '../src/core/model/ids.ts'
 import { type DocumentWrite, withNamesOnce } from '../src/replica/documents.ts'
 import { backoffMs } from './backoff.ts'
 import { UnfitAnswer } from './bulk.ts'

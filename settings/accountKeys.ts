@@ -8,7 +8,7 @@ import {
   maxKeysPerTeam,
   plaintextFrom,
   startOf,
-} from '../src/domain/accountKey.ts'
+} from '../src/core/model/accountKey.ts'
 import {
   documentId,
   type EntityId,
@@ -16,8 +16,8 @@ import {
   isIdentifier,
   type Revision,
   type TeamId,
-} from '../src/domain/identifiers.ts'
-import { type Instant, instantRule, parseInstant, toInstant } from '../src/domain/instant.ts'
+} from '../src/core/model/ids.ts'
+import { type Instant, instantRule, parseInstant, toInstant } from '../src/core/model/instant.ts'
 import { deletedMessages, keyRecord } from '../src/replica/keyMemory.ts'
 import type { KeyView, StoredKey } from '../src/replica/keyView.ts'
 

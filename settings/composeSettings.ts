@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Producer } from 'kafkajs'
-import { randomToken } from '../src/domain/randomToken.ts'
+import { randomToken } from '../src/core/model/randomToken.ts'
 import { callMetrics, measureRedis } from '../src/replica/callMetrics.ts'
 import { kafkaAnswers, keyViewIsComplete, redisAnswers } from '../src/replica/checks.ts'
 import { connectKafka, createProducer } from '../src/replica/kafka.ts'

@@ -6,7 +6,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { Redis } from 'ioredis'
 import { Pool } from 'undici'
-import type { TeamId } from '../../src/domain/identifiers.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
 import { countOnly, newestFirst, ofTeam } from '../../src/queries/clauses.ts'
 
 const [port, elasticsearchUrl = '', redisUrl = '', index, team] = process.argv.slice(2)

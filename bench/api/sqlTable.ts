@@ -1,5 +1,5 @@
-import { readSubmissionRecord } from '../../src/domain/record.ts'
-import { renderSubmissionSummary } from '../../src/domain/submission.ts'
+import { readSubmissionRecord } from '../../src/core/model/change.ts'
+import { renderSubmissionSummary } from '../../src/core/model/submission.ts'
 import { startProgressBar } from '../../src/progressBar.ts'
 import { copyRows } from '../copyRows.ts'
 import type { SqlAddress, SqlQuery } from '../load/job.ts'

@@ -1,8 +1,8 @@
 import { busyTimes } from '../../demo/calendar.ts'
 import { planForms, renderForm } from '../../demo/forms.ts'
 import { entityId, seededRandom } from '../../demo/random.ts'
-import type { Instant } from '../../src/domain/instant.ts'
-import { readFormRecord, readSubmissionRecord } from '../../src/domain/record.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { readFormRecord, readSubmissionRecord } from '../../src/core/model/change.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/replica/documents.ts'
 import { renderReports } from '../reports.ts'
 

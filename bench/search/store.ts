@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { Instant } from '../../src/domain/instant.ts'
-import { readFormRecord } from '../../src/domain/record.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { readFormRecord } from '../../src/core/model/change.ts'
 import { startProgressBar } from '../../src/progressBar.ts'
 import { formWrites } from '../../src/replica/documents.ts'
 import { connectElasticsearch } from '../../src/replica/elasticsearch.ts'

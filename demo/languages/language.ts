@@ -1,4 +1,4 @@
-import type { Scene } from '../../src/domain/form.ts'
+import type { Scene } from '../../src/core/model/form.ts'
 
 /** A language's share of the sample data: what the quiz product itself says, what people are called, and its quizzes. */
 export type Language = {

@@ -1,4 +1,4 @@
-import { parseInstant } from '../../src/domain/instant.ts'
+import { parseInstant } from '../../src/core/model/instant.ts'
 import { KeyChangeIncomplete, KeyRefused } from '../accountKeys.ts'
 import { withinDeadline } from './changeDeadline.ts'
 import type { SettingsContext, SettingsMiddleware } from './context.ts'

@@ -1,5 +1,5 @@
-import type { EntityId } from '../../src/domain/identifiers.ts'
-import type { Instant } from '../../src/domain/instant.ts'
+import type { EntityId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
 import type { StoredKey } from '../../src/replica/keyView.ts'
 
 export type KeyState = 'active' | 'expired' | 'revoked'

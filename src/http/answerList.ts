@@ -1,4 +1,4 @@
-import type { WindowBound } from '../domain/instant.ts'
+import type { WindowBound } from '../core/model/instant.ts'
 import type { Clause } from '../queries/clauses.ts'
 import { exportList } from '../queries/exportList.ts'
 import type { ListReader } from '../queries/keptSnapshots.ts'

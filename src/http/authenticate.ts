@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { accountKeyPrefix, digestOf } from '../domain/accountKey.ts'
-import type { Digest } from '../domain/identifiers.ts'
+import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
+import type { Digest } from '../core/model/ids.ts'
 import type { KeyHolder, KeyView } from '../replica/keyView.ts'
 import { KeyViewIncomplete } from '../replica/keyView.ts'
 import type { ApiMiddleware, AskedOfHolder } from './context.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import type { Instant } from '../domain/instant.ts'
+import type { Instant } from '../core/model/instant.ts'
 import { namesEtag } from '../ifNoneMatch.ts'
 import type { EntityType } from '../replica/changeTokens.ts'
 import type { ListVersion } from '../replica/freshness.ts'

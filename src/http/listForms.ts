@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { scenes } from '../domain/form.ts'
+import { scenes } from '../core/model/form.ts'
 import type { ListReader } from '../queries/keptSnapshots.ts'
 import { type FormsFilter, formsFilters, listForms } from '../queries/listForms.ts'
 import { answerExport, answerPage } from './answerList.ts'

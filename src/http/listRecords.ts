@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { reportStatuses } from '../domain/submission.ts'
+import { reportStatuses } from '../core/model/submission.ts'
 import type { ListReader } from '../queries/keptSnapshots.ts'
 import { listRecords, type RecordsFilter, recordsFilter } from '../queries/listRecords.ts'
 import { answerExport, answerPage } from './answerList.ts'

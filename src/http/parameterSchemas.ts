@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseWindowBound, windowBoundRule } from '../domain/instant.ts'
+import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
 
 /**
  * What the routes' parameter schemas are built from. A rule is worded to follow the parameter's name, as in

@@ -1,6 +1,6 @@
 import type { Counter } from 'prom-client'
 import type { z } from 'zod'
-import { accepted, type Result, refused } from '../domain/result.ts'
+import { accepted, type Result, refused } from '../core/model/result.ts'
 import { routeOf } from '../requestLog.ts'
 import type { RouteContext } from './context.ts'
 import { RequestFailure } from './failure.ts'

@@ -1,5 +1,5 @@
 import type { estypes } from '@elastic/elasticsearch'
-import type { TeamId } from '../domain/identifiers.ts'
+import type { TeamId } from '../core/model/ids.ts'
 
 export type Clause = estypes.QueryDslQueryContainer
 

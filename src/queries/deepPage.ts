@@ -1,4 +1,4 @@
-import { toInstant, withinInstants } from '../domain/instant.ts'
+import { toInstant, withinInstants } from '../core/model/instant.ts'
 import type { Clause } from './clauses.ts'
 
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number }

@@ -1,4 +1,4 @@
-import type { TeamId } from '../domain/identifiers.ts'
+import type { TeamId } from '../core/model/ids.ts'
 import type { Clause } from './clauses.ts'
 import { countedSnapshot, countMemory } from './countedSnapshot.ts'
 import { type ListKind, openListSnapshot } from './listSnapshot.ts'

@@ -1,5 +1,5 @@
-import type { TeamId } from '../domain/identifiers.ts'
-import { rawMembers, renderObject } from '../domain/rawJson.ts'
+import type { TeamId } from '../core/model/ids.ts'
+import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import { readDetail } from './readDetail.ts'
 import type { Asking } from './replica.ts'
 

@@ -1,4 +1,4 @@
-import type { TeamId } from '../domain/identifiers.ts'
+import type { TeamId } from '../core/model/ids.ts'
 import { readDetail } from './readDetail.ts'
 import type { Asking } from './replica.ts'
 

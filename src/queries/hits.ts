@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isObject } from '../domain/schema.ts'
+import { isObject } from '../core/model/schema.ts'
 import { summaryMark } from '../replica/documents.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 

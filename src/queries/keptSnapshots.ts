@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { TeamId } from '../domain/identifiers.ts'
+import type { TeamId } from '../core/model/ids.ts'
 import { changedList } from '../replica/changeTokens.ts'
 import type { ListVersion } from '../replica/freshness.ts'
 import { type CountedSnapshot, countedSnapshot, countMemory } from './countedSnapshot.ts'

@@ -1,5 +1,5 @@
-import type { Scene } from '../domain/form.ts'
-import type { TeamId } from '../domain/identifiers.ts'
+import type { Scene } from '../core/model/form.ts'
+import type { TeamId } from '../core/model/ids.ts'
 import type { Clause } from './clauses.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import type { Page, PageRequest } from './page.ts'

@@ -1,4 +1,4 @@
-import type { ReportStatus } from '../domain/submission.ts'
+import type { ReportStatus } from '../core/model/submission.ts'
 import type { Clause } from './clauses.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import type { Page, PageRequest } from './page.ts'

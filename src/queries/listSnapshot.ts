@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TeamId } from '../domain/identifiers.ts'
+import type { TeamId } from '../core/model/ids.ts'
 import { aliasOf } from '../replica/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { createdBetween, type ListCounts, type Stretch } from './deepPage.ts'

@@ -1,4 +1,4 @@
-import { documentId, type EntityId, isIdentifier, type TeamId } from '../domain/identifiers.ts'
+import { documentId, type EntityId, isIdentifier, type TeamId } from '../core/model/ids.ts'
 import { isTombstone } from '../replica/documents.ts'
 import { aliasOf } from '../replica/indices.ts'
 import type { Asking } from './replica.ts'

@@ -1,4 +1,4 @@
-import type { WindowBound } from '../domain/instant.ts'
+import type { WindowBound } from '../core/model/instant.ts'
 import { aliasOf } from '../replica/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { TeamId } from '../domain/identifiers.ts'
-import { foldCharacters, titleSalt, titleSaltLength } from '../domain/title.ts'
-import { hangulPairs, minJoinedLength, minStartLength, pair, pieceLength } from '../domain/titleTerms.ts'
+import type { TeamId } from '../core/model/ids.ts'
+import { foldCharacters, titleSalt, titleSaltLength } from '../core/model/title.ts'
+import { hangulPairs, minJoinedLength, minStartLength, pair, pieceLength } from '../core/model/titleTerms.ts'
 import {
   areJoinable,
   foldTitle,
@@ -11,7 +11,7 @@ import {
   lengthOf,
   type TitleWord,
   textOf,
-} from '../domain/titleWords.ts'
+} from '../core/model/titleWords.ts'
 import {
   allowedMistakes,
   mayStandInside,
@@ -19,7 +19,7 @@ import {
   requiredWords,
   type SoughtWord,
   soughtWords,
-} from '../domain/typedTitle.ts'
+} from '../core/model/typedTitle.ts'
 import type { Clause } from './clauses.ts'
 
 /** How many words of a team one misspelt word may stand for. */

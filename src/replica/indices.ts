@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Branded } from '../domain/identifiers.ts'
+import type { Branded } from '../core/model/ids.ts'
 
 /** Two indices an entity: the list index carries search keys and the summary, the detail index the single answer. */
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const

@@ -1,6 +1,6 @@
 import type { Message } from 'kafkajs'
-import { type Digest, documentId, type EntityId, type TeamId } from '../domain/identifiers.ts'
-import { readKey } from '../domain/record.ts'
+import { type Digest, documentId, type EntityId, type TeamId } from '../core/model/ids.ts'
+import { readKey } from '../core/model/change.ts'
 import type { Claim, Place, StoredKey } from './keyView.ts'
 
 /**

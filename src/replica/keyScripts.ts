@@ -1,4 +1,4 @@
-import { deletedRevision } from '../domain/identifiers.ts'
+import { deletedRevision } from '../core/model/ids.ts'
 
 /**
  * The scripts by which the key view is written, each in one step.

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { digestOf } from '../../src/domain/accountKey.ts'
+import { digestOf } from '../../src/core/model/accountKey.ts'
 import { startTestApi, type TestAnswer, type TestApi, type TestRequest } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'

@@ -1,5 +1,5 @@
-import type { TeamId } from '../../src/domain/identifiers.ts'
-import type { Instant } from '../../src/domain/instant.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
 import { changedList } from '../../src/replica/changeTokens.ts'
 import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'

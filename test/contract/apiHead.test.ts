@@ -1,4 +1,4 @@
-import type { Instant } from '../../src/domain/instant.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestAnswer, type TestApi, type TestRequest } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'

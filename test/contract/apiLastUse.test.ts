@@ -1,4 +1,4 @@
-import type { TeamId } from '../../src/domain/identifiers.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
 import { readLastUse } from '../../src/replica/lastUse.ts'
 import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
 import { redisKeys } from '../../src/replica/redisKeys.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { toInstant } from '../../src/domain/instant.ts'
+import { toInstant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestApi } from '../support/api.ts'
 import { expectedAnswer } from '../support/queryOracle.ts'
 import { type QueryWorld, queryWorld } from '../support/queryWorld.ts'

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { Instant } from '../../src/domain/instant.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'

@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { TeamId } from '../../src/domain/identifiers.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
 import { listRecords } from '../../src/queries/listRecords.ts'
 import { openReplica, type Replica, replicaBehind } from '../../src/queries/replica.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../../src/replica/elasticsearch.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { digestOf } from '../../src/domain/accountKey.ts'
-import type { Digest } from '../../src/domain/identifiers.ts'
+import { digestOf } from '../../src/core/model/accountKey.ts'
+import type { Digest } from '../../src/core/model/ids.ts'
 import { type KeyView, keyView } from '../../src/replica/keyView.ts'
 import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
 import { redisKeys } from '../../src/replica/redisKeys.ts'

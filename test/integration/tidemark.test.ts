@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { TeamId } from '../../src/domain/identifiers.ts'
-import { randomToken } from '../../src/domain/randomToken.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import { randomToken } from '../../src/core/model/randomToken.ts'
 import { changedList, entityTypes } from '../../src/replica/changeTokens.ts'
 import { readFreshness } from '../../src/replica/freshness.ts'
 import type { GenerationTag } from '../../src/replica/indices.ts'

@@ -1,4 +1,4 @@
-import { toInstant } from '../../src/domain/instant.ts'
+import { toInstant } from '../../src/core/model/instant.ts'
 import type { Clause } from '../../src/queries/clauses.ts'
 import type { ListCounts } from '../../src/queries/deepPage.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TeamId } from '../../src/domain/identifiers.ts'
-import { randomToken } from '../../src/domain/randomToken.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import { randomToken } from '../../src/core/model/randomToken.ts'
 import { readFreshness } from '../../src/replica/freshness.ts'
 import { connectRedis } from '../../src/replica/redis.ts'
 import { redisKeys } from '../../src/replica/redisKeys.ts'

@@ -7,8 +7,8 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 
 /** Room → the rooms it may import from, besides itself. */
 const allowed: Record<string, readonly string[]> = {
-  'src/domain': [],
-  'src/config': ['src/domain'],
+  'src/core/model': [],
+  'src/config': ['src/core/model'],
   'src/log': [],
   'src/health': ['src/log'],
   'src/adminServer': ['src/server', 'src/unreadable'],
@@ -16,7 +16,7 @@ const allowed: Record<string, readonly string[]> = {
   'src/requestMetrics': ['src/requestLog'],
   'src/look': ['src/publicFile'],
   'src/service': [
-    'src/domain',
+    'src/core/model',
     'src/config',
     'src/log',
     'src/replica',
@@ -33,10 +33,10 @@ const allowed: Record<string, readonly string[]> = {
   'src/resettingServer': [],
   'src/unreadable': [],
   'src/server': ['src/resettingServer', 'src/unreadable'],
-  'src/replica': ['src/domain', 'src/config', 'src/log', 'src/health'],
-  'src/queries': ['src/domain', 'src/replica'],
+  'src/replica': ['src/core/model', 'src/config', 'src/log', 'src/health'],
+  'src/queries': ['src/core/model', 'src/replica'],
   'src/http': [
-    'src/domain',
+    'src/core/model',
     'src/config',
     'src/service',
     'src/server',
@@ -51,7 +51,7 @@ const allowed: Record<string, readonly string[]> = {
   ],
   'src/main': ['src/service', 'src/http'],
   indexer: [
-    'src/domain',
+    'src/core/model',
     'src/config',
     'src/log',
     'src/health',
@@ -62,7 +62,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/replica',
   ],
   settings: [
-    'src/domain',
+    'src/core/model',
     'src/config',
     'src/service',
     'src/server',
@@ -74,9 +74,9 @@ const allowed: Record<string, readonly string[]> = {
     'src/replica',
   ],
   engines: [],
-  demo: ['src/domain', 'src/config', 'src/service', 'src/progressBar', 'src/replica', 'settings', 'engines'],
+  demo: ['src/core/model', 'src/config', 'src/service', 'src/progressBar', 'src/replica', 'settings', 'engines'],
   bench: [
-    'src/domain',
+    'src/core/model',
     'src/config',
     'src/service',
     'src/progressBar',
@@ -108,7 +108,7 @@ const edges = files.flatMap((file) => importsOf(file).map((imported) => [file, i
 test('the files and their imports are seen', () => {
   expect(files.length).toBeGreaterThan(60)
   expect(edges.length).toBeGreaterThan(150)
-  expect(edges).toContainEqual(['src/domain/record.ts', 'src/domain/rawJson.ts'])
+  expect(edges).toContainEqual(['src/core/model/change.ts', 'src/core/json/rawJson.ts'])
   expect(edges).toContainEqual(['indexer/generations.ts', 'src/replica/indices.ts'])
   expect(new Set(files.map(roomOf))).toEqual(new Set(Object.keys(allowed)))
 })

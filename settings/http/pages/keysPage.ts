@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { maxKeysPerTeam } from '../../../src/domain/accountKey.ts'
+import { maxKeysPerTeam } from '../../../src/core/model/accountKey.ts'
 import type { ListedKey } from '../listedKey.ts'
 import { type CreateForm, createForm } from './createForm.ts'
 import type { Html } from './html.ts'

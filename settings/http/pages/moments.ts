@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Instant } from '../../../src/domain/instant.ts'
+import type { Instant } from '../../../src/core/model/instant.ts'
 import type { Html } from './html.ts'
 import { type Language, messagesIn } from './languages.ts'
 

@@ -1,8 +1,8 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import { z } from 'zod'
 import type { Config } from '../../../src/config.ts'
-import type { TeamId } from '../../../src/domain/identifiers.ts'
-import { identifier } from '../../../src/domain/schema.ts'
+import type { TeamId } from '../../../src/core/model/ids.ts'
+import { identifier } from '../../../src/core/model/schema.ts'
 import { RequestFailure } from '../failure.ts'
 import type { Owner } from '../sessions.ts'
 

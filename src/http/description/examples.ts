@@ -1,6 +1,6 @@
-import { formSchema, renderFormDetail, renderFormSummary } from '../../domain/form.ts'
-import { rawMembers } from '../../domain/rawJson.ts'
-import { renderSubmissionDetail, renderSubmissionSummary, submissionSchema } from '../../domain/submission.ts'
+import { formSchema, renderFormDetail, renderFormSummary } from '../../core/model/form.ts'
+import { rawMembers } from '../../core/json/rawJson.ts'
+import { renderSubmissionDetail, renderSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
 import { renderPage } from '../../queries/page.ts'
 
 const form = {

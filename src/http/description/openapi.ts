@@ -1,4 +1,4 @@
-import { accountKeyPrefix } from '../../domain/accountKey.ts'
+import { accountKeyPrefix } from '../../core/model/accountKey.ts'
 import { examples } from './examples.ts'
 import { headers } from './headers.ts'
 import { type Operation, operations } from './operations.ts'

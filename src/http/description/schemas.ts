@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { formSchema, servedForm, servedFormSummary } from '../../domain/form.ts'
-import type { Served } from '../../domain/served.ts'
-import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../domain/submission.ts'
+import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
+import type { Served } from '../../core/json/servedMembers.ts'
+import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
 import { pageParameters } from '../parameterSchemas.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema

@@ -1,6 +1,6 @@
 import { errors } from '@elastic/elasticsearch'
 import type { Config } from '../../config.ts'
-import type { Problem } from '../../domain/result.ts'
+import type { Problem } from '../../core/model/result.ts'
 import { connectElasticsearch } from '../elasticsearch.ts'
 import { addressIn, type Door } from './door.ts'
 

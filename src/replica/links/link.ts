@@ -1,5 +1,5 @@
 import type { Config, Engine } from '../../config.ts'
-import type { Problem } from '../../domain/result.ts'
+import type { Problem } from '../../core/model/result.ts'
 import { distrustOf } from './certificate.ts'
 import type { Door } from './door.ts'
 

@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts'
-import type { Problem } from '../../domain/result.ts'
+import type { Problem } from '../../core/model/result.ts'
 import { connectRedis } from '../redis.ts'
 import { aborted, addressIn, type Door } from './door.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { entityId, seededRandom, token } from '../../../demo/random.ts'
-import { isIdentifier } from '../../../src/domain/identifiers.ts'
+import { isIdentifier } from '../../../src/core/model/ids.ts'
 
 const drawn = (seed: string): number[] => {
   const random = seededRandom(seed)

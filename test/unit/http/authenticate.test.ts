@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Digest, EntityId, TeamId } from '../../../src/domain/identifiers.ts'
+import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import { authenticate, bearerToken } from '../../../src/http/authenticate.ts'
 import type { ApiContext, AskedOfHolder, RouteState } from '../../../src/http/context.ts'
 import { RequestFailure } from '../../../src/http/failure.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { type Commit, commitMetadata, readCommit, startOf } from '../../../indexer/commits.ts'
-import type { Offset } from '../../../src/domain/identifiers.ts'
+import type { Offset } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/replica/indices.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { markOf, PartitionLedger } from '../../../indexer/ledger.ts'
-import type { Offset } from '../../../src/domain/identifiers.ts'
+import type { Offset } from '../../../src/core/model/ids.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
 

@@ -1,6 +1,6 @@
 import type { KafkaMessage } from 'kafkajs'
 import { recordBytes, sourceRecord } from '../../../indexer/sourceRecord.ts'
-import { toInstant } from '../../../src/domain/instant.ts'
+import { toInstant } from '../../../src/core/model/instant.ts'
 
 const message = (changes: Partial<Record<keyof KafkaMessage, unknown>> = {}): KafkaMessage =>
   ({

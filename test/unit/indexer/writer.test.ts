@@ -2,7 +2,7 @@ import { errors } from '@elastic/elasticsearch'
 import { UnfitAnswer } from '../../../indexer/bulk.ts'
 import type { ItemOutcome } from '../../../indexer/failure.ts'
 import { BulkWriter, type Outcome } from '../../../indexer/writer.ts'
-import type { DocumentId, Revision, TeamId } from '../../../src/domain/identifiers.ts'
+import type { DocumentId, Revision, TeamId } from '../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../src/replica/documents.ts'
 
 type Send = (documents: readonly DocumentWrite[]) => Promise<ItemOutcome[]>

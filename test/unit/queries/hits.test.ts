@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { withoutTabs } from '../../../src/domain/rawJson.ts'
+import { withoutTabs } from '../../../src/core/json/rawJson.ts'
 import { readAnswer, readAnswers, type SearchAnswer, totalOf } from '../../../src/queries/hits.ts'
 import { ReplicaUnavailable } from '../../../src/queries/unavailable.ts'
 

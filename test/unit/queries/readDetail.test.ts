@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { TeamId } from '../../../src/domain/identifiers.ts'
+import type { TeamId } from '../../../src/core/model/ids.ts'
 import { getForm } from '../../../src/queries/getForm.ts'
 import { readDetail } from '../../../src/queries/readDetail.ts'
 import type { Asking, Question } from '../../../src/queries/replica.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { TeamId } from '../../../src/domain/identifiers.ts'
-import type { Instant } from '../../../src/domain/instant.ts'
+import type { TeamId } from '../../../src/core/model/ids.ts'
+import type { Instant } from '../../../src/core/model/instant.ts'
 import { listForms } from '../../../src/queries/listForms.ts'
 import { listRecords } from '../../../src/queries/listRecords.ts'
 import { type Asking, type Question, type Replica, replicaBehind } from '../../../src/queries/replica.ts'

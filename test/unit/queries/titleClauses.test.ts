@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { TeamId } from '../../../src/domain/identifiers.ts'
-import { titleSalt } from '../../../src/domain/title.ts'
+import type { TeamId } from '../../../src/core/model/ids.ts'
+import { titleSalt } from '../../../src/core/model/title.ts'
 import { exactTitle, similarTitles } from '../../../src/queries/titleClauses.ts'
 
 const team = 'team-1' as TeamId

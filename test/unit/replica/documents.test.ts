@@ -1,7 +1,7 @@
-import type { Instant } from '../../../src/domain/instant.ts'
-import { rawMembers } from '../../../src/domain/rawJson.ts'
-import { readFormRecord, readSubmissionRecord } from '../../../src/domain/record.ts'
-import { titleSaltLength } from '../../../src/domain/title.ts'
+import type { Instant } from '../../../src/core/model/instant.ts'
+import { rawMembers } from '../../../src/core/json/rawJson.ts'
+import { readFormRecord, readSubmissionRecord } from '../../../src/core/model/change.ts'
+import { titleSaltLength } from '../../../src/core/model/title.ts'
 import {
   type DocumentWrite,
   formWrites,

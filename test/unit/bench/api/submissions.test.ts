@@ -1,5 +1,5 @@
 import { createSubmissions, largeTeam } from '../../../../bench/api/submissions.ts'
-import { readSubmissionRecord } from '../../../../src/domain/record.ts'
+import { readSubmissionRecord } from '../../../../src/core/model/change.ts'
 
 const read = ({ key, value }: { key: string; value: string }) => {
   const change = readSubmissionRecord(Buffer.from(key), Buffer.from(value))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { BodyWriter, bodiesOf, ceilingIndices, recordsIn } from '../../../../bench/indexer/bodies.ts'
 import { fastestOf } from '../../../../bench/indexer/ceiling.ts'
 import { bulkBounds, encodeBulk } from '../../../../indexer/bulk.ts'
-import type { DocumentId, Revision, TeamId } from '../../../../src/domain/identifiers.ts'
+import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/replica/documents.ts'
 
 const documentsOf = (number: number, bytes: number): DocumentWrite[] =>

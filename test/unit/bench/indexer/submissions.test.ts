@@ -1,5 +1,5 @@
 import { createSubmissions, teams } from '../../../../bench/indexer/submissions.ts'
-import { readSubmissionRecord } from '../../../../src/domain/record.ts'
+import { readSubmissionRecord } from '../../../../src/core/model/change.ts'
 
 const made = [...createSubmissions().past(2_000)]
 

@@ -1,5 +1,5 @@
 import { createForms, recordOf } from '../../../../bench/search/forms.ts'
-import { readFormRecord } from '../../../../src/domain/record.ts'
+import { readFormRecord } from '../../../../src/core/model/change.ts'
 
 const size = { forms: 3_000, teams: 30 }
 const forms = createForms(size)

@@ -5,7 +5,7 @@ import {
   progressBetween,
   rebuildOf,
 } from '../../../../indexer/status/groupSurvey.ts'
-import { toOffset } from '../../../../src/domain/identifiers.ts'
+import { toOffset } from '../../../../src/core/model/ids.ts'
 
 const ends = new Map([
   ['forms/0', { topic: 'forms', partition: 0, low: 10n, high: 110n }],

@@ -1,6 +1,6 @@
 import { listedKey } from '../../../../settings/http/listedKey.ts'
-import type { EntityId } from '../../../../src/domain/identifiers.ts'
-import type { Instant } from '../../../../src/domain/instant.ts'
+import type { EntityId } from '../../../../src/core/model/ids.ts'
+import type { Instant } from '../../../../src/core/model/instant.ts'
 import type { StoredKey } from '../../../../src/replica/keyView.ts'
 
 const nowMs = Date.parse('2026-11-21T12:00:00.000Z')

@@ -1,5 +1,5 @@
 import { momentsIn } from '../../../../../settings/http/pages/moments.ts'
-import type { Instant } from '../../../../../src/domain/instant.ts'
+import type { Instant } from '../../../../../src/core/model/instant.ts'
 
 const instant = '2026-02-28T23:59:59.999Z' as Instant
 

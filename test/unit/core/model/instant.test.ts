@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parseInstant, parseWindowBound, toInstant, withinInstants } from '../../../src/domain/instant.ts'
+import { parseInstant, parseWindowBound, toInstant, withinInstants } from '../../../../src/core/model/instant.ts'
 
 const earliestMs = Date.parse('0000-01-01T00:00:00.000Z')
 const latestMs = Date.parse('9999-12-31T23:59:59.999Z')

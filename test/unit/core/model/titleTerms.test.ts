@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { titleTerms } from '../../../src/domain/titleTerms.ts'
+import { titleTerms } from '../../../../src/core/model/titleTerms.ts'
 
 describe('A title is found by its words', () => {
   test.each([

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
-import { type EntityId, isIdentifier, isRevision, type Revision } from './identifiers.ts'
+import { type EntityId, isIdentifier, isRevision, type Revision } from './ids.ts'
 import { type Instant, parseInstant } from './instant.ts'
-import { PlainReader } from './plainJson.ts'
-import { PlainRenderer, type Replaced, stepsOf } from './plainServed.ts'
-import { memberAt, shapeOf } from './plainShape.ts'
+import { PlainReader } from '../json/fastScanner.ts'
+import { PlainRenderer, type Replaced, stepsOf } from '../json/fastRenderer.ts'
+import { memberAt, shapeOf } from '../json/fastShape.ts'
 import { type ReportStatus, servedSubmission, servedSubmissionSummary, submissionSchema } from './submission.ts'
 
 /** A live submission as its record tells of it, with its two renderings. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RawObject } from './rawJson.ts'
+import type { RawObject } from '../json/rawJson.ts'
 import {
   identifier,
   instant,
@@ -9,7 +9,7 @@ import {
   optionalObject,
   optionalString,
 } from './schema.ts'
-import { renderServed, type Served } from './served.ts'
+import { renderServed, type Served } from '../json/servedMembers.ts'
 
 export const reportStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 export type ReportStatus = (typeof reportStatuses)[number]

@@ -1,7 +1,7 @@
-import { type RawObject, rawMembers } from '../../../src/domain/rawJson.ts'
-import { readSubmissionRecord } from '../../../src/domain/record.ts'
-import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../../../src/domain/submission.ts'
-import { submissionEntity } from '../../support/entities.ts'
+import { type RawObject, rawMembers } from '../../../../src/core/json/rawJson.ts'
+import { readSubmissionRecord } from '../../../../src/core/model/change.ts'
+import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../../../../src/core/model/submission.ts'
+import { submissionEntity } from '../../../support/entities.ts'
 
 const common = 'id serialNumber formId shareToken reportUrl submittedAt updatedAt examinee metadata data'
 const utmAndReferrer = 'utmSource utmMedium utmCampaign utmTerm utmContent referrer'

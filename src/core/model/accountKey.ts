@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { type Digest, isDigest } from './identifiers.ts'
+import { type Digest, isDigest } from './ids.ts'
 import { identifier, instant } from './schema.ts'
 
 export const accountKeyPrefix = 'rqp_acct_'

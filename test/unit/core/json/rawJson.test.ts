@@ -9,7 +9,7 @@ import {
   renderObject,
   withoutRepeatedNames,
   withoutTabs,
-} from '../../../src/domain/rawJson.ts'
+} from '../../../../src/core/json/rawJson.ts'
 
 /** JSON text as any product may write it, beside what JSON.parse makes of it. */
 const space = fc.stringMatching(/^[ \t\n\r]{0,3}$/)

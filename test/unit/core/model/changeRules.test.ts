@@ -1,5 +1,5 @@
-import { readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../../../src/domain/record.ts'
-import { formEntity, submissionEntity } from '../../support/entities.ts'
+import { readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../../../../src/core/model/change.ts'
+import { formEntity, submissionEntity } from '../../../support/entities.ts'
 
 const readForm = (form: string) => readFormRecord(Buffer.from('acme/f1'), Buffer.from(`{"revision":1,"form":${form}}`))
 const readSubmission = (submission: string) =>

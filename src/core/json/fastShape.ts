@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Kind, Member, Shape } from './plainJson.ts'
-import type { Served } from './served.ts'
+import type { Kind, Member, Shape } from './fastScanner.ts'
+import type { Served } from './servedMembers.ts'
 
 type JsonSchema = {
   readonly type?: string | readonly string[]

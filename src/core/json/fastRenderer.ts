@@ -1,6 +1,6 @@
-import type { PlainReader, Shape } from './plainJson.ts'
-import { memberAt } from './plainShape.ts'
-import type { Served } from './served.ts'
+import type { PlainReader, Shape } from './fastScanner.ts'
+import { memberAt } from './fastShape.ts'
+import type { Served } from './servedMembers.ts'
 
 /** How a served member is written: what stands before its value, and where that is noted, or the members that it is made of. */
 export type Step = { readonly before: Buffer; readonly slot: number; readonly members: readonly Step[] | undefined }

@@ -9,8 +9,8 @@ import {
   maxRevision,
   type Revision,
   type TeamId,
-} from './identifiers.ts'
-import { hasLongerNumber, isNestedDeeper, type RawObject, rawMembers, withoutTabs } from './rawJson.ts'
+} from './ids.ts'
+import { hasLongerNumber, isNestedDeeper, type RawObject, rawMembers, withoutTabs } from '../json/rawJson.ts'
 import { accepted, type Problem, type Result, refused } from './result.ts'
 import { isObject } from './schema.ts'
 import { type Submission, submissionSchema } from './submission.ts'

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { digestOf, plaintextFrom, startOf } from '../../../src/domain/accountKey.ts'
+import { digestOf, plaintextFrom, startOf } from '../../../../src/core/model/accountKey.ts'
 
 test('a plaintext key is its prefix and 32 random bytes in base64url', () => {
   const random = randomBytes(32)

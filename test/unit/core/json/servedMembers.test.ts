@@ -1,5 +1,5 @@
-import { rawMembers } from '../../../src/domain/rawJson.ts'
-import { renderServed } from '../../../src/domain/served.ts'
+import { rawMembers } from '../../../../src/core/json/rawJson.ts'
+import { renderServed } from '../../../../src/core/json/servedMembers.ts'
 
 const raw = rawMembers('{"b": 1.50, "secret": 1, "in": {"y": {"z": "\\u00e9"}, "x": null, "secret": 2}, "none": null}')
 

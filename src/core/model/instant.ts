@@ -1,4 +1,4 @@
-import type { Branded } from './identifiers.ts'
+import type { Branded } from './ids.ts'
 
 /** A moment as UTC text with milliseconds, `2026-11-21T10:00:00.000Z`; sorts as text in the order of time. */
 export type Instant = Branded<string, 'Instant'>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { identifierRule, isIdentifier } from './identifiers.ts'
+import { identifierRule, isIdentifier } from './ids.ts'
 import { instantRule, parseInstant } from './instant.ts'
 
 /**

@@ -1,14 +1,14 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import type { EntityId } from '../../../src/domain/identifiers.ts'
-import type { Instant } from '../../../src/domain/instant.ts'
-import { readPlainSubmission } from '../../../src/domain/plainSubmission.ts'
-import { readKey, readSubmissionRecord } from '../../../src/domain/record.ts'
-import { renderSubmissionDetail, renderSubmissionSummary } from '../../../src/domain/submission.ts'
-import { type DocumentWrite, renderedSubmissionWrites, submissionWrites } from '../../../src/replica/documents.ts'
-import { documentedTypes } from '../../support/documentedTypes.ts'
-import { opaque, submissionEntity } from '../../support/entities.ts'
-import { changedAt, placesIn } from '../../support/places.ts'
+import type { EntityId } from '../../../../src/core/model/ids.ts'
+import type { Instant } from '../../../../src/core/model/instant.ts'
+import { readPlainSubmission } from '../../../../src/core/model/fastSubmission.ts'
+import { readKey, readSubmissionRecord } from '../../../../src/core/model/change.ts'
+import { renderSubmissionDetail, renderSubmissionSummary } from '../../../../src/core/model/submission.ts'
+import { type DocumentWrite, renderedSubmissionWrites, submissionWrites } from '../../../../src/replica/documents.ts'
+import { documentedTypes } from '../../../support/documentedTypes.ts'
+import { opaque, submissionEntity } from '../../../support/entities.ts'
+import { changedAt, placesIn } from '../../../support/places.ts'
 
 const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
 const key = Buffer.from('acme/s1')

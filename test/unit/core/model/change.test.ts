@@ -4,10 +4,10 @@ import {
   readAccountKeyRecord,
   readFormRecord,
   readSubmissionRecord,
-} from '../../../src/domain/record.ts'
-import type { Result } from '../../../src/domain/result.ts'
-import { formEntity, submissionEntity } from '../../support/entities.ts'
-import { changedAt } from '../../support/places.ts'
+} from '../../../../src/core/model/change.ts'
+import type { Result } from '../../../../src/core/model/result.ts'
+import { formEntity, submissionEntity } from '../../../support/entities.ts'
+import { changedAt } from '../../../support/places.ts'
 
 const form = formEntity({ id: 'f1' })
 const submission = submissionEntity({ id: 's1' })
