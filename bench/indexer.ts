@@ -1,5 +1,5 @@
 import { startProgressBar } from '../src/progressBar.ts'
-import { connectElasticsearch } from '../src/replica/elasticsearch.ts'
+import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
 import { about } from './indexer/about.ts'
 import { chooseRequests } from './indexer/ceiling.ts'
 import { contendersOf } from './indexer/contenders.ts'

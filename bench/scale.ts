@@ -1,4 +1,4 @@
-import { connectElasticsearch } from '../src/replica/elasticsearch.ts'
+import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
 import { startLoadGenerator } from './load/generator.ts'
 import { measure } from './measuring.ts'
 import type { Results } from './results.ts'

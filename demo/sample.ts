@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import type { Config } from '../src/config.ts'
-import { connectKafka, createProducer } from '../src/replica/kafka.ts'
+import { connectKafka, createProducer } from '../src/core/stores/kafka.ts'
 import { createAccountKey } from './accountKeys.ts'
 import { newestFormId, takesKey } from './api.ts'
 import { fill } from './fill.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { DocumentWrite } from '../src/replica/documents.ts'
-import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../src/replica/indices.ts'
+import type { DocumentWrite } from '../src/core/stores/documents.ts'
+import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../src/core/stores/indices.ts'
 import { type ItemError, type ItemOutcome, judgeItem } from './failure.ts'
 
 type AnswerItem = { _id?: string; status?: number; error?: ItemError }

@@ -1,6 +1,6 @@
 import type { Admin } from 'kafkajs'
 import { type Offset, toOffset } from '../src/core/model/ids.ts'
-import type { GenerationTag } from '../src/replica/indices.ts'
+import type { GenerationTag } from '../src/core/stores/indices.ts'
 
 /** A partition of a topic. */
 export type TopicPartition = { readonly topic: string; readonly partition: number }

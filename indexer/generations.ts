@@ -11,7 +11,7 @@ import {
   readDefinition,
   readPhysicalName,
   writeAliasOf,
-} from '../src/replica/indices.ts'
+} from '../src/core/stores/indices.ts'
 
 /** One index of each kind, built together and served together. */
 export type Generation = {

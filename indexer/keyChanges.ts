@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Message } from 'kafkajs'
 import type { AccountKey } from '../src/core/model/accountKey.ts'
 import type { Change } from '../src/core/model/change.ts'
-import { claimMessage, deletedMessages, newestMessage } from '../src/replica/keyMemory.ts'
+import { claimMessage, deletedMessages, newestMessage } from '../src/core/stores/accountKeyMemory.ts'
 import {
   type Applied,
   type Displaced,
@@ -11,7 +11,7 @@ import {
   placeOf,
   type StoredKey,
   type Verdict,
-} from '../src/replica/keyView.ts'
+} from '../src/core/stores/accountKeyStore.ts'
 import type { SourceRecord } from './sourceRecord.ts'
 
 const completeCheckMs = 200

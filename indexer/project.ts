@@ -11,8 +11,8 @@ import {
   readSubmissionRecord,
 } from '../src/core/model/change.ts'
 import type { Problem, Result } from '../src/core/model/result.ts'
-import { type ChangedList, changedList, type EntityType } from '../src/replica/changeTokens.ts'
-import { type DocumentWrite, formWrites, renderedSubmissionWrites, submissionWrites } from '../src/replica/documents.ts'
+import { type ChangedList, changedList, type EntityType } from '../src/core/stores/changeTokens.ts'
+import { type DocumentWrite, formWrites, renderedSubmissionWrites, submissionWrites } from '../src/core/stores/documents.ts'
 import type { SourceRecord } from './sourceRecord.ts'
 
 /** What a record asks for. */

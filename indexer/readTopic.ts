@@ -1,5 +1,5 @@
 import type { Kafka } from 'kafkajs'
-import { undecodableOf } from '../src/replica/recordBatches.ts'
+import { undecodableOf } from '../src/core/stores/recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 const deadlineMs = 600_000

@@ -1,14 +1,14 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../src/config.ts'
-import type { RedisLink } from '../src/replica/redis.ts'
-import type { RedisKeys } from '../src/replica/redisKeys.ts'
+import type { RedisLink } from '../src/core/stores/redis.ts'
+import type { RedisKeys } from '../src/core/stores/redisKeys.ts'
 import {
   adoptedGeneration,
   adoptGeneration,
   isTidemarkHeld,
   type PartitionMarks,
   publishTidemark,
-} from '../src/replica/tidemark.ts'
+} from '../src/core/stores/watermark.ts'
 import type { Commit } from './commits.ts'
 import {
   allowWriting,

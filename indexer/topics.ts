@@ -1,7 +1,7 @@
 import kafkajs, { type Admin, type IResourceConfigEntry } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../src/config.ts'
-import { createTopics } from '../src/replica/topics.ts'
+import { createTopics } from '../src/core/stores/topics.ts'
 
 const dayMs = 86_400_000
 const deleteRetentionMs = 7 * dayMs

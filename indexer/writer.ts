@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Revision } from '../src/core/model/ids.ts'
-import { type DocumentWrite, withNamesOnce } from '../src/replica/documents.ts'
+import { type DocumentWrite, withNamesOnce } from '../src/core/stores/documents.ts'
 import { backoffMs } from './backoff.ts'
 import { UnfitAnswer } from './bulk.ts'
 import { type ItemOutcome, judgeRequestError, type RequestFailure } from './failure.ts'

@@ -18,8 +18,8 @@ import {
   type TeamId,
 } from '../src/core/model/ids.ts'
 import { type Instant, instantRule, parseInstant, toInstant } from '../src/core/model/instant.ts'
-import { deletedMessages, keyRecord } from '../src/replica/keyMemory.ts'
-import type { KeyView, StoredKey } from '../src/replica/keyView.ts'
+import { deletedMessages, keyRecord } from '../src/core/stores/accountKeyMemory.ts'
+import type { KeyView, StoredKey } from '../src/core/stores/accountKeyStore.ts'
 
 /** Which rule a request breaks; `deleted` a key that was deleted while it was created or revoked. */
 export type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'

@@ -7,7 +7,7 @@ import type { Problem } from './core/model/result.ts'
 import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
 import { createLog } from './log.ts'
 import { processMetrics } from './processMetrics.ts'
-import { tryLink } from './replica/links/link.ts'
+import { tryLink } from './core/stores/preflight/preflight.ts'
 import { listeningProblem } from './server.ts'
 
 /** What a process that has started tells on its admin port. */

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { aliasOf } from '../../src/replica/indices.ts'
+import { aliasOf } from '../../src/core/stores/indices.ts'
 import type { HttpRequest } from '../load/job.ts'
 import type { Stage } from '../stage.ts'
 import { startServer } from './ownServer.ts'

@@ -1,5 +1,5 @@
 import { newestFirst } from '../../src/queries/clauses.ts'
-import { aliasOf } from '../../src/replica/indices.ts'
+import { aliasOf } from '../../src/core/stores/indices.ts'
 import type { HttpRequest } from '../load/job.ts'
 import { largeTeam, newestMs } from './submissions.ts'
 

@@ -1,4 +1,4 @@
-import { connectElasticsearch } from '../../src/replica/elasticsearch.ts'
+import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import type { Part } from '../results.ts'
 import type { Stage } from '../stage.ts'
 import { costsOf, samplesOf, sectionsOf, verdictsOn } from './mixed/figures.ts'

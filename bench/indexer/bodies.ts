@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bulkBounds, encodeBulk, type Indices } from '../../indexer/bulk.ts'
-import type { DocumentWrite } from '../../src/replica/documents.ts'
-import { documentKinds, physicalName, readDefinition } from '../../src/replica/indices.ts'
+import type { DocumentWrite } from '../../src/core/stores/documents.ts'
+import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
 
 /** The body of one bulk request, on disk, and how many records' documents it stores. */
 export type Body = { readonly path: string; readonly records: number }

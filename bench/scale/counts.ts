@@ -1,4 +1,4 @@
-import type { DocumentKind } from '../../src/replica/indices.ts'
+import type { DocumentKind } from '../../src/core/stores/indices.ts'
 import type { Counts } from '../results.ts'
 import { type Assumptions, assumptionNames } from '../sizing/assumptions.ts'
 import { spreadOf } from '../statistics.ts'

@@ -4,12 +4,12 @@ import { digestOf, plaintextFrom, startOf } from '../../src/core/model/accountKe
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { randomToken } from '../../src/core/model/randomToken.ts'
-import { changedList, entityTypes, replaceChangeTokens } from '../../src/replica/changeTokens.ts'
-import { keyView } from '../../src/replica/keyView.ts'
-import { noteUse } from '../../src/replica/lastUse.ts'
-import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
-import { redisKeys } from '../../src/replica/redisKeys.ts'
-import { readRedisMemory } from '../../src/replica/redisMemory.ts'
+import { changedList, entityTypes, replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
+import { keyView } from '../../src/core/stores/accountKeyStore.ts'
+import { noteUse } from '../../src/core/stores/keyLastUse.ts'
+import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { readRedisMemory } from '../../src/core/stores/redisMemory.ts'
 import type { Stage } from '../stage.ts'
 
 /** Bytes that Redis takes for each. */

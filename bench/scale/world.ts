@@ -3,7 +3,7 @@ import { planForms, renderForm } from '../../demo/forms.ts'
 import { entityId, seededRandom } from '../../demo/random.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/change.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../../src/replica/documents.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import { renderReports } from '../reports.ts'
 
 /** What indices of their own hold: a team that is the same size everywhere, a largest team, and others that share the rest evenly. */

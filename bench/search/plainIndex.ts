@@ -1,5 +1,5 @@
 import { newestFirst } from '../../src/queries/clauses.ts'
-import { type IndexDefinition, readDefinition } from '../../src/replica/indices.ts'
+import { type IndexDefinition, readDefinition } from '../../src/core/stores/indices.ts'
 import type { HttpRequest } from '../load/job.ts'
 import { pageLimit } from './api.ts'
 import { recordOf, type SampleForm } from './forms.ts'

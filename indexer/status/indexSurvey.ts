@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
-import { aliasOf, type DocumentKind, documentKinds, readPhysicalName } from '../../src/replica/indices.ts'
+import { aliasOf, type DocumentKind, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
 
 /** How large an index is. */
 export type IndexSurvey = {

@@ -1,4 +1,4 @@
-import { KeyViewIncomplete } from '../../src/replica/keyView.ts'
+import { KeyViewIncomplete } from '../../src/core/stores/accountKeyStore.ts'
 import { KeyChangeIncomplete, KeyRefused } from '../accountKeys.ts'
 import type { SignInRefusal } from './signIn/judge.ts'
 

@@ -1,6 +1,6 @@
 import type { EntityId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import type { StoredKey } from '../../src/replica/keyView.ts'
+import type { StoredKey } from '../../src/core/stores/accountKeyStore.ts'
 
 export type KeyState = 'active' | 'expired' | 'revoked'
 

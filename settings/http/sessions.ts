@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { identifier } from '../../src/core/model/schema.ts'
-import type { RedisLink } from '../../src/replica/redis.ts'
-import type { RedisKeys } from '../../src/replica/redisKeys.ts'
+import type { RedisLink } from '../../src/core/stores/redis.ts'
+import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import { whileAvailable } from './failure.ts'
 
 /** Whom the product has sent, and for which team. */

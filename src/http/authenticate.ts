@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
-import type { KeyHolder, KeyView } from '../replica/keyView.ts'
-import { KeyViewIncomplete } from '../replica/keyView.ts'
+import type { KeyHolder, KeyView } from '../core/stores/accountKeyStore.ts'
+import { KeyViewIncomplete } from '../core/stores/accountKeyStore.ts'
 import type { ApiMiddleware, AskedOfHolder } from './context.ts'
 import { fromRedis, RequestFailure } from './failure.ts'
 

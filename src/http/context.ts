@@ -1,7 +1,7 @@
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { Within } from '../queries/exportList.ts'
-import type { Freshness } from '../replica/freshness.ts'
-import type { KeyHolder } from '../replica/keyView.ts'
+import type { Freshness } from '../core/stores/listVersions.ts'
+import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { Counted } from './limit.ts'
 
 /** What is known of every request. `holder` is known once the key was accepted. */

@@ -1,5 +1,5 @@
 import { ReplicaUnavailable } from '../queries/unavailable.ts'
-import { KeyViewIncomplete } from '../replica/keyView.ts'
+import { KeyViewIncomplete } from '../core/stores/accountKeyStore.ts'
 
 /** What an answer needs and cannot have just now. */
 export type Lacking = 'elasticsearch' | 'redis' | 'key_view' | 'tidemark' | 'capacity'

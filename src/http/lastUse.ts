@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { KeyHolder } from '../replica/keyView.ts'
-import { minuteOf } from '../replica/lastUse.ts'
+import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
+import { minuteOf } from '../core/stores/keyLastUse.ts'
 import type { RouteMiddleware } from './context.ts'
 
 /** Keys whose last minute a process remembers. */

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { type RateLimiterAbstract, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
-import type { KeyHolder } from '../replica/keyView.ts'
-import type { RedisKeys } from '../replica/redisKeys.ts'
+import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
+import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import type { RouteMiddleware } from './context.ts'
 import { fromRedis, RequestFailure } from './failure.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isObject } from '../core/model/schema.ts'
-import { summaryMark } from '../replica/documents.ts'
+import { summaryMark } from '../core/stores/documents.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 const mark = summaryMark.charCodeAt(0)

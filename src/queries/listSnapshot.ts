@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
-import { aliasOf } from '../replica/indices.ts'
+import { aliasOf } from '../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { createdBetween, type ListCounts, type Stretch } from './deepPage.ts'
 import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'

@@ -1,4 +1,4 @@
-import { aliasOf, documentKinds } from '../replica/indices.ts'
+import { aliasOf, documentKinds } from '../core/stores/indices.ts'
 import { countOnly } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
 import type { Asking } from './replica.ts'

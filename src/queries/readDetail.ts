@@ -1,6 +1,6 @@
 import { documentId, type EntityId, isIdentifier, type TeamId } from '../core/model/ids.ts'
-import { isTombstone } from '../replica/documents.ts'
-import { aliasOf } from '../replica/indices.ts'
+import { isTombstone } from '../core/stores/documents.ts'
+import { aliasOf } from '../core/stores/indices.ts'
 import type { Asking } from './replica.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 

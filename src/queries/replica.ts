@@ -1,7 +1,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { LRUCache } from 'lru-cache'
 import { isObject } from '../core/model/schema.ts'
-import type { RawBody } from '../replica/elasticsearch.ts'
+import type { RawBody } from '../core/stores/elasticsearch.ts'
 import { keepSnapshots, type ReadSnapshot } from './keptSnapshots.ts'
 import { judgeRefusal, ReplicaUnavailable } from './unavailable.ts'
 

@@ -1,5 +1,5 @@
 import type { WindowBound } from '../core/model/instant.ts'
-import { aliasOf } from '../replica/indices.ts'
+import { aliasOf } from '../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
 import type { ListReader } from './keptSnapshots.ts'

@@ -1,6 +1,6 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { changedList } from '../../src/replica/changeTokens.ts'
+import { changedList } from '../../src/core/stores/changeTokens.ts'
 import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import {

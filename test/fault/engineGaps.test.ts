@@ -14,7 +14,7 @@ import { killPrograms, type Program } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import type { World, WorldRecord } from '../support/randomWorld.ts'
 import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
-import { type TidemarkWatch, watchTidemark } from '../support/watchTidemark.ts'
+import { type TidemarkWatch, watchTidemark } from '../support/watchWatermark.ts'
 
 /** Engines boot in half a minute where others build at the same time. */
 jest.setTimeout(300_000)

@@ -5,7 +5,7 @@ import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
 import type { World } from '../support/randomWorld.ts'
 import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
-import { type TidemarkWatch, watchTidemark } from '../support/watchTidemark.ts'
+import { type TidemarkWatch, watchTidemark } from '../support/watchWatermark.ts'
 
 const sessionMs = 10_000
 

@@ -7,7 +7,7 @@ import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import type { WorldRecord } from '../support/randomWorld.ts'
-import { type TidemarkWatch, watchTidemark } from '../support/watchTidemark.ts'
+import { type TidemarkWatch, watchTidemark } from '../support/watchWatermark.ts'
 
 let pipeline: Pipeline
 let watch: TidemarkWatch | undefined

@@ -14,7 +14,7 @@ import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program } from '../support/programs.ts'
 import type { World, WorldRecord } from '../support/randomWorld.ts'
 import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
-import { type TidemarkWatch, watchTidemark } from '../support/watchTidemark.ts'
+import { type TidemarkWatch, watchTidemark } from '../support/watchWatermark.ts'
 
 let pipeline: Pipeline
 let api: Program

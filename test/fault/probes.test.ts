@@ -1,5 +1,5 @@
 import type { Engine } from '../../engines/engines.ts'
-import { createTopics } from '../../src/replica/topics.ts'
+import { createTopics } from '../../src/core/stores/topics.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
 import { documentedMetrics } from '../support/metrics.ts'

@@ -4,9 +4,9 @@ import { accountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '..
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/change.ts'
-import { type KeyView, keyView } from '../../src/replica/keyView.ts'
-import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
-import { redisKeys } from '../../src/replica/redisKeys.ts'
+import { type KeyView, keyView } from '../../src/core/stores/accountKeyStore.ts'
+import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { eventually } from '../support/eventually.ts'
 
 const nowMs = Date.parse('2026-05-01T12:00:00.000Z')

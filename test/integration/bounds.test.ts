@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { createTopics } from '../../src/replica/topics.ts'
+import { createTopics } from '../../src/core/stores/topics.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'

@@ -1,6 +1,6 @@
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
-import { documentKinds } from '../../src/replica/indices.ts'
+import { documentKinds } from '../../src/core/stores/indices.ts'
 import { withAdmin } from '../support/faults.ts'
 import { indexName } from '../support/names.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'

@@ -1,4 +1,4 @@
-import { createTopics } from '../../src/replica/topics.ts'
+import { createTopics } from '../../src/core/stores/topics.ts'
 import { withAdmin } from '../support/faults.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 

@@ -10,12 +10,12 @@ import { openListSnapshot } from '../../src/queries/listSnapshot.ts'
 import { probe } from '../../src/queries/probe.ts'
 import { openReplica } from '../../src/queries/replica.ts'
 import { searchTogether } from '../../src/queries/searchTogether.ts'
-import type { DocumentWrite } from '../../src/replica/documents.ts'
+import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import {
   connectElasticsearch,
   connectElasticsearchBytes,
   connectElasticsearchRaw,
-} from '../../src/replica/elasticsearch.ts'
+} from '../../src/core/stores/elasticsearch.ts'
 import { refusalOf } from '../support/command.ts'
 import { testConfig } from '../support/config.ts'
 import { formEntity } from '../support/entities.ts'

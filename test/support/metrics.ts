@@ -5,7 +5,7 @@ import { surveyMetrics } from '../../indexer/status/surveyMetrics.ts'
 import { rejectionReasons } from '../../settings/http/failure.ts'
 import { apiMetrics } from '../../src/http/metrics.ts'
 import { processMetrics } from '../../src/processMetrics.ts'
-import { callMetrics } from '../../src/replica/callMetrics.ts'
+import { callMetrics } from '../../src/core/stores/engineCallMetrics.ts'
 import { requestMetrics } from '../../src/requestMetrics.ts'
 
 /** The letters by which docs/metrics.md calls the processes. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type DocumentKind, type PhysicalIndex, physicalName, readDefinition } from '../../src/replica/indices.ts'
+import { type DocumentKind, type PhysicalIndex, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
 
 /** Names of its own for one test's share of the engines, as environment settings. */
 export function ownNames(): Record<string, string> {

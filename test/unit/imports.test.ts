@@ -19,7 +19,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/core/model',
     'src/config',
     'src/log',
-    'src/replica',
+    'src/core/stores',
     'src/health',
     'src/adminServer',
     'src/processMetrics',
@@ -33,8 +33,8 @@ const allowed: Record<string, readonly string[]> = {
   'src/resettingServer': [],
   'src/unreadable': [],
   'src/server': ['src/resettingServer', 'src/unreadable'],
-  'src/replica': ['src/core/model', 'src/config', 'src/log', 'src/health'],
-  'src/queries': ['src/core/model', 'src/replica'],
+  'src/core/stores': ['src/core/model', 'src/config', 'src/log', 'src/health'],
+  'src/queries': ['src/core/model', 'src/core/stores'],
   'src/http': [
     'src/core/model',
     'src/config',
@@ -46,7 +46,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/publicFile',
     'src/requestLog',
     'src/requestMetrics',
-    'src/replica',
+    'src/core/stores',
     'src/queries',
   ],
   'src/main': ['src/service', 'src/http'],
@@ -59,7 +59,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/service',
     'src/progressBar',
     'src/look',
-    'src/replica',
+    'src/core/stores',
   ],
   settings: [
     'src/core/model',
@@ -71,16 +71,16 @@ const allowed: Record<string, readonly string[]> = {
     'src/requestLog',
     'src/requestMetrics',
     'src/look',
-    'src/replica',
+    'src/core/stores',
   ],
   engines: [],
-  demo: ['src/core/model', 'src/config', 'src/service', 'src/progressBar', 'src/replica', 'settings', 'engines'],
+  demo: ['src/core/model', 'src/config', 'src/service', 'src/progressBar', 'src/core/stores', 'settings', 'engines'],
   bench: [
     'src/core/model',
     'src/config',
     'src/service',
     'src/progressBar',
-    'src/replica',
+    'src/core/stores',
     'src/queries',
     'engines',
     'demo',
@@ -109,7 +109,7 @@ test('the files and their imports are seen', () => {
   expect(files.length).toBeGreaterThan(60)
   expect(edges.length).toBeGreaterThan(150)
   expect(edges).toContainEqual(['src/core/model/change.ts', 'src/core/json/rawJson.ts'])
-  expect(edges).toContainEqual(['indexer/generations.ts', 'src/replica/indices.ts'])
+  expect(edges).toContainEqual(['indexer/generations.ts', 'src/core/stores/indices.ts'])
   expect(new Set(files.map(roomOf))).toEqual(new Set(Object.keys(allowed)))
 })
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { RedisLink } from '../../../src/replica/redis.ts'
-import type { RedisKeys } from '../../../src/replica/redisKeys.ts'
+import type { RedisLink } from '../../../src/core/stores/redis.ts'
+import type { RedisKeys } from '../../../src/core/stores/redisKeys.ts'
 import { whileAvailable } from '../failure.ts'
 
 /** Takes a token's only use; false when somebody had it before. `usableUntilMs` is when nobody could use it any more. */

@@ -3,7 +3,7 @@ import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import { authenticate, bearerToken } from '../../../src/http/authenticate.ts'
 import type { ApiContext, AskedOfHolder, RouteState } from '../../../src/http/context.ts'
 import { RequestFailure } from '../../../src/http/failure.ts'
-import { type KeyHolder, KeyViewIncomplete, type Lookup } from '../../../src/replica/keyView.ts'
+import { type KeyHolder, KeyViewIncomplete, type Lookup } from '../../../src/core/stores/accountKeyStore.ts'
 
 const holder: KeyHolder = {
   teamId: 'team-1' as TeamId,

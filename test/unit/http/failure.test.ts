@@ -1,6 +1,6 @@
 import { failureOf, fromRedis, RequestFailure } from '../../../src/http/failure.ts'
 import { ReplicaUnavailable } from '../../../src/queries/unavailable.ts'
-import { KeyViewIncomplete } from '../../../src/replica/keyView.ts'
+import { KeyViewIncomplete } from '../../../src/core/stores/accountKeyStore.ts'
 
 describe('failureOf', () => {
   test('a request failure is what it says', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { type Commit, commitMetadata, readCommit, startOf } from '../../../indexer/commits.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
-import type { GenerationTag } from '../../../src/replica/indices.ts'
+import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]

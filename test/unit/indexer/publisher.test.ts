@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { PartitionLedger } from '../../../indexer/ledger.ts'
 import { type Lag, Publisher, type RoundEnd } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
-import { changedList } from '../../../src/replica/changeTokens.ts'
+import { changedList } from '../../../src/core/stores/changeTokens.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const forms = 'forms/0'

@@ -3,7 +3,7 @@ import { UnfitAnswer } from '../../../indexer/bulk.ts'
 import type { ItemOutcome } from '../../../indexer/failure.ts'
 import { BulkWriter, type Outcome } from '../../../indexer/writer.ts'
 import type { DocumentId, Revision, TeamId } from '../../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../../src/replica/documents.ts'
+import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
 
 type Send = (documents: readonly DocumentWrite[]) => Promise<ItemOutcome[]>
 

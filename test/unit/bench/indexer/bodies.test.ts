@@ -5,7 +5,7 @@ import { BodyWriter, bodiesOf, ceilingIndices, recordsIn } from '../../../../ben
 import { fastestOf } from '../../../../bench/indexer/ceiling.ts'
 import { bulkBounds, encodeBulk } from '../../../../indexer/bulk.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../../../src/replica/documents.ts'
+import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
 
 const documentsOf = (number: number, bytes: number): DocumentWrite[] =>
   (['submissions', 'submission-details'] as const).map((kind) => ({

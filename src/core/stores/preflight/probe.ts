@@ -1,5 +1,5 @@
-import type { Config } from '../../config.ts'
-import type { Problem } from '../../core/model/result.ts'
+import type { Config } from '../../../config.ts'
+import type { Problem } from '../../model/result.ts'
 import type { Address } from './certificate.ts'
 
 /** How one engine is asked whether it lets this process in. */

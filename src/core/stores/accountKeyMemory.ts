@@ -1,7 +1,7 @@
 import type { Message } from 'kafkajs'
-import { type Digest, documentId, type EntityId, type TeamId } from '../core/model/ids.ts'
-import { readKey } from '../core/model/change.ts'
-import type { Claim, Place, StoredKey } from './keyView.ts'
+import { type Digest, documentId, type EntityId, type TeamId } from '../model/ids.ts'
+import { readKey } from '../model/change.ts'
+import type { Claim, Place, StoredKey } from './accountKeyStore.ts'
 
 /**
  * What the key view knows and compaction can take from `account-keys`: it keeps the last record of a key there, which need not be

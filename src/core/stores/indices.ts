@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Branded } from '../core/model/ids.ts'
+import type { Branded } from '../model/ids.ts'
 
 /** Two indices an entity: the list index carries search keys and the summary, the detail index the single answer. */
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
@@ -56,6 +56,6 @@ export function readDefinition(kind: DocumentKind): Promise<IndexDefinition> {
 }
 
 async function readJson(kind: DocumentKind): Promise<IndexDefinition> {
-  const file = new URL(`../../mappings/${kind}.json`, import.meta.url)
+  const file = new URL(`../../../mappings/${kind}.json`, import.meta.url)
   return JSON.parse(await readFile(file, 'utf8')) as IndexDefinition
 }

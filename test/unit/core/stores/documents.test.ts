@@ -1,16 +1,16 @@
-import type { Instant } from '../../../src/core/model/instant.ts'
-import { rawMembers } from '../../../src/core/json/rawJson.ts'
-import { readFormRecord, readSubmissionRecord } from '../../../src/core/model/change.ts'
-import { titleSaltLength } from '../../../src/core/model/title.ts'
+import type { Instant } from '../../../../src/core/model/instant.ts'
+import { rawMembers } from '../../../../src/core/json/rawJson.ts'
+import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/change.ts'
+import { titleSaltLength } from '../../../../src/core/model/title.ts'
 import {
   type DocumentWrite,
   formWrites,
   submissionWrites,
   summaryMark,
   withNamesOnce,
-} from '../../../src/replica/documents.ts'
-import { readDefinition } from '../../../src/replica/indices.ts'
-import { formEntity, submissionEntity } from '../../support/entities.ts'
+} from '../../../../src/core/stores/documents.ts'
+import { readDefinition } from '../../../../src/core/stores/indices.ts'
+import { formEntity, submissionEntity } from '../../../support/entities.ts'
 
 const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
 

@@ -7,7 +7,7 @@ import {
   type FetchedRecord,
   undecodableOf,
   withoutAborted,
-} from '../../../src/replica/recordBatches.ts'
+} from '../../../../src/core/stores/recordBatches.ts'
 
 type KafkaJsDecoder = Parameters<typeof decodePartition>[0]
 const load = createRequire(import.meta.url)

@@ -1,4 +1,4 @@
-import { callOf } from '../../../src/replica/callMetrics.ts'
+import { callOf } from '../../../../src/core/stores/engineCallMetrics.ts'
 
 test.each([
   ['/_bulk', 'bulk'],

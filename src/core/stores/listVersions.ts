@@ -1,5 +1,5 @@
-import type { Branded, TeamId } from '../core/model/ids.ts'
-import { type Instant, toInstant } from '../core/model/instant.ts'
+import type { Branded, TeamId } from '../model/ids.ts'
+import { type Instant, toInstant } from '../model/instant.ts'
 import { changedList, type EntityType, entityTypes } from './changeTokens.ts'
 import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'

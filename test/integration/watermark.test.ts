@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { randomToken } from '../../src/core/model/randomToken.ts'
-import { changedList, entityTypes } from '../../src/replica/changeTokens.ts'
-import { readFreshness } from '../../src/replica/freshness.ts'
-import type { GenerationTag } from '../../src/replica/indices.ts'
-import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
-import { type RedisKeys, redisKeys } from '../../src/replica/redisKeys.ts'
+import { changedList, entityTypes } from '../../src/core/stores/changeTokens.ts'
+import { readFreshness } from '../../src/core/stores/listVersions.ts'
+import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   adoptGeneration,
   holdTidemark,
@@ -13,7 +13,7 @@ import {
   publishTidemark,
   releaseTidemark,
   withdrawTidemark,
-} from '../../src/replica/tidemark.ts'
+} from '../../src/core/stores/watermark.ts'
 import { eventually } from '../support/eventually.ts'
 
 const both = ['forms/0', 'submissions/0']

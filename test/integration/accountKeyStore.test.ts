@@ -3,9 +3,9 @@ import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { readAccountKeyRecord } from '../../src/core/model/change.ts'
-import { type KeyView, KeyViewIncomplete, keyView, type StoredKey } from '../../src/replica/keyView.ts'
-import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
-import { type RedisKeys, redisKeys } from '../../src/replica/redisKeys.ts'
+import { type KeyView, KeyViewIncomplete, keyView, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
+import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { eventually } from '../support/eventually.ts'
 
 const acme = 'acme' as TeamId

@@ -1,4 +1,4 @@
-import { deletedRevision } from '../core/model/ids.ts'
+import { deletedRevision } from '../model/ids.ts'
 
 /**
  * The scripts by which the key view is written, each in one step.

@@ -1,4 +1,4 @@
-import type { TeamId } from '../core/model/ids.ts'
+import type { TeamId } from '../model/ids.ts'
 import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 

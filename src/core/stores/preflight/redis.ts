@@ -1,7 +1,7 @@
-import type { Config } from '../../config.ts'
-import type { Problem } from '../../core/model/result.ts'
+import type { Config } from '../../../config.ts'
+import type { Problem } from '../../model/result.ts'
 import { connectRedis } from '../redis.ts'
-import { aborted, addressIn, type Door } from './door.ts'
+import { aborted, addressIn, type Door } from './probe.ts'
 
 const defaultPort = 6_379
 

@@ -1,7 +1,7 @@
-import type { Config, Engine } from '../../config.ts'
-import type { Problem } from '../../core/model/result.ts'
+import type { Config, Engine } from '../../../config.ts'
+import type { Problem } from '../../model/result.ts'
 import { distrustOf } from './certificate.ts'
-import type { Door } from './door.ts'
+import type { Door } from './probe.ts'
 
 /** How an engine takes this process: lets it in, is away just now, or will not let it in before a setting is mended. */
 export type Link = 'open' | 'away' | Problem

@@ -1,5 +1,5 @@
-import type { EntityId, TeamId } from '../core/model/ids.ts'
-import { type Instant, toInstant } from '../core/model/instant.ts'
+import type { EntityId, TeamId } from '../model/ids.ts'
+import { type Instant, toInstant } from '../model/instant.ts'
 import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { randomToken } from '../../src/core/model/randomToken.ts'
-import { readFreshness } from '../../src/replica/freshness.ts'
-import { connectRedis } from '../../src/replica/redis.ts'
-import { redisKeys } from '../../src/replica/redisKeys.ts'
+import { readFreshness } from '../../src/core/stores/listVersions.ts'
+import { connectRedis } from '../../src/core/stores/redis.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { Program } from './programs.ts'
 

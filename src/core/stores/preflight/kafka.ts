@@ -1,8 +1,8 @@
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../../config.ts'
 import { connectKafka } from '../kafka.ts'
-import { aborted, addressIn, type Door } from './door.ts'
+import { aborted, addressIn, type Door } from './probe.ts'
 
 const defaultPort = 9_092
 

@@ -3,9 +3,9 @@ import * as fc from 'fast-check'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { type KeyView, keyView, type Place, placeOf, type StoredKey } from '../../src/replica/keyView.ts'
-import { connectRedis, type RedisLink } from '../../src/replica/redis.ts'
-import { redisKeys } from '../../src/replica/redisKeys.ts'
+import { type KeyView, keyView, type Place, placeOf, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
+import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { eventually } from '../support/eventually.ts'
 
 const partitions = 3

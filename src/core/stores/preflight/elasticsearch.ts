@@ -1,8 +1,8 @@
 import { errors } from '@elastic/elasticsearch'
-import type { Config } from '../../config.ts'
-import type { Problem } from '../../core/model/result.ts'
+import type { Config } from '../../../config.ts'
+import type { Problem } from '../../model/result.ts'
 import { connectElasticsearch } from '../elasticsearch.ts'
-import { addressIn, type Door } from './door.ts'
+import { addressIn, type Door } from './probe.ts'
 
 const defaultPort = 443
 

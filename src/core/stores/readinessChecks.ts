@@ -1,9 +1,9 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Admin } from 'kafkajs'
-import type { Check } from '../health.ts'
-import { summaryOf } from '../log.ts'
+import type { Check } from '../../health.ts'
+import { summaryOf } from '../../log.ts'
 import { aliasOf } from './indices.ts'
-import type { KeyView } from './keyView.ts'
+import type { KeyView } from './accountKeyStore.ts'
 import type { RedisLink } from './redis.ts'
 
 const doesNotAnswer = (error: unknown): string => `does not answer: ${summaryOf(error)}`

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { type AccountKey, maxKeysPerTeam } from '../core/model/accountKey.ts'
+import { type AccountKey, maxKeysPerTeam } from '../model/accountKey.ts'
 import {
   type Branded,
   type Digest,
@@ -10,9 +10,9 @@ import {
   type Revision,
   type TeamId,
   toOffset,
-} from '../core/model/ids.ts'
-import { toInstant } from '../core/model/instant.ts'
-import { applyScript, completeScript, listScript, reserveScript } from './keyScripts.ts'
+} from '../model/ids.ts'
+import { toInstant } from '../model/instant.ts'
+import { applyScript, completeScript, listScript, reserveScript } from './accountKeyScripts.ts'
 import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 

@@ -1,4 +1,4 @@
-import type { Digest, TeamId } from '../core/model/ids.ts'
+import type { Digest, TeamId } from '../model/ids.ts'
 import type { ChangedList } from './changeTokens.ts'
 
 /**

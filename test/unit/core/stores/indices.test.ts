@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { documentKinds, physicalName, readPhysicalName } from '../../../src/replica/indices.ts'
+import { documentKinds, physicalName, readPhysicalName } from '../../../../src/core/stores/indices.ts'
 
 test('a physical name tells its kind, version and generation, also when prefixes look like kinds', () => {
   const prefix = fc.stringMatching(/^[a-z0-9][a-z0-9_-]{0,20}$/)
