@@ -32,5 +32,5 @@ RUN chmod -R a+rX package.json mappings engines demo settings indexer src
 
 USER node
 EXPOSE 3000 9100
-HEALTHCHECK --interval=10s --timeout=20s --start-period=30s CMD ["node", "src/healthCommand.ts", "/livez"]
+HEALTHCHECK --interval=10s --timeout=20s --start-period=30s CMD ["node", "src/core/process/healthCommand.ts", "/livez"]
 CMD ["node", "src/main.ts"]

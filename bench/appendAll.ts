@@ -1,4 +1,4 @@
-import { startProgressBar } from '../src/progressBar.ts'
+import { startProgressBar } from '../src/core/process/progressBar.ts'
 
 const maxSendCharacters = 512 * 1024
 

@@ -1,4 +1,4 @@
-import { startProgressBar } from '../src/progressBar.ts'
+import { startProgressBar } from '../src/core/process/progressBar.ts'
 import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
 import { about } from './indexer/about.ts'
 import { chooseRequests } from './indexer/ceiling.ts'

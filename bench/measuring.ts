@@ -1,4 +1,4 @@
-import { startProgressBar } from '../src/progressBar.ts'
+import { startProgressBar } from '../src/core/process/progressBar.ts'
 import type { LoadGenerator, Sample } from './load/generator.ts'
 import type { Pace, Target } from './load/job.ts'
 import type { Samples, Section } from './report.ts'

@@ -1,6 +1,6 @@
 import type { Admin, Producer } from 'kafkajs'
-import type { Config } from '../src/config.ts'
-import { type ProgressBar, startProgressBar } from '../src/progressBar.ts'
+import type { Config } from '../src/core/process/config.ts'
+import { type ProgressBar, startProgressBar } from '../src/core/process/progressBar.ts'
 import { untilServed } from './api.ts'
 import { producePast } from './feed.ts'
 import { untilIndexed, untilTopicsExist } from './indexing.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { EngineUrls } from '../engines/engines.ts'
-import type { Config } from '../src/config.ts'
+import type { Config } from '../src/core/process/config.ts'
 import { connectKafka, createProducer } from '../src/core/stores/kafka.ts'
 import { createAccountKey } from './accountKeys.ts'
 import { newestFormId } from './api.ts'

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import type { Config } from '../src/config.ts'
+import type { Config } from '../src/core/process/config.ts'
 import { connectKafka, createProducer } from '../src/core/stores/kafka.ts'
 import { createAccountKey } from './accountKeys.ts'
 import { newestFormId, takesKey } from './api.ts'

@@ -1,6 +1,6 @@
 /** `docker compose run --rm sample`: sample teams for a Tidemark that runs already. */
 import { Command } from 'commander'
-import { configOrExit } from '../src/service.ts'
+import { configOrExit } from '../src/core/process/service.ts'
 import { loadSample } from './sample.ts'
 
 const command = new Command('sample')

@@ -4,7 +4,7 @@ import type { Producer } from 'kafkajs'
 import { pino } from 'pino'
 import { printable } from '../src/core/model/printable.ts'
 import { connectKafka, createProducer } from '../src/core/stores/kafka.ts'
-import { configOrExit } from '../src/service.ts'
+import { configOrExit } from '../src/core/process/service.ts'
 import { type DeadLetter, readDeadLetter, replayOf } from './deadLetters.ts'
 import { readTopic } from './readTopic.ts'
 

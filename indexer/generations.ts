@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Client, errors, type estypes } from '@elastic/elasticsearch'
-import type { Config } from '../src/config.ts'
+import type { Config } from '../src/core/process/config.ts'
 import {
   aliasOf,
   type DocumentKind,

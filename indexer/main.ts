@@ -1,4 +1,4 @@
-import { runService } from '../src/service.ts'
+import { runService } from '../src/core/process/service.ts'
 import { startIndexer } from './indexer.ts'
 
 // Documents of a few kilobytes by the thousand: each an allocation of its own costs more than filling it.

@@ -1,4 +1,4 @@
-import type { Config } from '../src/config.ts'
+import type { Config } from '../src/core/process/config.ts'
 import type { AccountKey } from '../src/core/model/accountKey.ts'
 import { deletedRevision, type Revision, type TeamId } from '../src/core/model/ids.ts'
 import { toInstant } from '../src/core/model/instant.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Offset } from '../src/core/model/ids.ts'
-import { summaryOf } from '../src/log.ts'
+import { summaryOf } from '../src/core/process/log.ts'
 import type { ChangedList } from '../src/core/stores/changeTokens.ts'
 import { type Ends, nameOf, type TopicPartition } from './commits.ts'
 import type { Assigned, Position } from './consumer.ts'

@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { Config } from '../src/config.ts'
+import type { Config } from '../src/core/process/config.ts'
 import type { RedisLink } from '../src/core/stores/redis.ts'
 import type { RedisKeys } from '../src/core/stores/redisKeys.ts'
 import {

@@ -1,6 +1,6 @@
 import kafkajs, { type Admin, type IResourceConfigEntry } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { Config } from '../src/config.ts'
+import type { Config } from '../src/core/process/config.ts'
 import { createTopics } from '../src/core/stores/topics.ts'
 
 const dayMs = 86_400_000

@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto'
 import type { Producer, TopicMessages } from 'kafkajs'
-import type { Config } from '../src/config.ts'
+import type { Config } from '../src/core/process/config.ts'
 import {
   type AccountKey,
   accountKeySchema,

@@ -10,7 +10,7 @@ import { type KeyView, keyView, type StoredKey } from '../src/core/stores/accoun
 import { readLastUse } from '../src/core/stores/keyLastUse.ts'
 import { connectRedis } from '../src/core/stores/redis.ts'
 import { redisKeys } from '../src/core/stores/redisKeys.ts'
-import { configOrExit } from '../src/service.ts'
+import { configOrExit } from '../src/core/process/service.ts'
 import { type AccountKeys, accountKeys, keyTopics } from './accountKeys.ts'
 
 const viewDeadlineMs = 15_000

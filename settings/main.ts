@@ -1,4 +1,4 @@
-import { runService } from '../src/service.ts'
+import { runService } from '../src/core/process/service.ts'
 import { composeSettings } from './composeSettings.ts'
 
 await runService({

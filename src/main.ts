@@ -1,5 +1,5 @@
 import { composeApi } from './http/composeApi.ts'
-import { runService } from './service.ts'
+import { runService } from './core/process/service.ts'
 
 await runService({
   name: 'api',

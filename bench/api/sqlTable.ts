@@ -1,6 +1,6 @@
 import { readSubmissionRecord } from '../../src/core/model/change.ts'
 import { renderSubmissionSummary } from '../../src/core/model/submission.ts'
-import { startProgressBar } from '../../src/progressBar.ts'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { copyRows } from '../copyRows.ts'
 import type { SqlAddress, SqlQuery } from '../load/job.ts'
 import { connected } from '../postgres.ts'

@@ -1,4 +1,4 @@
-import { startProgressBar } from '../../src/progressBar.ts'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { type Running, runCeiling } from './contenders.ts'
 
 /** Records a second of ready-made bodies by requests at once, and the number that was fastest. */

@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
-import { startProgressBar } from '../../src/progressBar.ts'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import type { HttpRequest, Pace } from '../load/job.ts'
 import type { Measuring } from '../measuring.ts'
 import { runRounds, runsIn } from '../rounds.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
 import { z } from 'zod'
-import { startProgressBar } from '../../src/progressBar.ts'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import { type Alias, aliasOf, type DocumentKind, documentKinds } from '../../src/core/stores/indices.ts'
 import type { Stage } from '../stage.ts'

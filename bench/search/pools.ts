@@ -1,4 +1,4 @@
-import { startProgressBar } from '../../src/progressBar.ts'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import type { Stage } from '../stage.ts'
 import { askApi, type ServedTeam } from './api.ts'
 import { holds, isMisspelt, type TypedKind, type TypedText, typedKinds, typedTexts } from './typed.ts'

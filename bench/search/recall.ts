@@ -1,5 +1,5 @@
 import type { Client } from 'pg'
-import { startProgressBar } from '../../src/progressBar.ts'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { askJson } from '../askJson.ts'
 import type { SqlAddress } from '../load/job.ts'
 import { connected } from '../postgres.ts'

@@ -1,4 +1,4 @@
-import { startProgressBar } from '../../src/progressBar.ts'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { copyRows } from '../copyRows.ts'
 import type { SqlAddress, SqlQuery } from '../load/job.ts'
 import { connected } from '../postgres.ts'

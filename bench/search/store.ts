@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { readFormRecord } from '../../src/core/model/change.ts'
-import { startProgressBar } from '../../src/progressBar.ts'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { formWrites } from '../../src/core/stores/documents.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import { aliasOf } from '../../src/core/stores/indices.ts'

@@ -1,5 +1,5 @@
 import kafkajs, { type Admin } from 'kafkajs'
-import type { Config } from '../../src/config.ts'
+import type { Config } from '../../src/core/process/config.ts'
 import { type Commit, fetchCommits, fetchEnds, nameOf, rebuildGroup, type TopicPartition } from '../commits.ts'
 import { readTag } from '../generations.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { isHealthy } from '../../src/health.ts'
+import { isHealthy } from '../../src/core/process/health.ts'
 import type { Html } from './html.ts'
 import { partitions } from './partitions.ts'
 import { checks, thisIndexer } from './processes.ts'

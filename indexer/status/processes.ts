@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { CheckResult } from '../../src/health.ts'
+import type { CheckResult } from '../../src/core/process/health.ts'
 import type { Html } from './html.ts'
 import { meter } from './stores.ts'
 import type { StatusView } from './view.ts'

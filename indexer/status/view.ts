@@ -1,4 +1,4 @@
-import type { CheckResult } from '../../src/health.ts'
+import type { CheckResult } from '../../src/core/process/health.ts'
 import type { Lag } from '../publisher.ts'
 import type { Sample } from './history.ts'
 import type { Observed } from './observe.ts'

@@ -1,5 +1,5 @@
-import { asset, assetCacheControl, read, readIcon, readLook } from '../../src/look/look.ts'
-import { type PublicFile, publicFile } from '../../src/publicFile.ts'
+import { asset, assetCacheControl, read, readIcon, readLook } from '../../src/core/process/assets/assets.ts'
+import { type PublicFile, publicFile } from '../../src/core/process/staticFile.ts'
 import type { AssetPaths } from './pages/layout.ts'
 
 export type Assets = { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, PublicFile> }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Logger } from 'pino'
-import { type Refuse, refusal, statusOf } from '../../src/unreadable.ts'
+import { type Refuse, refusal, statusOf } from '../../src/core/process/clientErrors.ts'
 import { securityHeaders } from './headers.ts'
 
 /** Answers what never becomes a request, and logs it. No browser sends such a thing. */

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Within } from '../queries/exportList.ts'
-import { cutOff } from '../resettingServer.ts'
+import { cutOff } from '../core/process/resettingServer.ts'
 import { noRoom } from './admission.ts'
 import type { RouteContext } from './context.ts'
 import { RequestFailure } from './failure.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Instant } from '../core/model/instant.ts'
-import { namesEtag } from '../ifNoneMatch.ts'
+import { namesEtag } from '../core/process/ifNoneMatch.ts'
 import type { EntityType } from '../core/stores/changeTokens.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { RouteContext } from './context.ts'

@@ -1,4 +1,4 @@
-import { routeOf } from '../requestLog.ts'
+import { routeOf } from '../core/process/requestLog.ts'
 import type { ApiMiddleware } from './context.ts'
 import { RequestFailure } from './failure.ts'
 

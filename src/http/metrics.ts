@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client'
-import { type RequestMetrics, requestMetrics } from '../requestMetrics.ts'
+import { type RequestMetrics, requestMetrics } from '../core/process/requestMetrics.ts'
 import { type RejectionReason, rejectionReasons } from './failure.ts'
 
 export type ApiMetrics = {

@@ -1,7 +1,7 @@
 import type { Counter } from 'prom-client'
 import type { z } from 'zod'
 import { accepted, type Result, refused } from '../core/model/result.ts'
-import { routeOf } from '../requestLog.ts'
+import { routeOf } from '../core/process/requestLog.ts'
 import type { RouteContext } from './context.ts'
 import { RequestFailure } from './failure.ts'
 import { renderIgnored } from './ignoredParameters.ts'

@@ -1,4 +1,4 @@
-import { maxUrlBytes } from '../unreadable.ts'
+import { maxUrlBytes } from '../core/process/clientErrors.ts'
 import type { ApiMiddleware } from './context.ts'
 import { RequestFailure } from './failure.ts'
 

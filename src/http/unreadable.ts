@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
-import { type Refuse, refusal, type Unreadable } from '../unreadable.ts'
+import { type Refuse, refusal, type Unreadable } from '../core/process/clientErrors.ts'
 import { renderError } from './errors.ts'
 import { allowedMethods } from './methods.ts'
 import { answersDependOn, whoMayKeep } from './privateAnswers.ts'

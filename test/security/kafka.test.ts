@@ -5,7 +5,7 @@ import { fetchCommits, fetchStarts, rebuildGroup } from '../../indexer/commits.t
 import { readTopic } from '../../indexer/readTopic.ts'
 import { surveyGroup } from '../../indexer/status/groupSurvey.ts'
 import { documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
-import type { Config } from '../../src/config.ts'
+import type { Config } from '../../src/core/process/config.ts'
 import { connectKafka, createProducer } from '../../src/core/stores/kafka.ts'
 import { refusalOf, runCommand } from '../support/command.ts'
 import { testConfig } from '../support/config.ts'

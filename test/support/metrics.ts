@@ -4,9 +4,9 @@ import { indexerMetrics, pipelineMetrics } from '../../indexer/metrics.ts'
 import { surveyMetrics } from '../../indexer/status/surveyMetrics.ts'
 import { rejectionReasons } from '../../settings/http/failure.ts'
 import { apiMetrics } from '../../src/http/metrics.ts'
-import { processMetrics } from '../../src/processMetrics.ts'
+import { processMetrics } from '../../src/core/process/processMetrics.ts'
 import { callMetrics } from '../../src/core/stores/engineCallMetrics.ts'
-import { requestMetrics } from '../../src/requestMetrics.ts'
+import { requestMetrics } from '../../src/core/process/requestMetrics.ts'
 
 /** The letters by which docs/metrics.md calls the processes. */
 export type Process = 'A' | 'I' | 'S'

@@ -1,4 +1,4 @@
-import type { Checks } from '../../src/health.ts'
+import type { Checks } from '../../src/core/process/health.ts'
 
 /** What every check says now that has a problem, as `name: problem`. */
 export const readinessOf = (checks: Checks) => async (): Promise<string[]> => {

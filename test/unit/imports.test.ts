@@ -14,7 +14,7 @@ const allowed: Record<string, readonly string[]> = {
   'src/adminServer': ['src/server', 'src/unreadable'],
   'src/processMetrics': ['src/health'],
   'src/requestMetrics': ['src/requestLog'],
-  'src/look': ['src/publicFile'],
+  'src/core/process/assets': ['src/publicFile'],
   'src/service': [
     'src/core/model',
     'src/config',
@@ -58,7 +58,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/adminServer',
     'src/service',
     'src/progressBar',
-    'src/look',
+    'src/core/process/assets',
     'src/core/stores',
   ],
   settings: [
@@ -70,7 +70,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/publicFile',
     'src/requestLog',
     'src/requestMetrics',
-    'src/look',
+    'src/core/process/assets',
     'src/core/stores',
   ],
   engines: [],

@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
-import { startProgressBar } from '../../../src/progressBar.ts'
+import { startProgressBar } from '../../../src/core/process/progressBar.ts'
 import { type Sample, sampleOf } from '../../load/generator.ts'
 import { startThread } from '../../load/thread.ts'
 import { runRounds, runsIn } from '../../rounds.ts'

@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import { z } from 'zod'
-import type { Config } from '../../../src/config.ts'
+import type { Config } from '../../../src/core/process/config.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
 import { identifier } from '../../../src/core/model/schema.ts'
 import { RequestFailure } from '../failure.ts'

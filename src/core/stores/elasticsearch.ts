@@ -6,7 +6,7 @@ import {
   Serializer,
   UndiciConnection,
 } from '@elastic/transport'
-import type { Config } from '../../config.ts'
+import type { Config } from '../process/config.ts'
 
 /** Answers as they came: parsing would reorder keys and lose digits of what is passed on byte for byte. */
 class RawSerializer extends Serializer {

@@ -1,6 +1,6 @@
 import { Kafka, type KafkaConfig, logLevel, Partitioners, type Producer } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { Config } from '../../config.ts'
+import type { Config } from '../process/config.ts'
 import { replaceFetchDecoder, tellRealEnds } from './kafkaPatches.ts'
 
 replaceFetchDecoder()

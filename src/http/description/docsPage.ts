@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { digestOf, type PublicFile, publicFile } from '../../publicFile.ts'
+import { digestOf, type PublicFile, publicFile } from '../../core/process/staticFile.ts'
 
 const { resolve } = createRequire(import.meta.url)
 const own = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url))

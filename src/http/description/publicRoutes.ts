@@ -1,5 +1,5 @@
 import { Router } from '@koa/router'
-import { answerWithFile, type PublicFile, publicFile } from '../../publicFile.ts'
+import { answerWithFile, type PublicFile, publicFile } from '../../core/process/staticFile.ts'
 import type { ApiMiddleware, ApiState } from '../context.ts'
 import { docsPage } from './docsPage.ts'
 

@@ -1,4 +1,4 @@
-import { maxUrlBytes } from '../../unreadable.ts'
+import { maxUrlBytes } from '../../core/process/clientErrors.ts'
 import { ndjson } from '../export.ts'
 import { statuses } from '../statuses.ts'
 import type { HeaderName } from './headers.ts'

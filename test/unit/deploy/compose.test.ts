@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { type Need, readConfig } from '../../../src/config.ts'
+import { type Need, readConfig } from '../../../src/core/process/config.ts'
 
 type Service = {
   readonly image: string
@@ -98,7 +98,7 @@ test.each(processes.filter((name) => name !== 'sample'))(
   (name) => {
     const { restart, init, healthcheck } = service(name)
     expect({ restart, init }).toEqual({ restart: 'on-failure:5', init: true })
-    expect(healthcheck.test).toEqual(['CMD', 'node', 'src/healthCommand.ts', '/readyz'])
+    expect(healthcheck.test).toEqual(['CMD', 'node', 'src/core/process/healthCommand.ts', '/readyz'])
   },
 )
 

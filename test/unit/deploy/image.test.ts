@@ -46,7 +46,7 @@ test('every process and command is known', () => {
     'indexer/rebuildCommand.ts',
     'settings/keysCommand.ts',
     'settings/main.ts',
-    'src/healthCommand.ts',
+    'src/core/process/healthCommand.ts',
     'src/main.ts',
   ])
 })

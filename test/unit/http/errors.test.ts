@@ -4,8 +4,8 @@ import { Readable, Writable } from 'node:stream'
 import Koa from 'koa'
 import type { ApiState } from '../../../src/http/context.ts'
 import { errors } from '../../../src/http/errors.ts'
-import { createLog } from '../../../src/log.ts'
-import { requestLog } from '../../../src/requestLog.ts'
+import { createLog } from '../../../src/core/process/log.ts'
+import { requestLog } from '../../../src/core/process/requestLog.ts'
 
 test('what fails when the answer was ready says nothing of that answer', async () => {
   const lines: Record<string, unknown>[] = []

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { refuseUnreadable } from '../../../src/http/unreadable.ts'
-import { portOf, serve, stopServing } from '../../../src/server.ts'
+import { portOf, serve, stopServing } from '../../../src/core/process/httpServer.ts'
 
 /** What a client reads when Node's server gives up on its request with the error of this code. */
 async function answerTo(code: string): Promise<{ head: string; body: unknown; logged: unknown }> {

@@ -1,5 +1,5 @@
 import { errors } from '@elastic/elasticsearch'
-import type { Config } from '../../../config.ts'
+import type { Config } from '../../process/config.ts'
 import type { Problem } from '../../model/result.ts'
 import { connectElasticsearch } from '../elasticsearch.ts'
 import { addressIn, type Door } from './probe.ts'

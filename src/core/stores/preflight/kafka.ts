@@ -1,6 +1,6 @@
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import type { Config } from '../../../config.ts'
+import type { Config } from '../../process/config.ts'
 import { connectKafka } from '../kafka.ts'
 import { aborted, addressIn, type Door } from './probe.ts'
 

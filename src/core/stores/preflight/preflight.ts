@@ -1,4 +1,4 @@
-import type { Config, Engine } from '../../../config.ts'
+import type { Config, Engine } from '../../process/config.ts'
 import type { Problem } from '../../model/result.ts'
 import { distrustOf } from './certificate.ts'
 import type { Door } from './probe.ts'

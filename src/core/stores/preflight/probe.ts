@@ -1,4 +1,4 @@
-import type { Config } from '../../../config.ts'
+import type { Config } from '../../process/config.ts'
 import type { Problem } from '../../model/result.ts'
 import type { Address } from './certificate.ts'
 

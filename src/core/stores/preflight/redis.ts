@@ -1,4 +1,4 @@
-import type { Config } from '../../../config.ts'
+import type { Config } from '../../process/config.ts'
 import type { Problem } from '../../model/result.ts'
 import { connectRedis } from '../redis.ts'
 import { aborted, addressIn, type Door } from './probe.ts'

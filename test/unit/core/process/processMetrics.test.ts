@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import { processMetrics } from '../../src/processMetrics.ts'
+import { processMetrics } from '../../../../src/core/process/processMetrics.ts'
 
 test('CPU time is that of the process, and grows with it', async () => {
   const registry = new Registry()

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { ResettingServer } from '../../src/resettingServer.ts'
+import { ResettingServer } from '../../../../src/core/process/resettingServer.ts'
 
 const servers: ResettingServer[] = []
 afterEach(async () => {

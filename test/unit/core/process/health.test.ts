@@ -1,4 +1,4 @@
-import { Health, isHealthy, renderHealth } from '../../src/health.ts'
+import { Health, isHealthy, renderHealth } from '../../../../src/core/process/health.ts'
 
 const atMs = 1_000_000
 

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
-import { serveAdmin } from '../../src/adminServer.ts'
-import { portOf, stopServing } from '../../src/server.ts'
-import { sendRaw } from '../support/raw.ts'
+import { serveAdmin } from '../../../../src/core/process/adminServer.ts'
+import { portOf, stopServing } from '../../../../src/core/process/httpServer.ts'
+import { sendRaw } from '../../../support/raw.ts'
 
 const body = 'here it is'
 let server: Server

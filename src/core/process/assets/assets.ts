@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { digestOf } from '../publicFile.ts'
+import { digestOf } from '../staticFile.ts'
 
 /** A file that pages load; its path tells its content, so that it may be kept for ever. */
 export type Asset = { readonly path: string; readonly type: 'css' | 'js' | 'svg'; readonly text: string }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { runCommand } from '../support/command.ts'
+import { runCommand } from '../../../support/command.ts'
 
 let server: Server
 let asked: number
@@ -21,7 +21,7 @@ afterEach(() => {
 })
 
 const check = async (port: string): Promise<number> =>
-  (await runCommand('src/healthCommand.ts', ['/readyz'], { ADMIN_PORT: port })).code
+  (await runCommand('src/core/process/healthCommand.ts', ['/readyz'], { ADMIN_PORT: port })).code
 
 test.each([
   [200, 0],

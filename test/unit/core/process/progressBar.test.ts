@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
-import { startProgressBar } from '../../src/progressBar.ts'
-import { eventually } from '../support/eventually.ts'
+import { startProgressBar } from '../../../../src/core/process/progressBar.ts'
+import { eventually } from '../../../support/eventually.ts'
 
 test('where there is no terminal, every quarter is a line of its own', () => {
   const stream = new PassThrough()

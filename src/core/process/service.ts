@@ -3,12 +3,12 @@ import { destination, type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { type AdminPage, type AdminPages, serveAdmin } from './adminServer.ts'
 import { type Config, type Engine, type Need, readConfig } from './config.ts'
-import type { Problem } from './core/model/result.ts'
+import type { Problem } from '../model/result.ts'
 import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
 import { createLog } from './log.ts'
 import { processMetrics } from './processMetrics.ts'
-import { tryLink } from './core/stores/preflight/preflight.ts'
-import { listeningProblem } from './server.ts'
+import { tryLink } from '../stores/preflight/preflight.ts'
+import { listeningProblem } from './httpServer.ts'
 
 /** What a process that has started tells on its admin port. */
 export type Started = {

@@ -1,5 +1,5 @@
 /**
- * The health check of a container: `node src/healthCommand.ts /readyz`. Ends with 0 when the admin port says yes, else with 1.
+ * The health check of a container: `node src/core/process/healthCommand.ts /readyz`. Ends with 0 when the admin port says yes, else with 1.
  *
  * Docker does not restart a container that is unhealthy. So a process that accepts connections and answers none of them
  * is killed here, and the container ends and is restarted.

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { RequestListener, Server } from 'node:http'
 import { connect } from 'node:net'
-import { portOf, serve, stopServing } from '../../src/server.ts'
-import { refusal, statusOf } from '../../src/unreadable.ts'
-import { statusesIn } from '../support/raw.ts'
+import { portOf, serve, stopServing } from '../../../../src/core/process/httpServer.ts'
+import { refusal, statusOf } from '../../../../src/core/process/clientErrors.ts'
+import { statusesIn } from '../../../support/raw.ts'
 
 const start = (listener: RequestListener): Promise<Server> =>
   serve(listener, { port: 0 }, (reason) => refusal(statusOf[reason], {}, reason))

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isIP } from 'node:net'
-import { hostnameOf, type ListenAddress, serve } from './server.ts'
-import { type Refuse, refusal, statusOf } from './unreadable.ts'
+import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
+import { type Refuse, refusal, statusOf } from './clientErrors.ts'
 
 export type AdminAnswer = {
   readonly status: number

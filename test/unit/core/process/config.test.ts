@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Engine, type Environment, readConfig } from '../../src/config.ts'
+import { type Engine, type Environment, readConfig } from '../../../../src/core/process/config.ts'
 
 const allEngines: Engine[] = ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL']
 const engines = { ELASTICSEARCH_URL: 'http://es:9200', KAFKA_BROKERS: 'kafka:9092', REDIS_URL: 'redis://redis:6379' }

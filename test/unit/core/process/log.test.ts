@@ -1,6 +1,6 @@
 import { errors } from '@elastic/elasticsearch'
 import { ReplyError } from 'ioredis'
-import { createLog, describeError } from '../../src/log.ts'
+import { createLog, describeError } from '../../../../src/core/process/log.ts'
 
 const logged = (error: unknown): string => {
   let line = ''

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import type { Problem } from './core/model/result.ts'
+import type { Problem } from '../model/result.ts'
 
 /** The engines a process talks to; each is asked for by its environment name. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
