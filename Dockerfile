@@ -33,4 +33,4 @@ RUN chmod -R a+rX package.json mappings engines demo settings indexer src
 USER node
 EXPOSE 3000 9100
 HEALTHCHECK --interval=10s --timeout=20s --start-period=30s CMD ["node", "src/core/process/healthCommand.ts", "/livez"]
-CMD ["node", "src/main.ts"]
+CMD ["node", "src/api/main.ts"]

@@ -1,4 +1,4 @@
-import { newestFirst } from '../../src/queries/clauses.ts'
+import { newestFirst } from '../../src/api/search/clauses.ts'
 import { aliasOf } from '../../src/core/stores/indices.ts'
 import type { HttpRequest } from '../load/job.ts'
 import { largeTeam, newestMs } from './submissions.ts'

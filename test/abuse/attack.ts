@@ -36,7 +36,7 @@ export async function openStage(): Promise<Stage> {
   await store(replica, attacker, submissions)
   await store(replica, bystander, 100)
   const elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
-  const api = await startProgram('src/main.ts', {
+  const api = await startProgram('src/api/main.ts', {
     INDEX_PREFIX: replica.prefix,
     ELASTICSEARCH_URL: elasticsearch.url,
     RATE_LIMIT_PER_MINUTE: '1000000',

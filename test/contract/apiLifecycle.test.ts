@@ -49,13 +49,13 @@ test('a request that runs when the API stops is answered; no other is accepted',
 
 test('a process that cannot do its work at all ends by itself, and its log tells why', async () => {
   const api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
-  const { code, stderr } = await runCommand('src/main.ts', [], { PORT: String(api.port), ADMIN_PORT: '0' })
+  const { code, stderr } = await runCommand('src/api/main.ts', [], { PORT: String(api.port), ADMIN_PORT: '0' })
   expect([code, stderr]).toEqual([1, expect.stringContaining('EADDRINUSE')])
   await api.close()
 })
 
 test('addresses that the machine does not have are told at once, by name', async () => {
-  const told = await refusalOf('src/main.ts', { HOST: '192.0.2.1', ADMIN_HOST: '2001:db8::1' })
+  const told = await refusalOf('src/api/main.ts', { HOST: '192.0.2.1', ADMIN_HOST: '2001:db8::1' })
   expect(told.split('\n').map((line) => line.split(':')[0])).toEqual([
     'HOST cannot be listened on here',
     'ADMIN_HOST cannot be listened on here',
@@ -68,7 +68,7 @@ describe('a process', () => {
   const elsewhere = (url: string): string => url.replace('127.0.0.1', '127.0.0.2')
 
   test('that is told no address listens on all, but for its admin port, which listens on loopback', async () => {
-    const api = await startProgram('src/main.ts', { INDEX_PREFIX: replica.prefix })
+    const api = await startProgram('src/api/main.ts', { INDEX_PREFIX: replica.prefix })
     await untilReady(api)
     expect((await fetch(`${elsewhere(api.url)}/docs`)).status).toBe(200)
     await expect(fetch(`${elsewhere(api.adminUrl)}/livez`)).rejects.toThrow()
@@ -76,7 +76,7 @@ describe('a process', () => {
 
   test('that is told one listens there alone', async () => {
     const settings = { INDEX_PREFIX: replica.prefix, HOST: '127.0.0.1', ADMIN_HOST: '0.0.0.0' }
-    const api = await startProgram('src/main.ts', settings)
+    const api = await startProgram('src/api/main.ts', settings)
     await untilReady(api)
     await expect(fetch(`${elsewhere(api.url)}/docs`)).rejects.toThrow()
     expect((await fetch(`${elsewhere(api.adminUrl)}/livez`)).status).toBe(200)

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { exampleIds } from '../../src/http/description/examples.ts'
+import { exampleIds } from '../../src/api/openapi/examples.ts'
 import { startTestApi, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { type PythonTools, pythonTools, pythonToolsDeadlineMs } from '../support/python.ts'

@@ -5,11 +5,11 @@ import { CarryOver } from '../../indexer/carryOver.ts'
 import * as generations from '../../indexer/generations.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
-import { getForm } from '../../src/queries/getForm.ts'
-import { openListSnapshot } from '../../src/queries/listSnapshot.ts'
-import { probe } from '../../src/queries/probe.ts'
-import { openReplica } from '../../src/queries/replica.ts'
-import { searchTogether } from '../../src/queries/searchTogether.ts'
+import { getForm } from '../../src/api/search/getForm.ts'
+import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
+import { probe } from '../../src/api/search/probe.ts'
+import { openReplica } from '../../src/api/search/indexReader.ts'
+import { searchTogether } from '../../src/api/search/searchTogether.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import {
   connectElasticsearch,
@@ -200,7 +200,7 @@ describe('the roles of Elasticsearch', () => {
 describe('over TLS, each as its own user', () => {
   const processes = [
     ['indexer/main.ts', 'tidemark_indexer'],
-    ['src/main.ts', 'tidemark_api'],
+    ['src/api/main.ts', 'tidemark_api'],
     ['indexer/rebuildCommand.ts', 'tidemark_indexer'],
   ] as const
 
@@ -208,7 +208,7 @@ describe('over TLS, each as its own user', () => {
     const indexer = await startProgram('indexer/main.ts', settingsAs('tidemark_indexer'))
     await untilReady(indexer)
     await pipeline.createKeys(['acme'])
-    const api = await startProgram('src/main.ts', settingsAs('tidemark_api'))
+    const api = await startProgram('src/api/main.ts', settingsAs('tidemark_api'))
     await untilReady(api)
     const change = (revision: number): Promise<void> =>
       pipeline.produce('forms', [
@@ -249,6 +249,6 @@ describe('over TLS, each as its own user', () => {
 
   test('who names nobody to an Elasticsearch that asks is told so', async () => {
     const nobody = { ...settingsAs('tidemark_api'), ELASTICSEARCH_USERNAME: '', ELASTICSEARCH_PASSWORD: '' }
-    expect(await refusalOf('src/main.ts', nobody)).toMatch(/^ELASTICSEARCH_USERNAME or ELASTICSEARCH_API_KEY must/)
+    expect(await refusalOf('src/api/main.ts', nobody)).toMatch(/^ELASTICSEARCH_USERNAME or ELASTICSEARCH_API_KEY must/)
   })
 })

@@ -226,7 +226,7 @@ describe('over TLS, each as its own user', () => {
     const noKafka = await startRelay('127.0.0.1', 1)
     const indexing = await startProgram('indexer/main.ts', as(indexer))
     const area = await startProgram('settings/main.ts', as(settings))
-    const api = await startProgram('src/main.ts', { ...as(indexer), KAFKA_BROKERS: `127.0.0.1:${noKafka.port}` })
+    const api = await startProgram('src/api/main.ts', { ...as(indexer), KAFKA_BROKERS: `127.0.0.1:${noKafka.port}` })
     await Promise.all([indexing, area, api].map(untilReady))
     const create = await runCommand(
       'settings/keysCommand.ts',

@@ -113,7 +113,7 @@ async function adminPages(programs: readonly Program[]): Promise<string> {
 test('no key, no password, and nothing that people wrote is in any log or told by any probe, whatever goes wrong', async () => {
   const indexer = await startProgram('indexer/main.ts', settings())
   await untilReady(indexer)
-  const api = await startProgram('src/main.ts', { ...settings(), DEEP_PAGE_FROM: '1' })
+  const api = await startProgram('src/api/main.ts', { ...settings(), DEEP_PAGE_FROM: '1' })
   const area = await startProgram('settings/main.ts', settings())
   await pipeline.createKeys(['acme'])
   await Promise.all([api, area].map(untilReady))

@@ -4,7 +4,7 @@ import { usedTokens } from '../../settings/http/signIn/usedTokens.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { createLimiter } from '../../src/http/limit.ts'
+import { createLimiter } from '../../src/api/limit.ts'
 import { replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { readFreshness } from '../../src/core/stores/listVersions.ts'
@@ -179,7 +179,7 @@ describe('over TLS, each as its own user', () => {
   })
   const processes = [
     ['indexer/main.ts', 'tidemark-indexer', []],
-    ['src/main.ts', 'tidemark-api', []],
+    ['src/api/main.ts', 'tidemark-api', []],
     ['settings/main.ts', 'tidemark-settings', []],
     ['settings/keysCommand.ts', 'tidemark-settings', ['list', '--team', 'acme']],
     ['indexer/rebuildCommand.ts', 'tidemark-indexer', []],
@@ -188,7 +188,7 @@ describe('over TLS, each as its own user', () => {
   test('the processes work, and an API whose password was changed is back with it', async () => {
     const indexer = await startProgram('indexer/main.ts', as('tidemark-indexer'))
     await untilReady(indexer)
-    const api = await startProgram('src/main.ts', as('tidemark-api'))
+    const api = await startProgram('src/api/main.ts', as('tidemark-api'))
     const settings = await startProgram('settings/main.ts', as('tidemark-settings'))
     await Promise.all([api, settings].map(untilReady))
     const create = ['create', '--team', 'acme', '--name', 'n']
@@ -219,7 +219,7 @@ describe('over TLS, each as its own user', () => {
 
   test('a name that the certificate does not have is no name of Redis', async () => {
     const elsewhere = redis.urlOf('tidemark-api').replace('127.0.0.1', 'localhost')
-    expect(await refusalOf('src/main.ts', { ...as('tidemark-api'), REDIS_URL: elsewhere })).toMatch(
+    expect(await refusalOf('src/api/main.ts', { ...as('tidemark-api'), REDIS_URL: elsewhere })).toMatch(
       /^REDIS_URL names localhost:\d+, whose certificate is another host's\n$/,
     )
   })
@@ -229,7 +229,7 @@ describe('over TLS, each as its own user', () => {
     const relay = await startRelay(hostname, Number(port))
     relay.cut()
     const url = redis.urlOf('tidemark-api', 'hunter2').replace(`:${port}`, `:${relay.port}`)
-    const api = await startProgram('src/main.ts', { ...as('tidemark-api'), REDIS_URL: url })
+    const api = await startProgram('src/api/main.ts', { ...as('tidemark-api'), REDIS_URL: url })
     await eventually(() => api.log().includes('listening'))
     relay.restore()
     expect(await api.ended()).toBe(78)

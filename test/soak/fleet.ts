@@ -28,7 +28,7 @@ export class Fleet {
   /** Resolves once all are ready. */
   async start(): Promise<void> {
     for (let slot = 0; slot < indexers; slot++) this.#slots[slot] = await this.#add('indexer', 'indexer/main.ts')
-    for (let api = 0; api < apis; api++) await this.#add('api', 'src/main.ts')
+    for (let api = 0; api < apis; api++) await this.#add('api', 'src/api/main.ts')
     const givesUpAtMs = Date.now() + startPatienceMs
     for (;;) {
       const readiness = [...(await this.readiness()).values()]

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from 'node:http'
 import { Writable } from 'node:stream'
 import { Registry } from 'prom-client'
-import { composeApi } from '../../src/http/composeApi.ts'
+import { composeApi } from '../../src/api/startApi.ts'
 import { createLog } from '../../src/core/process/log.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'

@@ -51,7 +51,7 @@ export async function openPipeline(): Promise<Pipeline> {
       return indexer
     },
     startApi: async (settings = {}) => {
-      const api = await startProgram('src/main.ts', { ...names, RATE_LIMIT_PER_MINUTE: '1000000', ...settings })
+      const api = await startProgram('src/api/main.ts', { ...names, RATE_LIMIT_PER_MINUTE: '1000000', ...settings })
       await untilReady(api)
       return api
     },

@@ -34,8 +34,8 @@ const allowed: Record<string, readonly string[]> = {
   'src/unreadable': [],
   'src/server': ['src/resettingServer', 'src/unreadable'],
   'src/core/stores': ['src/core/model', 'src/config', 'src/log', 'src/health'],
-  'src/queries': ['src/core/model', 'src/core/stores'],
-  'src/http': [
+  'src/api/search': ['src/core/model', 'src/core/stores'],
+  'src/api': [
     'src/core/model',
     'src/config',
     'src/service',
@@ -47,9 +47,9 @@ const allowed: Record<string, readonly string[]> = {
     'src/requestLog',
     'src/requestMetrics',
     'src/core/stores',
-    'src/queries',
+    'src/api/search',
   ],
-  'src/main': ['src/service', 'src/http'],
+  'src/main': ['src/service', 'src/api'],
   indexer: [
     'src/core/model',
     'src/config',
@@ -81,7 +81,7 @@ const allowed: Record<string, readonly string[]> = {
     'src/service',
     'src/progressBar',
     'src/core/stores',
-    'src/queries',
+    'src/api/search',
     'engines',
     'demo',
     'indexer',

@@ -47,7 +47,7 @@ test('every process and command is known', () => {
     'settings/keysCommand.ts',
     'settings/main.ts',
     'src/core/process/healthCommand.ts',
-    'src/main.ts',
+    'src/api/main.ts',
   ])
 })
 

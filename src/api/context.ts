@@ -1,0 +1,24 @@
+import type { RouterContext, RouterMiddleware } from '@koa/router'
+import type { Within } from './search/exportList.ts'
+import type { Freshness } from '../core/stores/listVersions.ts'
+import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
+import type { Counted } from './limit.ts'
+
+/** What is known of every request. `holder` is known once the key was accepted. */
+export type ApiState = { requestId: string; holder?: KeyHolder }
+
+/** What Redis is asked about the holder of a key. */
+export type AskedOfHolder = {
+  /** How fresh the team's answers are. */
+  readonly freshness: Promise<Freshness>
+  /** The request, counted in the key's minute. */
+  readonly counted: Promise<Counted>
+}
+
+/** What is known of a request that reaches a route. */
+export type RouteState = ApiState & AskedOfHolder & { holder: KeyHolder; lookUp: Within }
+
+export type ApiContext = RouterContext<ApiState, object>
+export type ApiMiddleware = RouterMiddleware<ApiState, object>
+export type RouteContext = RouterContext<RouteState, object>
+export type RouteMiddleware = RouterMiddleware<RouteState, object>

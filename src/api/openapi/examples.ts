@@ -1,0 +1,69 @@
+import { formSchema, renderFormDetail, renderFormSummary } from '../../core/model/form.ts'
+import { rawMembers } from '../../core/json/rawJson.ts'
+import { renderSubmissionDetail, renderSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
+import { renderPage } from '../search/page.ts'
+
+const form = {
+  id: '66f2a1c4e8b0',
+  title: 'Product Knowledge Quiz',
+  scene: 'knowledge_quiz',
+  language: 'en_US',
+  publicToken: 'a1B2c3',
+  shareUrl: 'https://quiz.example/f/a1B2c3',
+  localization: null,
+  isActive: true,
+  createdAt: '2026-03-01T09:30:00.000Z',
+  updatedAt: '2026-03-02T10:00:00.250Z',
+  description: 'What do you know about our products?',
+  layout: 'one_per_page',
+  systemText: { submit: 'Send' },
+  fields: [{ code: 'q1', type: 'single_choice' }, { type: 'page_break' }],
+  report: { dimensions: ['accuracy'] },
+}
+
+const submission = {
+  id: '66f2b7d90a31',
+  serialNumber: 17,
+  formId: form.id,
+  shareToken: 's7T8u9',
+  reportUrl: 'https://quiz.example/r/s7T8u9',
+  submittedAt: '2026-04-01T12:00:00.000Z',
+  updatedAt: '2026-04-01T12:05:00.500Z',
+  examinee: { id: 'm1', examineeId: 'e1', email: 'ada@example.com', name: 'Ada', customData: null },
+  metadata: {
+    utmSource: 'newsletter',
+    utmMedium: 'email',
+    utmCampaign: 'spring',
+    utmTerm: null,
+    utmContent: null,
+    referrer: 'https://example.com/',
+    ip: '203.0.113.7',
+    userAgent: 'Mozilla/5.0',
+  },
+  data: { q1: 'A' },
+  result: { status: 'completed', score: 80, maxScore: 100, level: 'good', outcomeCode: null, outcomeName: null },
+  reportResult: {
+    status: 'completed',
+    overallAnalysis: { score: 80, maxScore: 100, level: 'good', summary: 'Well done', suggestions: 'Read on' },
+    dimensionAnalysis: { title: 'Dimensions', radar: [{ name: 'accuracy', value: 0.8 }], items: [] },
+    outcome: { code: null, name: null, ranking: null },
+    aiSuggestion: { status: 'completed', content: 'Keep going' },
+  },
+}
+
+const judgedForm = [formSchema.parse(form), rawMembers(JSON.stringify(form))] as const
+const judgedSubmission = [submissionSchema.parse(submission), rawMembers(JSON.stringify(submission))] as const
+
+const example = (text: string) => ({ example: { value: JSON.parse(text) as unknown } })
+const listOf = (item: string) =>
+  example(renderPage({ totalDocs: 1, page: 1, limit: 20, items: [Buffer.from(item)] }).toString())
+
+/** An answer of each kind, rendered as every other one. */
+export const examples = {
+  FormList: listOf(renderFormSummary(...judgedForm)),
+  Form: example(renderFormDetail(...judgedForm)),
+  SubmissionList: listOf(renderSubmissionSummary(...judgedSubmission)),
+  Submission: example(renderSubmissionDetail(...judgedSubmission)),
+} as const
+
+export const exampleIds = { form: form.id, submission: submission.id } as const

@@ -1,0 +1,147 @@
+import { z } from 'zod'
+import type { TeamId } from '../../core/model/ids.ts'
+import { aliasOf } from '../../core/stores/indices.ts'
+import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
+import { createdBetween, type ListCounts, type Stretch } from './deepPage.ts'
+import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
+import type { Asking } from './indexReader.ts'
+import { searchTogether } from './searchTogether.ts'
+import { ReplicaUnavailable } from './unavailable.ts'
+
+export type ListKind = 'forms' | 'submissions'
+
+/** A team's list as it was when the snapshot was opened: all its questions are answered from one refresh, whatever is written. */
+export type ListSnapshot = {
+  /** Counts what a filter finds. */
+  countsOf(filter: readonly Clause[], signal: AbortSignal): ListCounts
+  /** The `summary` of up to `limit` of the rows that a filter finds in a stretch, as raw bytes. */
+  rows(filter: readonly Clause[], stretch: Stretch, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
+  /** The same rows, and how many the filter finds in all and before the stretch; asked at once. */
+  survey(filter: readonly Clause[], stretch: Stretch, limit: number, signal: AbortSignal): Promise<Survey>
+  /** What is not closed closes itself. */
+  close(): void
+}
+
+export type Survey = {
+  readonly total: number
+  readonly before: number
+  readonly rows: readonly Buffer[]
+}
+
+const openingDeadlineMs = 5_000
+const closingDeadlineMs = 5_000
+
+const stepsSchema = z.object({
+  steps: z.object({ buckets: z.array(z.object({ key: z.int(), doc_count: z.int() })) }),
+})
+const eachSchema = z.object({ each: z.object({ buckets: z.array(z.object({ doc_count: z.int() })) }) })
+
+/**
+ * With a count: a snapshot is not sorted as its index is, so Elasticsearch would look for a short cut to the first rows that takes
+ * longer than to look at all rows of a stretch.
+ */
+const rowsOf = ({ skip }: Stretch, limit: number) => ({
+  sort: newestFirst,
+  from: skip,
+  size: limit,
+  track_total_hits: true,
+})
+
+/**
+ * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last question. It and all its questions
+ * reject with `ReplicaUnavailable`.
+ */
+export async function openListSnapshot(
+  { indexPrefix, ask }: Asking,
+  kind: ListKind,
+  teamId: TeamId,
+  { lifeMs, signal: opening }: { readonly lifeMs: number; readonly signal: AbortSignal },
+): Promise<ListSnapshot> {
+  const keepAlive = `${lifeMs}ms`
+  const opened = await ask(
+    {
+      method: 'POST',
+      path: `/${aliasOf(indexPrefix, kind)}/_pit`,
+      querystring: { routing: teamId, keep_alive: keepAlive },
+    },
+    AbortSignal.timeout(openingDeadlineMs),
+  )
+  if (!opened.isFound) throw new ReplicaUnavailable('missing-index', kind)
+  let { id } = JSON.parse(opened.bytes.toString()) as { id: string }
+  const close = (): void => {
+    ask(
+      { method: 'DELETE', path: '/_pit', querystring: {}, body: { id } },
+      AbortSignal.timeout(closingDeadlineMs),
+    ).catch(() => undefined)
+  }
+  // Had the question been given up on its way, nobody would know what to close.
+  if (opening.aborted) {
+    close()
+    throw new ReplicaUnavailable('deadline', 'nobody waits for the snapshot any more')
+  }
+  type Body = Readonly<Record<string, unknown>>
+  const bodyOf = (filter: readonly Clause[], more: Body): Body => ({
+    pit: { id, keep_alive: keepAlive },
+    query: ofTeam(teamId, filter),
+    track_total_hits: false,
+    ...more,
+  })
+  /** Elasticsearch may give a snapshot another name with every answer. */
+  const rename = ({ snapshotId }: SearchAnswer): void => {
+    id = snapshotId ?? id
+  }
+  const search = async (filter: readonly Clause[], more: Body, signal: AbortSignal): Promise<SearchAnswer> => {
+    const body = bodyOf(filter, more)
+    const { isFound, bytes } = await ask({ method: 'POST', path: '/_search', querystring: {}, body }, signal)
+    if (!isFound) throw new ReplicaUnavailable('missing-snapshot', kind)
+    const answer = readAnswer(bytes)
+    rename(answer)
+    return answer
+  }
+  return {
+    countsOf: (filter, signal) => ({
+      countByTime: async (span, stepMs) => {
+        const within = span === undefined ? [] : [createdBetween(span.fromMs, span.toMs)]
+        const date_histogram = {
+          field: 'createdAt',
+          fixed_interval: `${stepMs}ms`,
+          min_doc_count: 1,
+          order: { _key: 'desc' },
+        }
+        const { aggregations } = await search(
+          [...filter, ...within],
+          { size: 0, aggs: { steps: { date_histogram } } },
+          signal,
+        )
+        return stepsSchema.parse(aggregations).steps.buckets.map(({ key, doc_count }) => ({
+          startMs: key,
+          count: doc_count,
+        }))
+      },
+      countEach: async (span, clauses) => {
+        const each = { filters: { filters: clauses } }
+        const within = createdBetween(span.fromMs, span.toMs)
+        const { aggregations } = await search([...filter, within], { size: 0, aggs: { each } }, signal)
+        return eachSchema.parse(aggregations).each.buckets.map(({ doc_count }) => doc_count)
+      },
+    }),
+    rows: async (filter, stretch, limit, signal) =>
+      (await search([...filter, stretch.clause], rowsOf(stretch, limit), signal)).summaries,
+    survey: async (filter, stretch, limit, signal) => {
+      const part = (clauses: readonly Clause[], more: Body) => ({
+        header: {},
+        body: bodyOf([...filter, ...clauses], more),
+      })
+      const answers = await searchTogether(
+        { ask },
+        [part([], countOnly), part([stretch.newer], countOnly), part([stretch.clause], rowsOf(stretch, limit))],
+        'missing-snapshot',
+        signal,
+      )
+      for (const answer of answers) rename(answer)
+      const [all, newer, found] = answers
+      return { total: totalOf(all), before: totalOf(newer), rows: found.summaries }
+    },
+    close,
+  }
+}

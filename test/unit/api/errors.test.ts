@@ -1,0 +1,43 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { Readable, Writable } from 'node:stream'
+import Koa from 'koa'
+import type { ApiState } from '../../../src/api/context.ts'
+import { errors } from '../../../src/api/errors.ts'
+import { createLog } from '../../../src/core/process/log.ts'
+import { requestLog } from '../../../src/core/process/requestLog.ts'
+
+test('what fails when the answer was ready says nothing of that answer', async () => {
+  const lines: Record<string, unknown>[] = []
+  const sink = new Writable({
+    write: (chunk, _encoding, done) => {
+      lines.push(JSON.parse(String(chunk)) as Record<string, unknown>)
+      done()
+    },
+  })
+  const log = createLog({ name: 'test', level: 'info' }, sink)
+  const app = new Koa<ApiState>()
+    .use(requestLog<ApiState>(log, () => ({})))
+    .use(errors(log, () => undefined))
+    .use((ctx) => {
+      ctx.body = Readable.from(['row\n'])
+      ctx.set({ RateLimit: '"key";r=1;t=1', 'Content-Encoding': 'gzip', ETag: 'W/"1"', 'X-Accel-Buffering': 'no' })
+      throw new TypeError('the compressor has failed')
+    })
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  const { error } = (await answer.json()) as { error: { code: string } }
+  server.close()
+  expect([answer.status, error.code]).toEqual([500, 'internal_error'])
+  const names = ['ratelimit', 'content-type', 'content-encoding', 'etag', 'x-accel-buffering']
+  expect(names.map((name) => answer.headers.get(name))).toEqual([
+    '"key";r=1;t=1',
+    'application/json; charset=utf-8',
+    null,
+    null,
+    null,
+  ])
+  const requestId = answer.headers.get('x-request-id')
+  expect(lines).toContainEqual(expect.objectContaining({ requestId, msg: 'a bug' }))
+})

@@ -1,0 +1,95 @@
+import { jest } from '@jest/globals'
+import fc from 'fast-check'
+import { FairQueue, type NotAdmitted } from '../../../src/api/fairQueue.ts'
+import type { Leave } from '../../../src/api/permits.ts'
+
+const bounds = { maxRunning: 4, maxRunningOfParty: 2, maxWaiting: 6, maxWaitMs: 1_000 }
+const stays = new AbortController().signal
+
+/** Lets promises that are settled be heard. */
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve()
+}
+
+test('places go to parties in turn, however many one of them asks for', async () => {
+  const queue = new FairQueue({ ...bounds, maxRunning: 1 })
+  const order: string[] = []
+  const enter = async (name: string): Promise<void> => {
+    const place = await queue.enter(name, stays)
+    if (typeof place === 'string') throw new Error(place)
+    order.push(name)
+    await settle()
+    place()
+  }
+  await Promise.all(['first', 'a', 'a', 'a', 'b', 'b', 'c'].map(enter))
+  expect(order).toEqual(['first', 'a', 'b', 'c', 'a', 'b', 'a'])
+})
+
+test('whoever goes away while waiting takes no place', async () => {
+  const queue = new FairQueue({ ...bounds, maxRunning: 1 })
+  const first = await queue.enter('a', stays)
+  const client = new AbortController()
+  const second = queue.enter('b', client.signal)
+  const third = queue.enter('c', stays)
+  client.abort()
+  expect(await second).toBe('gone')
+  if (typeof first !== 'string') first()
+  expect(await third).toBeInstanceOf(Function)
+})
+
+test('whoever waits too long is told so', async () => {
+  jest.useFakeTimers()
+  const queue = new FairQueue({ ...bounds, maxRunning: 1 })
+  await queue.enter('a', stays)
+  const second = queue.enter('b', stays)
+  await jest.advanceTimersByTimeAsync(bounds.maxWaitMs)
+  expect(await second).toBe('late')
+  jest.useRealTimers()
+})
+
+const step = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c', 'd').map((name) => ({ name })) },
+  { weight: 2, arbitrary: fc.nat(20).map((leaves) => ({ leaves })) },
+)
+
+test('whatever comes and goes, no bound is passed, no place stays free while one waits for it, and all are given back', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      const queue = new FairQueue(bounds)
+      const running: { name: string; leave: Leave }[] = []
+      const refused: NotAdmitted[] = []
+      let waiting = 0
+      const waitingOf = new Map<string, number>()
+      const arrive = (name: string): void => {
+        waiting++
+        waitingOf.set(name, (waitingOf.get(name) ?? 0) + 1)
+        const entered = queue.enter(name, stays).then((place) => {
+          waiting--
+          waitingOf.set(name, (waitingOf.get(name) ?? 0) - 1)
+          if (typeof place === 'string') refused.push(place)
+          else running.push({ name, leave: place })
+        })
+        entered.catch(() => undefined)
+      }
+      const runningOf = (name: string): number => running.filter((each) => each.name === name).length
+      for (const each of steps) {
+        if ('name' in each) arrive(each.name)
+        else running.splice(each.leaves % Math.max(1, running.length), 1)[0]?.leave()
+        await settle()
+        expect(running.length).toBeLessThanOrEqual(bounds.maxRunning)
+        expect(waiting).toBeLessThanOrEqual(bounds.maxWaiting)
+        for (const name of ['a', 'b', 'c', 'd']) {
+          expect(runningOf(name)).toBeLessThanOrEqual(bounds.maxRunningOfParty)
+          const couldRun = running.length < bounds.maxRunning && runningOf(name) < bounds.maxRunningOfParty
+          expect(couldRun && (waitingOf.get(name) ?? 0) > 0).toBe(false)
+        }
+      }
+      while (running.length > 0) {
+        running.pop()?.leave()
+        await settle()
+      }
+      expect(waiting).toBe(0)
+      expect(new Set(refused)).toEqual(new Set(refused.length > 0 ? ['full'] : []))
+    }),
+  )
+})

@@ -1,0 +1,219 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { z } from 'zod'
+import { scenes } from '../../../../src/core/model/form.ts'
+import { reportStatuses } from '../../../../src/core/model/submission.ts'
+import { describeApi } from '../../../../src/api/openapi/openapi.ts'
+import { getFormParameters } from '../../../../src/api/getForm.ts'
+import { getRecordParameters } from '../../../../src/api/getRecord.ts'
+import { listFormsParameters } from '../../../../src/api/listForms.ts'
+import { listRecordsParameters } from '../../../../src/api/listRecords.ts'
+import { readParameters } from '../../../../src/api/parameters.ts'
+import { type RouteNeeds, routes } from '../../../../src/api/routes.ts'
+import { pointer, schemaJudge } from '../../../support/description.ts'
+import { documentedTypes } from '../../../support/documentedTypes.ts'
+import { formEntity, submissionEntity } from '../../../support/entities.ts'
+import { changedAt, placesIn } from '../../../support/places.ts'
+import { servedForm, servedFormSummary, servedSubmission, servedSubmissionSummary } from '../../../support/served.ts'
+
+type Parameter = {
+  name: string
+  in: string
+  required: boolean
+  schema: {
+    type?: string
+    minimum?: number
+    maximum?: number
+    enum?: unknown[]
+    examples?: unknown[]
+    default?: unknown
+  }
+  example?: unknown
+  description: string
+}
+type Media = { schema: object; examples: Record<string, { value: unknown }> }
+type Response = { $ref?: string; headers?: Record<string, unknown>; content?: Record<string, Media> }
+type Description = {
+  servers: unknown
+  paths: Record<string, { get: { operationId: string; parameters: Parameter[]; responses: Record<string, Response> } }>
+  components: {
+    schemas: Record<string, { properties: Record<string, unknown>; required: string[] }>
+    responses: Record<string, Response>
+    headers: Record<string, { schema: object; example: unknown }>
+  }
+}
+
+/** The description as its readers get it. */
+const described = JSON.parse(JSON.stringify(describeApi('/api/v1'))) as Description
+const judge = schemaJudge(described)
+
+const schemas = {
+  '/forms': listFormsParameters,
+  '/forms/{id}': getFormParameters,
+  '/records': listRecordsParameters,
+  '/records/{id}': getRecordParameters,
+}
+const paths = Object.keys(schemas) as (keyof typeof schemas)[]
+const query = (path: string): Parameter[] =>
+  described.paths[path]?.get.parameters.filter((parameter) => parameter.in === 'query') ?? []
+
+test('it is valid OpenAPI 3.1', async () => {
+  expect(await new Validator().validate(JSON.parse(JSON.stringify(described)))).toEqual({ valid: true })
+  expect(described).toMatchObject({ openapi: expect.stringMatching(/^3\.1\./) })
+})
+
+test('it tells of every route there is, and of no other', () => {
+  const routed = routes({} as RouteNeeds).stack.map(({ path }) =>
+    String(path)
+      .replace('/api/v1', '')
+      .replaceAll(/:(\w+)/g, '{$1}'),
+  )
+  expect(Object.keys(described.paths)).toEqual(routed)
+})
+
+test('the server is where clients reach the API', () => {
+  expect(described.servers).toEqual([{ url: '/api/v1' }])
+  expect(describeApi('https://quiz.example/api/v1')).toMatchObject({
+    servers: [{ url: 'https://quiz.example/api/v1' }],
+  })
+})
+
+describe.each(paths)('the parameters of %s', (path) => {
+  test('are those that requests are judged by, each with a description', () => {
+    expect(query(path).map(({ name }) => name)).toEqual(Object.keys(schemas[path].shape))
+    for (const { description, required } of query(path)) {
+      expect(description).toMatch(/\w.*\.$/)
+      expect(required).toBe(false)
+    }
+  })
+
+  test('have the defaults that requests get', () => {
+    const defaults = query(path).flatMap(({ name, schema }) => ('default' in schema ? [[name, schema.default]] : []))
+    const read = readParameters(z.object(schemas[path].shape), new URLSearchParams())
+    expect(read).toMatchObject({ ok: true, value: Object.fromEntries(defaults) })
+    const given = read.ok ? Object.values(read.value).filter((value) => value !== undefined) : []
+    expect(given).toHaveLength(defaults.length)
+  })
+
+  const isRead = (name: string, value: unknown): boolean =>
+    readParameters(schemas[path], new URLSearchParams({ [name]: String(value) })).ok
+
+  test('have bounds, values and examples that requests may send', () => {
+    for (const { name, schema } of query(path)) {
+      const { minimum, maximum, enum: values = [], examples = [] } = schema
+      const sendable = [minimum, maximum, ...values, ...examples].filter((value) => value !== undefined)
+      expect(sendable.filter((value) => !isRead(name, value))).toEqual([])
+    }
+  })
+
+  test('are refused beyond their bounds and values', () => {
+    for (const { name, schema } of query(path)) {
+      const { minimum, maximum, enum: values, type } = schema
+      const beyond: unknown[] = []
+      if (minimum !== undefined) beyond.push(minimum - 1)
+      if (maximum !== undefined) beyond.push(maximum + 1)
+      if (values !== undefined || type === 'boolean') beyond.push('another')
+      expect(beyond.filter((value) => isRead(name, value))).toEqual([])
+    }
+  })
+})
+
+test('the types of parameters are those that the sent text stands for', () => {
+  const typeOf = (path: string, name: string): unknown =>
+    query(path).find((parameter) => parameter.name === name)?.schema
+  expect(typeOf('/forms', 'limit')).toEqual({ type: 'integer', minimum: 1, maximum: 100, default: 20 })
+  expect(typeOf('/forms', 'scene')).toEqual({ type: 'string', enum: [...scenes] })
+  expect(typeOf('/forms', 'titleContains')).toEqual({ type: 'string', maxLength: 200 })
+  expect(typeOf('/forms/{id}', 'includeReport')).toEqual({ type: 'boolean', default: true })
+  expect(typeOf('/records', 'status')).toEqual({ type: 'string', enum: [...reportStatuses] })
+  expect(typeOf('/records', 'since')).toMatchObject({
+    anyOf: [
+      { type: 'string', format: 'date-time' },
+      { type: 'string', format: 'date' },
+    ],
+  })
+})
+
+describe('answers', () => {
+  const identity = {
+    FormSummary: ['id', 'title', 'scene', 'createdAt', 'updatedAt'],
+    Form: ['id', 'title', 'scene', 'createdAt', 'updatedAt'],
+    SubmissionSummary: ['id', 'formId', 'submittedAt', 'updatedAt', 'result'],
+    Submission: ['id', 'formId', 'submittedAt', 'updatedAt'],
+  }
+
+  test.each(Object.entries(identity))('of %s may be null but for what every record has', (name, never) => {
+    const { properties } = described.components.schemas[name] ?? { properties: {} }
+    const judgeNull = (property: string): number =>
+      judge.problems(pointer('components', 'schemas', name, 'properties', property), null).length
+    expect(
+      Object.keys(properties)
+        .filter((property) => judgeNull(property) > 0)
+        .sort(),
+    ).toEqual(never.toSorted())
+  })
+
+  const form = formEntity({ id: 'f1' })
+  const submission = submissionEntity({ id: 's1' })
+  test.each([
+    ['FormSummary', documentedTypes.formSummary, servedFormSummary(form)],
+    ['Form', documentedTypes.form, servedForm(form)],
+    ['SubmissionSummary', documentedTypes.submissionSummary, servedSubmissionSummary(submission)],
+    ['Submission', documentedTypes.submission, servedSubmission(submission)],
+  ])('of %s have the types that the specification tells, at every place', (name, documented, served) => {
+    const isDocumented = new Ajv2020().compile(documented)
+    const samples = [null, true, 1.5, 7, 'x', 'completed', '2026-04-01T12:00:00.000Z', [], {}]
+    for (const place of placesIn(served)) {
+      const answers = samples.map((sample) => changedAt(served, place, sample))
+      const accepted = answers.map(
+        (answer) => judge.problems(pointer('components', 'schemas', name), answer).length === 0,
+      )
+      expect({ place, accepted }).toEqual({ place, accepted: answers.map((answer) => isDocumented(answer)) })
+    }
+  })
+
+  test('leave out nothing but the fields and the report of a form', () => {
+    for (const { properties, required } of Object.values(described.components.schemas)) {
+      const omissible = Object.keys(properties).filter((name) => !required.includes(name))
+      expect(['', 'fields report']).toContain(omissible.join(' '))
+    }
+    expect(described.components.schemas['Form']?.required).not.toContain('fields')
+  })
+
+  test.each(paths)('of %s have every status, with its code and an example that its schema accepts', (path) => {
+    const responses: Record<string, Response> = described.paths[path]?.get.responses ?? {}
+    const codes = Object.entries(responses).map(([status, { $ref = '' }]) => `${status} ${$ref.split('/').at(-1)}`)
+    expect(codes).toEqual([
+      '200 ',
+      '304 ',
+      '400 bad_request',
+      '401 unauthorized',
+      ...(path.endsWith('{id}') ? ['404 not_found'] : []),
+      '405 method_not_allowed',
+      '408 request_timeout',
+      '414 uri_too_long',
+      '429 rate_limited',
+      '431 headers_too_long',
+      '500 internal_error',
+      '503 service_unavailable',
+    ])
+    const at = ['paths', path, 'get', 'responses', '200', 'content', 'application/json'] as const
+    const media = responses['200']?.content?.['application/json']
+    for (const { value } of Object.values(media?.examples ?? {}))
+      expect(judge.problems(pointer(...at, 'schema'), value)).toEqual([])
+    expect(judge.problems(pointer(...at, 'schema'), {})).not.toEqual([])
+  })
+
+  test.each(Object.keys(described.components.responses))('%s has an example that its schema accepts', (code) => {
+    const media = described.components.responses[code]?.content?.['application/json']
+    const at = pointer('components', 'responses', code, 'content', 'application/json', 'schema')
+    expect(media?.examples['example']?.value).toMatchObject({ error: { code } })
+    expect(judge.problems(at, media?.examples['example']?.value)).toEqual([])
+    expect(judge.problems(at, { error: { code: 'another', message: '' } })).not.toEqual([])
+  })
+
+  test.each(Object.keys(described.components.headers))('header %s has an example that its schema accepts', (name) => {
+    const { example } = described.components.headers[name] ?? {}
+    expect(judge.problems(pointer('components', 'headers', name, 'schema'), example)).toEqual([])
+  })
+})

@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import { z } from 'zod'
+import { getFormParameters } from '../../../src/api/getForm.ts'
+import { getRecordParameters } from '../../../src/api/getRecord.ts'
+import { listFormsParameters } from '../../../src/api/listForms.ts'
+import { listRecordsParameters } from '../../../src/api/listRecords.ts'
+import { readParameters } from '../../../src/api/parameters.ts'
+
+const schemas: readonly z.ZodObject[] = [
+  listFormsParameters,
+  getFormParameters,
+  listRecordsParameters,
+  getRecordParameters,
+]
+const query = (pairs: [string, string][]): URLSearchParams => new URLSearchParams(pairs)
+const anyText = fc.string({ unit: 'binary' }).map((text) => text.toWellFormed())
+
+describe('readParameters', () => {
+  test('gives the defaults for no parameters', () => {
+    expect(readParameters(listFormsParameters, query([]))).toEqual({ ok: true, value: { limit: 20, page: 1 } })
+    expect(readParameters(listRecordsParameters, query([]))).toEqual({ ok: true, value: { limit: 20, page: 1 } })
+    expect(readParameters(getFormParameters, query([]))).toEqual({
+      ok: true,
+      value: { includeFields: true, includeReport: true },
+    })
+    expect(readParameters(getRecordParameters, query([]))).toEqual({ ok: true, value: {} })
+  })
+
+  test('takes every limit from 1 to 100 and every page to 2^53 - 1', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 100 }), fc.maxSafeInteger().map(Math.abs), (limit, distance) => {
+        const page = Math.max(1, distance)
+        const read = readParameters(
+          listRecordsParameters,
+          query([
+            ['limit', String(limit)],
+            ['page', String(page)],
+          ]),
+        )
+        expect(read).toEqual({ ok: true, value: { limit, page } })
+      }),
+    )
+  })
+
+  test('refuses every other number and text as limit', () => {
+    const other = fc.oneof(
+      fc.integer({ min: 101 }).map(String),
+      fc.integer({ max: 0 }).map(String),
+      fc.double({ noInteger: true }).map(String),
+      fc.bigInt({ min: 2n ** 53n }).map(String),
+      anyText.filter((text) => !/^\d+$/.test(text)),
+    )
+    fc.assert(
+      fc.property(other, (limit) => {
+        expect(readParameters(listFormsParameters, query([['limit', limit]])).ok).toBe(false)
+      }),
+    )
+  })
+
+  test('reads booleans in any letter case', () => {
+    fc.assert(
+      fc.property(fc.boolean(), fc.array(fc.boolean(), { minLength: 5, maxLength: 5 }), (value, upper) => {
+        const sent = [...String(value)].map((letter, at) => (upper[at] ? letter.toUpperCase() : letter)).join('')
+        const read = readParameters(getFormParameters, query([['includeFields', sent]]))
+        expect(read).toEqual({ ok: true, value: { includeFields: value, includeReport: true } })
+      }),
+    )
+  })
+
+  test('never throws, and a problem names a known parameter, a rule and at most 64 characters of what was sent', () => {
+    const names = schemas.flatMap((schema) => Object.keys(schema.shape))
+    const anyQuery = fc.array(fc.tuple(fc.oneof(fc.constantFrom(...names), anyText), anyText), { maxLength: 5 })
+    fc.assert(
+      fc.property(fc.constantFrom(...schemas), anyQuery, (schema, pairs) => {
+        const read = readParameters(schema, query(pairs))
+        if (read.ok) return
+        expect(Object.keys(schema.shape)).toContain(read.problem.path)
+        const values = pairs.filter(([name]) => name === read.problem.path).map(([, value]) => value)
+        const shown = values.map((value) => [...value].slice(0, 64).join(''))
+        expect(read.problem.rule).toMatch(/^must /)
+        expect(shown.every((value) => read.problem.rule.includes(value))).toBe(true)
+      }),
+    )
+  })
+
+  test('unknown parameters change nothing', () => {
+    const unknown = fc.array(fc.tuple(anyText, anyText), { maxLength: 5 })
+    fc.assert(
+      fc.property(fc.constantFrom(...schemas), unknown, (schema, pairs) => {
+        const others = pairs.filter(([name]) => !Object.hasOwn(schema.shape, name))
+        expect(readParameters(schema, query(others))).toEqual(readParameters(schema, query([])))
+      }),
+    )
+  })
+
+  test('names that every object has are unknown like any other', () => {
+    for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty'])
+      expect(readParameters(getRecordParameters, query([[name, 'x']]))).toEqual({ ok: true, value: {} })
+  })
+
+  test('every known parameter given twice is refused', () => {
+    for (const schema of schemas)
+      for (const name of Object.keys(schema.shape))
+        expect(
+          readParameters(
+            schema,
+            query([
+              [name, 'a'],
+              [name, 'b'],
+            ]),
+          ),
+        ).toEqual({ ok: false, problem: { path: name, rule: 'must be given only once, not as "a" and "b"' } })
+  })
+})
+
+test('every schema can be described as JSON schema', () => {
+  for (const schema of schemas) expect(z.toJSONSchema(schema, { io: 'input' })).toMatchObject({ type: 'object' })
+})

@@ -1,0 +1,34 @@
+import { failureOf, fromRedis, RequestFailure } from '../../../src/api/requestError.ts'
+import { ReplicaUnavailable } from '../../../src/api/search/unavailable.ts'
+import { KeyViewIncomplete } from '../../../src/core/stores/accountKeyStore.ts'
+
+describe('failureOf', () => {
+  test('a request failure is what it says', () => {
+    expect(failureOf(new RequestFailure({ kind: 'method_not_allowed' }))).toEqual({ kind: 'method_not_allowed' })
+  })
+
+  test.each([
+    ['elasticsearch', new ReplicaUnavailable('deadline', 'x')],
+    ['key_view', new KeyViewIncomplete()],
+  ])('an outage of %s', (lacks, cause) => {
+    expect(failureOf(cause)).toEqual({ kind: 'service_unavailable', lacks, cause })
+  })
+
+  test.each([new TypeError('x'), 'text', undefined, null, { status: 404 }])('%p is a bug', (cause) => {
+    expect(failureOf(cause)).toEqual({ kind: 'internal_error', cause })
+  })
+})
+
+describe('fromRedis', () => {
+  test('passes an answer on', async () => {
+    expect(await fromRedis(Promise.resolve(1))).toBe(1)
+  })
+
+  test('every fault is an outage, without the arguments of the command', async () => {
+    const fault = Object.assign(new Error('READONLY'), { command: { name: 'get', args: ['secret'] } })
+    const thrown = await fromRedis(Promise.reject(fault)).catch((error: unknown) => error)
+    expect(failureOf(thrown)).toEqual({ kind: 'service_unavailable', lacks: 'redis', cause: expect.any(Error) })
+    expect(JSON.stringify(thrown)).not.toContain('secret')
+    expect(thrown).toMatchObject({ failure: { cause: { message: 'Redis is unavailable: READONLY' } } })
+  })
+})

@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import { findPage, type Stretch } from '../../../../src/api/search/deepPage.ts'
+import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
+
+const rowsIn = (rows: readonly Row[], stretch: Stretch | undefined): Row[] => {
+  if (stretch === undefined) throw new Error('no stretch for a row that is there')
+  return newestFirst(rows.filter((row) => finds(stretch.clause, row)))
+}
+
+const id = fc.oneof(
+  fc.stringMatching(/^[A-Za-z0-9._:-]{1,3}$/),
+  fc.stringMatching(/^(aaaa|aaa-|a:)[a-c._:-]{0,6}$/),
+  fc.integer({ min: 0, max: 400 }).map((number) => `s-${number}`),
+)
+const at = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom(0, 1_772_359_200_000) },
+  { weight: 2, arbitrary: fc.integer({ min: 1_772_359_200_000, max: 1_772_359_270_000 }) },
+  { weight: 1, arbitrary: fc.integer({ min: -62_167_219_200_000, max: 253_402_300_799_999 }) },
+)
+const lists = fc
+  .uniqueArray(fc.record({ atMs: at, id }), { maxLength: 700, size: 'max', selector: ({ id }) => id })
+  .filter((rows) => rows.length > 0)
+
+test('whatever is in a list, every page is found, and few rows are passed over', async () => {
+  await fc.assert(
+    fc.asyncProperty(lists, fc.nat(), fc.integer({ min: 1, max: 100 }), async (rows, number, limit) => {
+      const offset = number % rows.length
+      const { total, stretch } = await findPage(countsOf(rows), offset, limit)
+      expect(total).toBe(rows.length)
+      const skip = stretch?.skip ?? 0
+      expect(rowsIn(rows, stretch).slice(skip, skip + limit)).toEqual(newestFirst(rows).slice(offset, offset + limit))
+      expect(skip).toBeLessThanOrEqual(100)
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('a stretch ends soon after its page, however long the list goes on', async () => {
+  const rows = Array.from({ length: 20_000 }, (_, number) => ({ atMs: number * 900_000, id: `s${number}` }))
+  for (const offset of [0, 150, 1_000, 8_639, 12_345, 19_990]) {
+    const { stretch } = await findPage(countsOf(rows), offset, 20)
+    expect(rowsIn(rows, stretch).length).toBeLessThan(1_300)
+  }
+})
+
+test('a page past the end is nowhere, and the total is told all the same', async () => {
+  expect(await findPage(countsOf([]), 0, 20)).toEqual({ total: 0, stretch: undefined })
+  const rows = [{ atMs: 5, id: 'a' }]
+  expect(await findPage(countsOf(rows), Number.MAX_SAFE_INTEGER, 20)).toEqual({ total: 1, stretch: undefined })
+})
+
+test('a thousand rows of one millisecond, some ids beginning with others', async () => {
+  const ids = Array.from({ length: 500 }, (_, number) => [`s${number}`, `s${number}.x`]).flat()
+  const rows = ids.map((each) => ({ atMs: 1_000, id: each }))
+  for (const offset of [0, 100, 101, 499, 777, 999]) {
+    const { stretch } = await findPage(countsOf(rows), offset, 1)
+    expect(rowsIn(rows, stretch)[stretch?.skip ?? 0]).toEqual(newestFirst(rows)[offset])
+  }
+})

@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { withoutTabs } from '../../../../src/core/json/rawJson.ts'
+import { readAnswer, readAnswers, type SearchAnswer, totalOf } from '../../../../src/api/search/hits.ts'
+import { ReplicaUnavailable } from '../../../../src/api/search/unavailable.ts'
+
+const answerOf = (summaries: readonly string[], changes: Readonly<Record<string, string>> = {}): string => {
+  const hits = summaries.map(
+    (summary) => `{"_id":"t/1","_source":{"teamId":"t","summary":\t${summary}\t},"sort":["t",1]}`,
+  )
+  const members = {
+    took: '1',
+    timed_out: 'false',
+    _shards: '{"total":1,"successful":1,"skipped":0,"failed":0}',
+    hits: `{"total":{"value":${summaries.length},"relation":"eq"},"max_score":null,"hits":[${hits.join(',')}]}`,
+    ...changes,
+  }
+  return `{${Object.entries(members).map(([name, value]) => `"${name}":${value}`)}}`
+}
+
+const read = (text: string): SearchAnswer => readAnswer(Buffer.from(text))
+const summariesOf = ({ summaries }: SearchAnswer): string[] => summaries.map(String)
+
+test('summaries are given as they were stored, with the total', () => {
+  const summaries = ['{"10":1,"2":12345678901234567890.10}', '{ "a" : [ "}],{" , "\\"\\t" ] }', '{}']
+  const answer = read(answerOf(summaries))
+  expect([summariesOf(answer), totalOf(answer)]).toEqual([summaries, 3])
+})
+
+test('any JSON without tabs between its tokens comes back byte for byte', () => {
+  const anyObject = fc.dictionary(fc.string(), fc.jsonValue())
+  const spaced = fc.tuple(anyObject, fc.constantFrom(undefined, 1, '\t'))
+  fc.assert(
+    fc.property(fc.array(spaced), (objects) => {
+      const summaries = objects.map(([object, indent]) => withoutTabs(JSON.stringify(object, null, indent)))
+      expect(summariesOf(read(answerOf(summaries)))).toEqual(summaries)
+    }),
+  )
+})
+
+test('aggregations and the name of a snapshot are told, where there are any', () => {
+  const changes = { aggregations: '{"a":[1]}', pit_id: '"p"', hits: '{"hits":[]}' }
+  expect(read(answerOf([], changes))).toEqual({
+    summaries: [],
+    total: undefined,
+    aggregations: { a: [1] },
+    snapshotId: 'p',
+  })
+})
+
+test.each([
+  ['that timed out', { timed_out: 'true' }],
+  ['of which a shard failed', { _shards: '{"total":2,"successful":1,"skipped":0,"failed":1}' }],
+  ['without shards', { _shards: '{}' }],
+  ['with a lower bound as total', { hits: '{"total":{"value":1,"relation":"gte"},"hits":[]}' }],
+  ['without hits', { hits: '{}' }],
+  ['with a hit that has no source', { hits: '{"total":{"value":1,"relation":"eq"},"hits":[{"_source":{}}]}' }],
+  ['with a summary that is not marked', { hits: '{"hits":[{"_source":{"summary":{}}}]}' }],
+  ['with a summary that is null', { hits: '{"hits":[{"_source":{"summary":null}}]}' }],
+  ['that was cut', { hits: '{"hits":[{"_source":{"summary":\t{}' }],
+])('an answer %s is refused', (_why, changes) => {
+  expect(() => read(answerOf(['{}'], changes))).toThrow(ReplicaUnavailable)
+})
+
+test.each(['', '{}', '[]', 'null', '<html>'])('%p is refused', (text) => {
+  expect(() => read(text)).toThrow(ReplicaUnavailable)
+})
+
+test('a search that does not count has no total', () => {
+  expect(() => totalOf(read(answerOf([], { hits: '{"hits":[]}' })))).toThrow(ReplicaUnavailable)
+})
+
+describe('the answers to several searches', () => {
+  const readSeveral = (...answers: string[]) =>
+    readAnswers(
+      Buffer.from(`{"took":1,"responses":[${answers.map((answer) => `${answer.slice(0, -1)},"status":200}`)}]}`),
+    )
+  const refusal = '{"error":{"root_cause":[],"type":"search_phase_execution_exception","reason":"typed"},"status":404}'
+
+  test('each has its own summaries, in the order of the searches', () => {
+    const lists = [['{"a":1}', '{"b":2}'], [], ['{"c":3}']]
+    const answers = readSeveral(...lists.map((list) => answerOf(list))) as SearchAnswer[]
+    expect(answers.map(summariesOf)).toEqual(lists)
+    expect(answers.map(totalOf)).toEqual([2, 0, 1])
+  })
+
+  test('one that was turned away says so, without the question', () => {
+    const [refused, answer] = readAnswers(Buffer.from(`{"took":1,"responses":[${refusal},${answerOf(['{}'])}]}`))
+    expect(refused).toEqual({ status: 404, type: 'search_phase_execution_exception' })
+    expect(summariesOf(answer as SearchAnswer)).toEqual(['{}'])
+  })
+
+  test.each([
+    ['one of which timed out', [answerOf([]), answerOf(['{}'], { timed_out: 'true' })]],
+    ['of which a shard failed', [answerOf([], { _shards: '{"failed":1}' })]],
+    [
+      'with a hit that has no summary',
+      [answerOf([], { hits: '{"hits":[{"_source":{"summary":null}}]}' }), answerOf([])],
+    ],
+  ])('%s are refused', (_why, answers) => {
+    expect(() => readSeveral(...answers)).toThrow(ReplicaUnavailable)
+  })
+
+  test.each(['', '{}', '{"responses":{}}', '{"responses":[null]}', '{"responses":[{"status":500}]}'])(
+    '%p is refused',
+    (text) => {
+      expect(() => readAnswers(Buffer.from(text))).toThrow(ReplicaUnavailable)
+    },
+  )
+})

@@ -1,0 +1,53 @@
+import { type Client, errors } from '@elastic/elasticsearch'
+import { openReplica } from '../../../../src/api/search/indexReader.ts'
+
+const { signal } = new AbortController()
+const question = { method: 'POST', path: '/x/_search', querystring: {}, body: { secret: 'typed' } } as const
+
+const replicaWhose = (request: () => Promise<unknown>) =>
+  openReplica({ transport: { request } } as unknown as Client, 'x', 1_000)
+
+const failureOf = (error: unknown): Promise<unknown> =>
+  replicaWhose(() => Promise.reject(error))
+    .ask(question, signal)
+    .catch((thrown: unknown) => thrown)
+
+const refusal = (statusCode: number, body: unknown): errors.ResponseError =>
+  new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })
+
+describe('the failure of a question', () => {
+  test.each([
+    [new errors.RequestAbortedError('aborted'), 'deadline'],
+    [new errors.TimeoutError('timeout'), 'deadline'],
+    [new errors.ConnectionError('ECONNREFUSED'), 'unreachable'],
+    [new errors.NoLivingConnectionsError('none', {} as never), 'unreachable'],
+    [new errors.ProductNotSupportedError('x'), 'unreachable'],
+    [refusal(401, '{}'), 'refused'],
+    [refusal(429, '{"error":{"type":"es_rejected_execution_exception"}}'), 'refused'],
+    [refusal(503, 'no JSON'), 'refused'],
+    [refusal(400, '{"error":{"type":"index_closed_exception"}}'), 'refused'],
+  ])('%p is an outage: %s', async (error, reason) => {
+    expect(await failureOf(error)).toMatchObject({ name: 'ReplicaUnavailable', reason })
+  })
+
+  test('a question that is not understood is a bug, told without the question', async () => {
+    const body = '{"error":{"type":"parsing_exception","reason":"typed"},"status":400}'
+    const failure = (await failureOf(refusal(400, body))) as Error
+    expect(failure.name).toBe('Error')
+    expect(failure.message).toContain('400 parsing_exception')
+    expect(failure.message).not.toContain('typed')
+  })
+
+  test('anything else passes as it is', async () => {
+    const bug = new TypeError('x')
+    expect(await failureOf(bug)).toBe(bug)
+  })
+})
+
+test.each([
+  [200, true, Buffer.from('{}')],
+  [404, false, '{}'],
+])('an answer with status %i is found: %p', async (statusCode, isFound, body) => {
+  const replica = replicaWhose(async () => ({ statusCode, body }))
+  expect(await replica.ask(question, signal)).toEqual({ isFound, bytes: Buffer.from('{}') })
+})

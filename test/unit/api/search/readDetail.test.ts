@@ -1,0 +1,77 @@
+import fc from 'fast-check'
+import type { TeamId } from '../../../../src/core/model/ids.ts'
+import { getForm } from '../../../../src/api/search/getForm.ts'
+import { readDetail } from '../../../../src/api/search/readDetail.ts'
+import type { Asking, Question } from '../../../../src/api/search/indexReader.ts'
+
+const { signal } = new AbortController()
+const team = 'team:1' as TeamId
+
+const answering = (text: string, isFound = true): { replica: Asking; asked: Question[] } => {
+  const asked: Question[] = []
+  const ask: Asking['ask'] = async (question) => {
+    asked.push(question)
+    return { isFound, bytes: Buffer.from(text) }
+  }
+  return { replica: { indexPrefix: 'tidemark', ask }, asked }
+}
+const missing = (type: string): string => `{"error":{"root_cause":[],"type":"${type}"},"status":404}`
+
+describe('readDetail', () => {
+  test('asks for the one document of the team, percent-encoded', async () => {
+    const { replica, asked } = answering('{}')
+    await readDetail(replica, 'form-details', team, 'a:b', signal)
+    expect(asked).toEqual([
+      { method: 'GET', path: '/tidemark-form-details/_source/team%3A1%2Fa%3Ab', querystring: { routing: 'team:1' } },
+    ])
+  })
+
+  test('gives the source byte for byte', async () => {
+    const source = '{ "10":1, "2":1.50, "x":"\\u00e9" }'
+    const read = await readDetail(answering(source).replica, 'form-details', team, 'a', signal)
+    expect(String(read)).toBe(source)
+  })
+
+  test('gives nothing for a missing or deleted document', async () => {
+    const answers = [
+      answering(missing('resource_not_found_exception'), false),
+      answering('{"tombstone":{"teamId":"team:1"}}'),
+    ]
+    for (const { replica } of answers)
+      expect(await readDetail(replica, 'form-details', team, 'a', signal)).toBeUndefined()
+  })
+
+  test.each([missing('index_not_found_exception'), '', '<html>'])(
+    'a missing index is an outage, not a missing document: %p',
+    async (text) => {
+      const { replica } = answering(text, false)
+      const reading = readDetail(replica, 'form-details', team, 'a', signal)
+      await expect(reading).rejects.toMatchObject({ reason: 'missing-index' })
+    },
+  )
+
+  test('does not ask for what cannot be an id', async () => {
+    const malformed = fc.string({ unit: 'binary' }).filter((id) => !/^[A-Za-z0-9._:-]{1,128}$/.test(id))
+    await fc.assert(
+      fc.asyncProperty(malformed, async (id) => {
+        const { replica, asked } = answering('{}')
+        expect(await readDetail(replica, 'form-details', team, id, signal)).toBeUndefined()
+        expect(asked).toEqual([])
+      }),
+    )
+  })
+})
+
+describe('getForm', () => {
+  const form = '{"id":"a","10":1.50,"2":{"fields":1},"fields":[{"report":1}],"report":{"x":1E2}}'
+
+  test.each([
+    [true, true, form],
+    [false, true, '{"id":"a","10":1.50,"2":{"fields":1},"report":{"x":1E2}}'],
+    [true, false, '{"id":"a","10":1.50,"2":{"fields":1},"fields":[{"report":1}]}'],
+    [false, false, '{"id":"a","10":1.50,"2":{"fields":1}}'],
+  ])('with fields: %p, report: %p', async (includeFields, includeReport, expected) => {
+    const parts = { includeFields, includeReport }
+    expect(String(await getForm(answering(form).replica, team, 'a', parts, signal))).toBe(expected)
+  })
+})

@@ -1,0 +1,196 @@
+import fc from 'fast-check'
+import type { TeamId } from '../../../../src/core/model/ids.ts'
+import type { Instant } from '../../../../src/core/model/instant.ts'
+import { listForms } from '../../../../src/api/search/listForms.ts'
+import { listRecords } from '../../../../src/api/search/listRecords.ts'
+import { type Asking, type Question, type Replica, replicaBehind } from '../../../../src/api/search/indexReader.ts'
+import { searchPage, within } from '../../../../src/api/search/searchPage.ts'
+
+const { signal } = new AbortController()
+const team = 'team-1' as TeamId
+const reader = { teamId: team, version: null, signal }
+const emptyAnswer =
+  '{"id":"pit","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0,"relation":"eq"},"hits":[]},"aggregations":{"steps":{"buckets":[]}}}'
+
+const listening = (isFound = true): { replica: Replica; asked: Question[] } => {
+  const asked: Question[] = []
+  const asking: Asking = {
+    indexPrefix: 'tidemark',
+    ask: async (question) => {
+      asked.push(question)
+      return { isFound, bytes: Buffer.from(emptyAnswer) }
+    },
+  }
+  return { replica: replicaBehind(asking, 1_000), asked }
+}
+
+type Body = { from?: number; size: number; query: { bool: { filter: unknown[] } } }
+const bodyOf = (question: Question | undefined): Body => question?.body as Body
+
+describe('searchPage', () => {
+  test('asks the alias of the team, newest first, for one page and the exact total', async () => {
+    const { replica, asked } = listening()
+    await searchPage(replica, 'forms', reader, [], { page: 3, limit: 20 })
+    expect(asked).toEqual([
+      {
+        method: 'POST',
+        path: '/tidemark-forms/_search',
+        querystring: { routing: 'team-1', allow_partial_search_results: false },
+        body: {
+          query: { bool: { filter: [{ term: { teamId: 'team-1' } }] } },
+          sort: [{ teamId: 'asc' }, { position: 'desc' }],
+          track_total_hits: true,
+          from: 40,
+          size: 20,
+        },
+      },
+    ])
+  })
+
+  test('a page far down is looked for in a snapshot, which is closed, and Elasticsearch passes over few rows', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 11, max: Number.MAX_SAFE_INTEGER }),
+        fc.integer({ min: 1, max: 100 }),
+        async (page, limit) => {
+          const { replica, asked } = listening()
+          const found = await searchPage(replica, 'forms', reader, [], { page, limit })
+          const isDeep = (page - 1) * limit >= replica.deepPageFrom
+          expect(found).toEqual({ totalDocs: 0, page, limit, items: [] })
+          expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(
+            isDeep ? ['POST /tidemark-forms/_pit', 'POST /_search', 'DELETE /_pit'] : ['POST /tidemark-forms/_search'],
+          )
+          expect(bodyOf(asked.find(({ path }) => path.endsWith('_search'))).from ?? 0).toBeLessThan(1_000)
+        },
+      ),
+    )
+  })
+
+  test('an alias that points nowhere is an outage', async () => {
+    const { replica } = listening(false)
+    const asking = searchPage(replica, 'forms', reader, [], { page: 1, limit: 20 })
+    await expect(asking).rejects.toMatchObject({ reason: 'missing-index' })
+  })
+})
+
+describe('a list that is known to be long', () => {
+  const wanted = { page: 1, limit: 2 }
+  const rows = (count: number): string =>
+    Array.from({ length: count }, () => '{"_source":{"summary":\t{}\t}}').join(',')
+  const answer = (count: number, total?: number): string =>
+    `{"timed_out":false,"_shards":{"failed":0},"hits":{${total === undefined ? '' : `"total":{"value":${total},"relation":"eq"},`}"hits":[${rows(count)}]}}`
+  const together = (...answers: string[]): string => `{"responses":[${answers.join(',')}]}`
+
+  /** Asks so often; each question gets the next answer. Long is what has more than 20 rows. */
+  async function ask(answers: readonly string[], times: number) {
+    const asked: Question[] = []
+    const left = answers.values()
+    const replica = replicaBehind(
+      {
+        indexPrefix: 'tidemark',
+        ask: async (question) => {
+          asked.push(question)
+          return { isFound: true, bytes: Buffer.from(left.next().value ?? '') }
+        },
+      },
+      1,
+    )
+    const pages = []
+    for (let time = 0; time < times; time++) pages.push(await searchPage(replica, 'submissions', reader, [], wanted))
+    return { asked, places: asked.map(({ path }) => path), pages }
+  }
+
+  test('is counted beside its rows, in one request', async () => {
+    const { asked, places, pages } = await ask([answer(2, 30), together(answer(2), answer(0, 31))], 2)
+    expect(places).toEqual(['/tidemark-submissions/_search', '/_msearch'])
+    const header = { index: 'tidemark-submissions', routing: 'team-1', allow_partial_search_results: false }
+    const query = { bool: { filter: [{ term: { teamId: 'team-1' } }] } }
+    const sort = [{ teamId: 'asc' }, { position: 'desc' }]
+    expect(asked[1]?.bulkBody).toEqual([
+      header,
+      { query, sort, from: 0, size: 2, track_total_hits: false },
+      header,
+      { query, size: 0, track_total_hits: true },
+    ])
+    expect(pages.map(({ totalDocs, items }) => [totalDocs, items.length])).toEqual([
+      [30, 2],
+      [31, 2],
+    ])
+  })
+
+  test.each([
+    ['more rows than are counted', together(answer(2), answer(0, 1))],
+    ['fewer rows than are counted', together(answer(1), answer(0, 31))],
+  ])('is asked for again, of one moment, when there are %s', async (_why, contradiction) => {
+    const { places, pages } = await ask([answer(2, 30), contradiction, answer(2, 29)], 2)
+    expect(places.slice(1)).toEqual(['/_msearch', '/tidemark-submissions/_search'])
+    expect(pages[1]).toMatchObject({ totalDocs: 29 })
+  })
+
+  test('is counted with its rows again when it has become short', async () => {
+    const { places } = await ask([answer(2, 30), together(answer(2), answer(0, 20)), answer(2, 20)], 3)
+    expect(places.slice(2)).toEqual(['/tidemark-submissions/_search'])
+  })
+
+  test.each([
+    ['missing-index', '{"status":404,"error":{"type":"index_not_found_exception"}}'],
+    ['refused', '{"status":429,"error":{"type":"es_rejected_execution_exception"}}'],
+    ['partial', answer(0)],
+  ])('cannot be answered when its count is %s', async (reason, count) => {
+    await expect(ask([answer(2, 30), together(answer(2), count)], 2)).rejects.toMatchObject({ reason })
+  })
+
+  test('cannot be answered when one of the answers is missing', async () => {
+    await expect(ask([answer(2, 30), together(answer(2))], 2)).rejects.toMatchObject({ reason: 'partial' })
+  })
+})
+
+test('whatever is asked, the question stays within the team', async () => {
+  const instant = fc.option(fc.constant('2026-01-01T00:00:00.000Z' as Instant), { nil: undefined })
+  const window = fc.record({ since: instant, until: instant })
+  const filters = fc.record({
+    scene: fc.constantFrom('scored_quiz' as const, undefined),
+    titleContains: fc.option(
+      fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
+      { nil: undefined },
+    ),
+    formId: fc.option(fc.string(), { nil: undefined }),
+    status: fc.constantFrom('failed' as const, undefined),
+    created: window,
+    changed: window,
+  })
+  await fc.assert(
+    fc.asyncProperty(filters, async (filter) => {
+      const { replica, asked } = listening()
+      await listForms(replica, reader, filter, { page: 1, limit: 20 })
+      await listRecords(replica, reader, filter, { page: 1, limit: 20 })
+      expect(asked.length).toBeGreaterThanOrEqual(2)
+      for (const question of asked) {
+        expect(question.querystring['routing']).toBe(team)
+        const { bool } = bodyOf(question).query
+        expect(Object.keys(bool)).toEqual(['filter'])
+        expect(bool.filter).toContainEqual({ term: { teamId: team } })
+      }
+    }),
+  )
+})
+
+test('similar titles are asked for only when no title holds what was typed', async () => {
+  const titlesAsked = async (titleContains: string): Promise<number> => {
+    const { replica, asked } = listening()
+    await listForms(replica, reader, { titleContains, changed: {} }, { page: 1, limit: 20 })
+    return asked.length
+  }
+  expect(await titlesAsked('science')).toBe(2)
+  expect(await titlesAsked('***')).toBe(1)
+  expect(await titlesAsked('')).toBe(1)
+})
+
+test('a window without ends needs no clause', () => {
+  const [since, until] = ['2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z'] as [Instant, Instant]
+  expect(within('createdAt', {})).toEqual([])
+  expect(within('createdAt', { since })).toEqual([{ range: { createdAt: { gte: since } } }])
+  expect(within('changedAt', { until })).toEqual([{ range: { changedAt: { lte: until } } }])
+  expect(within('createdAt', { since, until })).toEqual([{ range: { createdAt: { gte: since, lte: until } } }])
+  expect(within('createdAt', { since: 'beyond-all', until })).toEqual([{ match_none: {} }])
+})
