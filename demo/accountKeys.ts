@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-const keysCommand = fileURLToPath(new URL('../settings/keysCommand.ts', import.meta.url))
+const keysCommand = fileURLToPath(new URL('../src/settings/keysCommand.ts', import.meta.url))
 const deadlineMs = 30_000
 
 const run = promisify(execFile)

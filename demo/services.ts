@@ -12,7 +12,7 @@ export type Service = {
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const mains = { indexer: 'indexer/main.ts', api: 'src/api/main.ts', settings: 'settings/main.ts' }
+const mains = { indexer: 'indexer/main.ts', api: 'src/api/main.ts', settings: 'src/settings/main.ts' }
 const spoken = { indexer: 'indexer', api: 'API', settings: 'settings area' }
 
 /**

@@ -22,4 +22,4 @@ if (SIGN_IN_SECRET || SIGN_IN_JWKS_URL || SIGN_IN_ISSUER) {
   await writeDemoFile(demoFile, { settingsUrl, signInSecret })
   Object.assign(process.env, signInEnvironment(signInSecret))
 }
-await import('../settings/main.ts')
+await import('../src/settings/main.ts')

@@ -13,7 +13,7 @@ afterEach(async () => {
 })
 
 type Run = { code: number; stdout: string; stderr: string }
-const command = ['--disable-warning=TimeoutNegativeWarning', 'settings/keysCommand.ts']
+const command = ['--disable-warning=TimeoutNegativeWarning', 'src/settings/keysCommand.ts']
 
 /** Runs the command as a user does. */
 const keys = (args: readonly string[], settings: Record<string, string> = {}): Promise<Run> =>

@@ -241,14 +241,14 @@ test('the language can be switched, and stays', async () => {
 
 test('everything that is wrong in the environment is told at once, with exit code 78', async () => {
   const wrong = { SIGN_IN_SECRET: 'short', SIGN_IN_ISSUER: '', SETTINGS_URL: 'http://settings.example', REDIS_URL: 'x' }
-  const program = await startProgram('settings/main.ts', { ...pipeline.names, ...wrong })
+  const program = await startProgram('src/settings/main.ts', { ...pipeline.names, ...wrong })
   expect(await program.ended()).toBe(78)
   for (const name of Object.keys(wrong)) expect(program.log()).toMatch(new RegExp(`^${name} `, 'm'))
 })
 
 test('it stops when it is asked to, also without Kafka', async () => {
   const settings = { ...pipeline.names, ...signInSettings, KAFKA_BROKERS: '127.0.0.1:1' }
-  const program = await startProgram('settings/main.ts', settings)
+  const program = await startProgram('src/settings/main.ts', settings)
   await eventually(async () => (await fetch(`${program.url}/keys`).catch(() => undefined))?.status === 403)
   expect((await fetch(`${program.adminUrl}/readyz`)).status).toBe(503)
   const askedMs = Date.now()

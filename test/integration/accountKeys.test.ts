@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Producer, ProducerBatch } from 'kafkajs'
-import { accountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../settings/accountKeys.ts'
+import { accountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../src/settings/accountKeys.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/change.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Producer } from 'kafkajs'
-import { type AccountKeys, accountKeys, keyTopics } from '../../settings/accountKeys.ts'
+import { type AccountKeys, accountKeys, keyTopics } from '../../src/settings/accountKeys.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { createProducer } from '../../src/core/stores/kafka.ts'

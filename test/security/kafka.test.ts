@@ -213,8 +213,8 @@ describe('the rights of Kafka', () => {
 describe('over TLS, each as its own user', () => {
   const processes = [
     ['indexer/main.ts', indexer, []],
-    ['settings/main.ts', settings, []],
-    ['settings/keysCommand.ts', settings, ['list', '--team', 'acme']],
+    ['src/settings/main.ts', settings, []],
+    ['src/settings/keysCommand.ts', settings, ['list', '--team', 'acme']],
     ['indexer/rebuildCommand.ts', indexer, []],
     ['indexer/deadLettersCommand.ts', deadLetters, ['list']],
   ] as const
@@ -225,11 +225,11 @@ describe('over TLS, each as its own user', () => {
     const as = (user: string) => ({ ...settingsAs(user, mechanism), INDEX_PREFIX: names['INDEX_PREFIX'] ?? '' })
     const noKafka = await startRelay('127.0.0.1', 1)
     const indexing = await startProgram('indexer/main.ts', as(indexer))
-    const area = await startProgram('settings/main.ts', as(settings))
+    const area = await startProgram('src/settings/main.ts', as(settings))
     const api = await startProgram('src/api/main.ts', { ...as(indexer), KAFKA_BROKERS: `127.0.0.1:${noKafka.port}` })
     await Promise.all([indexing, area, api].map(untilReady))
     const create = await runCommand(
-      'settings/keysCommand.ts',
+      'src/settings/keysCommand.ts',
       ['create', '--team', 'acme', '--name', 'n'],
       as(settings),
     )

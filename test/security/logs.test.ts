@@ -114,7 +114,7 @@ test('no key, no password, and nothing that people wrote is in any log or told b
   const indexer = await startProgram('indexer/main.ts', settings())
   await untilReady(indexer)
   const api = await startProgram('src/api/main.ts', { ...settings(), DEEP_PAGE_FROM: '1' })
-  const area = await startProgram('settings/main.ts', settings())
+  const area = await startProgram('src/settings/main.ts', settings())
   await pipeline.createKeys(['acme'])
   await Promise.all([api, area].map(untilReady))
   const programs = [indexer, api, area]
@@ -134,7 +134,7 @@ test('no key, no password, and nothing that people wrote is in any log or told b
   expect(await ask(api)).toEqual(new Set([200, 400, 401, 404]))
   await visit(area)
   const created = await runCommand(
-    'settings/keysCommand.ts',
+    'src/settings/keysCommand.ts',
     ['create', '--team', 'acme', '--name', yellow('name')],
     settings(),
   )
@@ -191,7 +191,7 @@ test('no key, no password, and nothing that people wrote is in any log or told b
   await ask(api)
   await visit(area)
   await adminPages(programs)
-  const refused = await runCommand('settings/keysCommand.ts', ['list', '--team', 'acme'], settings())
+  const refused = await runCommand('src/settings/keysCommand.ts', ['list', '--team', 'acme'], settings())
   expect(refused.code).toBe(78)
 
   const logs = [...programs.map((program) => program.log()), created.stderr, refused.stderr]

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { createSessions } from '../../settings/http/sessions.ts'
-import { usedTokens } from '../../settings/http/signIn/usedTokens.ts'
+import { createSessions } from '../../src/settings/sessions.ts'
+import { usedTokens } from '../../src/settings/signIn/usedTokens.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
@@ -180,8 +180,8 @@ describe('over TLS, each as its own user', () => {
   const processes = [
     ['indexer/main.ts', 'tidemark-indexer', []],
     ['src/api/main.ts', 'tidemark-api', []],
-    ['settings/main.ts', 'tidemark-settings', []],
-    ['settings/keysCommand.ts', 'tidemark-settings', ['list', '--team', 'acme']],
+    ['src/settings/main.ts', 'tidemark-settings', []],
+    ['src/settings/keysCommand.ts', 'tidemark-settings', ['list', '--team', 'acme']],
     ['indexer/rebuildCommand.ts', 'tidemark-indexer', []],
   ] as const
 
@@ -189,10 +189,10 @@ describe('over TLS, each as its own user', () => {
     const indexer = await startProgram('indexer/main.ts', as('tidemark-indexer'))
     await untilReady(indexer)
     const api = await startProgram('src/api/main.ts', as('tidemark-api'))
-    const settings = await startProgram('settings/main.ts', as('tidemark-settings'))
+    const settings = await startProgram('src/settings/main.ts', as('tidemark-settings'))
     await Promise.all([api, settings].map(untilReady))
     const create = ['create', '--team', 'acme', '--name', 'n']
-    const { stdout } = await runCommand('settings/keysCommand.ts', create, as('tidemark-settings'))
+    const { stdout } = await runCommand('src/settings/keysCommand.ts', create, as('tidemark-settings'))
     const status = async (): Promise<number> =>
       (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${stdout.trim()}` } })).status
     expect(await status()).toBe(200)

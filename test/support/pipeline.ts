@@ -56,7 +56,7 @@ export async function openPipeline(): Promise<Pipeline> {
       return api
     },
     startSettings: async (settings) => {
-      const area = await startProgram('settings/main.ts', { ...names, ...settings })
+      const area = await startProgram('src/settings/main.ts', { ...names, ...settings })
       await untilReady(area)
       return area
     },

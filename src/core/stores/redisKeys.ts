@@ -17,8 +17,8 @@ import type { ChangedList } from './changeTokens.ts'
  * | `tidemark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishTidemark`, `adoptGeneration` (tidemark.ts) |
  * | `tidemarkHold` | string, 10 s | who keeps the tidemark where it is while a rebuild switches | `holdTidemark` (tidemark.ts) |
  * | `changeToken` | string | random, another one after every change of a team's forms or submissions | `replaceChangeTokens` (changeTokens.ts); the first one `readFreshness` (freshness.ts) |
- * | `session` | string, JSON, 15 min | whom a session of the settings area belongs to, under the SHA-256 of its id | `Sessions` (settings/http/sessions.ts) |
- * | `usedSignIn` | string, until its token expires | a sign-in that was used, by the SHA-256 of its `jti` | `usedTokens` (settings/http/signIn/usedTokens.ts) |
+ * | `session` | string, JSON, 15 min | whom a session of the settings area belongs to, under the SHA-256 of its id | `Sessions` (src/settings/sessions.ts) |
+ * | `usedSignIn` | string, until its token expires | a sign-in that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn/usedTokens.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its minute | the limiter (http/limit.ts) |
  */
 export type RedisKeys = {

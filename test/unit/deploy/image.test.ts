@@ -44,8 +44,8 @@ test('every process and command is known', () => {
     'indexer/deadLettersCommand.ts',
     'indexer/main.ts',
     'indexer/rebuildCommand.ts',
-    'settings/keysCommand.ts',
-    'settings/main.ts',
+    'src/settings/keysCommand.ts',
+    'src/settings/main.ts',
     'src/core/process/healthCommand.ts',
     'src/api/main.ts',
   ])

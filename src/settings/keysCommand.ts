@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import { userInfo } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Command } from 'commander'
+import { pino } from 'pino'
+import type { EntityId, TeamId } from '../core/model/ids.ts'
+import { printable } from '../core/model/printable.ts'
+import { connectKafka, createProducer } from '../core/stores/kafka.ts'
+import { type KeyView, keyView, type StoredKey } from '../core/stores/accountKeyStore.ts'
+import { readLastUse } from '../core/stores/keyLastUse.ts'
+import { connectRedis } from '../core/stores/redis.ts'
+import { redisKeys } from '../core/stores/redisKeys.ts'
+import { configOrExit } from '../core/process/service.ts'
+import { type AccountKeys, accountKeys, keyTopics } from './accountKeys.ts'
+
+const viewDeadlineMs = 15_000
+const viewPollMs = 100
+
+const command = new Command('keys').description("A team's account keys: ten slots, revoked keys included")
+command
+  .command('create')
+  .description('prints the plaintext key, alone, on stdout; it cannot be shown again')
+  .requiredOption('--team <id>')
+  .requiredOption('--name <text>', 'tells the key from others')
+  .option('--expires <ISO date-time>')
+  .action((options: { team: string; name: string; expires?: string }) =>
+    withKeys(async (keys) => {
+      const { plaintext, key } = await keys.create({ ...options, by: userInfo().username })
+      process.stdout.write(`${plaintext}\n`)
+      process.stderr.write(`created ${key.id}; this is the only time the key is shown\n`)
+    }),
+  )
+command
+  .command('list')
+  .requiredOption('--team <id>')
+  .action(({ team }: { team: string }) =>
+    withKeys(async (keys, lastUse) => {
+      const listed = await keys.list(team)
+      process.stdout.write(table(listed, await lastUse(team as TeamId)))
+    }),
+  )
+command
+  .command('revoke')
+  .description('stops a key at once; it keeps its slot')
+  .requiredOption('--team <id>')
+  .requiredOption('--id <id>')
+  .action((options: { team: string; id: string }) =>
+    withKeys(async (keys) => {
+      await keys.revoke({ ...options, by: userInfo().username })
+      process.stderr.write(`revoked ${options.id}\n`)
+    }),
+  )
+command
+  .command('delete')
+  .description('removes a key for good and frees its slot')
+  .requiredOption('--team <id>')
+  .requiredOption('--id <id>')
+  .action((options: { team: string; id: string }) =>
+    withKeys(async (keys) => {
+      await keys.delete({ ...options, by: userInfo().username })
+      process.stderr.write(`deleted ${options.id}\n`)
+    }),
+  )
+
+type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
+
+async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise<void>): Promise<void> {
+  const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
+  const redis = connectRedis(config.REDIS_URL ?? '', () => undefined, { ca: config.REDIS_CA_FILE })
+  const producer = createProducer(connectKafka(config, pino({ level: 'silent' })))
+  const giveUp = new AbortController()
+  try {
+    const names = redisKeys(config.INDEX_PREFIX)
+    const view = keyView(redis, names)
+    await Promise.all([untilComplete(view, giveUp.signal), producer.connect()])
+    const topics = keyTopics(config)
+    // The command itself says what it did.
+    const onChange = (): void => undefined
+    const keys = accountKeys({ view, producer, topics, onChange, clock: Date.now, randomBytes })
+    await action(keys, (teamId) => readLastUse(redis, names, teamId))
+  } catch (error) {
+    process.stderr.write(`keys: ${(error as Error).message}\n`)
+    process.exitCode = 1
+  } finally {
+    giveUp.abort()
+    await producer.disconnect()
+    await redis.close()
+  }
+}
+
+/** Redis knows every key only after the indexer has folded them. */
+async function untilComplete(view: KeyView, signal: AbortSignal): Promise<void> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(viewDeadlineMs)])
+  let reason = 'the indexer has not folded the account keys into Redis; is it running?'
+  while (!deadline.aborted) {
+    try {
+      if (await view.isComplete()) return
+    } catch (error) {
+      reason = `Redis does not answer: ${(error as Error).message}`
+    }
+    await sleep(viewPollMs)
+  }
+  throw new Error(reason)
+}
+
+function table(keys: readonly StoredKey[], lastUse: Awaited<ReturnType<LastUse>>): string {
+  const rows = keys.map((key) => [
+    key.id,
+    key.state,
+    key.start ?? '',
+    key.createdAt,
+    key.expiresAt ?? 'never',
+    lastUse.get(key.id as EntityId) ?? 'unknown',
+    key.createdBy,
+    printable(key.name),
+  ])
+  const lines = [['ID', 'STATE', 'START', 'CREATED', 'EXPIRES', 'LAST USED', 'BY', 'NAME'], ...rows]
+  const widths = [0, 1, 2, 3, 4, 5, 6].map((column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
+  return lines
+    .map(
+      (line) =>
+        `${line
+          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
+}
+
+await command.parseAsync()

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Producer } from 'kafkajs'
+import { randomToken } from '../core/model/randomToken.ts'
+import { callMetrics, measureRedis } from '../core/stores/engineCallMetrics.ts'
+import { kafkaAnswers, keyViewIsComplete, redisAnswers } from '../core/stores/readinessChecks.ts'
+import { connectKafka, createProducer } from '../core/stores/kafka.ts'
+import { keyView } from '../core/stores/accountKeyStore.ts'
+import { readLastUse } from '../core/stores/keyLastUse.ts'
+import { connectRedis } from '../core/stores/redis.ts'
+import { redisKeys } from '../core/stores/redisKeys.ts'
+import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
+import type { Service, Started } from '../core/process/service.ts'
+import { accountKeys, keyTopics } from './accountKeys.ts'
+import { createSettingsApp } from './app.ts'
+import { createSessions } from './sessions.ts'
+import { signInJudge } from './signIn/verifyToken.ts'
+import { usedTokens } from './signIn/usedTokens.ts'
+import { refuseUnreadable } from './clientErrors.ts'
+
+const defaultPort = 3_001
+const reconnectMs = 1_000
+
+/**
+ * Builds the settings area with its live clients and listens on the configured port, also while an engine is away. What it
+ * opens is registered with `release`, in the order in which it must outlast what follows.
+ */
+export async function composeSettings(
+  { config, log, metrics, signal, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'signal' | 'release'>,
+  nowMs: () => number = Date.now,
+): Promise<Started & { readonly port: number }> {
+  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {
+    ca: config.REDIS_CA_FILE,
+    onCommand: measureRedis(callMetrics(metrics)),
+  })
+  release('redis', () => redis.close())
+  const kafka = connectKafka(config, log)
+  const admin = kafka.admin()
+  release('kafka admin', () => admin.disconnect())
+  const producer = createProducer(kafka)
+  const connection = keepConnecting(producer, signal)
+  release('producer', async () => {
+    await connection.settled
+    await producer.disconnect()
+  })
+
+  const names = redisKeys(config.INDEX_PREFIX)
+  const view = keyView(redis, names)
+  const keys = accountKeys({
+    view,
+    producer,
+    topics: keyTopics(config),
+    onChange: ({ change, team, by, key }) => log.info({ change, teamId: team, keyId: key.id, by }, 'account key'),
+    clock: nowMs,
+    randomBytes,
+  })
+  const server = await serve(
+    (request, response) => app(request, response),
+    { port: config.PORT ?? defaultPort, host: config.HOST },
+    refuseUnreadable(log),
+  )
+  release('server', () => stopServing(server))
+  const port = portOf(server)
+  // The port may have been chosen only now, and the origin names it.
+  const app = createSettingsApp({
+    origin: config.SETTINGS_URL ?? `http://127.0.0.1:${port}`,
+    signInPage: config.SIGN_IN_PAGE,
+    keys,
+    lastUse: (team) => readLastUse(redis, names, team),
+    judge: signInJudge(config, nowMs),
+    takeUse: usedTokens(redis, names, nowMs),
+    sessions: createSessions(redis, names, nowMs, randomBytes),
+    nowMs,
+    randomToken,
+    log,
+    metrics,
+  })
+  log.info({ port }, 'listening')
+
+  return {
+    port,
+    checks: {
+      kafka: kafkaAnswers(admin),
+      producer: async () => (connection.isMade() ? undefined : 'is not connected yet'),
+      redis: redisAnswers(redis),
+      'key view': keyViewIsComplete(view),
+    },
+  }
+}
+
+/** The producer connects again by itself once it was connected, and not before. */
+function keepConnecting(
+  producer: Producer,
+  signal: AbortSignal,
+): { isMade(): boolean; readonly settled: Promise<void> } {
+  let isMade = false
+  const connect = async (): Promise<void> => {
+    while (!isMade && !signal.aborted) {
+      isMade = await producer.connect().then(
+        () => true,
+        () => false,
+      )
+      if (!isMade) await sleep(reconnectMs, undefined, { signal }).catch(() => undefined)
+    }
+  }
+  return { isMade: () => isMade, settled: connect() }
+}

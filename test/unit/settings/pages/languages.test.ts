@@ -1,0 +1,30 @@
+import { languageNames, languages, messagesIn } from '../../../../src/settings/pages/languages.ts'
+
+/** Every text of a catalogue by its path; what takes a name is given one. */
+function textsOf(value: unknown, path = ''): [path: string, text: string][] {
+  if (typeof value === 'string') return [[path, value]]
+  if (typeof value === 'function') return [[path, String(value('NAME', 10))]]
+  return Object.entries(value as object).flatMap(([name, inner]) => textsOf(inner, `${path}.${name}`))
+}
+
+test.each(languages)('the catalogue of %s says something everywhere, and what it is about', (language) => {
+  const texts = textsOf(messagesIn[language])
+  expect(texts.length).toBeGreaterThan(80)
+  for (const [path, text] of texts) {
+    expect([path, text.trim()]).toEqual([path, text])
+    expect([path, text]).not.toEqual([path, ''])
+  }
+  for (const [path, text] of texts.filter(
+    ([path]) => /\.title$|Named$/.test(path) && /confirm|created|Named/.test(path),
+  ))
+    expect([path, text]).toEqual([path, expect.stringContaining('NAME')])
+})
+
+test('the catalogues hold the same texts, each in its own language', () => {
+  const [english, chinese] = [textsOf(messagesIn.en), textsOf(messagesIn['zh-Hans'])]
+  expect(chinese.map(([path]) => path)).toEqual(english.map(([path]) => path))
+  expect(english.filter(([, text]) => /\p{Script=Han}/u.test(text))).toEqual([])
+  const foreign = chinese.filter(([, text]) => !/\p{Script=Han}/u.test(text)).map(([path]) => path)
+  expect(foreign).toEqual(['.utc', '.keys.slots'])
+  expect(Object.keys(languageNames)).toEqual([...languages])
+})

@@ -1,0 +1,45 @@
+import { signInJudge } from '../../../../src/settings/signIn/verifyToken.ts'
+import { type Claims, signInClaims, signInSettings, signToken } from '../../../support/signIns.ts'
+
+const nowMs = Date.parse('2026-11-21T12:00:00.000Z')
+const nowSeconds = nowMs / 1_000
+const config = { ...signInSettings, SIGN_IN_JWKS_URL: undefined, SIGN_IN_AUDIENCE: 'tidemark-settings' }
+const judge = async (changes: Claims) => signInJudge(config, () => nowMs)(await signToken(signInClaims(nowMs, changes)))
+
+test('a good token says who comes, for which team, and until when it could be used', async () => {
+  await expect(judge({ jti: 'j', exp: nowSeconds + 60 })).resolves.toEqual({
+    ok: true,
+    owner: { sub: 'owner-1', team: 'acme' },
+    tokenId: 'j',
+    usableUntilMs: nowMs + 65_000,
+  })
+})
+
+test.each([
+  [300, true],
+  [305, true],
+  [306, false],
+  [0, true],
+  [-4, true],
+  [-6, false],
+])('a token that expires %i seconds from now is good: %s', async (seconds, ok) => {
+  expect((await judge({ exp: nowSeconds + seconds })).ok).toBe(ok)
+})
+
+test.each<[string, Claims, string]>([
+  ['expired', { exp: nowSeconds - 60 }, 'expired'],
+  ['expired, and for somebody else', { exp: nowSeconds - 60, aud: 'other' }, 'not-valid'],
+  ['of a member', { role: 'member' }, 'not-owner'],
+  ['of a member, and good for too long', { role: 'member', exp: nowSeconds + 3_600 }, 'not-valid'],
+])('a token %s is refused as %s', async (_, changes, reason) => {
+  await expect(judge(changes)).resolves.toEqual({ ok: false, reason })
+})
+
+test('several audiences are good when ours is one of them', async () => {
+  expect((await judge({ aud: ['other', 'tidemark-settings'] })).ok).toBe(true)
+})
+
+test('half a character in a name is replaced, and 200 characters may take 400 units', async () => {
+  await expect(judge({ sub: 'a\ud800' })).resolves.toMatchObject({ owner: { sub: 'a\ufffd' } })
+  expect((await judge({ sub: '😀'.repeat(200) })).ok).toBe(true)
+})
