@@ -1,5 +1,5 @@
 # One image for every process: the API by default. The others are `node indexer/main.ts` and `node src/settings/main.ts`, and the
-# commands `node src/settings/keysCommand.ts`, `node indexer/rebuildCommand.ts`, `node indexer/deadLettersCommand.ts` and
+# commands `node src/settings/keysCommand.ts`, `node indexer/generations/rebuildCommand.ts`, `node indexer/deadLetters/deadLettersCommand.ts` and
 # `node demo/sampleCommand.ts`. It writes nothing outside /app/var, where the sample keeps its keys and its settings area the secret
 # of its links.
 FROM node:24-bookworm-slim AS dependencies

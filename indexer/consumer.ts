@@ -7,8 +7,8 @@ import { summaryOf } from '../src/core/process/log.ts'
 import { type Undecodable, undecodableOf } from '../src/core/stores/recordBatches.ts'
 import { backoffMs } from './backoff.ts'
 import type { ByteBudget } from './budget.ts'
-import { nameOf, type Start, type TopicPartition } from './commits.ts'
-import { PartitionLedger } from './ledger.ts'
+import { nameOf, type Start, type TopicPartition } from './committedOffsets.ts'
+import { PartitionLedger } from './offsetTracker.ts'
 import { recordBytes, type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 /** How long the partitions of an indexer that was killed stay without one. */

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { ItemOutcome } from './failure.ts'
+import type { ItemOutcome } from './bulk/bulkFailure.ts'
 import type { Lag } from './publisher.ts'
 
 /** Bulk bodies from a single small record to one larger than the bound. */

@@ -3,9 +3,9 @@ import type { Logger } from 'pino'
 import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { ChangedList } from '../src/core/stores/changeTokens.ts'
-import { type Ends, nameOf, type TopicPartition } from './commits.ts'
+import { type Ends, nameOf, type TopicPartition } from './committedOffsets.ts'
 import type { Assigned, Position } from './consumer.ts'
-import { markOf, type PartitionLedger } from './ledger.ts'
+import { markOf, type PartitionLedger } from './offsetTracker.ts'
 
 /** How far a partition is visible, and how far it is behind its end. */
 export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }

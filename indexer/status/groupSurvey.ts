@@ -1,7 +1,7 @@
 import kafkajs, { type Admin } from 'kafkajs'
 import type { Config } from '../../src/core/process/config.ts'
-import { type Commit, fetchCommits, fetchEnds, nameOf, rebuildGroup, type TopicPartition } from '../commits.ts'
-import { readTag } from '../generations.ts'
+import { type Commit, fetchCommits, fetchEnds, nameOf, rebuildGroup, type TopicPartition } from '../committedOffsets.ts'
+import { readTag } from '../generations/generations.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'
 
 /** How far a partition is visible, whoever reads it. */

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { nameOf } from '../commits.ts'
+import { nameOf } from '../committedOffsets.ts'
 import type { PartitionSurvey } from './groupSurvey.ts'
 import type { Html } from './html.ts'
 import type { StatusView } from './view.ts'

@@ -31,7 +31,7 @@ afterEach(async () => {
   await pipeline.close()
 })
 
-const startRebuild = (settings = {}, script = 'indexer/rebuildCommand.ts'): Promise<Program> =>
+const startRebuild = (settings = {}, script = 'indexer/generations/rebuildCommand.ts'): Promise<Program> =>
   startProgram(script, { ...pipeline.names, ...settings })
 const expectRebuilt = async (rebuild: Program, generation: number): Promise<void> => {
   const code = await rebuild.ended()
@@ -170,7 +170,7 @@ test('a release with other mappings waits, says so, and takes over once its rebu
     const says = async (program: Program): Promise<string> =>
       await (await fetch(`${program.adminUrl}/readyz`)).text().catch(() => '')
     await eventually(async () => (await says(next).catch(() => '')).includes('mappings of another release'))
-    const rebuild = await startRebuild({}, join(folder, 'indexer/rebuildCommand.ts'))
+    const rebuild = await startRebuild({}, join(folder, 'indexer/generations/rebuildCommand.ts'))
     await expectRebuilt(rebuild, 2)
     await untilReady(next)
     await eventually(async () => (await says(indexer)).includes('mappings of another release'))

@@ -144,7 +144,7 @@ test('a reader of a whole topic names the batch that it cannot decode', async ()
   await eventually(async () => (await indexer.metric('tidemark_records_total', 'dead-letter')) === 1)
   const topic = pipeline.names['TOPIC_DEAD_LETTERS'] ?? ''
   await damage(kafka.logFile(topic, 0), flipByteOf('no-slash'))
-  const listed = await runCommand('indexer/deadLettersCommand.ts', ['list'], pipeline.names)
+  const listed = await runCommand('indexer/deadLetters/deadLettersCommand.ts', ['list'], pipeline.names)
   expect(listed).toMatchObject({
     code: 1,
     stderr: expect.stringContaining(`${topic}/0: the record batch at offsets 0 to 0 cannot be decoded`),

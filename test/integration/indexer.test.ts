@@ -1,5 +1,5 @@
 import { Client } from '@elastic/elasticsearch'
-import { forbidWriting } from '../../indexer/generations.ts'
+import { forbidWriting } from '../../indexer/generations/generations.ts'
 import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'

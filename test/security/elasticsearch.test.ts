@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { type Client, errors } from '@elastic/elasticsearch'
-import { encodeBulk, sendBulk } from '../../indexer/bulk.ts'
-import { CarryOver } from '../../indexer/carryOver.ts'
-import * as generations from '../../indexer/generations.ts'
+import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkRequest.ts'
+import { CarryOver } from '../../indexer/generations/reconcile.ts'
+import * as generations from '../../indexer/generations/generations.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { getForm } from '../../src/api/search/getForm.ts'
@@ -201,7 +201,7 @@ describe('over TLS, each as its own user', () => {
   const processes = [
     ['indexer/main.ts', 'tidemark_indexer'],
     ['src/api/main.ts', 'tidemark_api'],
-    ['indexer/rebuildCommand.ts', 'tidemark_indexer'],
+    ['indexer/generations/rebuildCommand.ts', 'tidemark_indexer'],
   ] as const
 
   test('passwords that are changed while the processes run cost nothing but time', async () => {

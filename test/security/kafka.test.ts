@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AclEntry, Admin } from 'kafkajs'
 import { pino } from 'pino'
-import { fetchCommits, fetchStarts, rebuildGroup } from '../../indexer/commits.ts'
+import { fetchCommits, fetchStarts, rebuildGroup } from '../../indexer/committedOffsets.ts'
 import { readTopic } from '../../indexer/readTopic.ts'
 import { surveyGroup } from '../../indexer/status/groupSurvey.ts'
 import { documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
@@ -215,8 +215,8 @@ describe('over TLS, each as its own user', () => {
     ['indexer/main.ts', indexer, []],
     ['src/settings/main.ts', settings, []],
     ['src/settings/keysCommand.ts', settings, ['list', '--team', 'acme']],
-    ['indexer/rebuildCommand.ts', indexer, []],
-    ['indexer/deadLettersCommand.ts', deadLetters, ['list']],
+    ['indexer/generations/rebuildCommand.ts', indexer, []],
+    ['indexer/deadLetters/deadLettersCommand.ts', deadLetters, ['list']],
   ] as const
 
   test.each(['scram-sha-512', 'plain'])('the processes work by %s, and the API without Kafka', async (mechanism) => {
@@ -236,7 +236,7 @@ describe('over TLS, each as its own user', () => {
     const headers = { authorization: `Bearer ${create.stdout.trim()}` }
     expect((await fetch(`${api.url}/api/v1/forms`, { headers })).status).toBe(200)
     await eventually(async () => (await indexing.metric('tidemark_records_total', '"dead-letter"')) > 0)
-    const listed = await runCommand('indexer/deadLettersCommand.ts', ['list'], as(deadLetters))
+    const listed = await runCommand('indexer/deadLetters/deadLettersCommand.ts', ['list'], as(deadLetters))
     expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('acme/x') })
     expect(noKafka.accepted()).toBe(0)
     await noKafka.close()

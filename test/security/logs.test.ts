@@ -172,7 +172,7 @@ test('no key, no password, and nothing that people wrote is in any log or told b
   await pipeline.produce('forms', [form(7)])
   await eventually(async () => (await setAside()) > before)
   rejecting.lift()
-  const letters = await runCommand('indexer/deadLettersCommand.ts', ['list'], settings())
+  const letters = await runCommand('indexer/deadLetters/deadLettersCommand.ts', ['list'], settings())
   expect(letters.stdout).toContain('document 400 document_parsing_exception')
   await elasticsearch.refuse()
   await pipeline.produce('forms', [form(8)])

@@ -182,7 +182,7 @@ describe('over TLS, each as its own user', () => {
     ['src/api/main.ts', 'tidemark-api', []],
     ['src/settings/main.ts', 'tidemark-settings', []],
     ['src/settings/keysCommand.ts', 'tidemark-settings', ['list', '--team', 'acme']],
-    ['indexer/rebuildCommand.ts', 'tidemark-indexer', []],
+    ['indexer/generations/rebuildCommand.ts', 'tidemark-indexer', []],
   ] as const
 
   test('the processes work, and an API whose password was changed is back with it', async () => {

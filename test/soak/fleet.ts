@@ -69,7 +69,7 @@ export class Fleet {
 
   /** A rebuild, killed after a time or left to itself; with its exit code and what it said last. */
   async rebuild(killAfterMs: number | undefined, signal: AbortSignal): Promise<{ code: number | null; said: string }> {
-    const program = await startProgram('indexer/rebuildCommand.ts', this.#environment)
+    const program = await startProgram('indexer/generations/rebuildCommand.ts', this.#environment)
     this.#members.push({ name: `rebuild-${++this.#started}`, program, isLeaving: true })
     const timer = new AbortController()
     const killing =

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Kafka } from 'kafkajs'
-import { readDeadLetter } from '../../indexer/deadLetters.ts'
+import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
 import { readTopic } from '../../indexer/readTopic.ts'
 import type { Program } from '../support/programs.ts'
 import type { Random } from '../support/random.ts'

@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { PartitionLedger } from '../../../indexer/ledger.ts'
+import { PartitionLedger } from '../../../indexer/offsetTracker.ts'
 import { type Lag, Publisher, type RoundEnd } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { changedList } from '../../../src/core/stores/changeTokens.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BodyWriter, bodiesOf, ceilingIndices, recordsIn } from '../../../../bench/indexer/bodies.ts'
 import { fastestOf } from '../../../../bench/indexer/ceiling.ts'
-import { bulkBounds, encodeBulk } from '../../../../indexer/bulk.ts'
+import { bulkBounds, encodeBulk } from '../../../../indexer/bulk/bulkRequest.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
 

@@ -1,4 +1,4 @@
-import type { Commit } from '../../../../indexer/commits.ts'
+import type { Commit } from '../../../../indexer/committedOffsets.ts'
 import {
   type GroupSurvey,
   type PartitionSurvey,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Message } from 'kafkajs'
-import type { AccountKey } from '../src/core/model/accountKey.ts'
-import type { Change } from '../src/core/model/change.ts'
-import { claimMessage, deletedMessages, newestMessage } from '../src/core/stores/accountKeyMemory.ts'
+import type { AccountKey } from '../../src/core/model/accountKey.ts'
+import type { Change } from '../../src/core/model/change.ts'
+import { claimMessage, deletedMessages, newestMessage } from '../../src/core/stores/accountKeyMemory.ts'
 import {
   type Applied,
   type Displaced,
@@ -11,8 +11,8 @@ import {
   placeOf,
   type StoredKey,
   type Verdict,
-} from '../src/core/stores/accountKeyStore.ts'
-import type { SourceRecord } from './sourceRecord.ts'
+} from '../../src/core/stores/accountKeyStore.ts'
+import type { SourceRecord } from '../sourceRecord.ts'
 
 const completeCheckMs = 200
 

@@ -1,6 +1,6 @@
 import type { IHeaders, Message, Producer } from 'kafkajs'
-import type { Problem } from '../src/core/model/result.ts'
-import type { SourceRecord } from './sourceRecord.ts'
+import type { Problem } from '../../src/core/model/result.ts'
+import type { SourceRecord } from '../sourceRecord.ts'
 
 /** Sets a record aside, byte for byte as received; headers say why and where from. Resolves once every replica has it. */
 export type SetAside = (record: SourceRecord, problem: Problem) => Promise<void>

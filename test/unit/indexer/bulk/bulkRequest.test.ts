@@ -1,8 +1,8 @@
 import type { Client } from '@elastic/elasticsearch'
-import { encodeBulk, sendBulk, UnfitAnswer } from '../../../indexer/bulk.ts'
-import type { DocumentId, Revision, TeamId } from '../../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
-import { documentKinds, physicalName } from '../../../src/core/stores/indices.ts'
+import { encodeBulk, sendBulk, UnfitAnswer } from '../../../../indexer/bulk/bulkRequest.ts'
+import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
+import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
+import { documentKinds, physicalName } from '../../../../src/core/stores/indices.ts'
 
 const writes: DocumentWrite[] = [
   {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '@elastic/elasticsearch'
-import type { DocumentId, Revision, TeamId } from '../src/core/model/ids.ts'
-import { onOneLine, rawElements, rawMembers } from '../src/core/json/rawJson.ts'
-import type { DocumentWrite } from '../src/core/stores/documents.ts'
-import { type DocumentKind, documentKinds, type PhysicalIndex } from '../src/core/stores/indices.ts'
-import { bulkBounds, encodeBulk, sendBulk } from './bulk.ts'
+import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
+import { onOneLine, rawElements, rawMembers } from '../../src/core/json/rawJson.ts'
+import type { DocumentWrite } from '../../src/core/stores/documents.ts'
+import { type DocumentKind, documentKinds, type PhysicalIndex } from '../../src/core/stores/indices.ts'
+import { bulkBounds, encodeBulk, sendBulk } from '../bulk/bulkRequest.ts'
 import type { Generation } from './generations.ts'
 import type { RebuildOptions } from './rebuild.ts'
-import { BulkWriter, type Outcome } from './writer.ts'
+import { BulkWriter, type Outcome } from '../bulk/bulkWriter.ts'
 
 /** What a comparison of two indices of one kind found. */
 export type Comparison = {

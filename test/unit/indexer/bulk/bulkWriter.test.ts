@@ -1,9 +1,9 @@
 import { errors } from '@elastic/elasticsearch'
-import { UnfitAnswer } from '../../../indexer/bulk.ts'
-import type { ItemOutcome } from '../../../indexer/failure.ts'
-import { BulkWriter, type Outcome } from '../../../indexer/writer.ts'
-import type { DocumentId, Revision, TeamId } from '../../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
+import { UnfitAnswer } from '../../../../indexer/bulk/bulkRequest.ts'
+import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
+import { BulkWriter, type Outcome } from '../../../../indexer/bulk/bulkWriter.ts'
+import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
+import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
 
 type Send = (documents: readonly DocumentWrite[]) => Promise<ItemOutcome[]>
 

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { Command } from 'commander'
 import type { Producer } from 'kafkajs'
 import { pino } from 'pino'
-import { printable } from '../src/core/model/printable.ts'
-import { connectKafka, createProducer } from '../src/core/stores/kafka.ts'
-import { configOrExit } from '../src/core/process/service.ts'
+import { printable } from '../../src/core/model/printable.ts'
+import { connectKafka, createProducer } from '../../src/core/stores/kafka.ts'
+import { configOrExit } from '../../src/core/process/service.ts'
 import { type DeadLetter, readDeadLetter, replayOf } from './deadLetters.ts'
-import { readTopic } from './readTopic.ts'
+import { readTopic } from '../readTopic.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }
 type Letter = DeadLetter & { readonly place: string }

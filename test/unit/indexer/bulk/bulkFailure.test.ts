@@ -1,5 +1,5 @@
 import { errors } from '@elastic/elasticsearch'
-import { judgeItem, judgeRequestError } from '../../../indexer/failure.ts'
+import { judgeItem, judgeRequestError } from '../../../../indexer/bulk/bulkFailure.ts'
 
 test.each([
   [200, undefined, 'written'],

@@ -1,19 +1,19 @@
-import type { Config } from '../src/core/process/config.ts'
-import type { AccountKey } from '../src/core/model/accountKey.ts'
-import { deletedRevision, type Revision, type TeamId } from '../src/core/model/ids.ts'
-import { toInstant } from '../src/core/model/instant.ts'
-import { readPlainSubmission } from '../src/core/model/fastSubmission.ts'
+import type { Config } from '../../src/core/process/config.ts'
+import type { AccountKey } from '../../src/core/model/accountKey.ts'
+import { deletedRevision, type Revision, type TeamId } from '../../src/core/model/ids.ts'
+import { toInstant } from '../../src/core/model/instant.ts'
+import { readPlainSubmission } from '../../src/core/model/fastSubmission.ts'
 import {
   type Change,
   readAccountKeyRecord,
   readFormRecord,
   readKey,
   readSubmissionRecord,
-} from '../src/core/model/change.ts'
-import type { Problem, Result } from '../src/core/model/result.ts'
-import { type ChangedList, changedList, type EntityType } from '../src/core/stores/changeTokens.ts'
-import { type DocumentWrite, formWrites, renderedSubmissionWrites, submissionWrites } from '../src/core/stores/documents.ts'
-import type { SourceRecord } from './sourceRecord.ts'
+} from '../../src/core/model/change.ts'
+import type { Problem, Result } from '../../src/core/model/result.ts'
+import { type ChangedList, changedList, type EntityType } from '../../src/core/stores/changeTokens.ts'
+import { type DocumentWrite, formWrites, renderedSubmissionWrites, submissionWrites } from '../../src/core/stores/documents.ts'
+import type { SourceRecord } from '../sourceRecord.ts'
 
 /** What a record asks for. */
 export type Projection =

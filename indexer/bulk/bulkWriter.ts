@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Revision } from '../src/core/model/ids.ts'
-import { type DocumentWrite, withNamesOnce } from '../src/core/stores/documents.ts'
-import { backoffMs } from './backoff.ts'
-import { UnfitAnswer } from './bulk.ts'
-import { type ItemOutcome, judgeRequestError, type RequestFailure } from './failure.ts'
+import type { Revision } from '../../src/core/model/ids.ts'
+import { type DocumentWrite, withNamesOnce } from '../../src/core/stores/documents.ts'
+import { backoffMs } from '../backoff.ts'
+import { UnfitAnswer } from './bulkRequest.ts'
+import { type ItemOutcome, judgeRequestError, type RequestFailure } from './bulkFailure.ts'
 
 /** What became of one record: stored, not newer than what is stored, or refused by Elasticsearch for good. */
 export type Outcome =

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { markOf, PartitionLedger } from '../../../indexer/ledger.ts'
+import { markOf, PartitionLedger } from '../../../indexer/offsetTracker.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
-import { project } from '../../../indexer/project.ts'
-import type { SourceRecord } from '../../../indexer/sourceRecord.ts'
-import type { Offset } from '../../../src/core/model/ids.ts'
-import { formEntity, submissionEntity } from '../../support/entities.ts'
+import { project } from '../../../../indexer/project/project.ts'
+import type { SourceRecord } from '../../../../indexer/sourceRecord.ts'
+import type { Offset } from '../../../../src/core/model/ids.ts'
+import { formEntity, submissionEntity } from '../../../support/entities.ts'
 
 const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's', TOPIC_ACCOUNT_KEYS: 'k' }
 const recordOf = (topic: string, key: string, value: unknown): SourceRecord => ({

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Client, errors, type estypes } from '@elastic/elasticsearch'
-import type { Config } from '../src/core/process/config.ts'
+import type { Config } from '../../src/core/process/config.ts'
 import {
   aliasOf,
   type DocumentKind,
@@ -11,7 +11,7 @@ import {
   readDefinition,
   readPhysicalName,
   writeAliasOf,
-} from '../src/core/stores/indices.ts'
+} from '../../src/core/stores/indices.ts'
 
 /** One index of each kind, built together and served together. */
 export type Generation = {

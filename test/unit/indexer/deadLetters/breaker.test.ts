@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals'
-import { Breaker } from '../../../indexer/breaker.ts'
+import { Breaker } from '../../../../indexer/deadLetters/breaker.ts'
 
 const judge = (breaker: Breaker, count: number, isRefused: boolean): void => {
   for (let each = 0; each < count; each++) breaker.judged(isRefused)

@@ -1,5 +1,5 @@
-import { chooseGeneration, type FoundGeneration, readTag } from '../../../indexer/generations.ts'
-import type { GenerationTag } from '../../../src/core/stores/indices.ts'
+import { chooseGeneration, type FoundGeneration, readTag } from '../../../../indexer/generations/generations.ts'
+import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 
 const tagOf = (number: number, fingerprint = '0123456789abcdef'): GenerationTag =>
   `${number}-${fingerprint}` as GenerationTag

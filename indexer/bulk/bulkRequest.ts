@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { DocumentWrite } from '../src/core/stores/documents.ts'
-import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../src/core/stores/indices.ts'
-import { type ItemError, type ItemOutcome, judgeItem } from './failure.ts'
+import type { DocumentWrite } from '../../src/core/stores/documents.ts'
+import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../../src/core/stores/indices.ts'
+import { type ItemError, type ItemOutcome, judgeItem } from './bulkFailure.ts'
 
 type AnswerItem = { _id?: string; status?: number; error?: ItemError }
 type Answer = { items?: Partial<Record<string, AnswerItem>>[] }

@@ -1,15 +1,15 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { Config } from '../src/core/process/config.ts'
-import type { RedisLink } from '../src/core/stores/redis.ts'
-import type { RedisKeys } from '../src/core/stores/redisKeys.ts'
+import type { Config } from '../../src/core/process/config.ts'
+import type { RedisLink } from '../../src/core/stores/redis.ts'
+import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   adoptedGeneration,
   adoptGeneration,
   isTidemarkHeld,
   type PartitionMarks,
   publishTidemark,
-} from '../src/core/stores/watermark.ts'
-import type { Commit } from './commits.ts'
+} from '../../src/core/stores/watermark.ts'
+import type { Commit } from '../committedOffsets.ts'
 import {
   allowWriting,
   chooseGeneration,
@@ -21,7 +21,7 @@ import {
   readTag,
   serveGeneration,
 } from './generations.ts'
-import type { RoundEnd } from './publisher.ts'
+import type { RoundEnd } from '../publisher.ts'
 
 export type Stores = {
   readonly config: Config

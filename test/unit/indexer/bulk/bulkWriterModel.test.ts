@@ -1,9 +1,9 @@
 import { errors } from '@elastic/elasticsearch'
 import fc from 'fast-check'
-import type { ItemOutcome } from '../../../indexer/failure.ts'
-import { BulkWriter, type Outcome } from '../../../indexer/writer.ts'
-import type { DocumentId, Revision, TeamId } from '../../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
+import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
+import { BulkWriter, type Outcome } from '../../../../indexer/bulk/bulkWriter.ts'
+import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
+import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
 
 const kinds = ['forms', 'form-details'] as const
 const entities = ['a', 'b', 'c'] as const

@@ -1,5 +1,5 @@
 import { errors } from '@elastic/elasticsearch'
-import { refusalOf, summaryOf } from '../src/core/process/log.ts'
+import { refusalOf, summaryOf } from '../../src/core/process/log.ts'
 
 /** What became of one document of a bulk request. */
 export type ItemOutcome =

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { type Commit, commitMetadata, readCommit, startOf } from '../../../indexer/commits.ts'
+import { type Commit, commitMetadata, readCommit, startOf } from '../../../indexer/committedOffsets.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 

@@ -3,14 +3,14 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
-import type { Config } from '../src/core/process/config.ts'
-import { randomToken } from '../src/core/model/randomToken.ts'
-import { documentKinds } from '../src/core/stores/indices.ts'
-import type { RedisLink } from '../src/core/stores/redis.ts'
-import { redisKeys } from '../src/core/stores/redisKeys.ts'
-import { adoptGeneration, holdTidemark, keepHolding, releaseTidemark } from '../src/core/stores/watermark.ts'
-import { type Comparison, carryOverAll } from './carryOver.ts'
-import { fetchEnds, fetchStarts, nameOf, rebuildGroup } from './commits.ts'
+import type { Config } from '../../src/core/process/config.ts'
+import { randomToken } from '../../src/core/model/randomToken.ts'
+import { documentKinds } from '../../src/core/stores/indices.ts'
+import type { RedisLink } from '../../src/core/stores/redis.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { adoptGeneration, holdTidemark, keepHolding, releaseTidemark } from '../../src/core/stores/watermark.ts'
+import { type Comparison, carryOverAll } from './reconcile.ts'
+import { fetchEnds, fetchStarts, nameOf, rebuildGroup } from '../committedOffsets.ts'
 import {
   allowWriting,
   createGeneration,
@@ -20,11 +20,11 @@ import {
   type Generation,
   serveGeneration,
 } from './generations.ts'
-import { pipelineMetrics } from './metrics.ts'
-import { Pipeline } from './pipeline.ts'
-import type { Lag } from './publisher.ts'
-import { removeLeftovers, removeRetired } from './remains.ts'
-import { documentTopics } from './topics.ts'
+import { pipelineMetrics } from '../metrics.ts'
+import { Pipeline } from '../pipeline.ts'
+import type { Lag } from '../publisher.ts'
+import { removeLeftovers, removeRetired } from './prune.ts'
+import { documentTopics } from '../topics.ts'
 
 /** The pipeline that reads into the new generation, and how far it has come. */
 type Reading = { readonly pipeline: Pipeline; lags(): readonly Lag[] }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { carryOverAll } from './carryOver.ts'
+import { carryOverAll } from './reconcile.ts'
 import { countReaders, deleteGeneration, findGenerations, type Generation } from './generations.ts'
 import type { RebuildOptions } from './rebuild.ts'
 
