@@ -1,6 +1,6 @@
 # One image for every process: the API by default. The others are `node indexer/main.ts` and `node src/settings/main.ts`, and the
 # commands `node src/settings/keysCommand.ts`, `node indexer/generations/rebuildCommand.ts`, `node indexer/deadLetters/deadLettersCommand.ts` and
-# `node demo/sampleCommand.ts`. It writes nothing outside /app/var, where the sample keeps its keys and its settings area the secret
+# `node tools/demo/sampleCommand.ts`. It writes nothing outside /app/var, where the sample keeps its keys and its settings area the secret
 # of its links.
 FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
@@ -22,7 +22,7 @@ COPY --from=dependencies /app/node_modules node_modules
 COPY package.json ./
 COPY mappings mappings
 # Of the engines, the sample takes this one file.
-COPY engines/waiting.ts engines/
+COPY tools/engines/waiting.ts tools/engines/
 COPY demo demo
 COPY settings settings
 COPY indexer indexer

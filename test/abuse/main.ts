@@ -1,7 +1,7 @@
 /** `npm run abuse`: hostile clients against an API process on real engines; what it cost, and whether anybody else felt it. */
 import { rm } from 'node:fs/promises'
 import { Command, InvalidArgumentError } from 'commander'
-import { startEngines } from '../../engines/engines.ts'
+import { startEngines } from '../../tools/engines/engines.ts'
 import { killPrograms } from '../support/programs.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
 import { type Damage, harmDone, openStage } from './attack.ts'

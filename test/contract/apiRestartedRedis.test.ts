@@ -1,6 +1,6 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Engine } from '../../engines/engines.ts'
+import type { Engine } from '../../tools/engines/engines.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { changedList } from '../../src/core/stores/changeTokens.ts'

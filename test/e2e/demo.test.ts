@@ -65,7 +65,7 @@ test(
     expect(output).toContain(`curl -s -H "Authorization: Bearer ${key}" "${baseUrl}/records`)
 
     const printed = /Settings {2}(\S+)/.exec(output)?.[1] ?? ''
-    const args = ['demo/signInCommand.ts', '--folder', folder]
+    const args = ['tools/demo/signInCommand.ts', '--folder', folder]
     const another = (await run(process.execPath, args)).stdout.trim()
     for (const link of [printed, another]) {
       expect(link.startsWith(`${file.settingsUrl}/sign-in?token=`)).toBe(true)
@@ -107,7 +107,7 @@ function startDemo(): ChildProcess {
   const { ELASTICSEARCH_URL: _e, KAFKA_BROKERS: _k, REDIS_URL: _r, ...env } = process.env
   const args = [
     '--disable-warning=TimeoutNegativeWarning',
-    'demo/main.ts',
+    'tools/demo/main.ts',
     '--submissions',
     '200',
     '--folder',

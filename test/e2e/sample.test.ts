@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const keysPath = (): string => join(folder, 'keys.json')
 const load = (): Promise<Run> =>
-  runCommand('demo/sampleCommand.ts', ['--api', `${api.url}/api/v1`, '--keys', keysPath()], {
+  runCommand('tools/demo/sampleCommand.ts', ['--api', `${api.url}/api/v1`, '--keys', keysPath()], {
     ...pipeline.names,
     BASE_URL: baseUrl,
   })

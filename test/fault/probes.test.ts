@@ -1,4 +1,4 @@
-import type { Engine } from '../../engines/engines.ts'
+import type { Engine } from '../../tools/engines/engines.ts'
 import { createTopics } from '../../src/core/stores/topics.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'

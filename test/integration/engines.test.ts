@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import { Kafka, logLevel } from 'kafkajs'
-import { type Engine, type EngineUrls, startEngines } from '../../engines/engines.ts'
-import { processStart } from '../../engines/runningProcess.ts'
-import { waitUntil } from '../../engines/waiting.ts'
+import { type Engine, type EngineUrls, startEngines } from '../../tools/engines/engines.ts'
+import { processStart } from '../../tools/engines/runningProcess.ts'
+import { waitUntil } from '../../tools/engines/waiting.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startWarded } from '../../engines/wardedProgram.ts'
+import { startWarded } from '../../tools/engines/supervisedProgram.ts'
 import { eventually } from './eventually.ts'
 import { freePort } from './programs.ts'
 

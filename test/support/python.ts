@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { executable, findOnPath } from '../../engines/executables.ts'
-import { acquireLock, type Lock } from '../../engines/lock.ts'
-import { readFrom } from '../../engines/logTail.ts'
-import { pause } from '../../engines/waiting.ts'
-import { runWarded } from '../../engines/wardedProgram.ts'
+import { executable, findOnPath } from '../../tools/engines/executables.ts'
+import { acquireLock, type Lock } from '../../tools/engines/lock.ts'
+import { readFrom } from '../../tools/engines/logTail.ts'
+import { pause } from '../../tools/engines/waiting.ts'
+import { runWarded } from '../../tools/engines/supervisedProgram.ts'
 
 /** Programs written in Python, in the versions that `test/e2e/python/requirements.txt` names. */
 export type PythonTools = {

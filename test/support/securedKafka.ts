@@ -1,9 +1,9 @@
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import kafkajs, { type AclEntry, type Admin } from 'kafkajs'
-import { choosePort } from '../../engines/ports.ts'
-import type { Command } from '../../engines/wardedProgram.ts'
-import { runWarded } from '../../engines/wardedProgram.ts'
+import { choosePort } from '../../tools/engines/ports.ts'
+import type { Command } from '../../tools/engines/supervisedProgram.ts'
+import { runWarded } from '../../tools/engines/supervisedProgram.ts'
 import { type Secured, startSecured } from './secured.ts'
 
 export type SecuredKafka = Secured & {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { Redis } from 'ioredis'
-import { choosePort } from '../../engines/ports.ts'
+import { choosePort } from '../../tools/engines/ports.ts'
 import { type Secured, startSecured } from './secured.ts'
 
 export type SecuredRedis = Secured & {

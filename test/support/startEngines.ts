@@ -1,5 +1,5 @@
-import { type EngineName, type Engines, engineNames, givenEngines, startEngines } from '../../engines/engines.ts'
-import { variableOf } from '../../engines/given.ts'
+import { type EngineName, type Engines, engineNames, givenEngines, startEngines } from '../../tools/engines/engines.ts'
+import { variableOf } from '../../tools/engines/external.ts'
 import type { Containers } from './containers.ts'
 
 declare global {

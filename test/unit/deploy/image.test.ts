@@ -38,9 +38,9 @@ const packageOf = (specifier: string): string =>
 
 test('every process and command is known', () => {
   expect([...entries].sort()).toEqual([
-    'demo/sampleCommand.ts',
-    'demo/settingsMain.ts',
-    'demo/signInCommand.ts',
+    'tools/demo/sampleCommand.ts',
+    'tools/demo/settingsMain.ts',
+    'tools/demo/signInCommand.ts',
     'indexer/deadLetters/deadLettersCommand.ts',
     'indexer/main.ts',
     'indexer/generations/rebuildCommand.ts',

@@ -1,5 +1,5 @@
 import { rmdir } from 'node:fs/promises'
-import { reachableFolder, unprivilegedUser } from '../../../engines/reach.ts'
+import { reachableFolder, unprivilegedUser } from '../../../tools/engines/permissions.ts'
 import { temporaryFolder } from '../../support/temporaryFolder.ts'
 
 test('Elasticsearch keeps its data in the folder, whoever it runs as', async () => {

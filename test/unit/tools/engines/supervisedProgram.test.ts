@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { withLog } from '../../../../tools/engines/logTail.ts'
+import { processStart } from '../../../../tools/engines/runningProcess.ts'
+import { waitUntil } from '../../../../tools/engines/waiting.ts'
+import { runWarded, startWarded } from '../../../../tools/engines/supervisedProgram.ts'
+import type { WardenOrder } from '../../../../tools/engines/supervisor.ts'
+
+const { signal } = new AbortController()
+let folder: string
+let logPath: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tidemark-warden-'))
+  logPath = join(folder, 'a.log')
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const shell = (script: string) => ({ command: 'sh', args: ['-c', script], cwd: folder, env: { PATH: '/usr/bin:/bin' } })
+
+/** The pids that the script printed, once there are so many. */
+const printedPids = async (count: number): Promise<number[]> => {
+  let pids: number[] = []
+  const enough = async () => {
+    pids = (await readFile(logPath, 'utf8')).split('\n').filter(Boolean).map(Number)
+    return pids.length >= count
+  }
+  expect(await waitUntil(enough, { deadlineMs: 10_000, signal })).toBe(true)
+  return pids
+}
+
+const allGone = (pids: number[]) =>
+  waitUntil(async () => (await Promise.all(pids.map(processStart))).every((start) => start === undefined), {
+    deadlineMs: 10_000,
+    signal,
+  })
+
+test('a stopped program is gone with everything it started', async () => {
+  const program = await startWarded(shell('sleep 60 & echo $!; echo $$; wait'), { logPath }, signal)
+  const pids = await printedPids(2)
+  expect(pids).toContain(program.pid)
+  await program.stop()
+  expect(await allGone(pids)).toBe(true)
+  expect(await program.ended).toEqual({ how: 'was ended by SIGTERM', ok: false })
+})
+
+test('what a program leaves behind when it ends by itself is ended too', async () => {
+  const program = await startWarded(shell('sleep 60 & echo $!; exit 3'), { logPath }, signal)
+  expect(await program.ended).toEqual({ how: 'exited with code 3', ok: false })
+  expect(await allGone(await printedPids(1))).toBe(true)
+})
+
+test.each([
+  ['that ignores SIGTERM', "trap '' TERM; echo $$; while :; do sleep 1; done"],
+  ['that is stopped by SIGSTOP', 'echo $$; kill -STOP $$; sleep 60'],
+])('a program %s does not outlive the one who started its warden', async (_, script) => {
+  const wardenPath = fileURLToPath(new URL('../../../../tools/engines/supervisor.ts', import.meta.url))
+  const order: WardenOrder = { ...shell(script), graceMs: 300 }
+  const starter = `
+    const { spawn } = require('node:child_process')
+    const { openSync } = require('node:fs')
+    const log = openSync(${JSON.stringify(logPath)}, 'a')
+    const warden = spawn(process.execPath, [${JSON.stringify(wardenPath)}], { detached: true, stdio: ['pipe', 'pipe', log] })
+    warden.stdin.write(${JSON.stringify(`${JSON.stringify(order)}\n`)})
+    warden.stdout.once('data', () => console.log(warden.pid))`
+  const child = spawn(process.execPath, ['-e', starter], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [wardenPid] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const pids = [...(await printedPids(1)), Number(wardenPid)]
+  child.kill('SIGKILL')
+  expect(await allGone(pids)).toBe(true)
+})
+
+test('a program that cannot be started is told', async () => {
+  const command = { command: join(folder, 'absent'), args: [], cwd: folder, env: {} }
+  await expect(startWarded(command, { logPath }, signal)).rejects.toThrow('ENOENT')
+})
+
+test('a second program waits for the lock of the first', async () => {
+  const lockPath = join(folder, 'a.lock')
+  const first = await startWarded(shell('sleep 60'), { logPath, lockPath }, signal)
+  const second = startWarded(shell('sleep 60'), { logPath, lockPath }, signal)
+  await first.stop()
+  const { pid, stop } = await second
+  expect(await processStart(first.pid)).toBeUndefined()
+  expect(await processStart(pid)).toBeDefined()
+  await stop()
+})
+
+test('a failed run is told with the end of its own output', async () => {
+  await runWarded(shell('echo before'), { what: 'First', logPath, deadlineMs: 10_000, signal })
+  const run = withLog({ name: 'kafka', logPath, signal }, () =>
+    runWarded(shell('echo one; echo two >&2; exit 4'), { what: 'Second', logPath, deadlineMs: 10_000, signal }),
+  )
+  await expect(run).rejects.toThrow(`kafka: Second exited with code 4. The end of ${logPath}:\n  one\n  two`)
+})
+
+test('a run that takes too long is ended', async () => {
+  const run = runWarded(shell('echo $$; sleep 60'), { what: 'It', logPath, deadlineMs: 300, signal })
+  await expect(run).rejects.toThrow('It took longer than 0.3 s')
+  expect(await allGone(await printedPids(1))).toBe(true)
+})
+
+test('an aborted run is ended and rejects with the reason', async () => {
+  const stop = new AbortController()
+  const run = runWarded(shell('echo $$; sleep 60'), { what: 'It', logPath, deadlineMs: 10_000, signal: stop.signal })
+  const expectation = expect(run).rejects.toThrow('told to stop')
+  const pids = await printedPids(1)
+  stop.abort(new Error('told to stop'))
+  await expectation
+  expect(await allGone(pids)).toBe(true)
+})

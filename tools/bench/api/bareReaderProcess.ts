@@ -1,0 +1,53 @@
+/**
+ * What any process between client and Elasticsearch costs: it asks Redis four things at once, as the API does, then Elasticsearch what
+ * the API asks it for, and passes the answer on as it comes. It knows one team, checks nothing, and tells nothing of itself.
+ * `node bareReaderProcess.ts <port> <Elasticsearch> <Redis> <index> <team>`
+ */
+import { createServer, type ServerResponse } from 'node:http'
+import { Redis } from 'ioredis'
+import { Pool } from 'undici'
+import type { TeamId } from '../../../src/core/model/ids.ts'
+import { countOnly, newestFirst, ofTeam } from '../../../src/api/search/clauses.ts'
+
+const [port, elasticsearchUrl = '', redisUrl = '', index, team] = process.argv.slice(2)
+const elasticsearch = new Pool(elasticsearchUrl, { pipelining: 1 })
+const redis = new Redis(redisUrl, { enableAutoPipelining: true })
+const header = { index, routing: team, allow_partial_search_results: false }
+const query = ofTeam(team as TeamId, [])
+
+async function answer(limit: number, response: ServerResponse): Promise<void> {
+  await Promise.all([
+    redis.mget('bare:1', 'bare:2'),
+    redis.hmget('bare:3', 'x', 'y', 'z'),
+    redis.mget('bare:4', 'bare:5'),
+    redis.incr('bare:6'),
+  ])
+  const rows = { query, sort: newestFirst, from: 0, size: limit, track_total_hits: false }
+  const lines = [header, rows, header, { query, ...countOnly }].map((line) => `${JSON.stringify(line)}\n`)
+  const chunks: Buffer[] = []
+  elasticsearch.dispatch(
+    { method: 'POST', path: '/_msearch', headers: { 'content-type': 'application/x-ndjson' }, body: lines.join('') },
+    {
+      onRequestStart: () => undefined,
+      onResponseStart: (_, status) => {
+        response.statusCode = status
+      },
+      onResponseData: (_, chunk) => {
+        chunks.push(chunk)
+      },
+      onResponseEnd: () => {
+        const body = Buffer.concat(chunks)
+        response.setHeader('content-type', 'application/json')
+        response.setHeader('content-length', body.length)
+        response.end(body)
+      },
+      onResponseError: () => response.destroy(),
+    },
+  )
+}
+
+const server = createServer((request, response) => {
+  const limit = new URLSearchParams(request.url?.split('?')[1]).get('limit')
+  answer(Number(limit), response).catch(() => response.destroy())
+})
+server.listen(Number(port), '127.0.0.1')

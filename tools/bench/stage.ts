@@ -1,0 +1,123 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { failWhenEnded, startService } from '../demo/services.ts'
+import { elasticsearchDistribution } from '../engines/elasticsearch.ts'
+import { type Engines, type EngineUrls, engineNames, startEngines } from '../engines/engines.ts'
+import { kafkaDistribution } from '../engines/kafka.ts'
+import { progressView } from '../engines/progress.ts'
+import type { Config } from '../../src/core/process/config.ts'
+import { configOrExit } from '../../src/core/process/service.ts'
+
+/** What a bench runs on: engines of its own, which began empty, and whatever it starts beside them. */
+export type Stage = {
+  /** Holds data and logs. */
+  readonly folder: string
+  readonly logsFolder: string
+  readonly urls: EngineUrls
+  /** This process's own, with the engines of the stage. */
+  readonly config: Config
+  /** What leads other programs to the engines. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly versions: readonly string[]
+  /** Aborts when the bench is to end, or something that it needs has ended. */
+  readonly signal: AbortSignal
+  /** Starts one of the project's processes; it ends with the stage, or before. Its log lies in `logsFolder` unless another is named. */
+  start(
+    name: 'indexer' | 'api',
+    environment: Readonly<Record<string, string>>,
+    logsFolder?: string,
+  ): Promise<{ readonly pid: number; stop(): Promise<void> }>
+  /** Has something let go when the bench is over; last in, first out. */
+  release(releaser: () => Promise<void>): void
+}
+
+/**
+ * Runs `bench` on engines with their full compilers and ends everything that was started, however it goes; only logs remain.
+ * Rejects with the reason of `stopped` when that aborts.
+ */
+export async function onStage<T>(
+  folder: string,
+  distributions: string,
+  stopped: AbortSignal,
+  bench: (stage: Stage) => Promise<T>,
+): Promise<T> {
+  const view = progressView(process.stdout)
+  const engines = await startEngines({
+    folder,
+    distributions,
+    clean: true,
+    quick: false,
+    given: {},
+    report: view.report,
+    signal: stopped,
+  }).finally(view.end)
+  await using kept = new AsyncDisposableStack()
+  kept.defer(() => removeData(engines))
+  kept.defer(() => engines.stop())
+  const failed = new AbortController()
+  const signal = AbortSignal.any([stopped, failed.signal])
+  const logsFolder = join(folder, 'logs')
+  const { urls } = engines
+  const environment = { ...urls, ADMIN_PORT: '0' }
+  const config: Config = {
+    ...(await configOrExit([])),
+    ELASTICSEARCH_URL: [urls.ELASTICSEARCH_URL],
+    KAFKA_BROKERS: urls.KAFKA_BROKERS.split(','),
+    REDIS_URL: urls.REDIS_URL,
+  }
+  const stage: Stage = {
+    folder,
+    logsFolder,
+    urls,
+    config,
+    environment,
+    versions: await versionsOf(urls),
+    signal,
+    start: async (name, more, logs = logsFolder) => {
+      const service = await startService(name, {
+        environment: { ...environment, ...more },
+        logsFolder: logs,
+        signal,
+      })
+      let isStopped = false
+      const stop = async (): Promise<void> => {
+        isStopped = true
+        await service.program.stop()
+      }
+      kept.defer(stop)
+      failWhenEnded(service).catch((error: unknown) => {
+        if (!isStopped) failed.abort(error)
+      })
+      return { pid: service.program.pid, stop }
+    },
+    release: (releaser) => {
+      kept.defer(releaser)
+    },
+  }
+  for (const name of engineNames) failWhenLost(engines[name]).catch((error: unknown) => failed.abort(error))
+  try {
+    return await bench(stage)
+  } catch (error) {
+    // What ended is the reason; that nobody could go on without it is not.
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+async function failWhenLost(engine: Engines['elasticsearch']): Promise<void> {
+  if (engine !== undefined) throw new Error(`${engine.name} ${await engine.ended()}; its log is ${engine.logPath}`)
+}
+
+async function versionsOf({ REDIS_URL }: EngineUrls): Promise<string[]> {
+  const redis = new Redis(REDIS_URL)
+  const about = await redis.info('server').finally(() => redis.disconnect())
+  return [elasticsearchDistribution.name, kafkaDistribution.name, `redis-${/^redis_version:(\S+)/m.exec(about)?.[1]}`]
+}
+
+async function removeData(engines: Engines): Promise<void> {
+  for (const name of engineNames) {
+    const { dataFolder } = engines[name] ?? {}
+    if (dataFolder !== undefined) await rm(dataFolder, { recursive: true, force: true })
+  }
+}

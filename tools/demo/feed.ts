@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Producer } from 'kafkajs'
+import type { Config } from '../../src/core/process/config.ts'
+import type { World, WorldRecord } from './world.ts'
+
+export type Topics = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS'>
+
+export const namesOf = ({ TOPIC_FORMS, TOPIC_SUBMISSIONS }: Topics): string[] => [TOPIC_FORMS, TOPIC_SUBMISSIONS]
+
+/** In UTF-8 below the 1 MB that brokers accept at once. */
+const maxSendCharacters = 256 * 1024
+const allReplicas = -1
+const stepMs = 1_000
+
+/** Produces everything that has happened in the world; `report` hears how many of its submissions are on their way. */
+export async function producePast(
+  world: World,
+  to: { producer: Producer; topics: Topics; signal: AbortSignal; report: (submissions: number) => void },
+): Promise<void> {
+  let chunk: WorldRecord[] = []
+  let characters = 0
+  const send = async (): Promise<void> => {
+    to.signal.throwIfAborted()
+    await produce(chunk, to.producer, to.topics)
+    to.report(world.teams.reduce((sum, { id }) => sum + world.counts(id).submissions, 0))
+    chunk = []
+    characters = 0
+  }
+  for (const record of world.past()) {
+    chunk.push(record)
+    characters += record.value?.length ?? 0
+    if (characters >= maxSendCharacters) await send()
+  }
+  await send()
+}
+
+/**
+ * Lets the world go on, a step every second, until `signal` aborts. Records that cannot be produced just now are kept for
+ * later, while the world stands still; `onTrouble` hears why.
+ */
+export async function produceOn(
+  world: World,
+  to: {
+    producer: Producer
+    topics: Topics
+    signal: AbortSignal
+    clock: () => number
+    onTrouble: (why: string) => void
+  },
+): Promise<void> {
+  let waiting: WorldRecord[] = []
+  while (!to.signal.aborted) {
+    if (waiting.length === 0) waiting = world.step(to.clock())
+    await produce(waiting, to.producer, to.topics).then(
+      () => {
+        waiting = []
+      },
+      (error: Error) => to.onTrouble(error.message),
+    )
+    await sleep(stepMs, undefined, { signal: to.signal }).catch(() => undefined)
+  }
+}
+
+async function produce(records: readonly WorldRecord[], producer: Producer, topics: Topics): Promise<void> {
+  const messagesOf = (topic: WorldRecord['topic']) =>
+    records.filter((record) => record.topic === topic).map(({ key, value }) => ({ key, value }))
+  const topicMessages = [
+    { topic: topics.TOPIC_FORMS, messages: messagesOf('forms') },
+    { topic: topics.TOPIC_SUBMISSIONS, messages: messagesOf('submissions') },
+  ].filter(({ messages }) => messages.length > 0)
+  if (topicMessages.length > 0) await producer.sendBatch({ topicMessages, acks: allReplicas })
+}

@@ -1,0 +1,57 @@
+import type { Scene } from '../../../src/core/model/form.ts'
+
+/** A language's share of the sample data: what the quiz product itself says, what people are called, and its quizzes. */
+export type Language = {
+  readonly locale: string
+  readonly systemText: Readonly<Record<'start' | 'next' | 'back' | 'submit' | 'required' | 'thanks', string>>
+  readonly contact: {
+    readonly page: string
+    readonly name: string
+    readonly email: string
+    readonly comment: string
+    readonly heardFrom: string
+    readonly channels: readonly string[]
+  }
+  /** From strong disagreement to strong agreement. */
+  readonly agreement: readonly [string, string, string, string, string]
+  /** From the weakest to the strongest. */
+  readonly levels: readonly [Level, Level, Level, Level]
+  /** About one dimension, from a weak to a strong result; `{dimension}` stands for its name. */
+  readonly remarks: readonly [string, string, string]
+  readonly dimensionsTitle: string
+  /** What an AI suggestion is put together from; `{dimension}` and `{subject}` stand for names. */
+  readonly advice: readonly string[]
+  readonly comments: readonly string[]
+  readonly people: {
+    /** `name`, or `name|how it is written in an e-mail address`. */
+    readonly given: readonly string[]
+    readonly family: readonly string[]
+    readonly order: 'given first' | 'family first'
+  }
+  /** Titles of a subject's forms; `{title}` and `{year}` stand for what they say. */
+  readonly editions: readonly [string, string, string]
+  readonly subjects: readonly Subject[]
+}
+
+/** A result's verbal grade; `{subject}` stands for the title. */
+export type Level = { readonly name: string; readonly summary: string; readonly suggestions: string }
+
+type About<S extends Scene> = {
+  readonly scene: S
+  /** Lower-case words and hyphens, for campaign names. */
+  readonly key: string
+  readonly title: string
+  readonly description: string
+}
+
+/** Question, right answer, wrong answers. */
+export type KnowledgeQuestion = readonly [string, string, string, string, string]
+/** Question, and one option for each outcome in their order. */
+export type OutcomeQuestion = readonly [string, string, string, string, string]
+type Four = readonly [string, string, string, string]
+
+/** What a quiz is about. Question `i` of a quiz with dimensions counts towards dimension `i` modulo 4. */
+export type Subject =
+  | (About<'knowledge_quiz'> & { readonly dimensions: Four; readonly questions: readonly KnowledgeQuestion[] })
+  | (About<'scored_quiz'> & { readonly dimensions: Four; readonly statements: readonly string[] })
+  | (About<'outcome_quiz'> & { readonly outcomes: Four; readonly questions: readonly OutcomeQuestion[] })

@@ -1,0 +1,49 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { logTail } from '../engines/logTail.ts'
+import { startWarded, type WardedProgram } from '../engines/supervisedProgram.ts'
+
+/** One of the project's processes, which does not outlive this one. */
+export type Service = {
+  readonly name: 'indexer' | 'api' | 'settings'
+  readonly logPath: string
+  readonly program: WardedProgram
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const mains = { indexer: 'indexer/main.ts', api: 'src/api/main.ts', settings: 'src/settings/main.ts' }
+const spoken = { indexer: 'indexer', api: 'API', settings: 'settings area' }
+
+/**
+ * Starts one of them with `environment` on top of this process's own; its log, `<name>.log` in `logsFolder`, is
+ * begun anew.
+ */
+export async function startService(
+  name: Service['name'],
+  options: { environment: Record<string, string>; logsFolder: string; signal: AbortSignal },
+): Promise<Service> {
+  const { environment, logsFolder, signal } = options
+  const logPath = join(logsFolder, `${name}.log`)
+  await mkdir(logsFolder, { recursive: true })
+  await rm(logPath, { force: true })
+  const command = {
+    command: process.execPath,
+    args: ['--disable-warning=TimeoutNegativeWarning', mains[name]],
+    cwd: root,
+    env: { ...inherited(), ...environment },
+  }
+  return { name, logPath, program: await startWarded(command, { logPath }, signal) }
+}
+
+/** Rejects with the end of its log when a service ends, which none does unless it is stopped. */
+export async function failWhenEnded({ name, logPath, program }: Service): Promise<never> {
+  const { how } = await program.ended
+  const tail = await logTail(logPath)
+  throw new Error(`The ${spoken[name]} ${how}. The end of ${logPath}:\n${tail.replaceAll(/^/gm, '  ')}`)
+}
+
+const inherited = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )

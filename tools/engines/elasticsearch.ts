@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto'
+import { chmod, lchown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Distribution } from './distribution.ts'
+import { type Jdk, javaLocale } from './jdk.ts'
+import type { User } from './permissions.ts'
+import type { Recipe } from './engineDefinition.ts'
+
+const version = '9.4.3'
+
+export const elasticsearchMinJdk = 21
+
+/** Elastic's integration-test distribution: the real server with its core modules, and no JDK inside. */
+export const elasticsearchDistribution: Distribution = {
+  name: `elasticsearch-${version}`,
+  artifacts: [
+    { groupId: 'org.elasticsearch.distribution.integ-test-zip', artifactId: 'elasticsearch', version, type: 'zip' },
+  ],
+  unpack: async ({ fetched, jar }) => {
+    await jar(join(fetched, `elasticsearch-${version}.zip`), fetched)
+    const home = join(fetched, `elasticsearch-${version}`)
+    await openToAll(home)
+    return home
+  },
+}
+
+/** Whatever the umask: another user than the one who unpacked may run it. */
+const openToAll = async (folder: string): Promise<void> => {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644)
+  }
+  await chmod(folder, 0o755)
+}
+
+export type ElasticsearchOptions = {
+  home: string
+  jdk: Jdk
+  jvmFlags: readonly string[]
+  dataFolder: string
+  user: User | undefined
+}
+
+export const elasticsearchRecipe = (options: ElasticsearchOptions): Recipe => {
+  const { dataFolder } = options
+  const clusterName = clusterNameFor(dataFolder)
+  return {
+    name: 'elasticsearch',
+    defaultPort: 9200,
+    startDeadlineMs: 180_000,
+    dataFolder,
+    url: (port) => `http://127.0.0.1:${port}`,
+    prepare: async (port) => {
+      await layFolder(options, renderElasticsearchYml({ clusterName, port, dataFolder }))
+      const { home, jdk, user } = options
+      return {
+        command: 'bash',
+        args: [join(home, 'bin', 'elasticsearch')],
+        cwd: dataFolder,
+        env: {
+          ...javaLocale,
+          PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+          HOME: dataFolder,
+          ES_JAVA_HOME: jdk.home,
+          ES_PATH_CONF: join(dataFolder, 'config'),
+          ES_TMPDIR: join(dataFolder, 'tmp'),
+          // The launcher takes no notice of ES_TMPDIR, and leaves what it writes.
+          JDK_JAVA_OPTIONS: `-Djava.io.tmpdir="${join(dataFolder, 'tmp')}"`,
+        },
+        ...(user === undefined ? {} : { user }),
+      }
+    },
+    answers: async ({ port }, signal) => {
+      const url = `http://127.0.0.1:${port}/_cluster/health?wait_for_status=yellow&timeout=1s`
+      const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]) })
+      const health = (await response.json()) as { cluster_name?: string }
+      return response.ok && health.cluster_name === clusterName
+    },
+  }
+}
+
+/** By which one tells this Elasticsearch from another one at its port. */
+const clusterNameFor = (dataFolder: string): string =>
+  `tidemark-${createHash('sha256').update(dataFolder).digest('hex').slice(0, 12)}`
+
+export const renderElasticsearchYml = (options: { clusterName: string; port: number; dataFolder: string }): string => {
+  const { clusterName, port, dataFolder } = options
+  const settings = {
+    'cluster.name': clusterName,
+    'discovery.type': 'single-node',
+    'network.host': '127.0.0.1',
+    'http.port': port,
+    'transport.port': 0,
+    'xpack.security.enabled': false,
+    'cluster.routing.allocation.disk.threshold_enabled': false,
+    'indices.breaker.total.use_real_memory': false,
+    'path.data': join(dataFolder, 'data'),
+    'path.logs': join(dataFolder, 'logs'),
+  }
+  return Object.entries(settings)
+    .map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
+    .join('')
+}
+
+/** The distribution's own JVM options without its garbage collection log, and a heap that fits beside the others. */
+export const renderJvmOptions = (shipped: string, jvmFlags: readonly string[]): string => {
+  const kept = shipped.split('\n').filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('-Xlog'))
+  return [...kept, '-Xms1g', '-Xmx1g', ...jvmFlags, ''].join('\n')
+}
+
+const log4j2 = `status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d{ISO8601}][%-5p][%-25c{1.}] %m%n
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+`
+
+const layFolder = async ({ home, jvmFlags, dataFolder, user }: ElasticsearchOptions, yml: string): Promise<void> => {
+  const config = join(dataFolder, 'config')
+  await rm(join(dataFolder, 'tmp'), { recursive: true, force: true })
+  for (const name of ['config', 'data', 'logs', 'tmp']) await mkdir(join(dataFolder, name), { recursive: true })
+  await writeFile(join(config, 'elasticsearch.yml'), yml)
+  await writeFile(
+    join(config, 'jvm.options'),
+    renderJvmOptions(await readFile(join(home, 'config', 'jvm.options'), 'utf8'), jvmFlags),
+  )
+  await writeFile(join(config, 'log4j2.properties'), log4j2)
+  if (user !== undefined) await giveTo(user, dataFolder)
+}
+
+const giveTo = async ({ uid, gid }: User, folder: string): Promise<void> => {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    await lchown(join(entry.parentPath, entry.name), uid, gid)
+  }
+  await lchown(folder, uid, gid)
+}
