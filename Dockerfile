@@ -23,12 +23,11 @@ COPY package.json ./
 COPY mappings mappings
 # Of the engines, the sample takes this one file.
 COPY tools/engines/waiting.ts tools/engines/
-COPY demo demo
-COPY settings settings
+COPY tools/demo tools/demo
 COPY indexer indexer
 COPY src src
 # A clone made under a strict umask would be readable to root alone.
-RUN chmod -R a+rX package.json mappings engines demo settings indexer src
+RUN chmod -R a+rX package.json mappings tools indexer src
 
 USER node
 EXPOSE 3000 9100

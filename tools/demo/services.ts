@@ -11,7 +11,7 @@ export type Service = {
   readonly program: WardedProgram
 }
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const mains = { indexer: 'indexer/main.ts', api: 'src/api/main.ts', settings: 'src/settings/main.ts' }
 const spoken = { indexer: 'indexer', api: 'API', settings: 'settings area' }
 

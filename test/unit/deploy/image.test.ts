@@ -15,7 +15,7 @@ const isUnder = (file: string, paths: readonly string[]): boolean =>
 
 /** Whatever is run with the image, by its own word or by the compose file's. */
 const entries = new Set(
-  [...`${dockerfile}${readFileSync('docker-compose.yml', 'utf8')}`.matchAll(/node"?,? "?(\w+\/\w+\.ts)/g)].map(
+  [...`${dockerfile}${readFileSync('docker-compose.yml', 'utf8')}`.matchAll(/node"?,? "?([\w/]+\.ts)/g)].map(
     ([, file = '']) => file,
   ),
 )
@@ -48,7 +48,7 @@ test('every process and command is known', () => {
     'src/settings/main.ts',
     'src/core/process/healthCommand.ts',
     'src/api/main.ts',
-  ])
+  ].sort())
 })
 
 test.each([...entries])('the image holds whatever %s loads, and no package that production does without', (entry) => {
