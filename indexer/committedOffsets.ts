@@ -16,7 +16,7 @@ export type Commit = {
   /** The generation of indices that holds everything below the position; undefined when a commit does not say. */
   readonly generation: string | undefined
   /** Every record below that must be set aside is in the dead letters: reading it again sets nothing aside twice. */
-  readonly setAsideBelow: Offset
+  readonly deadLetteredBelow: Offset
 }
 
 /** Where a partition begins and ends. */
@@ -27,20 +27,20 @@ export type Start = {
   readonly position: Offset
   /** Whether the group's own commit says just this. */
   readonly isCommitted: boolean
-  readonly setAsideBelow: Offset
+  readonly deadLetteredBelow: Offset
 }
 
 /** The metadata of a commit: an offset is true only of the indices that the records below it were written to. */
-export const commitMetadata = (generation: GenerationTag, setAsideBelow: bigint): string =>
-  `${generation} ${setAsideBelow}`
+export const commitMetadata = (generation: GenerationTag, deadLetteredBelow: bigint): string =>
+  `${generation} ${deadLetteredBelow}`
 
 /** What Kafka keeps for a partition; undefined when nothing is committed. */
 export function readCommit(offset: string, metadata: string | null): Commit | undefined {
   if (offset.startsWith('-')) return undefined
   const [, generation, below] = /^(\S+) (\d+)$/.exec(metadata ?? '') ?? []
   const position = toOffset(offset)
-  const setAside = toOffset(below ?? '0')
-  return { position, generation, setAsideBelow: setAside > position ? setAside : position }
+  const writeDeadLetter = toOffset(below ?? '0')
+  return { position, generation, deadLetteredBelow: writeDeadLetter > position ? writeDeadLetter : position }
 }
 
 /**
@@ -56,14 +56,14 @@ export function startOf(
 ): Start {
   const isTrue = (commit: Commit | undefined): commit is Commit =>
     commit !== undefined && commit.position >= low && commit.position <= high
-  const setAsideBelow = isTrue(own) && own.setAsideBelow <= high ? own.setAsideBelow : toOffset('0')
+  const deadLetteredBelow = isTrue(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
   if (isTrue(own) && (generation === undefined || own.generation === generation))
-    return { position: own.position, isCommitted: true, setAsideBelow }
+    return { position: own.position, isCommitted: true, deadLetteredBelow }
   if (isTrue(own) && isTrue(rebuilt) && rebuilt.generation === generation) {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
-    return { position, isCommitted: false, setAsideBelow }
+    return { position, isCommitted: false, deadLetteredBelow }
   }
-  return { position: low as Offset, isCommitted: false, setAsideBelow }
+  return { position: low as Offset, isCommitted: false, deadLetteredBelow }
 }
 
 /** Everything a group has committed of the topics, by `nameOf`. */

@@ -8,7 +8,7 @@ import { type Undecodable, undecodableOf } from '../src/core/stores/recordBatche
 import { backoffMs } from './backoff.ts'
 import type { ByteBudget } from './budget.ts'
 import { nameOf, type Start, type TopicPartition } from './committedOffsets.ts'
-import { PartitionLedger } from './offsetTracker.ts'
+import { OffsetTracker } from './offsetTracker.ts'
 import { recordBytes, type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 /** How long the partitions of an indexer that was killed stay without one. */
@@ -25,7 +25,7 @@ const undecodableRetryMs = 5_000
 const recordsPerTurn = 100
 
 /** A partition this indexer owns in the current generation of its group. */
-export type Assigned = TopicPartition & { readonly start: Start; readonly ledger: PartitionLedger }
+export type Assigned = TopicPartition & { readonly start: Start; readonly ledger: OffsetTracker }
 
 type Reading = Assigned & {
   /** The offset that the next batch must have been asked for. */
@@ -179,7 +179,7 @@ export class SourceConsumer {
     const readings = partitions.map((each): Reading => {
       const start = known.get(nameOf(each))
       if (start === undefined) throw new Error(`it is not known where ${nameOf(each)} starts`)
-      return { ...each, start, ledger: new PartitionLedger(start.position), next: start.position }
+      return { ...each, start, ledger: new OffsetTracker(start.position), next: start.position }
     })
     for (const { topic, partition, next } of readings) consumer.seek({ topic, partition, offset: String(next) })
     this.#assigned = new Map(readings.map((reading) => [nameOf(reading), reading]))

@@ -2,27 +2,32 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { randomToken } from '../src/core/model/randomToken.ts'
 import type { Problem } from '../src/core/model/result.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import { callMetrics, measureElasticsearch, measureRedis } from '../src/core/stores/engineCallMetrics.ts'
+import type { Service, Started } from '../src/core/process/service.ts'
+import { accountKeyStore } from '../src/core/stores/accountKeyStore.ts'
 import { replaceChangeTokens } from '../src/core/stores/changeTokens.ts'
-import { elasticsearchAnswers, kafkaAnswers, keyViewIsComplete, redisAnswers } from '../src/core/stores/readinessChecks.ts'
 import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
+import { engineCallMetrics, measureElasticsearch, measureRedis } from '../src/core/stores/engineCallMetrics.ts'
 import { connectKafka, createProducer } from '../src/core/stores/kafka.ts'
-import { keyView } from '../src/core/stores/accountKeyStore.ts'
+import {
+  accountKeysAreComplete,
+  elasticsearchAnswers,
+  kafkaAnswers,
+  redisAnswers,
+} from '../src/core/stores/readinessChecks.ts'
 import { connectRedis } from '../src/core/stores/redis.ts'
 import { redisKeys } from '../src/core/stores/redisKeys.ts'
-import { withdrawTidemark } from '../src/core/stores/watermark.ts'
-import type { Service, Started } from '../src/core/process/service.ts'
+import { withdrawWatermark } from '../src/core/stores/watermark.ts'
+import { keyChanges } from './accountKeys/apply.ts'
+import { keepAccountKeysComplete, recordAt } from './accountKeys/replay.ts'
 import { untilDone } from './backoff.ts'
-import { Breaker } from './deadLetters/breaker.ts'
 import { fetchCommits, fetchEnds, fetchStarts, rebuildGroup } from './committedOffsets.ts'
 import type { Assigned } from './consumer.ts'
-import { deadLetters, type SetAside } from './deadLetters/deadLetters.ts'
-import { keyChanges } from './accountKeys/apply.ts'
-import { keepKeyView, recordAt } from './accountKeys/replay.ts'
+import { Breaker } from './deadLetters/breaker.ts'
+import { deadLetters, type WriteDeadLetter } from './deadLetters/deadLetters.ts'
+import { ServedGeneration } from './generations/servedGeneration.ts'
 import { indexerMetrics, pipelineMetrics } from './metrics.ts'
 import { Pipeline } from './pipeline.ts'
 import type { Lag } from './publisher.ts'
-import { ServedGeneration } from './generations/servedGeneration.ts'
 import type { SourceRecord } from './sourceRecord.ts'
 import { observe } from './status/observe.ts'
 import { statusPages } from './status/statusPages.ts'
@@ -40,7 +45,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   const [clock, random] = [Date.now, Math.random]
   const closing = new AbortController()
   release('waiting', async () => closing.abort())
-  const calls = callMetrics(service.metrics)
+  const calls = engineCallMetrics(service.metrics)
   const elasticsearch = connectElasticsearch(config)
   measureElasticsearch(elasticsearch, calls)
   release('elasticsearch', () => elasticsearch.close())
@@ -50,7 +55,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   })
   release('redis', () => redis.close())
   const keys = redisKeys(config.INDEX_PREFIX)
-  const view = keyView(redis, keys)
+  const view = accountKeyStore(redis, keys)
   const kafka = connectKafka(config, log)
   const admin = kafka.admin()
   release('kafka admin', () => admin.disconnect())
@@ -93,7 +98,7 @@ export async function startIndexer(service: Service): Promise<Started> {
     startedAtMs: clock(),
     maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
     inFlightBytes: () => pipeline?.inFlightBytes() ?? 0,
-    tidemarkMs: () => served?.tidemarkMs,
+    watermarkMs: () => served?.watermarkMs,
     lags: () => lags,
     generation: () => served?.generation.number,
     records: async () => (await metrics.records.get()).values,
@@ -103,11 +108,11 @@ export async function startIndexer(service: Service): Promise<Started> {
   const observing = kafka.admin()
   release('kafka observer', () => observing.disconnect())
   const watched = { config, admin: observing, elasticsearch, redis, keys, serving: own.generation }
-  const observer = observe({ ...watched, tidemarkMs: own.tidemarkMs }, { clock, signal: closing.signal })
+  const observer = observe({ ...watched, watermarkMs: own.watermarkMs }, { clock, signal: closing.signal })
   surveyMetrics(service.metrics, observer.observed)
 
   const send = deadLetters(producer, config.TOPIC_DEAD_LETTERS, clock)
-  const setAside: SetAside = async (record, problem) => {
+  const writeDeadLetter: WriteDeadLetter = async (record, problem) => {
     await send(record, problem)
     const { topic, partition, offset } = record
     log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'record set aside')
@@ -119,11 +124,11 @@ export async function startIndexer(service: Service): Promise<Started> {
     until: AbortSignal,
   ): Promise<'dead-letter' | 'stale'> => {
     const { topic, offset } = record
-    if (offset < start.setAsideBelow) return 'stale'
+    if (offset < start.deadLetteredBelow) return 'stale'
     const breaker = breakers.get(topic)
     breaker?.judged(true)
     await breaker?.permit()
-    await wait('setting a record aside', () => setAside(record, problem), until)
+    await wait('setting a record aside', () => writeDeadLetter(record, problem), until)
     return 'dead-letter'
   }
 
@@ -133,9 +138,9 @@ export async function startIndexer(service: Service): Promise<Started> {
     remember: async (messages) => {
       await producer.send({ topic: keyTopics.memory, acks: -1, messages })
     },
-    setAside: async (place, until) => {
+    writeDeadLetter: async (place, until) => {
       const record = await recordAt({ kafka, topic: keyTopics.keys, place, signal: until })
-      if (record !== undefined) await setAside(record, digestHeld)
+      if (record !== undefined) await writeDeadLetter(record, digestHeld)
     },
   })
 
@@ -146,7 +151,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       await producer.connect()
     })
     hasAppendTimes = await wait('preparing topics', () => ensureTopics(admin, config, log))
-    if (!hasAppendTimes) await wait('withdrawing the tidemark', () => withdrawTidemark(redis, keys))
+    if (!hasAppendTimes) await wait('withdrawing the tidemark', () => withdrawWatermark(redis, keys))
   }
 
   const rebuilds = rebuildGroup(config.CONSUMER_GROUP)
@@ -176,7 +181,7 @@ export async function startIndexer(service: Service): Promise<Started> {
         }),
       ends: async () => {
         const ends = await fetchEnds(admin, sourceTopics(config))
-        // A topic may be given more partitions at any time; until someone reads them, they hold the tidemark back.
+        // A topic may be given more partitions at any time; until someone reads them, they hold the watermark back.
         everyPartition = [...ends].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
         return ends
       },
@@ -189,7 +194,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       onAccepted: ({ topic }) => breakers.get(topic)?.judged(false),
       replaceChangeTokens: (lists) => replaceChangeTokens(redis, keys, lists, randomToken),
       publish: async (marks) => {
-        if (!hasAppendTimes) return await current.serveWithoutTidemark()
+        if (!hasAppendTimes) return await current.serveWithoutWatermark()
         const relevant = new Map([...marks].filter(([name]) => everyPartition.includes(name)))
         return await current.publish(everyPartition, relevant)
       },
@@ -234,7 +239,7 @@ export async function startIndexer(service: Service): Promise<Started> {
     keyViewObstacle = obstacle
   }
   const running = prepare().then(() =>
-    Promise.all([run(), keepKeyView({ kafka, topics: keyTopics, view, log, signal, onObstacle })]),
+    Promise.all([run(), keepAccountKeysComplete({ kafka, topics: keyTopics, view, log, signal, onObstacle })]),
   )
   running.catch((error: unknown) => {
     if (!signal.aborted) fail(error)
@@ -247,7 +252,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       elasticsearch: elasticsearchAnswers(elasticsearch, config.INDEX_PREFIX),
       kafka: kafkaAnswers(admin),
       redis: redisAnswers(redis),
-      'key view': keyViewIsComplete(view, () => keyViewObstacle),
+      'account keys': accountKeysAreComplete(view, () => keyViewObstacle),
       ...Object.fromEntries(partChecks),
     },
     pages: (health) => statusPages({ own, observer, health }),

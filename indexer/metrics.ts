@@ -67,7 +67,7 @@ export function indexerMetrics(
   current: {
     readonly maxInFlightBytes: number
     inFlightBytes(): number
-    tidemarkMs(): number | undefined
+    watermarkMs(): number | undefined
     lags(): readonly Lag[]
     nowMs(): number
   },
@@ -106,14 +106,14 @@ export function indexerMetrics(
     registers,
   }).set(current.maxInFlightBytes)
   new Gauge({
-    name: 'tidemark_age_seconds',
-    help: 'How old the tidemark was when it was asked for; absent while there is none',
+    name: 'tidemark_watermark_age_seconds',
+    help: 'How old the watermark was when it was asked for; absent while there is none',
     registers,
     collect() {
-      const tidemarkMs = current.tidemarkMs()
+      const watermarkMs = current.watermarkMs()
       this.reset()
-      if (tidemarkMs === undefined) this.remove()
-      else this.set(Math.max(0, current.nowMs() - tidemarkMs) / 1_000)
+      if (watermarkMs === undefined) this.remove()
+      else this.set(Math.max(0, current.nowMs() - watermarkMs) / 1_000)
     },
   })
 }

@@ -5,9 +5,9 @@ export type Progress = {
   /** Every record below is settled. */
   readonly position: Offset
   /** Append time of the first record that is not settled. */
-  readonly oldestUnsettledAtMs: number | undefined
+  readonly oldestUnprocessedAtMs: number | undefined
   /** Append time of the last record of the settled prefix. */
-  readonly settledAtMs: number | undefined
+  readonly processedAtMs: number | undefined
 }
 
 type Entry = { readonly offset: bigint; readonly appendedAtMs: number; settled: boolean }
@@ -17,11 +17,11 @@ type Entry = { readonly offset: bigint; readonly appendedAtMs: number; settled: 
  * order; only the contiguous settled prefix counts. Offsets have gaps (compaction, transaction markers), so the position
  * also advances over what `passed` names.
  */
-export class PartitionLedger {
+export class OffsetTracker {
   #entries: Entry[] = []
   #head = 0
   #position: bigint
-  #settledAtMs: number | undefined
+  #processedAtMs: number | undefined
 
   /** `start`: where reading begins. */
   constructor(start: Offset) {
@@ -46,7 +46,7 @@ export class PartitionLedger {
     let entry = this.#entries[this.#head]
     while (entry?.settled) {
       if (entry.offset >= this.#position) this.#position = entry.offset + 1n
-      if (!Number.isNaN(entry.appendedAtMs)) this.#settledAtMs = entry.appendedAtMs
+      if (!Number.isNaN(entry.appendedAtMs)) this.#processedAtMs = entry.appendedAtMs
       this.#head++
       entry = this.#entries[this.#head]
     }
@@ -56,8 +56,8 @@ export class PartitionLedger {
     }
     return {
       position: this.#position as Offset,
-      oldestUnsettledAtMs: entry?.appendedAtMs,
-      settledAtMs: this.#settledAtMs,
+      oldestUnprocessedAtMs: entry?.appendedAtMs,
+      processedAtMs: this.#processedAtMs,
     }
   }
 }
@@ -67,12 +67,12 @@ export class PartitionLedger {
  * Behind: the append time of the first record not settled. Caught up with the end that was asked for after `askedAtMs` was
  * read from this clock: that reading, less the skew allowed between our clock and the broker's. Else: the last settled.
  */
-export function markOf(
+export function partitionWatermark(
   progress: Progress,
   end: { readonly offset: bigint; readonly askedAtMs: number } | undefined,
   allowedSkewMs: number,
 ): number | undefined {
-  if (progress.oldestUnsettledAtMs !== undefined) return progress.oldestUnsettledAtMs
+  if (progress.oldestUnprocessedAtMs !== undefined) return progress.oldestUnprocessedAtMs
   const isCaughtUp = end !== undefined && progress.position >= end.offset
-  return isCaughtUp ? end.askedAtMs - allowedSkewMs : progress.settledAtMs
+  return isCaughtUp ? end.askedAtMs - allowedSkewMs : progress.processedAtMs
 }

@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { Config } from '../src/core/process/config.ts'
 import type { AccountKey } from '../src/core/model/accountKey.ts'
 import type { Change } from '../src/core/model/change.ts'
 import type { Problem } from '../src/core/model/result.ts'
+import type { Config } from '../src/core/process/config.ts'
 import { ByteBudget } from './budget.ts'
 import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkRequest.ts'
+import { BulkWriter, type Outcome } from './bulk/bulkWriter.ts'
 import { commitMetadata, type Ends, type Start, type TopicPartition } from './committedOffsets.ts'
 import { type Assigned, SourceConsumer } from './consumer.ts'
 import type { Generation } from './generations/generations.ts'
@@ -15,7 +16,6 @@ import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { project } from './project/project.ts'
 import { Publisher, type PublisherOptions } from './publisher.ts'
 import type { SourceRecord } from './sourceRecord.ts'
-import { BulkWriter, type Outcome } from './bulk/bulkWriter.ts'
 
 const maxFlights = 2
 const bulkTimeoutMs = 60_000
@@ -109,7 +109,7 @@ export class Pipeline {
       refresh: () => this.#refresh(),
       replaceChangeTokens: options.replaceChangeTokens,
       commit: (positions) => this.#consumer.commit(positions),
-      commitMetadata: ({ start }) => commitMetadata(generation.tag, start.setAsideBelow),
+      commitMetadata: ({ start }) => commitMetadata(generation.tag, start.deadLetteredBelow),
       publish: options.publish,
       onLag: options.onLag,
       isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,

@@ -5,7 +5,7 @@ import { summaryOf } from '../src/core/process/log.ts'
 import type { ChangedList } from '../src/core/stores/changeTokens.ts'
 import { type Ends, nameOf, type TopicPartition } from './committedOffsets.ts'
 import type { Assigned, Position } from './consumer.ts'
-import { markOf, type PartitionLedger } from './offsetTracker.ts'
+import { type OffsetTracker, partitionWatermark } from './offsetTracker.ts'
 
 /** How far a partition is visible, and how far it is behind its end. */
 export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }
@@ -41,12 +41,12 @@ const idleIntervalMs = 1_000
 const allowedSkewMs = 1_000
 
 /**
- * Makes progress visible, always in this order: refresh, change tokens, commit, tidemark. So what is committed is searchable,
- * nobody who saw the tidemark is answered "not changed" for less, and the tidemark promises nothing that is not.
+ * Makes progress visible, always in this order: refresh, change tokens, commit, watermark. So what is committed is searchable,
+ * nobody who saw the watermark is answered "not changed" for less, and the watermark promises nothing that is not.
  */
 export class Publisher {
   readonly #options: PublisherOptions
-  readonly #committed = new WeakMap<PartitionLedger, bigint>()
+  readonly #committed = new WeakMap<OffsetTracker, bigint>()
   /** Lists whose documents were written since the last refresh. */
   #written = new Set<ChangedList>()
   /** Lists that were refreshed, and whose tokens are still the old ones. */
@@ -114,7 +114,11 @@ export class Publisher {
     const marks = new Map<string, number>()
     for (const { topic, partition, progress } of rounds) {
       const high = known.get(nameOf({ topic, partition }))?.high
-      const mark = markOf(progress, high === undefined ? undefined : { offset: high, askedAtMs }, allowedSkewMs)
+      const mark = partitionWatermark(
+        progress,
+        high === undefined ? undefined : { offset: high, askedAtMs },
+        allowedSkewMs,
+      )
       if (mark !== undefined) marks.set(nameOf({ topic, partition }), mark)
       const records = high === undefined || high < progress.position ? 0n : high - progress.position
       const seconds = records === 0n || mark === undefined ? 0 : Math.max(0, askedAtMs - mark) / 1_000

@@ -14,7 +14,7 @@ const partitions = 4
 /** Above any source topic's bound, so that a record fits together with the reason why it was set aside. */
 const deadLetterMaxBytes = 32 * 1024 * 1024
 
-/** The topics whose records become documents; the tidemark speaks of them. */
+/** The topics whose records become documents; the watermark speaks of them. */
 export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS, config.TOPIC_SUBMISSIONS]
 
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
@@ -87,6 +87,6 @@ async function checkSources(admin: Admin, config: Config, log: Logger): Promise<
     (topic) => setting(topic, 'message.timestamp.type') !== 'LogAppendTime',
   )
   for (const topic of unstamped)
-    log.warn({ topic }, 'topic lacks message.timestamp.type=LogAppendTime: no tidemark is published')
+    log.warn({ topic }, 'topic lacks message.timestamp.type=LogAppendTime: no watermark is published')
   return unstamped.length === 0
 }

@@ -4,9 +4,9 @@ import type { AccountKey } from '../../src/core/model/accountKey.ts'
 import type { Change } from '../../src/core/model/change.ts'
 import { claimMessage, deletedMessages, newestMessage } from '../../src/core/stores/accountKeyMemory.ts'
 import {
+  type AccountKeyStore,
   type Applied,
   type Displaced,
-  type KeyView,
   type Place,
   placeOf,
   type StoredKey,
@@ -17,11 +17,11 @@ import type { SourceRecord } from '../sourceRecord.ts'
 const completeCheckMs = 200
 
 export type KeyChangesOptions = {
-  readonly view: KeyView
+  readonly view: AccountKeyStore
   /** Writes to the key memory; resolves once every replica has it. */
   remember(messages: Message[]): Promise<void>
   /** Sets the record at a place of the keys' topic aside, if it is still there. */
-  setAside(place: Place, signal: AbortSignal): Promise<void>
+  writeDeadLetter(place: Place, signal: AbortSignal): Promise<void>
 }
 
 /** The key as the view holds it, or null when it is gone for good. */
@@ -32,7 +32,7 @@ export const storedKey = ({ live }: Change<AccountKey>): StoredKey | null =>
  * Applies the records of account keys as the indexer consumes them: each to a complete view, since only that one knows which key
  * was first. What compaction could take is in the key memory before a record is settled. All of it may be done again.
  */
-export function keyChanges({ view, remember, setAside }: KeyChangesOptions) {
+export function keyChanges({ view, remember, writeDeadLetter }: KeyChangesOptions) {
   let completing: Promise<void> | undefined
   /** All records that wait share one question. */
   const untilComplete = (signal: AbortSignal): Promise<void> => {
@@ -57,7 +57,7 @@ export function keyChanges({ view, remember, setAside }: KeyChangesOptions) {
           break
         case 'displaces':
           // Before the digest is taken from it: whoever does this again after a crash finds it once more.
-          if (verdict.at !== undefined) await setAside(verdict.at, signal)
+          if (verdict.at !== undefined) await writeDeadLetter(verdict.at, signal)
           mayDisplace = verdict.holder
           break
         case 'applied':

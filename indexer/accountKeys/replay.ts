@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
-import { documentId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/change.ts'
+import { documentId } from '../../src/core/model/ids.ts'
 import { summaryOf } from '../../src/core/process/log.ts'
 import { readMemory } from '../../src/core/stores/accountKeyMemory.ts'
-import { type KeyView, type Place, placeOf, positionOf } from '../../src/core/stores/accountKeyStore.ts'
-import { storedKey } from './apply.ts'
+import { type AccountKeyStore, type Place, placeOf, positionOf } from '../../src/core/stores/accountKeyStore.ts'
 import { readTopic } from '../readTopic.ts'
 import type { SourceRecord } from '../sourceRecord.ts'
+import { storedKey } from './apply.ts'
 
 const checkIntervalMs = 1_000
 
@@ -17,11 +17,11 @@ const checkIntervalMs = 1_000
  * Keeps the key view whole until `signal` aborts: whenever Redis is new, was flushed, or restarted (it may have lost its last
  * second), all account keys are folded into it again. Until then every key is answered 503.
  */
-export async function keepKeyView(options: {
+export async function keepAccountKeysComplete(options: {
   kafka: Kafka
   /** The account keys, and what is remembered of them beside. */
   topics: { readonly keys: string; readonly memory: string }
-  view: KeyView
+  view: AccountKeyStore
   log: Logger
   signal: AbortSignal
   /** Hears why a fold failed, and undefined once one has succeeded. */
@@ -44,16 +44,16 @@ export async function keepKeyView(options: {
 }
 
 /** Reads both topics from their beginning to their present end, at once, and marks the view complete. */
-async function fold({ kafka, topics, view, signal }: Parameters<typeof keepKeyView>[0]): Promise<number> {
+async function fold({ kafka, topics, view, signal }: Parameters<typeof keepAccountKeysComplete>[0]): Promise<number> {
   const token = randomUUID()
-  const { complete } = await view.beginFold(token)
+  const { complete } = await view.beginReplay(token)
   let count = 0
   const read = (topic: string, part: string, apply: (record: SourceRecord) => Promise<unknown>): Promise<void> => {
     const onRecord = async (record: SourceRecord): Promise<void> => {
       await apply(record)
       count++
     }
-    return readTopic({ kafka, topic, groupId: `tidemark-key-fold-${part}-${token}`, signal, onRecord })
+    return readTopic({ kafka, topic, groupId: `tidemark-key-replay-${part}-${token}`, signal, onRecord })
   }
   const readings = await Promise.allSettled([
     read(topics.keys, 'keys', (record) => applyKeyRecord(view, record)),
@@ -64,14 +64,14 @@ async function fold({ kafka, topics, view, signal }: Parameters<typeof keepKeyVi
   return count
 }
 
-async function applyKeyRecord(view: KeyView, record: SourceRecord): Promise<void> {
+async function applyKeyRecord(view: AccountKeyStore, record: SourceRecord): Promise<void> {
   const read = readAccountKeyRecord(record.key, record.value)
   if (!read.ok) return
   const { teamId, entityId } = read.value
   await view.apply(teamId, entityId, storedKey(read.value), placeOf(record))
 }
 
-async function recall(view: KeyView, record: SourceRecord): Promise<void> {
+async function recall(view: AccountKeyStore, record: SourceRecord): Promise<void> {
   const memory = readMemory(record)
   switch (memory?.kind) {
     case 'deleted':
@@ -103,6 +103,6 @@ export async function recordAt(options: {
   const onRecord = async (record: SourceRecord): Promise<void> => {
     if (record.partition === partition && record.offset === offset) found = record
   }
-  await readTopic({ ...reading, groupId: `tidemark-key-fold-again-${randomUUID()}`, onRecord })
+  await readTopic({ ...reading, groupId: `tidemark-key-replay-again-${randomUUID()}`, onRecord })
   return found
 }

@@ -16,7 +16,7 @@ export type ItemOutcome =
   | { readonly kind: 'reject'; readonly reason: string }
 
 /** Why a whole bulk request brought no item outcomes. */
-export type RequestFailure =
+export type RequestError =
   | { readonly kind: 'retry'; readonly reason: string }
   | { readonly kind: 'pause'; readonly reason: string }
   /** Too large: smaller requests pass, or find the record that never will. */
@@ -49,7 +49,7 @@ const isAboutTheIndex = (errorType: string | undefined): boolean =>
   errorType === 'strict_dynamic_mapping_exception'
 
 /** Judges what a request to Elasticsearch threw. */
-export function judgeRequestError(error: unknown): RequestFailure {
+export function judgeRequestError(error: unknown): RequestError {
   if (error instanceof errors.ResponseError) {
     if (error.statusCode === 429 && isTooLarge(reasonOf(error))) return { kind: 'split', reason: tooLarge }
     return judgeStatus(error.statusCode ?? 0, summaryOf(error))
@@ -60,7 +60,7 @@ export function judgeRequestError(error: unknown): RequestFailure {
   return { kind: 'fatal', reason: summaryOf(error) }
 }
 
-function judgeStatus(status: number, reason: string): RequestFailure {
+function judgeStatus(status: number, reason: string): RequestError {
   if (status === 413) return { kind: 'split', reason: tooLarge }
   if (status === 400) return { kind: 'suspect', reason }
   if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Revision } from '../../src/core/model/ids.ts'
 import { type DocumentWrite, withNamesOnce } from '../../src/core/stores/documents.ts'
 import { backoffMs } from '../backoff.ts'
+import { type ItemOutcome, judgeRequestError, type RequestError } from './bulkFailure.ts'
 import { UnfitAnswer } from './bulkRequest.ts'
-import { type ItemOutcome, judgeRequestError, type RequestFailure } from './bulkFailure.ts'
 
 /** What became of one record: stored, not newer than what is stored, or refused by Elasticsearch for good. */
 export type Outcome =
@@ -52,7 +52,7 @@ export type WriterOptions = {
   readonly random: () => number
   readonly signal: AbortSignal
   /** Hears what keeps documents from being stored; null when it is over. */
-  onTrouble(trouble: RequestFailure | null): void
+  onTrouble(trouble: RequestError | null): void
   /** Hears of a bug; the writer stands still after it. */
   onFatal(error: Error): void
 }
@@ -178,7 +178,7 @@ export class BulkWriter {
     return [...again, ...(await this.#afterFailure(tooLarge, flight, { kind: 'split', reason }, undefined))]
   }
 
-  async #afterFailure(jobs: readonly Job[], flight: Flight, failure: RequestFailure, error: unknown): Promise<Job[]> {
+  async #afterFailure(jobs: readonly Job[], flight: Flight, failure: RequestError, error: unknown): Promise<Job[]> {
     switch (failure.kind) {
       case 'fatal':
         throw error
@@ -268,4 +268,4 @@ function supersededBy(job: Job): Job[] {
 
 const sizeOf = (job: Job): number => job.documents.reduce((bytes, { source }) => bytes + source.length, 0)
 
-const retryOf = (error: Error): RequestFailure => ({ kind: 'retry', reason: error.message })
+const retryOf = (error: Error): RequestError => ({ kind: 'retry', reason: error.message })

@@ -3,7 +3,7 @@ import type { Problem } from '../../src/core/model/result.ts'
 import type { SourceRecord } from '../sourceRecord.ts'
 
 /** Sets a record aside, byte for byte as received; headers say why and where from. Resolves once every replica has it. */
-export type SetAside = (record: SourceRecord, problem: Problem) => Promise<void>
+export type WriteDeadLetter = (record: SourceRecord, problem: Problem) => Promise<void>
 
 /** A record that was set aside, as it came, with what its headers tell. */
 export type DeadLetter = {
@@ -12,7 +12,7 @@ export type DeadLetter = {
   readonly offset: string
   readonly path: string
   readonly reason: string
-  readonly setAsideAt: string
+  readonly deadLetteredAt: string
   readonly key: Buffer | null
   readonly value: Buffer | null
   /** The record's own headers. */
@@ -27,7 +27,7 @@ export function readDeadLetter({ key, value, headers }: SourceRecord): DeadLette
     offset: tells('offset'),
     path: tells('path'),
     reason: tells('reason'),
-    setAsideAt: tells('set-aside-at'),
+    deadLetteredAt: tells('set-aside-at'),
     key,
     value,
     headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(ownPrefix))),
@@ -52,7 +52,7 @@ export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: D
 })
 
 export const deadLetters =
-  (producer: Producer, topic: string, clock: () => number): SetAside =>
+  (producer: Producer, topic: string, clock: () => number): WriteDeadLetter =>
   async (record, problem) => {
     const headers = deadLetterHeaders(record, problem, new Date(clock()))
     await producer.send({ topic, acks: -1, messages: [{ key: record.key, value: record.value, headers }] })

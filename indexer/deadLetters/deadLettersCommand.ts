@@ -3,10 +3,10 @@ import { Command } from 'commander'
 import type { Producer } from 'kafkajs'
 import { pino } from 'pino'
 import { printable } from '../../src/core/model/printable.ts'
-import { connectKafka, createProducer } from '../../src/core/stores/kafka.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
-import { type DeadLetter, readDeadLetter, replayOf } from './deadLetters.ts'
+import { connectKafka, createProducer } from '../../src/core/stores/kafka.ts'
 import { readTopic } from '../readTopic.ts'
+import { type DeadLetter, readDeadLetter, replayOf } from './deadLetters.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }
 type Letter = DeadLetter & { readonly place: string }
@@ -77,8 +77,8 @@ function matches(letter: Letter, { topic, path, key }: Filter): boolean {
   return key === undefined || (letter.key?.toString().includes(key) ?? false)
 }
 
-const describe = ({ place, setAsideAt, topic, partition, offset, key, path, reason }: Letter): string =>
-  [place, setAsideAt, `${topic}/${partition}/${offset}`, key?.toString() ?? '-', `${path} ${reason}`]
+const describe = ({ place, deadLetteredAt, topic, partition, offset, key, path, reason }: Letter): string =>
+  [place, deadLetteredAt, `${topic}/${partition}/${offset}`, key?.toString() ?? '-', `${path} ${reason}`]
     .map(printable)
     .join('\t')
 

@@ -3,14 +3,17 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
-import type { Config } from '../../src/core/process/config.ts'
 import { randomToken } from '../../src/core/model/randomToken.ts'
+import type { Config } from '../../src/core/process/config.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import type { RedisLink } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { adoptGeneration, holdTidemark, keepHolding, releaseTidemark } from '../../src/core/stores/watermark.ts'
-import { type Comparison, carryOverAll } from './reconcile.ts'
+import { adoptGeneration, holdWatermark, keepHolding, releaseWatermark } from '../../src/core/stores/watermark.ts'
 import { fetchEnds, fetchStarts, nameOf, rebuildGroup } from '../committedOffsets.ts'
+import { pipelineMetrics } from '../metrics.ts'
+import { Pipeline } from '../pipeline.ts'
+import type { Lag } from '../publisher.ts'
+import { documentTopics } from '../topics.ts'
 import {
   allowWriting,
   createGeneration,
@@ -20,11 +23,8 @@ import {
   type Generation,
   serveGeneration,
 } from './generations.ts'
-import { pipelineMetrics } from '../metrics.ts'
-import { Pipeline } from '../pipeline.ts'
-import type { Lag } from '../publisher.ts'
-import { removeLeftovers, removeRetired } from './prune.ts'
-import { documentTopics } from '../topics.ts'
+import { pruneRetired, pruneUnfinished } from './prune.ts'
+import { type Comparison, reconcileAll } from './reconcile.ts'
 
 /** The pipeline that reads into the new generation, and how far it has come. */
 type Reading = { readonly pipeline: Pipeline; lags(): readonly Lag[] }
@@ -54,9 +54,9 @@ const requestTimeoutMs = 30_000
 /** A rebuild that was killed stays a member of its group until its session ends. */
 const groupDeadlineMs = 20_000
 const pollMs = 250
-/** The tidemark stands still no longer than this after a rebuild was killed. */
+/** The watermark stands still no longer than this after a rebuild was killed. */
 const maxHoldMs = 10_000
-/** Shorter than the hold: when the answer comes too late, the tidemark may have gone on. */
+/** Shorter than the hold: when the answer comes too late, the watermark may have gone on. */
 const switchTimeoutMs = 5_000
 const switchDeadlineMs = 20_000
 
@@ -68,7 +68,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   const { config, report } = options
   const serving = await servingGeneration(options)
   await expectAlone(options)
-  await removeLeftovers(options, serving)
+  await pruneUnfinished(options, serving)
   const target = await openTarget(options, serving)
   report.step(`generation ${target.number} is built beside generation ${serving.number}`)
 
@@ -111,7 +111,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     await running.catch(() => undefined)
     await pipeline.leave().catch((error: unknown) => options.log.warn({ err: error }, 'left without a last commit'))
   }
-  await removeRetired(options, serving)
+  await pruneRetired(options, serving)
 }
 
 async function switchOver(
@@ -122,13 +122,14 @@ async function switchOver(
 ): Promise<void> {
   const { config, elasticsearch, redis, report, signal } = options
   await readToTheEnd(options, reading, 'as it goes')
-  const carryOver = await carryOverAll(options, serving, target)
+  const carryOver = await reconcileAll(options, serving, target)
   const keys = redisKeys(config.INDEX_PREFIX)
   const holder = randomToken()
   report.step('switching')
-  if (!(await holdTidemark(redis, keys, holder, maxHoldMs))) throw new Error('the tidemark is held by another rebuild')
+  if (!(await holdWatermark(redis, keys, holder, maxHoldMs)))
+    throw new Error('the watermark is held by another rebuild')
   const stillHeld = async (): Promise<void> => {
-    if (!(await keepHolding(redis, keys, holder, maxHoldMs))) throw new Error('the tidemark went on meanwhile')
+    if (!(await keepHolding(redis, keys, holder, maxHoldMs))) throw new Error('the watermark went on meanwhile')
   }
   const request = { signal, requestTimeout: switchTimeoutMs }
   let isDone = false
@@ -149,7 +150,7 @@ async function switchOver(
   } finally {
     if (!isDone)
       await allowWriting(elasticsearch, serving, { ...request, signal: AbortSignal.timeout(switchTimeoutMs) })
-    await releaseTidemark(redis, keys, holder)
+    await releaseWatermark(redis, keys, holder)
   }
   report.step(`generation ${target.number} serves`)
 }

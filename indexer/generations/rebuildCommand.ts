@@ -2,12 +2,12 @@ import { Command } from 'commander'
 import { destination } from 'pino'
 import { createLog, summaryOf } from '../../src/core/process/log.ts'
 import { type ProgressBar, startProgressBar } from '../../src/core/process/progressBar.ts'
+import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
-import { configOrExit } from '../../src/core/process/service.ts'
-import type { Comparison } from './reconcile.ts'
 import { type RebuildReport, rebuild } from './rebuild.ts'
+import type { Comparison } from './reconcile.ts'
 
 /** How long Redis may take to be there. */
 const redisDeadlineMs = 10_000

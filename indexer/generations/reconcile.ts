@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { Client } from '@elastic/elasticsearch'
-import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { onOneLine, rawElements, rawMembers } from '../../src/core/json/rawJson.ts'
+import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, documentKinds, type PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { bulkBounds, encodeBulk, sendBulk } from '../bulk/bulkRequest.ts'
+import { BulkWriter, type Outcome } from '../bulk/bulkWriter.ts'
 import type { Generation } from './generations.ts'
 import type { RebuildOptions } from './rebuild.ts'
-import { BulkWriter, type Outcome } from '../bulk/bulkWriter.ts'
 
 /** What a comparison of two indices of one kind found. */
 export type Comparison = {
@@ -21,7 +21,7 @@ export type Comparison = {
   readonly checksum: { readonly old: string; readonly new: string }
 }
 
-export type CarryOverOptions = {
+export type ReconcileOptions = {
   readonly elasticsearch: Client
   /** A client whose answers are raw text. */
   readonly raw: Client
@@ -41,7 +41,7 @@ const idsPerRequest = 2_000
 /** Each may be a megabyte or more. */
 const sourcesPerRequest = 20
 const checksumBytes = 6
-/** A pass over so few documents may be repeated while the tidemark waits. */
+/** A pass over so few documents may be repeated while the watermark waits. */
 const smallPass = 5_000
 
 /**
@@ -49,8 +49,8 @@ const smallPass = 5_000
  * high revision that a lower one followed late. Every pass looks at what was written since the pass before, by the sequence
  * numbers of the shards.
  */
-export class CarryOver {
-  readonly #options: CarryOverOptions
+export class Reconciliation {
+  readonly #options: ReconcileOptions
   /** `<index>/<shard>` → the highest sequence number that was looked at. */
   readonly #seen = new Map<string, number>()
 
@@ -58,7 +58,7 @@ export class CarryOver {
   /** Rejects when the writer stands still for good, or the work is called off. */
   readonly #stopped = Promise.withResolvers<never>()
 
-  constructor(options: CarryOverOptions) {
+  constructor(options: ReconcileOptions) {
     this.#options = options
     const { elasticsearch, to, signal, onTrouble } = options
     this.#stopped.promise.catch(() => undefined)
@@ -218,8 +218,8 @@ export class CarryOver {
   }
 }
 
-/** Passes until one is so small that it may be repeated while the tidemark waits. */
-export async function carryOverAll(options: RebuildOptions, from: Generation, to: Generation): Promise<CarryOver> {
+/** Passes until one is so small that it may be repeated while the watermark waits. */
+export async function reconcileAll(options: RebuildOptions, from: Generation, to: Generation): Promise<Reconciliation> {
   const { elasticsearch, raw, report, signal } = options
   const { count: total } = await elasticsearch.count({ index: Object.values(from.indices) }, { signal })
   let [compared, isFirst] = [0, true]
@@ -232,7 +232,7 @@ export async function carryOverAll(options: RebuildOptions, from: Generation, to
     if (reason !== null && reason !== waitingFor) report.step(`waiting: ${reason}`)
     waitingFor = reason
   }
-  const carryOver = new CarryOver({ elasticsearch, raw, from, to, signal, onProgress, onTrouble })
+  const carryOver = new Reconciliation({ elasticsearch, raw, from, to, signal, onProgress, onTrouble })
   for (; ; isFirst = false) {
     const comparisons = await carryOver.pass()
     if (isFirst) report.compared(comparisons)

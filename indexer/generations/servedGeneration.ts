@@ -5,11 +5,12 @@ import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   adoptedGeneration,
   adoptGeneration,
-  isTidemarkHeld,
-  type PartitionMarks,
-  publishTidemark,
+  isWatermarkHeld,
+  type PartitionWatermarks,
+  publishWatermark,
 } from '../../src/core/stores/watermark.ts'
 import type { Commit } from '../committedOffsets.ts'
+import type { RoundEnd } from '../publisher.ts'
 import {
   allowWriting,
   chooseGeneration,
@@ -21,7 +22,6 @@ import {
   readTag,
   serveGeneration,
 } from './generations.ts'
-import type { RoundEnd } from '../publisher.ts'
 
 export type Stores = {
   readonly config: Config
@@ -37,7 +37,7 @@ const timeoutMs = 30_000
 
 /**
  * The generation of indices that this indexer writes and promises. One that was lost (deleted, restored from an older state) is
- * built anew from Kafka: the tidemark is withdrawn, and readers are led to it, once it holds everything appended before the
+ * built anew from Kafka: the watermark is withdrawn, and readers are led to it, once it holds everything appended before the
  * building began.
  */
 export class ServedGeneration {
@@ -47,7 +47,7 @@ export class ServedGeneration {
   /** Set while the generation does not hold yet what was promised before. */
   #floorMs: number | undefined
   #isServing: boolean
-  #tidemarkMs: number | undefined
+  #watermarkMs: number | undefined
 
   private constructor(stores: Stores, generation: Generation, floorMs: number | undefined, options: RequestOptions) {
     this.#stores = stores
@@ -87,7 +87,7 @@ export class ServedGeneration {
     const holdsPromises = isFirst || (generation.isWhole && isKnown)
     const floorMs = holdsPromises ? undefined : clock()
     if (!generation.isWritable) {
-      if (await isTidemarkHeld(redis, keys)) throw new Error('a rebuild is about to switch')
+      if (await isWatermarkHeld(redis, keys)) throw new Error('a rebuild is about to switch')
       await allowWriting(elasticsearch, generation, options)
     }
     const served = new ServedGeneration(stores, generation, floorMs, options)
@@ -96,9 +96,9 @@ export class ServedGeneration {
     return served
   }
 
-  /** The tidemark as it was published last. */
-  get tidemarkMs(): number | undefined {
-    return this.#tidemarkMs
+  /** The watermark as it was published last. */
+  get watermarkMs(): number | undefined {
+    return this.#watermarkMs
   }
 
   /** What readers miss while the generation is built anew; undefined when it serves. */
@@ -114,17 +114,17 @@ export class ServedGeneration {
     const own = found.find(({ complete }) => complete?.tag === this.generation.tag)
     if (own?.complete === undefined || (serving === undefined ? this.#isServing : serving !== own)) return false
     // A rebuild takes the way to write away, for the moment before it switches; one that died meanwhile holds nothing for long.
-    return own.complete.isWritable || (await isTidemarkHeld(this.#stores.redis, this.#stores.keys))
+    return own.complete.isWritable || (await isWatermarkHeld(this.#stores.redis, this.#stores.keys))
   }
 
   /** Publishes marks as true of this generation. It is looked at last: what is promised of a retired one would be a lie. */
-  async publish(everyPartition: readonly string[], marks: PartitionMarks): Promise<RoundEnd> {
+  async publish(everyPartition: readonly string[], marks: PartitionWatermarks): Promise<RoundEnd> {
     const { redis, keys } = this.#stores
     if (!(await this.isCurrent())) return 'over'
-    const published = await publishTidemark(redis, keys, { generation: this.generation.tag, everyPartition, marks })
+    const published = await publishWatermark(redis, keys, { generation: this.generation.tag, everyPartition, marks })
     switch (published.kind) {
       case 'published':
-        this.#tidemarkMs = published.tidemarkMs
+        this.#watermarkMs = published.watermarkMs
         this.#floorMs = undefined
         if (!this.#isServing) await this.#serve()
         return 'going-on'
@@ -140,8 +140,8 @@ export class ServedGeneration {
     }
   }
 
-  /** Where there is no tidemark, nothing is promised, and readers are led to what there is. */
-  async serveWithoutTidemark(): Promise<RoundEnd> {
+  /** Where there is no watermark, nothing is promised, and readers are led to what there is. */
+  async serveWithoutWatermark(): Promise<RoundEnd> {
     if (!(await this.isCurrent())) return 'over'
     if (!this.#isServing) await this.#serve()
     return 'going-on'

@@ -1,8 +1,4 @@
-import type { Config } from '../../src/core/process/config.ts'
 import type { AccountKey } from '../../src/core/model/accountKey.ts'
-import { deletedRevision, type Revision, type TeamId } from '../../src/core/model/ids.ts'
-import { toInstant } from '../../src/core/model/instant.ts'
-import { readPlainSubmission } from '../../src/core/model/fastSubmission.ts'
 import {
   type Change,
   readAccountKeyRecord,
@@ -10,9 +6,18 @@ import {
   readKey,
   readSubmissionRecord,
 } from '../../src/core/model/change.ts'
+import { readFastSubmission } from '../../src/core/model/fastSubmission.ts'
+import { deletedRevision, type Revision, type TeamId } from '../../src/core/model/ids.ts'
+import { toInstant } from '../../src/core/model/instant.ts'
 import type { Problem, Result } from '../../src/core/model/result.ts'
+import type { Config } from '../../src/core/process/config.ts'
 import { type ChangedList, changedList, type EntityType } from '../../src/core/stores/changeTokens.ts'
-import { type DocumentWrite, formWrites, renderedSubmissionWrites, submissionWrites } from '../../src/core/stores/documents.ts'
+import {
+  type DocumentWrite,
+  formWrites,
+  renderedSubmissionWrites,
+  submissionWrites,
+} from '../../src/core/stores/documents.ts'
 import type { SourceRecord } from '../sourceRecord.ts'
 
 /** What a record asks for. */
@@ -52,7 +57,7 @@ export function project(record: SourceRecord, topics: TopicNames): Projection {
 function plainSubmission(record: SourceRecord): Projection | undefined {
   const key = readKey(record.key)
   if (!key.ok || record.value === null) return undefined
-  const submission = readPlainSubmission(key.value.entityId, record.value)
+  const submission = readFastSubmission(key.value.entityId, record.value)
   if (submission === undefined) return undefined
   const documents = renderedSubmissionWrites(key.value, submission, toInstant(record.appendedAtMs))
   return storing('submissions', key.value.teamId, submission.revision, documents)

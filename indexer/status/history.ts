@@ -1,7 +1,7 @@
 /** The figures of one moment; those that were not known are undefined. */
 export type Sample = {
   readonly atMs: number
-  readonly tidemarkAgeSeconds: number | undefined
+  readonly watermarkAgeSeconds: number | undefined
   readonly behindRecords: number | undefined
   readonly recordsPerSecond: number | undefined
   readonly deadLetters: number | undefined

@@ -4,7 +4,7 @@ import type { Config } from '../../src/core/process/config.ts'
 import type { RedisLink } from '../../src/core/stores/redis.ts'
 import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import { type RedisMemory, readRedisMemory } from '../../src/core/stores/redisMemory.ts'
-import { type PublishedTidemark, readTidemark } from '../../src/core/stores/watermark.ts'
+import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
 import { type GroupSurvey, progressBetween, surveyGroup } from './groupSurvey.ts'
 import { History, type Sample, sampleEveryMs } from './history.ts'
 import { type IndexSurvey, surveyIndices } from './indexSurvey.ts'
@@ -14,8 +14,8 @@ import { poll, type Seen } from './poll.ts'
 export type Observed = {
   readonly group: Seen<GroupSurvey & { readonly recordsPerSecond: number | undefined }> | undefined
   /** The newest that is known. */
-  readonly tidemarkMs: number | undefined
-  readonly marks: PublishedTidemark['marks']
+  readonly watermarkMs: number | undefined
+  readonly marks: PublishedWatermark['marks']
   readonly redisMemory: Seen<RedisMemory> | undefined
   readonly indices: Seen<readonly IndexSurvey[]> | undefined
 }
@@ -40,12 +40,12 @@ export function observe(
     readonly keys: RedisKeys
     /** The number of the generation that is written; undefined until topics and indices are prepared. */
     serving(): number | undefined
-    /** The tidemark that this indexer has published last. */
-    tidemarkMs(): number | undefined
+    /** The watermark that this indexer has published last. */
+    watermarkMs(): number | undefined
   },
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): Observer {
-  const { config, admin, elasticsearch, redis, keys, serving, tidemarkMs } = from
+  const { config, admin, elasticsearch, redis, keys, serving, watermarkMs } = from
   const every = (everyMs: number) => ({ everyMs, clock, signal })
   let before: Seen<GroupSurvey> | undefined
   const group = poll(async () => {
@@ -59,13 +59,13 @@ export function observe(
     before = now
     return { ...survey, recordsPerSecond }
   }, every(groupEveryMs))
-  const tidemark = poll(() => readTidemark(redis, keys), every(redisEveryMs))
+  const watermark = poll(() => readWatermark(redis, keys), every(redisEveryMs))
   const redisMemory = poll(() => readRedisMemory(redis), every(redisEveryMs))
   const indices = poll((until) => surveyIndices(elasticsearch, config.INDEX_PREFIX, until), every(indicesEveryMs))
   const observed = (): Observed => ({
     group: group(),
-    tidemarkMs: newest(tidemarkMs(), tidemark()?.value.tidemarkMs),
-    marks: tidemark()?.value.marks ?? new Map(),
+    watermarkMs: newest(watermarkMs(), watermark()?.value.watermarkMs),
+    marks: watermark()?.value.marks ?? new Map(),
     redisMemory: redisMemory(),
     indices: indices(),
   })
@@ -84,11 +84,11 @@ const rateOf = (before: Seen<GroupSurvey>, after: Seen<GroupSurvey>): number =>
   (progressBetween(before.value, after.value) * 1_000) / Math.max(1, after.atMs - before.atMs)
 
 /** The figures of now. The tidemark's age goes on growing while nobody can say how it stands. */
-export function sampleOf({ group, tidemarkMs }: Observed, nowMs: number): Sample {
+export function sampleOf({ group, watermarkMs }: Observed, nowMs: number): Sample {
   const current = group !== undefined && nowMs - group.atMs <= staleMs ? group.value : undefined
   return {
     atMs: nowMs,
-    tidemarkAgeSeconds: tidemarkMs === undefined ? undefined : Math.max(0, nowMs - tidemarkMs) / 1_000,
+    watermarkAgeSeconds: watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000,
     behindRecords: current?.partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0),
     recordsPerSecond: current?.recordsPerSecond,
     deadLetters: current?.deadLetters,

@@ -15,8 +15,8 @@ export const refreshSeconds = 5
 /** The whole document. Without JavaScript the browser loads it anew; with it, the script puts the new content in its place. */
 export function statusPage(view: StatusView, assets: AssetPaths): Html {
   const { nowMs, checks: results, own, observed, isRefreshing } = view
-  const { tidemarkMs } = observed
-  const age = tidemarkMs === undefined ? 'no tidemark' : duration(Math.max(0, nowMs - tidemarkMs) / 1_000)
+  const { watermarkMs } = observed
+  const age = watermarkMs === undefined ? 'no tidemark' : duration(Math.max(0, nowMs - watermarkMs) / 1_000)
   const isReady = isHealthy(results)
   const problems = results.filter(({ problem }) => problem !== undefined)
   return html`<!doctype html>
@@ -53,9 +53,9 @@ ${
 <div class="head">
 <h1>${isReady ? 'Ready' : 'Not ready'} <span class="badge ${isReady ? 'good' : 'bad'}">${isReady ? 'every check is ok' : `${problems.length} of ${results.length} checks ${problems.length === 1 ? 'is' : 'are'} not ok`}</span></h1>
 <p class="lead">${
-    tidemarkMs === undefined
-      ? 'There is no tidemark: nothing is promised of how complete answers are.'
-      : html`Everything appended to Kafka before <time datetime="${new Date(tidemarkMs).toISOString()}">${timeOfDay(tidemarkMs)}</time> is searchable.`
+    watermarkMs === undefined
+      ? 'There is no watermark: nothing is promised of how complete answers are.'
+      : html`Everything appended to Kafka before <time datetime="${new Date(watermarkMs).toISOString()}">${timeOfDay(watermarkMs)}</time> is searchable.`
   } Seen by ${own.name} at <time datetime="${new Date(nowMs).toISOString()}">${timeOfDay(nowMs)}</time> UTC.</p>
 ${isReady ? '' : html`<ul class="problems" role="list">${problems.map(({ name, problem }) => html`<li><strong>${name}</strong> ${problem}</li>`)}</ul>`}
 </div>

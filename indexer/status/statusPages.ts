@@ -1,7 +1,14 @@
 import { hostname } from 'node:os'
 import type { AdminAnswer, AdminPage, AdminPages } from '../../src/core/process/adminServer.ts'
+import {
+  type Asset,
+  asset,
+  assetCacheControl,
+  read,
+  readBaseCss,
+  readIcon,
+} from '../../src/core/process/assets/assets.ts'
 import type { Health } from '../../src/core/process/health.ts'
-import { type Asset, asset, assetCacheControl, read, readIcon, readLook } from '../../src/core/process/assets/assets.ts'
 import type { Lag } from '../publisher.ts'
 import type { Observer } from './observe.ts'
 import { statusPage } from './page.ts'
@@ -39,7 +46,7 @@ export function statusPages(from: {
   readonly health: Pick<Health, 'results'>
 }): AdminPages {
   const own = (name: string): string => read(new URL(`assets/${name}`, import.meta.url))
-  const style = asset('css', readLook(), own('status.css'))
+  const style = asset('css', readBaseCss(), own('status.css'))
   const script = asset('js', own('status.js'))
   const icon = readIcon()
   const paths = { style: style.path, script: script.path, icon: icon.path }

@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import { highestOf, lineChart, type Point } from './chart.ts'
 import { historyMs, type Sample } from './history.ts'
 import type { Html } from './html.ts'
-import { type Level, type StatusView, tidemarkLevel } from './view.ts'
+import { type Level, type StatusView, watermarkLevel } from './view.ts'
 import { count, duration, rate } from './words.ts'
 
 type Tile = {
@@ -16,8 +16,8 @@ type Tile = {
 
 /** The four figures to look at first, each with its last quarter of an hour. */
 export function tiles({ nowMs, samples, observed }: StatusView): Html {
-  const { tidemarkMs } = observed
-  const age = tidemarkMs === undefined ? undefined : Math.max(0, nowMs - tidemarkMs) / 1_000
+  const { watermarkMs } = observed
+  const age = watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000
   const group = observed.group?.value
   const behind = group?.partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
   const all: Tile[] = [
@@ -25,9 +25,9 @@ export function tiles({ nowMs, samples, observed }: StatusView): Html {
       title: 'Tidemark age',
       now: age,
       say: duration,
-      level: tidemarkLevel(age),
+      level: watermarkLevel(age),
       about: 'Everything appended to Kafka before it is searchable.',
-      of: (sample) => sample.tidemarkAgeSeconds,
+      of: (sample) => sample.watermarkAgeSeconds,
     },
     {
       title: 'Records behind',

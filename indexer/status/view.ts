@@ -35,7 +35,7 @@ const lateSeconds = 30
 const veryLateSeconds = 300
 
 /** The same bounds as the alerts have. */
-export function tidemarkLevel(ageSeconds: number | undefined): Level {
+export function watermarkLevel(ageSeconds: number | undefined): Level {
   if (ageSeconds === undefined || ageSeconds > veryLateSeconds) return 'bad'
   return ageSeconds > lateSeconds ? 'warn' : 'good'
 }

@@ -3,39 +3,39 @@ import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { randomToken } from '../core/model/randomToken.ts'
-import type { Replica } from './search/indexReader.ts'
-import { readFreshness } from '../core/stores/listVersions.ts'
-import type { KeyHolder, KeyView } from '../core/stores/accountKeyStore.ts'
-import { noteUse } from '../core/stores/keyLastUse.ts'
-import type { RedisLink } from '../core/stores/redis.ts'
-import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import { requestLog } from '../core/process/requestLog.ts'
 import { measure } from '../core/process/requestMetrics.ts'
+import type { AccountKeyStore, KeyHolder } from '../core/stores/accountKeyStore.ts'
+import { recordKeyUse } from '../core/stores/keyLastUse.ts'
+import { readFreshness } from '../core/stores/listVersions.ts'
+import type { RedisLink } from '../core/stores/redis.ts'
+import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import { acceptedTypes } from './acceptedTypes.ts'
 import { admitRequests, admitTeams } from './admission.ts'
 import { authenticate } from './authenticate.ts'
 import { compression } from './compression.ts'
-import type { ApiState, AskedOfHolder, RouteState } from './context.ts'
-import { describeApi } from './openapi/openapi.ts'
-import { publicRoutes } from './openapi/publicRoutes.ts'
+import type { ApiState, KeyHolderState, RouteState } from './context.ts'
 import { errors } from './errors.ts'
 import { createExports } from './exports.ts'
 import { lastUse } from './lastUse.ts'
 import { countRequest, createLimiter, limit } from './limit.ts'
-import { lookUpInTurn } from './queryQueue.ts'
 import { options, otherMethods, unrouted } from './methods.ts'
 import { apiMetrics } from './metrics.ts'
+import { describeApi } from './openapi/openapi.ts'
+import { publicRoutes } from './openapi/publicRoutes.ts'
 import { parameterReader } from './parameters.ts'
-import { privateAnswers } from './privateAnswers.ts'
+import { privateCaching } from './privateAnswers.ts'
+import { queueQueries } from './queryQueue.ts'
 import { requestTarget } from './requestTarget.ts'
 import { routes } from './routes.ts'
+import type { IndexReader } from './search/indexReader.ts'
 
 /** What the API answers from. */
-export type ApiNeeds = {
-  readonly replica: Replica
+export type ApiDeps = {
+  readonly replica: IndexReader
   readonly redis: RedisLink
   readonly redisKeys: RedisKeys
-  readonly keys: Pick<KeyView, 'lookup'>
+  readonly keys: Pick<AccountKeyStore, 'lookup'>
   readonly requestsPerMinute: number
   /** Where clients reach the API. */
   readonly baseUrl: string
@@ -48,7 +48,7 @@ export type ApiNeeds = {
 const maxListeners = 20
 
 /** The API as a listener for Node's server; the order of its parts is the order in which a request is judged. */
-export function createApp(needs: ApiNeeds): RequestListener {
+export function createApp(needs: ApiDeps): RequestListener {
   const metrics = apiMetrics(needs.metrics)
   const router = routes({
     replica: needs.replica,
@@ -56,7 +56,7 @@ export function createApp(needs: ApiNeeds): RequestListener {
     startExport: createExports(),
   })
   const limiter = createLimiter(needs.redis.client, needs.redisKeys, needs.requestsPerMinute)
-  const askOfHolder = (holder: KeyHolder): AskedOfHolder => {
+  const askOfHolder = (holder: KeyHolder): KeyHolderState => {
     const freshness = readFreshness(needs.redis, needs.redisKeys, holder.teamId, randomToken)
     const counted = countRequest(limiter, holder)
     // Whoever needs them hears of their failure; a refused request does not need them.
@@ -71,7 +71,7 @@ export function createApp(needs: ApiNeeds): RequestListener {
     .use(requestLog<ApiState>(needs.log, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
     .use(errors(needs.log, metrics.requests.rejected))
     .use(measure<ApiState>(metrics.requests))
-    .use(privateAnswers)
+    .use(privateCaching)
     .use(admitRequests())
     .use(requestTarget)
     .use(acceptedTypes)
@@ -81,10 +81,13 @@ export function createApp(needs: ApiNeeds): RequestListener {
     .use<RouteState>(authenticate(needs.keys, askOfHolder, needs.nowMs))
     .use(admitTeams())
     .use(
-      lastUse(({ teamId, keyId }, nowMs) => noteUse(needs.redis, needs.redisKeys, teamId, keyId, nowMs), needs.nowMs),
+      lastUse(
+        ({ teamId, keyId }, nowMs) => recordKeyUse(needs.redis, needs.redisKeys, teamId, keyId, nowMs),
+        needs.nowMs,
+      ),
     )
     .use(limit(limiter))
-    .use(lookUpInTurn())
+    .use(queueQueries())
     .use(compression())
     .use(router.routes())
     .use(unrouted)

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
-import type { KeyHolder, KeyView } from '../core/stores/accountKeyStore.ts'
-import { KeyViewIncomplete } from '../core/stores/accountKeyStore.ts'
-import type { ApiMiddleware, AskedOfHolder } from './context.ts'
-import { fromRedis, RequestFailure } from './requestError.ts'
+import type { AccountKeyStore, KeyHolder } from '../core/stores/accountKeyStore.ts'
+import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
+import type { ApiMiddleware, KeyHolderState } from './context.ts'
+import { fromRedis, RequestError } from './requestError.ts'
 
 /** Keys of which a process remembers whose they were. */
 const maxKeys = 10_000
@@ -15,27 +15,26 @@ const maxKeys = 10_000
  * key's own look-up says decides; another holder's answers are thrown away.
  */
 export function authenticate(
-  keys: Pick<KeyView, 'lookup'>,
-  ask: (holder: KeyHolder) => AskedOfHolder,
+  keys: Pick<AccountKeyStore, 'lookup'>,
+  ask: (holder: KeyHolder) => KeyHolderState,
   nowMs: () => number,
 ): ApiMiddleware {
   const lastHolders = new LRUCache<Digest, KeyHolder>({ max: maxKeys })
   return async (ctx, next) => {
     if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
-      throw new RequestFailure({ kind: 'bad_request', message: 'Authorization must be sent only once' })
+      throw new RequestError({ kind: 'bad_request', message: 'Authorization must be sent only once' })
     const token = bearerToken(ctx.get('Authorization'))
-    if (!token.startsWith(accountKeyPrefix))
-      throw new RequestFailure({ kind: 'unauthorized', isTokenSent: token !== '' })
+    if (!token.startsWith(accountKeyPrefix)) throw new RequestError({ kind: 'unauthorized', isTokenSent: token !== '' })
     const digest = digestOf(token)
     const looking = fromRedis(keys.lookup(digest))
     const last = lastHolders.get(digest)
     const asked = last === undefined ? undefined : { holder: last, ...ask(last) }
     const lookup = await looking
-    if (lookup === 'incomplete') throw new KeyViewIncomplete()
+    if (lookup === 'incomplete') throw new AccountKeysIncomplete()
     const holder = lookup.found
     if (holder === null || !isValid(holder, nowMs())) {
       lastHolders.delete(digest)
-      throw new RequestFailure({ kind: 'unauthorized', isTokenSent: true })
+      throw new RequestError({ kind: 'unauthorized', isTokenSent: true })
     }
     lastHolders.set(digest, holder)
     const isAsked = asked?.holder.teamId === holder.teamId && asked.holder.keyId === holder.keyId

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { type Refuse, refusal, type Unreadable } from '../core/process/clientErrors.ts'
 import { renderError } from './errors.ts'
 import { allowedMethods } from './methods.ts'
-import { answersDependOn, whoMayKeep } from './privateAnswers.ts'
+import { privateCacheControl, varyHeader } from './privateAnswers.ts'
 import { statuses } from './statuses.ts'
 
 type Told = { readonly code: keyof typeof statuses; readonly message: string }
@@ -22,7 +22,7 @@ const told: Readonly<Record<Unreadable, Told>> = {
 }
 
 /** Answers what never becomes a request in the shape of every other error, and logs it. */
-export const refuseUnreadable =
+export const answerClientError =
   (log: Logger): Refuse =>
   (reason) => {
     const { code, message } = told[reason]
@@ -30,8 +30,8 @@ export const refuseUnreadable =
     log.info({ requestId, status: statuses[code] }, 'request')
     const headers = {
       'Content-Type': 'application/json; charset=utf-8',
-      'Cache-Control': whoMayKeep,
-      Vary: answersDependOn,
+      'Cache-Control': privateCacheControl,
+      Vary: varyHeader,
       'X-Request-Id': requestId,
       ...(code === 'method_not_allowed' && { Allow: allowedMethods }),
     }

@@ -1,14 +1,14 @@
 import type { RouterContext, RouterMiddleware } from '@koa/router'
-import type { Within } from './search/exportList.ts'
-import type { Freshness } from '../core/stores/listVersions.ts'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
+import type { Freshness } from '../core/stores/listVersions.ts'
 import type { Counted } from './limit.ts'
+import type { Within } from './search/exportList.ts'
 
 /** What is known of every request. `holder` is known once the key was accepted. */
 export type ApiState = { requestId: string; holder?: KeyHolder }
 
 /** What Redis is asked about the holder of a key. */
-export type AskedOfHolder = {
+export type KeyHolderState = {
   /** How fresh the team's answers are. */
   readonly freshness: Promise<Freshness>
   /** The request, counted in the key's minute. */
@@ -16,7 +16,7 @@ export type AskedOfHolder = {
 }
 
 /** What is known of a request that reaches a route. */
-export type RouteState = ApiState & AskedOfHolder & { holder: KeyHolder; lookUp: Within }
+export type RouteState = ApiState & KeyHolderState & { holder: KeyHolder; runQuery: Within }
 
 export type ApiContext = RouterContext<ApiState, object>
 export type ApiMiddleware = RouterMiddleware<ApiState, object>

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { ApiContext, ApiMiddleware } from './context.ts'
-import { type Failure, failureOf, type RejectionReason, rejectionOf } from './requestError.ts'
 import { allowedMethods } from './methods.ts'
+import { type Failure, failureOf, type RejectionReason, rejectionReasonOf } from './requestError.ts'
 import { statuses } from './statuses.ts'
 
 const unavailableRetryAfterSeconds = 5
@@ -17,7 +17,7 @@ export const errors =
       // Nobody is told what happens to an answer that nobody waits for any more.
       if (ctx.writable) {
         logCause(log, ctx.state.requestId, failure)
-        const reason = rejectionOf(failure)
+        const reason = rejectionReasonOf(failure)
         if (reason !== undefined) onRejected(reason)
       }
       answer(ctx, failure)

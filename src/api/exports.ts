@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
-import type { Within } from './search/exportList.ts'
 import { cutOff } from '../core/process/resettingServer.ts'
-import { noRoom } from './admission.ts'
+import { overCapacity } from './admission.ts'
 import type { RouteContext } from './context.ts'
-import { RequestFailure } from './requestError.ts'
 import { Places } from './permits.ts'
+import { RequestError } from './requestError.ts'
+import type { Within } from './search/exportList.ts'
 import { whenClosed } from './whenClosed.ts'
 
 /** One JSON value a line. */
@@ -19,7 +19,7 @@ type Parts = AsyncGenerator<readonly Buffer[], void, undefined>
 export type StartExport = (ctx: RouteContext, open: (within: Within) => Parts) => Promise<Readable>
 
 /** Exports of one process: of a team, and in all. */
-const atOnce = { inAll: 32, ofParty: 4 }
+const atOnce = { total: 32, perTenant: 4 }
 const retryAfterSeconds = 5
 
 /** One that fails on its way is cut off: whoever sees a connection break does not take a part for the whole. */
@@ -27,10 +27,9 @@ export function createExports(): StartExport {
   const places = new Places(atOnce)
   return async (ctx, open) => {
     const leave = places.enter(ctx.state.holder.teamId)
-    if (leave === 'none of party')
-      throw new RequestFailure({ kind: 'rate_limited', what: 'exports', retryAfterSeconds })
-    if (leave === 'none in all') throw noRoom('too many exports are running')
-    const parts = open(ctx.state.lookUp)
+    if (leave === 'none of party') throw new RequestError({ kind: 'rate_limited', what: 'exports', retryAfterSeconds })
+    if (leave === 'none in all') throw overCapacity('too many exports are running')
+    const parts = open(ctx.state.runQuery)
     const first = await parts.next().catch((error: unknown) => {
       leave()
       throw error

@@ -4,16 +4,16 @@ import type { Leave } from './permits.ts'
 export type NotAdmitted = 'full' | 'late' | 'gone'
 
 type Waiting = { admit(): void }
-type Party = { running: number; readonly waiting: Set<Waiting> }
+type Tenant = { running: number; readonly waiting: Set<Waiting> }
 
 /**
- * Places that several parties share: so many are taken at once in all and by each party, so many wait, so long at most. A place
+ * Places that several tenants share: so many are taken at once in all and by each party, so many wait, so long at most. A place
  * that comes free goes to the party that has waited longest for its turn, so that one that asks for many delays itself alone.
  */
 export class FairQueue {
   readonly #bounds: Bounds
   /** Those that run or wait; the first in order is the next whose turn it is. */
-  readonly #parties = new Map<string, Party>()
+  readonly #tenants = new Map<string, Tenant>()
   #running = 0
   #waiting = 0
 
@@ -24,17 +24,17 @@ export class FairQueue {
   /** Resolves with a place, or with why there is none. */
   async enter(name: string, signal: AbortSignal): Promise<Leave | NotAdmitted> {
     if (signal.aborted) return 'gone'
-    const party = this.#parties.get(name) ?? { running: 0, waiting: new Set() }
-    this.#parties.set(name, party)
+    const party = this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
+    this.#tenants.set(name, party)
     if (this.#hasPlaceFor(party) && party.waiting.size === 0) return this.#take(name, party)
     if (this.#waiting >= this.#bounds.maxWaiting) return 'full'
     return await this.#wait(name, party, signal)
   }
 
-  #hasPlaceFor = ({ running }: Party): boolean =>
-    this.#running < this.#bounds.maxRunning && running < this.#bounds.maxRunningOfParty
+  #hasPlaceFor = ({ running }: Tenant): boolean =>
+    this.#running < this.#bounds.maxRunning && running < this.#bounds.maxRunningPerTenant
 
-  #wait(name: string, party: Party, signal: AbortSignal): Promise<Leave | NotAdmitted> {
+  #wait(name: string, party: Tenant, signal: AbortSignal): Promise<Leave | NotAdmitted> {
     const { promise, resolve } = Promise.withResolvers<Leave | NotAdmitted>()
     const end = (): void => {
       clearTimeout(timer)
@@ -62,9 +62,9 @@ export class FairQueue {
   }
 
   /** Whoever gets a place has its next turn after all others. */
-  #take(name: string, party: Party): Leave {
-    this.#parties.delete(name)
-    this.#parties.set(name, party)
+  #take(name: string, party: Tenant): Leave {
+    this.#tenants.delete(name)
+    this.#tenants.set(name, party)
     party.running++
     this.#running++
     return () => {
@@ -77,7 +77,7 @@ export class FairQueue {
 
   /** Gives free places away, one to each party in turn. */
   #admitNext(): void {
-    for (const party of this.#parties.values()) {
+    for (const party of this.#tenants.values()) {
       const [first] = party.waiting
       if (first === undefined || !this.#hasPlaceFor(party)) continue
       first.admit()
@@ -85,14 +85,14 @@ export class FairQueue {
     }
   }
 
-  #forget(name: string, party: Party): void {
-    if (party.running === 0 && party.waiting.size === 0) this.#parties.delete(name)
+  #forget(name: string, party: Tenant): void {
+    if (party.running === 0 && party.waiting.size === 0) this.#tenants.delete(name)
   }
 }
 
 export type Bounds = {
   readonly maxRunning: number
-  readonly maxRunningOfParty: number
+  readonly maxRunningPerTenant: number
   readonly maxWaiting: number
   readonly maxWaitMs: number
 }

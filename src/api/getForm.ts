@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { getForm } from './search/getForm.ts'
+import { respondConditionally } from './conditional.ts'
 import type { RouteMiddleware } from './context.ts'
-import { RequestFailure } from './requestError.ts'
-import { answerFresh } from './conditional.ts'
 import { flag } from './parameterSchemas.ts'
-import type { RouteNeeds } from './routes.ts'
+import { RequestError } from './requestError.ts'
+import type { RouteDeps } from './routes.ts'
+import { getForm } from './search/getForm.ts'
 
 export const getFormParameters = z.object({
   includeFields: flag.describe('`false` leaves out `fields`.'),
@@ -13,13 +13,18 @@ export const getFormParameters = z.object({
 
 /** GET /api/v1/forms/{id} */
 export const getFormRoute =
-  ({ replica, readParameters }: RouteNeeds): RouteMiddleware =>
+  ({ replica, readParameters }: RouteDeps): RouteMiddleware =>
   async (ctx) => {
     const parameters = readParameters(ctx, getFormParameters)
     const read = async (signal: AbortSignal): Promise<Buffer> => {
       const form = await getForm(replica, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal)
-      if (form === undefined) throw new RequestFailure({ kind: 'not_found', what: 'form' })
+      if (form === undefined) throw new RequestError({ kind: 'not_found', what: 'form' })
       return form
     }
-    await answerFresh(ctx, { type: 'forms', parameters, alwaysExists: false, query: () => ctx.state.lookUp(read) })
+    await respondConditionally(ctx, {
+      type: 'forms',
+      parameters,
+      alwaysExists: false,
+      query: () => ctx.state.runQuery(read),
+    })
   }

@@ -1,26 +1,26 @@
 import { z } from 'zod'
-import { getRecord } from './search/getRecord.ts'
+import { respondConditionally } from './conditional.ts'
 import type { RouteMiddleware } from './context.ts'
-import { RequestFailure } from './requestError.ts'
-import { answerFresh } from './conditional.ts'
-import type { RouteNeeds } from './routes.ts'
+import { RequestError } from './requestError.ts'
+import type { RouteDeps } from './routes.ts'
+import { getRecord } from './search/getRecord.ts'
 
 export const getRecordParameters = z.object({})
 
 /** GET /api/v1/records/{id} */
 export const getRecordRoute =
-  ({ replica, readParameters }: RouteNeeds): RouteMiddleware =>
+  ({ replica, readParameters }: RouteDeps): RouteMiddleware =>
   async (ctx) => {
     const parameters = readParameters(ctx, getRecordParameters)
     const read = async (signal: AbortSignal): Promise<Buffer> => {
       const record = await getRecord(replica, ctx.state.holder.teamId, ctx.params['id'] ?? '', signal)
-      if (record === undefined) throw new RequestFailure({ kind: 'not_found', what: 'record' })
+      if (record === undefined) throw new RequestError({ kind: 'not_found', what: 'record' })
       return record
     }
-    await answerFresh(ctx, {
+    await respondConditionally(ctx, {
       type: 'submissions',
       parameters,
       alwaysExists: false,
-      query: () => ctx.state.lookUp(read),
+      query: () => ctx.state.runQuery(read),
     })
   }

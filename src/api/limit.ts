@@ -3,7 +3,7 @@ import { type RateLimiterAbstract, RateLimiterRedis, RateLimiterRes } from 'rate
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import type { RouteMiddleware } from './context.ts'
-import { fromRedis, RequestFailure } from './requestError.ts'
+import { fromRedis, RequestError } from './requestError.ts'
 
 const windowSeconds = 60
 
@@ -37,6 +37,6 @@ export const limit =
     const resetSeconds = Math.max(1, Math.ceil(minute.msBeforeNext / 1000))
     ctx.set('RateLimit-Policy', `"key";q=${points};w=${windowSeconds}`)
     ctx.set('RateLimit', `"key";r=${minute.remainingPoints};t=${resetSeconds}`)
-    if (isRefused) throw new RequestFailure({ kind: 'rate_limited', what: 'requests', retryAfterSeconds: resetSeconds })
+    if (isRefused) throw new RequestError({ kind: 'rate_limited', what: 'requests', retryAfterSeconds: resetSeconds })
     return next()
   }

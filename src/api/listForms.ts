@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { scenes } from '../core/model/form.ts'
-import type { ListReader } from './search/keptSnapshots.ts'
-import { type FormsFilter, formsFilters, listForms } from './search/listForms.ts'
-import { answerExport, answerPage } from './respondWithList.ts'
 import type { RouteMiddleware } from './context.ts'
 import { asksForExport } from './exports.ts'
 import { changedParameters, noPageParameters, oneOf, pageParameters, title } from './parameterSchemas.ts'
-import type { RouteNeeds } from './routes.ts'
+import { answerExport, answerPage } from './respondWithList.ts'
+import type { RouteDeps } from './routes.ts'
+import type { ListReader } from './search/keptSnapshots.ts'
+import { type FormsFilter, formsFilters, listForms } from './search/listForms.ts'
 
 export const listFormsParameters = z.object({
   scene: oneOf(scenes).describe('Only forms of this scene.'),
@@ -20,7 +20,7 @@ const exportFormsParameters = listFormsParameters.extend(noPageParameters)
 
 /** GET /api/v1/forms */
 export const listFormsRoute =
-  (needs: RouteNeeds): RouteMiddleware =>
+  (needs: RouteDeps): RouteMiddleware =>
   async (ctx) => {
     if (asksForExport(ctx)) {
       const parameters = needs.readParameters(ctx, exportFormsParameters)

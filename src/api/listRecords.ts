@@ -1,8 +1,5 @@
 import { z } from 'zod'
 import { reportStatuses } from '../core/model/submission.ts'
-import type { ListReader } from './search/keptSnapshots.ts'
-import { listRecords, type RecordsFilter, recordsFilter } from './search/listRecords.ts'
-import { answerExport, answerPage } from './respondWithList.ts'
 import type { RouteMiddleware } from './context.ts'
 import { asksForExport } from './exports.ts'
 import {
@@ -13,7 +10,10 @@ import {
   pageParameters,
   text,
 } from './parameterSchemas.ts'
-import type { RouteNeeds } from './routes.ts'
+import { answerExport, answerPage } from './respondWithList.ts'
+import type { RouteDeps } from './routes.ts'
+import type { ListReader } from './search/keptSnapshots.ts'
+import { listRecords, type RecordsFilter, recordsFilter } from './search/listRecords.ts'
 
 export const listRecordsParameters = z.object({
   formId: text.describe('Only submissions of this form.'),
@@ -26,7 +26,7 @@ const exportRecordsParameters = listRecordsParameters.extend(noPageParameters)
 
 /** GET /api/v1/records */
 export const listRecordsRoute =
-  (needs: RouteNeeds): RouteMiddleware =>
+  (needs: RouteDeps): RouteMiddleware =>
   async (ctx) => {
     if (asksForExport(ctx)) {
       const parameters = needs.readParameters(ctx, exportRecordsParameters)

@@ -1,6 +1,6 @@
 import { routeOf } from '../core/process/requestLog.ts'
 import type { ApiMiddleware } from './context.ts'
-import { RequestFailure } from './requestError.ts'
+import { RequestError } from './requestError.ts'
 
 /** Every route reads. */
 export const allowedMethods = 'GET, HEAD, OPTIONS'
@@ -14,13 +14,13 @@ export const options: ApiMiddleware = async (ctx, next) => {
 
 /** Ends a request whose path is known so far, under another method. */
 export const otherMethods: ApiMiddleware = (ctx, next) => {
-  if (routeOf(ctx) !== undefined) throw new RequestFailure({ kind: 'method_not_allowed' })
+  if (routeOf(ctx) !== undefined) throw new RequestError({ kind: 'method_not_allowed' })
   return next()
 }
 
 /** Ends a request that no route took: its path is known under another method, or not at all. */
 export const unrouted: ApiMiddleware = (ctx) => {
-  throw new RequestFailure(
+  throw new RequestError(
     routeOf(ctx) === undefined ? { kind: 'not_found', what: 'route' } : { kind: 'method_not_allowed' },
   )
 }

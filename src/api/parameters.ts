@@ -3,8 +3,8 @@ import type { z } from 'zod'
 import { accepted, type Result, refused } from '../core/model/result.ts'
 import { routeOf } from '../core/process/requestLog.ts'
 import type { RouteContext } from './context.ts'
-import { RequestFailure } from './requestError.ts'
 import { renderIgnored } from './ignoredParameters.ts'
+import { RequestError } from './requestError.ts'
 
 const maxShownCharacters = 64
 
@@ -23,7 +23,7 @@ export const parameterReader =
     }
     const read = readParameters(schema, query)
     if (read.ok) return read.value
-    throw new RequestFailure({ kind: 'bad_request', message: `${read.problem.path} ${read.problem.rule}` })
+    throw new RequestError({ kind: 'bad_request', message: `${read.problem.path} ${read.problem.rule}` })
   }
 
 /** Judges the parameters that `schema` names; the first problem's rule ends with what was sent. */

@@ -5,25 +5,25 @@ export type Leave = () => void
 export class Places {
   readonly #maxInAll: number
   readonly #maxOfParty: number
-  readonly #ofParty = new Map<string, number>()
-  #inAll = 0
+  readonly #perTenant = new Map<string, number>()
+  #total = 0
 
-  constructor({ inAll, ofParty }: { readonly inAll: number; readonly ofParty: number }) {
-    this.#maxInAll = inAll
-    this.#maxOfParty = ofParty
+  constructor({ total, perTenant }: { readonly total: number; readonly perTenant: number }) {
+    this.#maxInAll = total
+    this.#maxOfParty = perTenant
   }
 
   enter(party: string): Leave | 'none in all' | 'none of party' {
-    const count = this.#ofParty.get(party) ?? 0
+    const count = this.#perTenant.get(party) ?? 0
     if (count >= this.#maxOfParty) return 'none of party'
-    if (this.#inAll >= this.#maxInAll) return 'none in all'
-    this.#ofParty.set(party, count + 1)
-    this.#inAll++
+    if (this.#total >= this.#maxInAll) return 'none in all'
+    this.#perTenant.set(party, count + 1)
+    this.#total++
     return () => {
-      const left = (this.#ofParty.get(party) ?? 1) - 1
-      if (left === 0) this.#ofParty.delete(party)
-      else this.#ofParty.set(party, left)
-      this.#inAll--
+      const left = (this.#perTenant.get(party) ?? 1) - 1
+      if (left === 0) this.#perTenant.delete(party)
+      else this.#perTenant.set(party, left)
+      this.#total--
     }
   }
 }

@@ -1,8 +1,8 @@
+import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { ReplicaUnavailable } from './search/unavailable.ts'
-import { KeyViewIncomplete } from '../core/stores/accountKeyStore.ts'
 
 /** What an answer needs and cannot have just now. */
-export type Lacking = 'elasticsearch' | 'redis' | 'key_view' | 'tidemark' | 'capacity'
+export type Lacking = 'elasticsearch' | 'redis' | 'account_keys' | 'watermark' | 'capacity'
 
 /** Why a request was turned away, or could not be answered for now. */
 export const rejectionReasons = [
@@ -10,8 +10,8 @@ export const rejectionReasons = [
   'rate_limited',
   'elasticsearch',
   'redis',
-  'key_view',
-  'tidemark',
+  'account_keys',
+  'watermark',
   'capacity',
 ] as const
 export type RejectionReason = (typeof rejectionReasons)[number]
@@ -28,22 +28,23 @@ export type Failure =
   | { readonly kind: 'internal_error'; readonly cause: unknown }
 
 /** Ends a request with a failure. */
-export class RequestFailure extends Error {
+export class RequestError extends Error {
   readonly failure: Failure
 
   constructor(failure: Failure) {
     super(failure.kind)
-    this.name = 'RequestFailure'
+    this.name = 'RequestError'
     this.failure = failure
   }
 }
 
 /** What a thrown value means for the request; what nobody foresaw is a bug. */
 export function failureOf(thrown: unknown): Failure {
-  if (thrown instanceof RequestFailure) return thrown.failure
+  if (thrown instanceof RequestError) return thrown.failure
   if (thrown instanceof ReplicaUnavailable)
     return { kind: 'service_unavailable', lacks: 'elasticsearch', cause: thrown }
-  if (thrown instanceof KeyViewIncomplete) return { kind: 'service_unavailable', lacks: 'key_view', cause: thrown }
+  if (thrown instanceof AccountKeysIncomplete)
+    return { kind: 'service_unavailable', lacks: 'account_keys', cause: thrown }
   return { kind: 'internal_error', cause: thrown }
 }
 
@@ -53,12 +54,12 @@ export async function fromRedis<T>(answer: Promise<T>): Promise<T> {
     return await answer
   } catch (error) {
     const cause = new Error(`Redis is unavailable: ${(error as Error).message}`)
-    throw new RequestFailure({ kind: 'service_unavailable', lacks: 'redis', cause })
+    throw new RequestError({ kind: 'service_unavailable', lacks: 'redis', cause })
   }
 }
 
 /** Undefined for a failure that tells of the request itself, or of a bug. */
-export function rejectionOf(failure: Failure): RejectionReason | undefined {
+export function rejectionReasonOf(failure: Failure): RejectionReason | undefined {
   switch (failure.kind) {
     case 'unauthorized':
     case 'rate_limited':

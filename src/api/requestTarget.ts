@@ -1,11 +1,11 @@
 import { maxUrlBytes } from '../core/process/clientErrors.ts'
 import type { ApiMiddleware } from './context.ts'
-import { RequestFailure } from './requestError.ts'
+import { RequestError } from './requestError.ts'
 
 /** Leaves path and query alone in the request's URL; clients may send it in absolute form. */
 export const requestTarget: ApiMiddleware = (ctx, next) => {
   const sent = ctx.req.url ?? ''
-  if (sent.length > maxUrlBytes) throw new RequestFailure({ kind: 'uri_too_long' })
+  if (sent.length > maxUrlBytes) throw new RequestError({ kind: 'uri_too_long' })
   ctx.req.url = originForm(sent)
   return next()
 }

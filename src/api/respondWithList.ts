@@ -1,13 +1,13 @@
 import type { WindowBound } from '../core/model/instant.ts'
+import type { EntityType } from '../core/stores/changeTokens.ts'
+import { type Asked, respondConditionally } from './conditional.ts'
+import type { RouteContext } from './context.ts'
+import { ndjson } from './exports.ts'
+import type { RouteDeps } from './routes.ts'
 import type { Clause } from './search/clauses.ts'
 import { exportList } from './search/exportList.ts'
 import type { ListReader } from './search/keptSnapshots.ts'
 import { type Page, renderPage } from './search/page.ts'
-import type { EntityType } from '../core/stores/changeTokens.ts'
-import type { RouteContext } from './context.ts'
-import { ndjson } from './exports.ts'
-import { type Asked, answerFresh } from './conditional.ts'
-import type { RouteNeeds } from './routes.ts'
 
 /** The parameters of a list as they were understood; windows on the time of change are among them. */
 type ListParameters = Readonly<Record<string, unknown>> & {
@@ -22,11 +22,11 @@ export const answerPage = (
   parameters: ListParameters,
   readPage: (reader: ListReader) => Promise<Page>,
 ): Promise<void> =>
-  answerFresh(ctx, {
+  respondConditionally(ctx, {
     ...freshOf(type, parameters),
     parameters,
     query: (version) =>
-      ctx.state.lookUp(async (signal) =>
+      ctx.state.runQuery(async (signal) =>
         renderPage(await readPage({ teamId: ctx.state.holder.teamId, version, signal })),
       ),
   })
@@ -34,12 +34,12 @@ export const answerPage = (
 /** Answers with a whole list, a line each: what the first filter finds that finds anything. */
 export const answerExport = (
   ctx: RouteContext,
-  { replica, startExport }: Pick<RouteNeeds, 'replica' | 'startExport'>,
+  { replica, startExport }: Pick<RouteDeps, 'replica' | 'startExport'>,
   type: EntityType,
   parameters: ListParameters,
   filters: readonly (readonly Clause[])[],
 ): Promise<void> =>
-  answerFresh(ctx, {
+  respondConditionally(ctx, {
     ...freshOf(type, parameters),
     parameters: { ...parameters, as: ndjson },
     query: () => startExport(ctx, (within) => exportList(replica, type, ctx.state.holder.teamId, filters, within)),
@@ -48,8 +48,8 @@ export const answerExport = (
 const freshOf = (
   type: EntityType,
   { changedSince, changedUntil }: ListParameters,
-): Pick<Asked, 'type' | 'needsTidemark' | 'alwaysExists'> => ({
+): Pick<Asked, 'type' | 'needsWatermark' | 'alwaysExists'> => ({
   type,
-  needsTidemark: changedSince !== undefined || changedUntil !== undefined,
+  needsWatermark: changedSince !== undefined || changedUntil !== undefined,
   alwaysExists: true,
 })

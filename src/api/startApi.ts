@@ -1,15 +1,15 @@
-import { probe } from './search/probe.ts'
-import { openReplica } from './search/indexReader.ts'
-import { callMetrics, measureElasticsearch, measureRedis } from '../core/stores/engineCallMetrics.ts'
-import { keyViewIsComplete, redisAnswers } from '../core/stores/readinessChecks.ts'
-import { connectElasticsearchBytes } from '../core/stores/elasticsearch.ts'
-import { keyView } from '../core/stores/accountKeyStore.ts'
-import { connectRedis } from '../core/stores/redis.ts'
-import { redisKeys } from '../core/stores/redisKeys.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
+import { accountKeyStore } from '../core/stores/accountKeyStore.ts'
+import { connectElasticsearchBytes } from '../core/stores/elasticsearch.ts'
+import { engineCallMetrics, measureElasticsearch, measureRedis } from '../core/stores/engineCallMetrics.ts'
+import { accountKeysAreComplete, redisAnswers } from '../core/stores/readinessChecks.ts'
+import { connectRedis } from '../core/stores/redis.ts'
+import { redisKeys } from '../core/stores/redisKeys.ts'
 import { createApp } from './app.ts'
-import { refuseUnreadable } from './clientErrors.ts'
+import { answerClientError } from './clientErrors.ts'
+import { openIndexReader } from './search/indexReader.ts'
+import { probe } from './search/probe.ts'
 
 const defaultPort = 3_000
 
@@ -17,11 +17,11 @@ const defaultPort = 3_000
  * Builds the API with its live clients and listens on the configured port, also while an engine is away. What it opens is registered
  * with `release`, in the order in which it must outlast what follows.
  */
-export async function composeApi(
+export async function startApi(
   { config, log, metrics, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'release'>,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
-  const calls = callMetrics(metrics)
+  const calls = engineCallMetrics(metrics)
   const elasticsearch = connectElasticsearchBytes(config)
   measureElasticsearch(elasticsearch, calls)
   release('elasticsearch', () => elasticsearch.close())
@@ -31,9 +31,9 @@ export async function composeApi(
   })
   release('redis', () => redis.close())
 
-  const replica = openReplica(elasticsearch, config.INDEX_PREFIX, config.DEEP_PAGE_FROM)
+  const replica = openIndexReader(elasticsearch, config.INDEX_PREFIX, config.DEEP_PAGE_FROM)
   const names = redisKeys(config.INDEX_PREFIX)
-  const keys = keyView(redis, names)
+  const keys = accountKeyStore(redis, names)
   const listener = createApp({
     replica,
     redis,
@@ -45,7 +45,7 @@ export async function composeApi(
     log,
     metrics,
   })
-  const server = await serve(listener, { port: config.PORT ?? defaultPort, host: config.HOST }, refuseUnreadable(log))
+  const server = await serve(listener, { port: config.PORT ?? defaultPort, host: config.HOST }, answerClientError(log))
   release('server', () => stopServing(server))
   log.info({ port: portOf(server) }, 'listening')
 
@@ -54,7 +54,7 @@ export async function composeApi(
     checks: {
       elasticsearch: async (signal) => await probe(replica, signal).then(() => undefined),
       redis: redisAnswers(redis),
-      'key view': keyViewIsComplete(keys),
+      'account keys': accountKeysAreComplete(keys),
     },
   }
 }

@@ -1,6 +1,5 @@
 import { hkdfSync } from 'node:crypto'
 import type { Producer, TopicMessages } from 'kafkajs'
-import type { Config } from '../core/process/config.ts'
 import {
   type AccountKey,
   accountKeySchema,
@@ -18,8 +17,9 @@ import {
   type TeamId,
 } from '../core/model/ids.ts'
 import { type Instant, instantRule, parseInstant, toInstant } from '../core/model/instant.ts'
+import type { Config } from '../core/process/config.ts'
 import { deletedMessages, keyRecord } from '../core/stores/accountKeyMemory.ts'
-import type { KeyView, StoredKey } from '../core/stores/accountKeyStore.ts'
+import type { AccountKeyStore, StoredKey } from '../core/stores/accountKeyStore.ts'
 
 /** Which rule a request breaks; `deleted` a key that was deleted while it was created or revoked. */
 export type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
@@ -98,7 +98,7 @@ const maxConflicts = 5
  * change is done only when both have it, and its audit record with it; a revoked or deleted key stops in Redis first.
  */
 export function accountKeys(options: {
-  view: KeyView
+  view: AccountKeyStore
   producer: Producer
   topics: KeyTopics
   /** Is told of every change that is done. */

@@ -2,27 +2,27 @@ import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { answerWithFile } from '../core/process/staticFile.ts'
 import { requestLog } from '../core/process/requestLog.ts'
 import { measure, requestMetrics } from '../core/process/requestMetrics.ts'
+import { respondWithFile } from '../core/process/staticFile.ts'
 import { pageAnswers } from './answerPage.ts'
 import { readAssets } from './assets.ts'
 import { methodsOf, type SettingsMiddleware, type SettingsState } from './context.ts'
 import { errors } from './errors.ts'
-import { RequestFailure, rejectionReasons } from './requestError.ts'
 import { ownOriginOnly } from './forms.ts'
 import { guardAnswers } from './headers.ts'
-import { type KeyNeeds, keyRoutes } from './keyRoutes.ts'
+import { type KeyDeps, keyRoutes } from './keyRoutes.ts'
 import { chooseLanguage } from './language.ts'
+import { RequestError, rejectionReasons } from './requestError.ts'
 import { sessionCookie } from './sessionCookie.ts'
 import type { Sessions } from './sessions.ts'
 import { signedIn } from './signedIn.ts'
-import type { SignInJudge } from './signIn/verifyToken.ts'
 import { signInRoutes } from './signIn/routes.ts'
 import type { TakeUse } from './signIn/usedTokens.ts'
+import type { SignInJudge } from './signIn/verifyToken.ts'
 
 /** What the settings area answers from. */
-export type SettingsNeeds = Pick<KeyNeeds, 'keys' | 'lastUse' | 'nowMs' | 'randomToken'> & {
+export type SettingsDeps = Pick<KeyDeps, 'keys' | 'lastUse' | 'nowMs' | 'randomToken'> & {
   /** Where browsers reach it. */
   readonly origin: string
   /** The product's page that gives a new link. */
@@ -35,7 +35,7 @@ export type SettingsNeeds = Pick<KeyNeeds, 'keys' | 'lastUse' | 'nowMs' | 'rando
 }
 
 /** The settings area as a listener for Node's server; the order of its parts is the order in which a request is judged. */
-export function createSettingsApp(needs: SettingsNeeds): RequestListener {
+export function createSettingsApp(needs: SettingsDeps): RequestListener {
   const { origin, sessions, log } = needs
   const requests = requestMetrics(needs.metrics, rejectionReasons)
   const assets = readAssets()
@@ -67,10 +67,10 @@ const serveAssets =
   (files: ReturnType<typeof readAssets>['files']): SettingsMiddleware =>
   (ctx, next) => {
     const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? files.get(ctx.path) : undefined
-    return file === undefined ? next() : answerWithFile(ctx, file)
+    return file === undefined ? next() : respondWithFile(ctx, file)
   }
 
 const unrouted: SettingsMiddleware = (ctx) => {
   const allowed = methodsOf(ctx)
-  throw new RequestFailure(allowed.length === 0 ? { kind: 'not-found' } : { kind: 'method-not-allowed', allowed })
+  throw new RequestError(allowed.length === 0 ? { kind: 'not-found' } : { kind: 'method-not-allowed', allowed })
 }

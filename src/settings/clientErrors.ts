@@ -5,7 +5,7 @@ import { type Refuse, refusal, statusOf } from '../core/process/clientErrors.ts'
 import { securityHeaders } from './headers.ts'
 
 /** Answers what never becomes a request, and logs it. No browser sends such a thing. */
-export const refuseUnreadable =
+export const answerClientError =
   (log: Logger): Refuse =>
   (reason) => {
     const requestId = randomUUID()

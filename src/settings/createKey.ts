@@ -3,22 +3,22 @@ import { KeyChangeIncomplete, KeyRefused } from './accountKeys.ts'
 import { withinDeadline } from './changeDeadline.ts'
 import type { SettingsContext, SettingsMiddleware } from './context.ts'
 import { isOnceToken, keySeed } from './creation.ts'
-import { RequestFailure, whileAvailable } from './requestError.ts'
-import type { KeyNeeds, ShowKeys } from './keyRoutes.ts'
+import type { KeyDeps, ShowKeys } from './keyRoutes.ts'
 import { listedKey } from './listedKey.ts'
 import { createdPage, shownAlreadyPage } from './pages/createdPage.ts'
 import type { CreateProblem } from './pages/createForm.ts'
 import { writerIn } from './pages/layout.ts'
+import { RequestError, whileAvailable } from './requestError.ts'
 import type { OpenSession } from './sessions.ts'
 
 type Filled = { readonly name: string; readonly expires: string; readonly once: string }
-type Outcome = Awaited<ReturnType<KeyNeeds['keys']['create']>> | CreateProblem | 'full'
+type Outcome = Awaited<ReturnType<KeyDeps['keys']['create']>> | CreateProblem | 'full'
 
 /** Long enough for a second click; whoever loads the answer again later must not find the key there. */
 const shownAgainMs = 10_000
 
 /** Makes the key that the form asks for, once however often the form arrives, and shows it. */
-export function createKey(needs: KeyNeeds, showKeys: ShowKeys): SettingsMiddleware {
+export function createKey(needs: KeyDeps, showKeys: ShowKeys): SettingsMiddleware {
   const { keys, signedIn, answerPage, nowMs, randomToken } = needs
 
   const create = async (session: OpenSession, { name, expires, once }: Filled): Promise<Outcome> => {
@@ -60,7 +60,7 @@ export function createKey(needs: KeyNeeds, showKeys: ShowKeys): SettingsMiddlewa
 
 function filledIn(form: URLSearchParams): Filled {
   const once = form.get('once') ?? ''
-  if (!isOnceToken(once)) throw new RequestFailure({ kind: 'foreign-form' })
+  if (!isOnceToken(once)) throw new RequestError({ kind: 'foreign-form' })
   return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once }
 }
 

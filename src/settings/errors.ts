@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
 import type { AnswerPage } from './answerPage.ts'
 import type { SettingsMiddleware } from './context.ts'
-import { type Failure, failureOf, type RejectionReason, rejectionOf } from './requestError.ts'
 import { messagesIn } from './pages/languages.ts'
 import { type MessageParts, messagePage } from './pages/messagePage.ts'
 import type { Messages } from './pages/messages.ts'
+import { type Failure, failureOf, type RejectionReason, rejectionReasonOf } from './requestError.ts'
 
 const statuses: Readonly<Record<Failure['kind'], number>> = {
   'sign-in-refused': 403,
@@ -37,7 +37,7 @@ export const errors =
       const failure = failureOf(thrown)
       // Nobody is told what happens to an answer that nobody waits for any more.
       if (ctx.writable) logCause(log, ctx.state.requestId, failure)
-      const reason = rejectionOf(failure)
+      const reason = rejectionReasonOf(failure)
       if (reason !== undefined) onRejected(reason)
       if (failure.kind === 'method-not-allowed') ctx.set('Allow', failure.allowed.join(', '))
       // What is left of a form is not read, and could be taken for the next request.

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import readBody from 'raw-body'
 import type { SettingsContext, SettingsMiddleware } from './context.ts'
-import { RequestFailure } from './requestError.ts'
+import { RequestError } from './requestError.ts'
 import type { OpenSession } from './sessions.ts'
 
 const maxFormBytes = 16 * 1024
@@ -13,16 +13,16 @@ export const ownOriginOnly =
     if (ctx.method === 'GET' || ctx.method === 'HEAD') return next()
     const sender = ctx.get('Origin')
     const isOwn = sender === '' ? ctx.get('Sec-Fetch-Site') === 'same-origin' : sender === origin
-    if (!isOwn) throw new RequestFailure({ kind: 'foreign-form' })
+    if (!isOwn) throw new RequestError({ kind: 'foreign-form' })
     return next()
   }
 
 /** The fields of a form that a page of the session sent. */
 export async function readForm(ctx: SettingsContext, session: OpenSession): Promise<URLSearchParams> {
   const isForm = ctx.is('application/x-www-form-urlencoded') !== false && ctx.get('Content-Encoding') === ''
-  if (!isForm) throw new RequestFailure({ kind: 'no-form' })
+  if (!isForm) throw new RequestError({ kind: 'no-form' })
   const form = new URLSearchParams(await readText(ctx))
-  if (!isSame(form.get('csrf') ?? '', session.csrf)) throw new RequestFailure({ kind: 'foreign-form' })
+  if (!isSame(form.get('csrf') ?? '', session.csrf)) throw new RequestError({ kind: 'foreign-form' })
   return form
 }
 
@@ -30,7 +30,7 @@ async function readText(ctx: SettingsContext): Promise<string> {
   try {
     return await readBody(ctx.req, { limit: maxFormBytes, length: ctx.request.length, encoding: 'utf-8' })
   } catch (error) {
-    if ((error as { type?: unknown }).type === 'entity.too.large') throw new RequestFailure({ kind: 'form-too-large' })
+    if ((error as { type?: unknown }).type === 'entity.too.large') throw new RequestError({ kind: 'form-too-large' })
     throw error
   }
 }

@@ -7,18 +7,18 @@ import type { AnswerPage } from './answerPage.ts'
 import { withinDeadline } from './changeDeadline.ts'
 import type { SettingsContext, SettingsMiddleware, SettingsState } from './context.ts'
 import { createKey } from './createKey.ts'
-import { RequestFailure, whileAvailable } from './requestError.ts'
 import { type ListedKey, listedKey } from './listedKey.ts'
 import { confirmPage } from './pages/confirmPage.ts'
 import type { CreateForm } from './pages/createForm.ts'
 import { keysPage } from './pages/keysPage.ts'
 import { writerIn } from './pages/layout.ts'
 import type { Messages } from './pages/messages.ts'
+import { RequestError, whileAvailable } from './requestError.ts'
 import { seeOther } from './seeOther.ts'
 import type { OpenSession } from './sessions.ts'
 import type { SignedIn } from './signedIn.ts'
 
-export type KeyNeeds = {
+export type KeyDeps = {
   readonly keys: AccountKeys
   readonly lastUse: (team: TeamId) => Promise<ReadonlyMap<EntityId, Instant>>
   readonly signedIn: SignedIn
@@ -32,7 +32,7 @@ type Change = 'revoke' | 'delete'
 const notices = { revoke: 'revoked', delete: 'deleted' } as const satisfies Record<Change, keyof Messages['notices']>
 
 /** Everything an owner does with the keys of the team. */
-export function keyRoutes(needs: KeyNeeds): Router<SettingsState, object> {
+export function keyRoutes(needs: KeyDeps): Router<SettingsState, object> {
   const { keys, lastUse, signedIn, answerPage, nowMs, randomToken } = needs
 
   const listed = async ({ team }: OpenSession): Promise<ListedKey[]> => {
@@ -56,7 +56,7 @@ export function keyRoutes(needs: KeyNeeds): Router<SettingsState, object> {
   const confirm = (change: Change): SettingsMiddleware =>
     signedIn.page(async (ctx, session) => {
       const key = (await listed(session)).find(({ id }) => id === ctx['params']['id'])
-      if (key === undefined) throw new RequestFailure({ kind: 'not-found' })
+      if (key === undefined) throw new RequestError({ kind: 'not-found' })
       if (change === 'revoke' && key.state === 'revoked') return done(ctx, change)
       await answerPage(ctx, 200, confirmPage(change, key, session.csrf, writerIn(ctx.state.language)))
     })

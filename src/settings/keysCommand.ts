@@ -5,12 +5,12 @@ import { Command } from 'commander'
 import { pino } from 'pino'
 import type { EntityId, TeamId } from '../core/model/ids.ts'
 import { printable } from '../core/model/printable.ts'
+import { configOrExit } from '../core/process/service.ts'
+import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../core/stores/accountKeyStore.ts'
 import { connectKafka, createProducer } from '../core/stores/kafka.ts'
-import { type KeyView, keyView, type StoredKey } from '../core/stores/accountKeyStore.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { connectRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
-import { configOrExit } from '../core/process/service.ts'
 import { type AccountKeys, accountKeys, keyTopics } from './accountKeys.ts'
 
 const viewDeadlineMs = 15_000
@@ -71,7 +71,7 @@ async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise
   const giveUp = new AbortController()
   try {
     const names = redisKeys(config.INDEX_PREFIX)
-    const view = keyView(redis, names)
+    const view = accountKeyStore(redis, names)
     await Promise.all([untilComplete(view, giveUp.signal), producer.connect()])
     const topics = keyTopics(config)
     // The command itself says what it did.
@@ -89,7 +89,7 @@ async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise
 }
 
 /** Redis knows every key only after the indexer has folded them. */
-async function untilComplete(view: KeyView, signal: AbortSignal): Promise<void> {
+async function untilComplete(view: AccountKeyStore, signal: AbortSignal): Promise<void> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(viewDeadlineMs)])
   let reason = 'the indexer has not folded the account keys into Redis; is it running?'
   while (!deadline.aborted) {

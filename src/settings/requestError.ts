@@ -1,4 +1,4 @@
-import { KeyViewIncomplete } from '../core/stores/accountKeyStore.ts'
+import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { KeyChangeIncomplete, KeyRefused } from './accountKeys.ts'
 import type { SignInRefusal } from './signIn/verifyToken.ts'
 
@@ -26,8 +26,8 @@ export const rejectionReasons = [
 export type RejectionReason = (typeof rejectionReasons)[number]
 
 /** Ends a request with a failure. */
-export class RequestFailure extends Error {
-  override readonly name = 'RequestFailure'
+export class RequestError extends Error {
+  override readonly name = 'RequestError'
   readonly failure: Failure
 
   constructor(failure: Failure) {
@@ -38,8 +38,8 @@ export class RequestFailure extends Error {
 
 /** What a thrown value means for the request; what nobody foresaw is a bug. */
 export function failureOf(thrown: unknown): Failure {
-  if (thrown instanceof RequestFailure) return thrown.failure
-  if (thrown instanceof KeyViewIncomplete) return { kind: 'unavailable', cause: thrown }
+  if (thrown instanceof RequestError) return thrown.failure
+  if (thrown instanceof AccountKeysIncomplete) return { kind: 'unavailable', cause: thrown }
   if (thrown instanceof KeyChangeIncomplete) return { kind: 'change-incomplete', cause: thrown }
   if (thrown instanceof KeyRefused && (thrown.reason === 'unknown-key' || thrown.reason === 'deleted'))
     return { kind: 'not-found' }
@@ -47,7 +47,7 @@ export function failureOf(thrown: unknown): Failure {
 }
 
 /** Undefined for a failure that tells of the request itself, or of a bug. */
-export const rejectionOf = ({ kind }: Failure): RejectionReason | undefined =>
+export const rejectionReasonOf = ({ kind }: Failure): RejectionReason | undefined =>
   rejectionReasons.find((reason) => reason === kind.replaceAll('-', '_'))
 
 /**
@@ -58,9 +58,9 @@ export async function whileAvailable<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer
   } catch (error) {
-    if (error instanceof KeyRefused || error instanceof KeyChangeIncomplete || error instanceof KeyViewIncomplete)
+    if (error instanceof KeyRefused || error instanceof KeyChangeIncomplete || error instanceof AccountKeysIncomplete)
       throw error
     const cause = new Error(`Redis is unavailable: ${(error as Error).message}`)
-    throw new RequestFailure({ kind: 'unavailable', cause })
+    throw new RequestError({ kind: 'unavailable', cause })
   }
 }

@@ -1,6 +1,6 @@
 import type { SettingsContext, SettingsMiddleware } from './context.ts'
-import { RequestFailure } from './requestError.ts'
 import { readForm } from './forms.ts'
+import { RequestError } from './requestError.ts'
 import type { SessionCookie } from './sessionCookie.ts'
 import type { OpenSession, Sessions } from './sessions.ts'
 
@@ -14,7 +14,7 @@ export function signedIn(sessions: Sessions, cookie: SessionCookie): SignedIn {
   const sessionOf = async (ctx: SettingsContext): Promise<OpenSession> => {
     const id = cookie.read(ctx)
     const session = id === undefined ? null : await sessions.find(id)
-    if (session === null) throw new RequestFailure({ kind: 'no-session' })
+    if (session === null) throw new RequestError({ kind: 'no-session' })
     ctx.state.session = session
     return session
   }

@@ -2,21 +2,21 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Producer } from 'kafkajs'
 import { randomToken } from '../core/model/randomToken.ts'
-import { callMetrics, measureRedis } from '../core/stores/engineCallMetrics.ts'
-import { kafkaAnswers, keyViewIsComplete, redisAnswers } from '../core/stores/readinessChecks.ts'
-import { connectKafka, createProducer } from '../core/stores/kafka.ts'
-import { keyView } from '../core/stores/accountKeyStore.ts'
-import { readLastUse } from '../core/stores/keyLastUse.ts'
-import { connectRedis } from '../core/stores/redis.ts'
-import { redisKeys } from '../core/stores/redisKeys.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
+import { accountKeyStore } from '../core/stores/accountKeyStore.ts'
+import { engineCallMetrics, measureRedis } from '../core/stores/engineCallMetrics.ts'
+import { connectKafka, createProducer } from '../core/stores/kafka.ts'
+import { readLastUse } from '../core/stores/keyLastUse.ts'
+import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
+import { connectRedis } from '../core/stores/redis.ts'
+import { redisKeys } from '../core/stores/redisKeys.ts'
 import { accountKeys, keyTopics } from './accountKeys.ts'
 import { createSettingsApp } from './app.ts'
+import { answerClientError } from './clientErrors.ts'
 import { createSessions } from './sessions.ts'
-import { signInJudge } from './signIn/verifyToken.ts'
 import { usedTokens } from './signIn/usedTokens.ts'
-import { refuseUnreadable } from './clientErrors.ts'
+import { signInJudge } from './signIn/verifyToken.ts'
 
 const defaultPort = 3_001
 const reconnectMs = 1_000
@@ -25,13 +25,13 @@ const reconnectMs = 1_000
  * Builds the settings area with its live clients and listens on the configured port, also while an engine is away. What it
  * opens is registered with `release`, in the order in which it must outlast what follows.
  */
-export async function composeSettings(
+export async function startSettings(
   { config, log, metrics, signal, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'signal' | 'release'>,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
   const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {
     ca: config.REDIS_CA_FILE,
-    onCommand: measureRedis(callMetrics(metrics)),
+    onCommand: measureRedis(engineCallMetrics(metrics)),
   })
   release('redis', () => redis.close())
   const kafka = connectKafka(config, log)
@@ -45,7 +45,7 @@ export async function composeSettings(
   })
 
   const names = redisKeys(config.INDEX_PREFIX)
-  const view = keyView(redis, names)
+  const view = accountKeyStore(redis, names)
   const keys = accountKeys({
     view,
     producer,
@@ -57,7 +57,7 @@ export async function composeSettings(
   const server = await serve(
     (request, response) => app(request, response),
     { port: config.PORT ?? defaultPort, host: config.HOST },
-    refuseUnreadable(log),
+    answerClientError(log),
   )
   release('server', () => stopServing(server))
   const port = portOf(server)
@@ -83,7 +83,7 @@ export async function composeSettings(
       kafka: kafkaAnswers(admin),
       producer: async () => (connection.isMade() ? undefined : 'is not connected yet'),
       redis: redisAnswers(redis),
-      'key view': keyViewIsComplete(view),
+      'account keys': accountKeysAreComplete(view),
     },
   }
 }

@@ -31,7 +31,7 @@ export type Stage = {
 
 export async function openStage(): Promise<Stage> {
   const replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   const [key, bystanderKey] = [await replica.storeKey(attacker), await replica.storeKey(bystander)]
   await store(replica, attacker, submissions)
   await store(replica, bystander, 100)

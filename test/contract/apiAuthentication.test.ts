@@ -16,7 +16,7 @@ let nowMs = Date.parse('2026-11-21T00:00:00Z')
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey('team-1')
   otherKey = await replica.storeKey('team-2')
   for (const team of ['team-1', 'team-2']) {

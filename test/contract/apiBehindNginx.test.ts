@@ -18,7 +18,7 @@ let key: string
 let shipped: string
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   await queryWorld(61).storeIn(replica)
   elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')

@@ -13,7 +13,7 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey('team-1')
   const ids = Array.from({ length: 20 }, (_, at) => `f${at}`)
   await replica.storeForms(...ids.map((id) => ({ team: 'team-1', id, entity: formEntity({ id }) })))

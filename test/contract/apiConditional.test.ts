@@ -24,7 +24,7 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   await replica.storeForms({ team, id: 'a', entity: formEntity({ id: 'a' }) })
   await replica.storeSubmissions({ team, id: 'a', entity: submissionEntity({ id: 'a' }) })
@@ -34,7 +34,7 @@ afterAll(async () => {
   await api.close()
   await replica.close()
 })
-beforeEach(() => replica.publishTidemark(watermark))
+beforeEach(() => replica.publishWatermark(watermark))
 
 const get = (target: string, ifNoneMatch?: string, more: Record<string, string> = {}): Promise<TestAnswer> =>
   api.send(target, { key, headers: { ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }), ...more } })
@@ -53,9 +53,9 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     ['the tag as a strong one', (etag: string) => etag.slice(2)],
     ['a list that holds it', (etag: string) => `"other", ${etag}, W/"more"`],
     ['any tag', () => '*'],
-  ])('is answered 304 without a body to %s, with the tidemark of now', async (_, sent) => {
+  ])('is answered 304 without a body to %s, with the watermark of now', async (_, sent) => {
     const etag = await etagOf(endpoint)
-    await replica.publishTidemark(later)
+    await replica.publishWatermark(later)
     const { status, text, headers } = await get(endpoint, sent(etag))
     expect([status, text, headers['etag'], headers['replica-watermark']]).toEqual([304, '', etag, later])
     expect(headers).toMatchObject({ 'cache-control': 'private, no-cache', ratelimit: expect.any(String) })
@@ -89,12 +89,12 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
       await replica.disturb(event)
       const answer = await get(endpoint, etag)
       expect([event, answer.status, answer.headers['etag'] === etag]).toEqual([event, 200, false])
-      await replica.publishTidemark(watermark)
+      await replica.publishWatermark(watermark)
     }
   })
 
   test('has no ETag while it is not known which indices serve', async () => {
-    await replica.publishTidemark(null)
+    await replica.publishWatermark(null)
     expect((await get(endpoint)).headers['etag']).toBeUndefined()
   })
 })

@@ -38,7 +38,7 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey('team-1')
   await replica.storeSubmissions(
     ...rows.map((row) => ({

@@ -14,7 +14,7 @@ let judge: SchemaJudge
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '200' } })
   description = (await api.send('/api/v1/openapi.json')).json as typeof description
@@ -105,7 +105,7 @@ describe('what the API answers is what its description says', () => {
     ['/records/{id}', '/records/hollow'],
     ['/records/{id}', '/records/unusual'],
   ])('%s: %s', async (path, target) => {
-    await replica.publishTidemark('2026-04-01T00:00:00.000Z' as never)
+    await replica.publishWatermark('2026-04-01T00:00:00.000Z' as never)
     const answer = await api.send(`/api/v1${target}`, { key })
     expect(answer.status).toBe(200)
     expectDescribed(path, answer)
@@ -142,9 +142,9 @@ describe('what the API answers is what its description says', () => {
   })
 
   test('without a key view, and without an index', async () => {
-    await replica.loseKeyView()
+    await replica.loseAccountKeys()
     const unavailable = await api.send('/api/v1/forms', { key })
-    await replica.completeKeyView()
+    await replica.completeAccountKeys()
     expect(unavailable.status).toBe(503)
     expectDescribed('/forms', unavailable)
 

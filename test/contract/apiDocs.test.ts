@@ -10,7 +10,7 @@ let assets: readonly string[]
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey('team-1')
   api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '3' } })
   const html = await (await read('/docs')).text()

@@ -12,7 +12,7 @@ let authorization: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   authorization = `Authorization: Bearer ${await replica.storeKey('team-1')}\r\n`
   api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
 })

@@ -27,11 +27,11 @@ let key: string
 let otherKey: string
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   otherKey = await replica.storeKey(other)
   await queryWorld(61).storeIn(replica)
-  await replica.publishTidemark(watermark)
+  await replica.publishWatermark(watermark)
   client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
   api = await startTestApi({

@@ -10,7 +10,7 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
 })

@@ -12,7 +12,7 @@ let otherKey: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   otherKey = await replica.storeKey(otherTeam)
   api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })

@@ -14,7 +14,7 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   const changes = [
     { id: 'early', appendedAt: '2026-11-20T00:00:00.000Z' },
@@ -35,16 +35,16 @@ afterAll(async () => {
   await api.close()
   await replica.close()
 })
-beforeEach(() => replica.publishTidemark(watermark))
+beforeEach(() => replica.publishWatermark(watermark))
 
 describe.each(endpoints)('Replica-Watermark of %s', (endpoint) => {
-  test('is the tidemark, on GET and HEAD', async () => {
+  test('is the watermark, on GET and HEAD', async () => {
     for (const method of ['GET', 'HEAD'])
       expect((await api.send(endpoint, { key, method })).headers['replica-watermark']).toBe(watermark)
   })
 
   test('is left out when there is no tidemark', async () => {
-    await replica.publishTidemark(null)
+    await replica.publishWatermark(null)
     const { status, headers } = await api.send(endpoint, { key })
     expect(status).toBe(200)
     expect(headers['replica-watermark']).toBeUndefined()
@@ -92,8 +92,8 @@ describe.each(lists)('windows of change on %s', (list) => {
     expect(await total('changedUntil=2026-11-21')).toMatchObject({ totalDocs: 0 })
   })
 
-  test.each(['changedSince', 'changedUntil'])('%s without a tidemark gives 503', async (name) => {
-    await replica.publishTidemark(null)
+  test.each(['changedSince', 'changedUntil'])('%s without a watermark gives 503', async (name) => {
+    await replica.publishWatermark(null)
     const { status, headers, json } = await api.send(`${list}?${name}=2026-11-20`, { key })
     expect(status).toBe(503)
     expect(headers['retry-after']).toMatch(/^\d+$/)

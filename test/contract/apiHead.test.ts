@@ -12,8 +12,8 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
-  await replica.publishTidemark('2026-11-21T10:00:00.123Z' as Instant)
+  await replica.completeAccountKeys()
+  await replica.publishWatermark('2026-11-21T10:00:00.123Z' as Instant)
   key = await replica.storeKey(team)
   const ids = Array.from({ length: 20 }, (_, at) => `f${at}`)
   await replica.storeForms(...ids.map((id) => ({ team, id, entity: formEntity({ id, fields: ids }) })))
@@ -56,9 +56,9 @@ describe.each(endpoints)('HEAD %s has the status and the headers of GET, and no 
   })
 
   test('when the key view is not complete', async () => {
-    await replica.loseKeyView()
+    await replica.loseAccountKeys()
     await expectAsGet(endpoint, { key }, 503)
-    await replica.completeKeyView()
+    await replica.completeAccountKeys()
   })
 
   test.each(['gzip', 'br', 'zstd', 'deflate', 'identity', 'gzip;q=0'])('when %s is accepted', async (encoding) => {

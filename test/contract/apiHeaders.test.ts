@@ -12,8 +12,8 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
-  await replica.publishTidemark('2026-11-21T10:00:00.123Z' as Instant)
+  await replica.completeAccountKeys()
+  await replica.publishWatermark('2026-11-21T10:00:00.123Z' as Instant)
   key = await replica.storeKey(team)
   api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: String(minute) } })
 })

@@ -16,7 +16,7 @@ let nowMs = startMs
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   api = await startTestApi({
     settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '2' },

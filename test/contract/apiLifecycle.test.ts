@@ -11,7 +11,7 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey('team-1')
 })
 afterAll(() => replica.close())
@@ -25,7 +25,7 @@ test('the API starts while its engines are away', async () => {
     awaitReady: false,
   })
   expect((await api.send('/api/v1/forms', { key })).status).toBe(503)
-  expect((await api.readiness()).map((each) => each.split(':')[0])).toEqual(['elasticsearch', 'redis', 'key view'])
+  expect((await api.readiness()).map((each) => each.split(':')[0])).toEqual(['elasticsearch', 'redis', 'account keys'])
   await api.close()
   await nowhere.close()
 })

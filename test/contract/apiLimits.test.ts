@@ -9,7 +9,7 @@ let keyNumber = 0
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
 })
 afterAll(async () => {

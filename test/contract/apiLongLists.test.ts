@@ -14,7 +14,7 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey('team-1')
   const records = Array.from({ length: count }, (_, at) => ({
     team: 'team-1',

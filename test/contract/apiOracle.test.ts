@@ -21,8 +21,8 @@ let apis: readonly TestApi[]
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
-  await replica.publishTidemark(toInstant(Date.now()))
+  await replica.completeAccountKeys()
+  await replica.publishWatermark(toInstant(Date.now()))
   world = queryWorld(seed)
   await world.storeIn(replica)
   keys = new Map(await Promise.all(world.teams.map(async (team) => [team, await replica.storeKey(team)] as const)))

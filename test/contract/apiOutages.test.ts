@@ -17,7 +17,7 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   await replica.storeForms({ team, id: 'one', entity: formEntity({ id: 'one' }) })
   await replica.storeSubmissions({ team, id: 'one', entity: submissionEntity({ id: 'one' }) })
@@ -202,14 +202,14 @@ describe('answers of Elasticsearch that are not whole', () => {
     expect(JSON.stringify(logged)).not.toContain('secret')
   })
 
-  test('the watermark is the tidemark from before the query', async () => {
+  test('the watermark is the watermark from before the query', async () => {
     const [before, after] = ['2026-11-21T10:00:00.000Z', '2026-11-21T11:00:00.000Z'] as [Instant, Instant]
-    await replica.publishTidemark(before)
+    await replica.publishWatermark(before)
     fake.answerWith((request, response) => {
-      replica.publishTidemark(after).then(() => answer(200, emptySearch)(request, response), response.destroy)
+      replica.publishWatermark(after).then(() => answer(200, emptySearch)(request, response), response.destroy)
     })
     expect((await api.send('/api/v1/forms', { key })).headers['replica-watermark']).toBe(before)
-    await replica.publishTidemark(null)
+    await replica.publishWatermark(null)
   })
 
   test('a client that goes away takes its query with it', async () => {
@@ -229,11 +229,11 @@ describe('answers of Elasticsearch that are not whole', () => {
 
 test('a key view that is lost and not yet rebuilt gives 503, never 401, until it is complete again', async () => {
   const api = await startTestApi({ settings: settings() })
-  await replica.loseKeyView()
+  await replica.loseAccountKeys()
   for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key }))
   expectUnavailable(await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' }))
   expect(await api.readiness()).toEqual(['key view: is not complete'])
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   expect((await api.send('/api/v1/forms', { key })).status).toBe(200)
   expect((await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' })).status).toBe(401)
   await api.close()

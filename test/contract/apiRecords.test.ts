@@ -12,7 +12,7 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
   const submission = (id: string, submittedAt: string, changes: object = {}) => ({

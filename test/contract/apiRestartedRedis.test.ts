@@ -1,9 +1,9 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Engine } from '../../tools/engines/engines.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { changedList } from '../../src/core/stores/changeTokens.ts'
+import type { Engine } from '../../tools/engines/engines.ts'
 import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -25,8 +25,8 @@ beforeAll(async () => {
   own = await startOwnRedis()
   redis = own.redis
   replica = await createTestReplica()
-  await replica.completeKeyView()
-  await replica.publishTidemark(watermark)
+  await replica.completeAccountKeys()
+  await replica.publishWatermark(watermark)
   key = await replica.storeKey(team)
   await change()
   api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
@@ -58,7 +58,7 @@ async function killAndRestore(olderState: string): Promise<void> {
   await copyFile(olderState, join(redis.dataFolder, 'appendonly.aof'))
   await redis.start()
   await eventually(async () => (await get('/api/v1/forms')).status === 503 && (await readsRedis()))
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
 }
 
 /** Both connections, that of the API and that of the replica, have found the Redis of now. */
@@ -86,7 +86,7 @@ test('a Redis that comes back with an older state never says "not changed" of wh
       expect(text).toContain(`"at ${revision}"`)
     }
 
-  await replica.publishTidemark(watermark)
+  await replica.publishWatermark(watermark)
   const anew = await etags()
   await change()
   for (const [at, endpoint] of endpoints.entries())

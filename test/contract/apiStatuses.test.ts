@@ -13,7 +13,7 @@ let key: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   await replica.storeForms({ team, id: 'one', entity: formEntity({ id: 'one' }) })
   await replica.storeSubmissions({ team, id: 'one', entity: submissionEntity({ id: 'one' }) })

@@ -34,7 +34,7 @@ let otherKey: string
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   otherKey = await replica.storeKey('team-2')
   const forms = Object.entries(titles).map(([id, title], index) => ({

@@ -49,11 +49,11 @@ test('without Redis every page says so, and nothing is taken for an answer', asy
 test('while the key view is not whole, the keys are not shown', async () => {
   const visitor = await area.signIn()
   const { csrf, once } = await visitor.hidden()
-  const runId = await area.redis.client.get(area.redisKeys.keyViewComplete)
-  await area.redis.client.del(area.redisKeys.keyViewComplete)
+  const runId = await area.redis.client.get(area.redisKeys.accountKeysComplete)
+  await area.redis.client.del(area.redisKeys.accountKeysComplete)
   expectUnavailable(await visitor.get('/keys'))
   expectUnavailable(await visitor.post('/keys', { csrf, once, name: 'n', expires: '' }))
-  await area.redis.client.set(area.redisKeys.keyViewComplete, runId ?? '')
+  await area.redis.client.set(area.redisKeys.accountKeysComplete, runId ?? '')
   expect((await visitor.get('/keys')).status).toBe(200)
 })
 

@@ -33,7 +33,7 @@ let keys: ReadonlyMap<string, string>
 
 beforeAll(async () => {
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   const stored: readonly [TeamId, readonly string[]][] = [
     [first, titles],
     [second, titles],

@@ -23,7 +23,7 @@ beforeAll(async () => {
   folder = await mkdtemp('var/test-schemathesis-')
   tools = await pythonTools()
   replica = await createTestReplica()
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   key = await replica.storeKey(team)
   // What the examples in the description name is there.
   const forms = [exampleIds.form, ...idsOf('form')]
@@ -32,7 +32,7 @@ beforeAll(async () => {
   await replica.storeSubmissions(
     ...submissions.map((id) => ({ team, id, entity: submissionEntity({ id, formId: exampleIds.form }) })),
   )
-  await replica.publishTidemark('2026-04-02T00:00:00.000Z' as never)
+  await replica.publishWatermark('2026-04-02T00:00:00.000Z' as never)
 }, pythonToolsDeadlineMs)
 afterAll(async () => {
   await replica?.close()

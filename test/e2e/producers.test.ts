@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { ensureUnpacked } from '../../tools/engines/distribution.ts'
 import { chooseJdk, findJdks } from '../../tools/engines/jdk.ts'
 import { kafkaDistribution, kafkaMinJdk } from '../../tools/engines/kafka.ts'
-import { runWarded } from '../../tools/engines/supervisedProgram.ts'
+import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { formEntity } from '../support/entities.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program } from '../support/programs.ts'
@@ -63,7 +63,7 @@ test(
     })
     const args = ['-cp', join(jars, '*'), resolve('test/e2e/java/Produce.java'), ...programArguments()]
     const command = { command: join(jdk.home, 'bin', 'java'), args, cwd: folder, env: {} }
-    await runWarded(command, { what: 'Produce.java', logPath, deadlineMs, signal })
+    await runSupervised(command, { what: 'Produce.java', logPath, deadlineMs, signal })
     await expectServed('java')
   },
   testTimeoutMs,

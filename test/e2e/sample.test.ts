@@ -57,7 +57,9 @@ test('the sample is there once, under the same keys, however often it is loaded;
   const args = ['--team', 'team_harborlight']
   const listed = await runCommand('src/settings/keysCommand.ts', ['list', ...args], pipeline.names)
   const id = /key_\S+/.exec(listed.stdout)?.[0] ?? ''
-  expect(await runCommand('src/settings/keysCommand.ts', ['delete', ...args, '--id', id], pipeline.names)).toMatchObject({
+  expect(
+    await runCommand('src/settings/keysCommand.ts', ['delete', ...args, '--id', id], pipeline.names),
+  ).toMatchObject({
     code: 0,
   })
   const [replaced = '', ...kept] = keysIn(await load())

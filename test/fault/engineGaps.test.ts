@@ -14,7 +14,7 @@ import { killPrograms, type Program } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import type { World, WorldRecord } from '../support/randomWorld.ts'
 import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
-import { type TidemarkWatch, watchTidemark } from '../support/watchWatermark.ts'
+import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 /** Engines boot in half a minute where others build at the same time. */
 jest.setTimeout(300_000)
@@ -43,7 +43,7 @@ describe('Engines fall silent, forget, and go together, under load', () => {
     api = await pipeline.startApi()
     await pipeline.untilApplied(api, witnessTeam)
     deletedAtMs = Date.now()
-    watch = watchTidemark(pipeline, api, witnessTeam)
+    watch = watchWatermark(pipeline, api, witnessTeam)
     witness = await startTrickle(pipeline, api)
   }, startDeadlineMs)
 
@@ -153,7 +153,7 @@ describe('Engines fall silent, forget, and go together, under load', () => {
     await expectAllKept()
   })
 
-  test('Redis forgets everything: nobody is turned away, and the tidemark does not go back', async () => {
+  test('Redis forgets everything: nobody is turned away, and the watermark does not go back', async () => {
     const underLoad = produceMore(200)
     const redis = new Redis(process.env['REDIS_URL'] ?? '')
     await redis.flushall()
@@ -164,7 +164,7 @@ describe('Engines fall silent, forget, and go together, under load', () => {
     await expectAllKept()
   })
 
-  test('Redis comes back with an older state: a key it does not know any more is not turned away, nor does the tidemark go back', async () => {
+  test('Redis comes back with an older state: a key it does not know any more is not turned away, nor does the watermark go back', async () => {
     const { dataFolder } = engines.engine('redis')
     const state = join(dataFolder, 'appendonly.aof')
     await copyFile(state, `${state}.older`)

@@ -5,7 +5,7 @@ import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
 import type { World } from '../support/randomWorld.ts'
 import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
-import { type TidemarkWatch, watchTidemark } from '../support/watchWatermark.ts'
+import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 const sessionMs = 10_000
 
@@ -29,7 +29,7 @@ describe('Indexers of one group lose sight of each other', () => {
     await pipeline.createKeys([...world.teams, witnessTeam])
     api = await pipeline.startApi()
     await pipeline.untilApplied(api, witnessTeam)
-    watch = watchTidemark(pipeline, api, witnessTeam)
+    watch = watchWatermark(pipeline, api, witnessTeam)
     witness = await startTrickle(pipeline, api)
   })
   afterEach(async () => {

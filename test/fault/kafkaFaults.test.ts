@@ -2,12 +2,12 @@ import kafkajs, { type Producer, type ProducerConfig } from 'kafkajs'
 import { createCompactedTopics, fillerKey, firstOffsets, untilCompacted } from '../support/compaction.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { documentTopics, expectWhole, recordsOf, smallWorld, tidemarkOf, untilCommitted } from '../support/faults.ts'
+import { documentTopics, expectWhole, recordsOf, smallWorld, untilCommitted, watermarkOf } from '../support/faults.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import type { WorldRecord } from '../support/randomWorld.ts'
-import { type TidemarkWatch, watchTidemark } from '../support/watchWatermark.ts'
+import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 let pipeline: Pipeline
 let watch: TidemarkWatch | undefined
@@ -53,7 +53,7 @@ describe('Transactions', () => {
     await pipeline.createKeys(world.teams)
     const api = await pipeline.startApi()
     await pipeline.untilApplied(api, 'acme')
-    watch = watchTidemark(pipeline, api, 'acme')
+    watch = watchWatermark(pipeline, api, 'acme')
     const producer = await transactional()
     const committed: WorldRecord[] = []
     const size = 25
@@ -72,12 +72,12 @@ describe('Transactions', () => {
     expect(watch.problems()).toEqual([])
   })
 
-  test('one that is still open holds the tidemark back, and loses nothing to an indexer that is killed meanwhile', async () => {
+  test('one that is still open holds the watermark back, and loses nothing to an indexer that is killed meanwhile', async () => {
     const first = await pipeline.startIndexer()
     await pipeline.createKeys(['acme'])
     const api = await pipeline.startApi()
     await pipeline.untilApplied(api, 'acme')
-    watch = watchTidemark(pipeline, api, 'acme')
+    watch = watchWatermark(pipeline, api, 'acme')
     const transaction = await (await transactional()).transaction()
     const sent = await transaction.send({ topic: nameOf('forms'), messages: [form('open')] })
     const appendedAtMs = Number(sent[0]?.logAppendTime)
@@ -90,7 +90,7 @@ describe('Transactions', () => {
       // What is appended and cannot be read yet is still to be read.
       const place = `topic="${nameOf('forms')}",partition="${openPartition}"`
       await eventually(async () => (await indexer.metric('tidemark_lag_records', place)) === 1)
-      expect(await tidemarkOf(pipeline, api, 'acme')).toBeLessThanOrEqual(appendedAtMs)
+      expect(await watermarkOf(pipeline, api, 'acme')).toBeLessThanOrEqual(appendedAtMs)
     }
     for (const record of others.slice(0, 3)) await produceVisibly(first, record)
     await first.end('SIGKILL')
@@ -127,7 +127,7 @@ describe('Compaction', () => {
     await pipeline.startIndexer()
     await pipeline.createKeys(teams)
     const api = await pipeline.startApi()
-    watch = watchTidemark(pipeline, api, 'acme')
+    watch = watchWatermark(pipeline, api, 'acme')
     await expectWhole(pipeline, api, { teams, records })
     await untilCommitted(pipeline)
     expect(watch.problems()).toEqual([])

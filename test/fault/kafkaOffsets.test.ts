@@ -5,16 +5,16 @@ import {
   documentTopics,
   expectWhole,
   smallWorld,
-  tidemarkOf,
   untilCaughtUp,
   untilCommitted,
+  watermarkOf,
   withAdmin,
 } from '../support/faults.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program } from '../support/programs.ts'
 import type { World, WorldRecord } from '../support/randomWorld.ts'
 import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
-import { type TidemarkWatch, watchTidemark } from '../support/watchWatermark.ts'
+import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 let pipeline: Pipeline
 let api: Program
@@ -30,7 +30,7 @@ beforeEach(async () => {
   await pipeline.createKeys([...world.teams, witnessTeam])
   api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
-  watch = watchTidemark(pipeline, api, 'acme')
+  watch = watchWatermark(pipeline, api, 'acme')
 })
 afterEach(async () => {
   await watch.stop()
@@ -92,7 +92,7 @@ describe('What was committed and what Kafka holds do not meet', () => {
   })
 })
 
-test('partitions that a topic is given while it is read hold the tidemark back until somebody reads them', async () => {
+test('partitions that a topic is given while it is read hold the watermark back until somebody reads them', async () => {
   witness = await startTrickle(pipeline, api)
   const topic = pipeline.names['TOPIC_FORMS'] ?? ''
   await withAdmin(pipeline.kafka, (admin) => admin.createPartitions({ topicPartitions: [{ topic, count: 6 }] }))
@@ -111,8 +111,8 @@ test('partitions that a topic is given while it is read hold the tidemark back u
     records.push(other)
     lastAppendedAtMs = Number(place?.logAppendTime)
     await eventually(() => isVisible(other))
-    const tidemarkMs = await tidemarkOf(pipeline, api, 'acme')
-    if (!(await isVisible(records[0]))) expect(tidemarkMs).toBeLessThanOrEqual(firstAppendedAtMs)
+    const watermarkMs = await watermarkOf(pipeline, api, 'acme')
+    if (!(await isVisible(records[0]))) expect(watermarkMs).toBeLessThanOrEqual(firstAppendedAtMs)
   }
   await producer.disconnect()
   await pipeline.startIndexer()

@@ -11,8 +11,8 @@ import {
   expectCommittedIsSearchable,
   expectNewestVersions,
   expectOnlyPoisonSetAside,
-  expectTidemarkHolds,
-  expectTidemarkOnlyGrows,
+  expectWatermarkHolds,
+  expectWatermarkOnlyGrows,
 } from '../support/verdict.ts'
 import { startWatchedRedis, type WatchedRedis } from '../support/watchedRedis.ts'
 import { openWitness, poisonOf, type Witness } from '../support/witness.ts'
@@ -51,21 +51,21 @@ async function killedWhere(reach: (bench: Bench) => Promise<unknown>): Promise<{
     await pipeline.createKeys(world.teams)
     await pipeline.produceWorld(world.records.slice(0, half))
     await witness.untilAllCommitted()
-    await untilTidemarkPasses(witness)
+    await untilWatermarkPasses(witness)
 
     const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
     const produceRest = (): Promise<void> => pipeline.produceWorld(world.records.slice(half))
     await reach({ pipeline, prefix, elasticsearch, redis, witness, indexer, produceRest })
     await cutOff()
     expect(await expectCommittedIsSearchable(witness)).toBeGreaterThan(half / 2)
-    expect(await expectTidemarkHolds(witness)).toBeGreaterThan(half / 2)
+    expect(await expectWatermarkHolds(witness)).toBeGreaterThan(half / 2)
 
     const recovery = async (): Promise<void> => {
       programs.push(await pipeline.startIndexer())
       await witness.untilAllCommitted()
-      await untilTidemarkPasses(witness)
+      await untilWatermarkPasses(witness)
     }
-    await expectTidemarkOnlyGrows(witness, recovery())
+    await expectWatermarkOnlyGrows(witness, recovery())
     await expectNewestVersions(witness)
     await expectOnlyPoisonSetAside(witness)
     const api = await pipeline.startApi()
@@ -80,10 +80,10 @@ async function killedWhere(reach: (bench: Bench) => Promise<unknown>): Promise<{
   }
 }
 
-async function untilTidemarkPasses(witness: Witness): Promise<void> {
+async function untilWatermarkPasses(witness: Witness): Promise<void> {
   const records = await witness.records()
   const lastMs = Math.max(...records.map(({ appendedAtMs }) => appendedAtMs))
-  await eventually(async () => ((await witness.tidemarkMs()) ?? 0) > lastMs)
+  await eventually(async () => ((await witness.watermarkMs()) ?? 0) > lastMs)
 }
 
 /** Whether more is committed than when this is called. */
@@ -95,12 +95,12 @@ async function commitsSince({ witness }: Bench): Promise<() => Promise<boolean>>
 
 const bulk = '/_bulk'
 const refresh = '/_refresh'
-const tidemark = ':tidemark'
+const watermark = ':tidemark'
 
 /** Time to publish too early: rounds that began meanwhile have been published. */
 async function untilPublishedTwice({ redis, prefix }: Bench): Promise<void> {
   let rounds = 0
-  await redis.hold(prefix + tidemark, 'command', async () => ++rounds > 2).untilReached()
+  await redis.hold(prefix + watermark, 'command', async () => ++rounds > 2).untilReached()
 }
 
 const afterBulk = async (bench: Bench): Promise<void> => {
@@ -131,7 +131,7 @@ const whereOnly =
   }
 
 const whereRedis = (side: 'command' | 'answer') => async (bench: Bench) => {
-  const gate = bench.redis.hold(bench.prefix + tidemark, side, await commitsSince(bench))
+  const gate = bench.redis.hold(bench.prefix + watermark, side, await commitsSince(bench))
   await bench.produceRest()
   await gate.untilReached()
 }
@@ -170,10 +170,10 @@ describe('An indexer is killed, and another one goes on: the documents are the f
       elasticsearch.inject(refresh, holdsRequest(gate))
       await produceRest()
       await gate.untilReached()
-      const setAside = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
-      const before = await setAside()
+      const writeDeadLetter = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
+      const before = await writeDeadLetter()
       await pipeline.produceWorld(poisonRecords)
-      await eventually(async () => (await setAside()) > before)
+      await eventually(async () => (await writeDeadLetter()) > before)
     })
     expect(letters).toBeGreaterThan(2 * poisonRecords.length)
   })

@@ -1,5 +1,5 @@
-import type { Engine } from '../../tools/engines/engines.ts'
 import { createTopics } from '../../src/core/stores/topics.ts'
+import type { Engine } from '../../tools/engines/engines.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
 import { documentedMetrics } from '../support/metrics.ts'
@@ -89,19 +89,19 @@ async function expectTold(engine: Engine, harm: () => Promise<void>, heal: () =>
 
 test('every check is named with its result and its age', async () => {
   const names = {
-    api: ['process', 'elasticsearch', 'redis', 'key view'],
+    api: ['process', 'elasticsearch', 'redis', 'account keys'],
     indexer: [
       'process',
       'elasticsearch',
       'kafka',
       'redis',
-      'key view',
+      'account keys',
       'preparation',
       'generation',
       'writer',
       'publisher',
     ],
-    settings: ['process', 'kafka', 'producer', 'redis', 'key view'],
+    settings: ['process', 'kafka', 'producer', 'redis', 'account keys'],
   }
   for (const name of ['api', 'indexer', 'settings'] as const) {
     const { code, said } = await probe(processes[name], 'readyz')

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { runCommand } from '../support/command.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { tidemarkOf } from '../support/faults.ts'
+import { watermarkOf } from '../support/faults.ts'
 import { type OwnKafka, startDeadlineMs, startOwnKafka } from '../support/ownEngines.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
@@ -108,7 +108,7 @@ test.each<[string, Damage, RegExp]>([
     // What comes later to the others goes through, and nothing is promised of what stands.
     await produceForms('fourth')
     await eventually(async () => (await statusOf('fourth-0')) === 200)
-    expect(await tidemarkOf(pipeline, api, 'acme')).toBeLessThanOrEqual(secondAtMs)
+    expect(await watermarkOf(pipeline, api, 'acme')).toBeLessThanOrEqual(secondAtMs)
 
     await mend()
     await untilReady(indexer)
@@ -128,7 +128,7 @@ test('a replay of account keys that meets such a batch is not complete, and name
   for (const key of await redis.keys(`${pipeline.names['INDEX_PREFIX']}:*`)) await redis.del(key)
   redis.disconnect()
   const indexer = await startProgram('indexer/main.ts', pipeline.names)
-  const told = await untilTold(indexer, 'key view', /cannot be decoded/)
+  const told = await untilTold(indexer, 'account keys', /cannot be decoded/)
   expect(told.problem).toBe(
     `is not complete: ${topic}/${holding}: the record batch at offsets 0 to 0 cannot be decoded: its checksum is wrong`,
   )

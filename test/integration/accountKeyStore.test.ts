@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { digestOf } from '../../src/core/model/accountKey.ts'
+import { readAccountKeyRecord } from '../../src/core/model/change.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { readAccountKeyRecord } from '../../src/core/model/change.ts'
-import { type KeyView, KeyViewIncomplete, keyView, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
+import {
+  type AccountKeyStore,
+  AccountKeysIncomplete,
+  accountKeyStore,
+  type StoredKey,
+} from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { eventually } from '../support/eventually.ts'
@@ -15,14 +20,14 @@ const nowMs = 1_000_000
 let link: RedisLink
 let names: RedisKeys
 let prefix: string
-let view: KeyView
+let view: AccountKeyStore
 beforeEach(async () => {
   prefix = `test-${randomUUID().slice(0, 8)}`
   names = redisKeys(prefix)
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  view = keyView(link, names)
+  view = accountKeyStore(link, names)
   await eventually(() => link.runId() !== undefined)
-  await (await view.beginFold('first')).complete()
+  await (await view.beginReplay('first')).complete()
 })
 afterEach(async () => {
   await lose()
@@ -158,23 +163,23 @@ describe('A view that Redis has lost', () => {
     await lose()
     expect(await view.isComplete()).toBe(false)
     expect(await found('rqp_acct_one')).toBe('incomplete')
-    await expect(view.list(acme)).rejects.toThrow(KeyViewIncomplete)
-    await expect(view.reserve(acme, k1, nowMs, nowMs + 1)).rejects.toThrow(KeyViewIncomplete)
+    await expect(view.list(acme)).rejects.toThrow(AccountKeysIncomplete)
+    await expect(view.reserve(acme, k1, nowMs, nowMs + 1)).rejects.toThrow(AccountKeysIncomplete)
   })
 
   test('is whole again after a fold, which a loss in its middle undoes', async () => {
     await lose()
-    const undone = await view.beginFold('a')
+    const undone = await view.beginReplay('a')
     await lose()
     expect(await undone.complete()).toBe(false)
-    const fold = await view.beginFold('b')
+    const fold = await view.beginReplay('b')
     await view.apply(acme, k1, keyOf())
     expect(await fold.complete()).toBe(true)
     expect(await found('rqp_acct_one')).toMatchObject({ keyId: 'k1' })
   })
 
   test('is not believed when another run of the server completed it', async () => {
-    await link.client.set(names.keyViewComplete, 'f'.repeat(40))
+    await link.client.set(names.accountKeysComplete, 'f'.repeat(40))
     expect([await view.isComplete(), await found('rqp_acct_one')]).toEqual([false, 'incomplete'])
   })
 })

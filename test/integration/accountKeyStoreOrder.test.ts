@@ -3,7 +3,13 @@ import * as fc from 'fast-check'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { type KeyView, keyView, type Place, placeOf, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
+import {
+  type AccountKeyStore,
+  accountKeyStore,
+  type Place,
+  placeOf,
+  type StoredKey,
+} from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { eventually } from '../support/eventually.ts'
@@ -83,9 +89,9 @@ function holdersOf(records: readonly Appended[]): Map<Digest, string> {
 }
 const nameOf = ({ teamId, keyId }: Pick<Appended, 'teamId' | 'keyId'>): string => `${teamId}/${keyId}`
 
-async function withView<T>(use: (view: KeyView, lose: () => Promise<void>) => Promise<T>): Promise<T> {
+async function withView<T>(use: (view: AccountKeyStore, lose: () => Promise<void>) => Promise<T>): Promise<T> {
   const prefix = `test-${randomUUID().slice(0, 8)}`
-  const view = keyView(link, redisKeys(prefix))
+  const view = accountKeyStore(link, redisKeys(prefix))
   const lose = async (): Promise<void> => {
     const all = await link.client.keys(`${prefix}:*`)
     if (all.length > 0) await link.client.del(...all)
@@ -97,11 +103,11 @@ async function withView<T>(use: (view: KeyView, lose: () => Promise<void>) => Pr
   }
 }
 
-const apply = (view: KeyView, { teamId, keyId, key, place }: Appended): Promise<unknown> =>
+const apply = (view: AccountKeyStore, { teamId, keyId, key, place }: Appended): Promise<unknown> =>
   view.apply(teamId, keyId, key, place)
 
-async function heldIn(view: KeyView): Promise<Map<Digest, string>> {
-  await (await view.beginFold(randomUUID())).complete()
+async function heldIn(view: AccountKeyStore): Promise<Map<Digest, string>> {
+  await (await view.beginReplay(randomUUID())).complete()
   const held = new Map<Digest, string>()
   for (const digest of digests) {
     const lookup = await view.lookup(digest)
@@ -136,7 +142,7 @@ test('whatever was appended, and in whichever order and how often it is applied,
 })
 
 /** A team's list has those of its keys that hold their digests, and each takes one of the ten slots. */
-async function expectListed(view: KeyView, team: TeamId, expected: ReadonlyMap<Digest, string>): Promise<void> {
+async function expectListed(view: AccountKeyStore, team: TeamId, expected: ReadonlyMap<Digest, string>): Promise<void> {
   const listed = (await view.list(team)).map(({ id, state }) => `${team}/${id} ${state}`).sort()
   expect(listed).toEqual([...expected.values()].filter((name) => name.startsWith(`${team}/`)).sort())
   let free = 0
@@ -149,7 +155,7 @@ test('as the indexer applies records, what takes a digest from another key says 
     fc.asyncProperty(histories, fc.infiniteStream(fc.nat()), async (records, random) => {
       const pick = (below: number): number => (random.next().value ?? 0) % below
       await withView(async (view) => {
-        await (await view.beginFold('first')).complete()
+        await (await view.beginReplay('first')).complete()
         const shuffled = records.map((record) => ({ record, at: pick(1_000) })).toSorted((a, b) => a.at - b.at)
         for (const { record } of shuffled) {
           const { teamId, keyId, key, place } = record

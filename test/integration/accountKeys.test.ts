@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Producer, ProducerBatch } from 'kafkajs'
-import { accountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../src/settings/accountKeys.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
-import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/change.ts'
-import { type KeyView, keyView } from '../../src/core/stores/accountKeyStore.ts'
+import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
+import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { accountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../src/settings/accountKeys.ts'
 import { eventually } from '../support/eventually.ts'
 
 const nowMs = Date.parse('2026-05-01T12:00:00.000Z')
@@ -15,13 +15,13 @@ const by = 'owner-1'
 
 let link: RedisLink
 let prefix: string
-let view: KeyView
+let view: AccountKeyStore
 beforeEach(async () => {
   prefix = `test-${randomUUID().slice(0, 8)}`
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  view = keyView(link, redisKeys(prefix))
+  view = accountKeyStore(link, redisKeys(prefix))
   await eventually(() => link.runId() !== undefined)
-  await (await view.beginFold('first')).complete()
+  await (await view.beginReplay('first')).complete()
 })
 afterEach(async () => {
   const all = await link.client.keys(`${prefix}:*`)
@@ -51,7 +51,7 @@ function kafka() {
   }
   return { state, producer: { sendBatch } as unknown as Producer }
 }
-function keysOver(over: Partial<KeyView> = {}) {
+function keysOver(over: Partial<AccountKeyStore> = {}) {
   const { state, producer } = kafka()
   const changes: KeyChange[] = []
   const options = {

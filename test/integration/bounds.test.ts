@@ -21,7 +21,7 @@ const formRecord = (id: string, bytes = 0) => ({
   value: JSON.stringify({ revision: 1, form: formEntity({ id, description: 'x'.repeat(bytes) }) }),
 })
 const settled = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total')
-const setAside = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
+const writeDeadLetter = (indexer: Program): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
 
 test('a release that refuses nearly everything does not move a topic into the dead letters, and a good one goes on by itself', async () => {
   const indexer = await pipeline.startIndexer()
@@ -30,14 +30,14 @@ test('a release that refuses nearly everything does not move a topic into the de
   const says = async (): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
   await eventually(async () => (await says()).includes('nearly all records of'))
   expect(await indexer.metric('tidemark_check_ok', 'breaker')).toBe(0)
-  const letters = await setAside(indexer)
+  const letters = await writeDeadLetter(indexer)
   expect(letters).toBeLessThan(1_100)
   await pipeline.produce(
     'forms',
     Array.from({ length: 200 }, (_, at) => formRecord(`g${at}`)),
   )
   await eventually(async () => (await settled(indexer)) === bad.length + 200)
-  expect(await setAside(indexer)).toBe(bad.length)
+  expect(await writeDeadLetter(indexer)).toBe(bad.length)
   await eventually(async () => JSON.parse(await says()).status === 'ready')
 })
 
@@ -79,10 +79,10 @@ test.each([
   expect(peakInFlight).toBeGreaterThan(maxInFlightBytes / 8)
   // What Node itself and the answers of Kafka take comes on top.
   expect(peakResident).toBeLessThan(500 * mebibyte)
-  expect(await setAside(indexer)).toBe(0)
+  expect(await writeDeadLetter(indexer)).toBe(0)
 })
 
-test('the metrics tell how far each partition is behind, how old the tidemark is, and what refreshes and bulks cost', async () => {
+test('the metrics tell how far each partition is behind, how old the watermark is, and what refreshes and bulks cost', async () => {
   const indexer = await pipeline.startIndexer()
   await pipeline.produce(
     'forms',
@@ -90,7 +90,7 @@ test('the metrics tell how far each partition is behind, how old the tidemark is
   )
   await eventually(async () => (await settled(indexer)) === 20)
   await eventually(async () => (await indexer.metric('tidemark_lag_records')) === 0)
-  await eventually(async () => (await indexer.metric('tidemark_age_seconds')) > 0)
+  await eventually(async () => (await indexer.metric('tidemark_watermark_age_seconds')) > 0)
   const text = await (await fetch(`${indexer.adminUrl}/metrics`)).text()
   const partitions = [...text.matchAll(/^tidemark_lag_seconds\{topic="[^"]+",partition="\d"\} 0$/gm)]
   expect(partitions).toHaveLength(12)

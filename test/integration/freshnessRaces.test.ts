@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { randomToken } from '../../src/core/model/randomToken.ts'
 import { changedList, replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
-import { type Freshness, readFreshness } from '../../src/core/stores/listVersions.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import { type Freshness, readFreshness } from '../../src/core/stores/listVersions.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { adoptGeneration, publishTidemark } from '../../src/core/stores/watermark.ts'
+import { adoptGeneration, publishWatermark } from '../../src/core/stores/watermark.ts'
 import { eventually } from '../support/eventually.ts'
 
 const team = 'acme' as TeamId
@@ -16,7 +16,7 @@ const generation = '1-0123456789abcdef' as GenerationTag
 const everyPartition = ['forms/0']
 
 /** Records are appended at 1 s, 2 s, … of the epoch; a body is the number of records it holds. */
-const appendedBefore = (tidemark: string): number => Math.ceil(Date.parse(tidemark) / 1_000) - 1
+const appendedBefore = (watermark: string): number => Math.ceil(Date.parse(watermark) / 1_000) - 1
 
 /** An indexer and a reader, as far as freshness goes, that take one step at a time, in any order. */
 class Race {
@@ -47,7 +47,7 @@ class Race {
       case 'reader':
         return await this.#reader()
       case 'flush':
-        await this.#redis.client.del(this.#keys.tidemark, this.#keys.changeToken(list))
+        await this.#redis.client.del(this.#keys.watermark, this.#keys.changeToken(list))
         await adoptGeneration(this.#redis, this.#keys, generation, undefined)
     }
   }
@@ -58,7 +58,7 @@ class Race {
     if (step === 2) await replaceChangeTokens(this.#redis, this.#keys, [list], randomToken)
     if (step === 3) {
       const marks = new Map([['forms/0', this.#acknowledged * 1_000 + 500]])
-      await publishTidemark(this.#redis, this.#keys, { generation, everyPartition, marks })
+      await publishWatermark(this.#redis, this.#keys, { generation, everyPartition, marks })
     }
   }
 
@@ -77,8 +77,8 @@ class Race {
     this.#reading = undefined
   }
 
-  #expectPromised(body: number, { tidemark }: Freshness): void {
-    if (tidemark !== null) expect(body).toBeGreaterThanOrEqual(appendedBefore(tidemark))
+  #expectPromised(body: number, { watermark }: Freshness): void {
+    if (watermark !== null) expect(body).toBeGreaterThanOrEqual(appendedBefore(watermark))
   }
 }
 
@@ -111,7 +111,7 @@ describe('Whatever the order in which an indexer makes changes visible and a rea
           for (const who of all) await race.step(who)
         } finally {
           await redis.client.del(
-            keys.tidemark,
+            keys.watermark,
             keys.changeToken(list),
             keys.changeToken(changedList('submissions', team)),
           )

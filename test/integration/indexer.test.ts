@@ -3,8 +3,8 @@ import { forbidWriting } from '../../indexer/generations/generations.ts'
 import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { holdTidemark } from '../../src/core/stores/watermark.ts'
 import { createTopics } from '../../src/core/stores/topics.ts'
+import { holdWatermark } from '../../src/core/stores/watermark.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
@@ -84,7 +84,7 @@ test('the way to write that a rebuild took, and did not live to give back, is ta
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   await eventually(() => redis.runId() !== undefined)
-  await holdTidemark(redis, redisKeys(prefix), 'a rebuild', 3_000)
+  await holdWatermark(redis, redisKeys(prefix), 'a rebuild', 3_000)
   const named = documentKinds.map(async (kind) => [
     kind,
     physicalName(prefix, kind, (await readDefinition(kind)).version, 1),
@@ -95,7 +95,7 @@ test('the way to write that a rebuild took, and did not live to give back, is ta
   await pipeline.produce('forms', [formRecord('a', 1)])
   await eventually(async () => (await readySays(indexer)).includes('404'))
   await settled(indexer, 1)
-  expect(await redis.client.exists(redisKeys(prefix).tidemarkHold)).toBe(0)
+  expect(await redis.client.exists(redisKeys(prefix).watermarkHold)).toBe(0)
   expect(await titleOf('acme/a')).toBe('Product Knowledge Quiz')
   await redis.close()
 })
@@ -247,7 +247,7 @@ test('an account key record that could stop a script of Redis stops nothing', as
   expect(await indexer.metric('tidemark_records_total', 'indexed')).toBe(3)
 })
 
-test('without append times of the broker no tidemark is published, it is said, and records are indexed all the same', async () => {
+test('without append times of the broker no watermark is published, it is said, and records are indexed all the same', async () => {
   const topic = pipeline.names['TOPIC_FORMS'] ?? ''
   await withAdmin(pipeline.kafka, (admin) => createTopics(admin, [{ topic, numPartitions: 1 }]))
   const indexer = await pipeline.startIndexer()

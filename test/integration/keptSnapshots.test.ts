@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { TeamId } from '../../src/core/model/ids.ts'
+import { type IndexReader, indexReaderOf, openIndexReader } from '../../src/api/search/indexReader.ts'
 import { listRecords } from '../../src/api/search/listRecords.ts'
-import { openReplica, type Replica, replicaBehind } from '../../src/api/search/indexReader.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import type { ListVersion } from '../../src/core/stores/listVersions.ts'
 import { testConfig } from '../support/config.ts'
@@ -43,21 +43,21 @@ const store = (from: number, to: number): Promise<void> =>
   )
 
 /** A replica in which every page is a deep one, and what it is asked. */
-function watched(): { replica: Replica; asked: string[] } {
+function watched(): { replica: IndexReader; asked: string[] } {
   const asked: string[] = []
-  const { indexPrefix, ask } = openReplica(raw, stored.prefix, 0)
+  const { indexPrefix, ask } = openIndexReader(raw, stored.prefix, 0)
   const asking = {
     indexPrefix,
     ask: ((question, until) => {
       asked.push(`${question.method} ${question.path.split('/').at(-1)}`)
       return ask(question, until)
-    }) as Replica['ask'],
+    }) as IndexReader['ask'],
   }
-  return { replica: replicaBehind(asking, 0), asked }
+  return { replica: indexReaderOf(asking, 0), asked }
 }
 
 async function read(
-  replica: Replica,
+  replica: IndexReader,
   version: ListVersion | null,
   page = 11,
 ): Promise<{ total: number; ids: string[] }> {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Producer } from 'kafkajs'
-import { type AccountKeys, accountKeys, keyTopics } from '../../src/settings/accountKeys.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
+import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
 import { createProducer } from '../../src/core/stores/kafka.ts'
-import { type KeyView, keyView, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { type AccountKeys, accountKeys, keyTopics } from '../../src/settings/accountKeys.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
@@ -23,7 +23,7 @@ const by = 'owner'
 let pipeline: Pipeline
 let indexer: Program
 let link: RedisLink
-let view: KeyView
+let view: AccountKeyStore
 let producer: Producer
 let topic: string
 beforeEach(async () => {
@@ -31,7 +31,7 @@ beforeEach(async () => {
   topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
   await createCompactedTopics(pipeline, [topic], 4)
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  view = keyView(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
+  view = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
   producer = createProducer(pipeline.kafka)
   await producer.connect()
   indexer = await pipeline.startIndexer()

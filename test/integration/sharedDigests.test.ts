@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest } from '../../src/core/model/ids.ts'
-import { type KeyView, keyView } from '../../src/core/stores/accountKeyStore.ts'
+import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
@@ -14,12 +14,12 @@ const partitions = 4
 
 let pipeline: Pipeline
 let link: RedisLink
-let view: KeyView
+let view: AccountKeyStore
 let topic: string
 beforeEach(async () => {
   pipeline = await openPipeline()
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  view = keyView(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
+  view = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
   await eventually(() => link.runId() !== undefined)
   topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
   await createCompactedTopics(pipeline, [topic], partitions)

@@ -2,17 +2,17 @@ import { randomUUID } from 'node:crypto'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { randomToken } from '../../src/core/model/randomToken.ts'
 import { changedList, entityTypes } from '../../src/core/stores/changeTokens.ts'
-import { readFreshness } from '../../src/core/stores/listVersions.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import { readFreshness } from '../../src/core/stores/listVersions.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   adoptGeneration,
-  holdTidemark,
+  holdWatermark,
   type Published,
-  publishTidemark,
-  releaseTidemark,
-  withdrawTidemark,
+  publishWatermark,
+  releaseWatermark,
+  withdrawWatermark,
 } from '../../src/core/stores/watermark.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -24,9 +24,9 @@ describe('The tidemark', () => {
   let redis: RedisLink
   let keys: RedisKeys
   const publish = (marks: Record<string, number>, everyPartition = both, generation = first): Promise<Published> =>
-    publishTidemark(redis, keys, { generation, everyPartition, marks: new Map(Object.entries(marks)) })
+    publishWatermark(redis, keys, { generation, everyPartition, marks: new Map(Object.entries(marks)) })
   const team = 'acme' as TeamId
-  const tidemark = async (): Promise<string | null> => (await readFreshness(redis, keys, team, randomToken)).tidemark
+  const watermark = async (): Promise<string | null> => (await readFreshness(redis, keys, team, randomToken)).watermark
 
   beforeAll(async () => {
     redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
@@ -38,61 +38,61 @@ describe('The tidemark', () => {
   })
   afterEach(async () => {
     const tokens = entityTypes.map((type) => keys.changeToken(changedList(type, team)))
-    await redis.client.del(keys.tidemark, keys.tidemarkHold, ...tokens)
+    await redis.client.del(keys.watermark, keys.watermarkHold, ...tokens)
   })
   afterAll(() => redis.close())
 
   test('is the lowest mark of all partitions', async () => {
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 3_000 })).toEqual({
       kind: 'published',
-      tidemarkMs: 3_000,
+      watermarkMs: 3_000,
     })
-    expect(await tidemark()).toBe('1970-01-01T00:00:03.000Z')
+    expect(await watermark()).toBe('1970-01-01T00:00:03.000Z')
   })
 
   test('is not published while a partition that nobody owns has no mark', async () => {
     expect(await publish({ 'forms/0': 5_000 })).toEqual({ kind: 'incomplete' })
-    expect(await tidemark()).toBeNull()
+    expect(await watermark()).toBeNull()
   })
 
   test('is held back by a partition whose owner publishes nothing', async () => {
     await publish({ 'forms/0': 1_000, 'submissions/0': 1_000 })
     await publish({ 'forms/0': 9_000 })
-    expect(await tidemark()).toBe('1970-01-01T00:00:01.000Z')
+    expect(await watermark()).toBe('1970-01-01T00:00:01.000Z')
   })
 
   test('never goes back, neither by an older mark nor by a new partition', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
     await publish({ 'forms/0': 1_000, 'submissions/0': 6_000 })
-    expect(await tidemark()).toBe('1970-01-01T00:00:05.000Z')
+    expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
     await publish({ 'submissions/1': 2_000 }, [...both, 'submissions/1'])
-    expect(await tidemark()).toBe('1970-01-01T00:00:05.000Z')
+    expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
   })
 
   test('keeps milliseconds of today exactly', async () => {
     const nowMs = Date.parse('2026-11-21T10:00:00.123Z')
     await publish({ 'forms/0': nowMs, 'submissions/0': nowMs })
-    expect(await tidemark()).toBe('2026-11-21T10:00:00.123Z')
+    expect(await watermark()).toBe('2026-11-21T10:00:00.123Z')
   })
 
   test('is gone after it was withdrawn', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    await withdrawTidemark(redis, keys)
-    expect(await tidemark()).toBeNull()
+    await withdrawWatermark(redis, keys)
+    expect(await watermark()).toBeNull()
   })
 
   test('stands still while it is held, and goes on once the holder, and nobody else, lets it go', async () => {
     await publish({ 'forms/0': 1_000, 'submissions/0': 1_000 })
-    expect([await holdTidemark(redis, keys, 'a', 60_000), await holdTidemark(redis, keys, 'b', 60_000)]).toEqual([
+    expect([await holdWatermark(redis, keys, 'a', 60_000), await holdWatermark(redis, keys, 'b', 60_000)]).toEqual([
       true,
       false,
     ])
     const later = { 'forms/0': 2_000, 'submissions/0': 2_000 }
     expect(await publish(later)).toEqual({ kind: 'held' })
-    expect(await releaseTidemark(redis, keys, 'b')).toBe(false)
-    expect(await tidemark()).toBe('1970-01-01T00:00:01.000Z')
-    expect(await releaseTidemark(redis, keys, 'a')).toBe(true)
-    expect(await publish(later)).toEqual({ kind: 'published', tidemarkMs: 2_000 })
+    expect(await releaseWatermark(redis, keys, 'b')).toBe(false)
+    expect(await watermark()).toBe('1970-01-01T00:00:01.000Z')
+    expect(await releaseWatermark(redis, keys, 'a')).toBe(true)
+    expect(await publish(later)).toEqual({ kind: 'published', watermarkMs: 2_000 })
   })
 
   test('is not moved by marks of a retired generation, and stays where it was until the new one is further', async () => {
@@ -100,29 +100,29 @@ describe('The tidemark', () => {
     await adoptGeneration(redis, keys, second, undefined)
     expect(await publish({ 'forms/0': 9_000, 'submissions/0': 9_000 })).toEqual({ kind: 'superseded' })
     expect(await publish({ 'forms/0': 3_000 }, both, second)).toEqual({ kind: 'incomplete' })
-    expect(await tidemark()).toBe('1970-01-01T00:00:05.000Z')
+    expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
     await publish({ 'forms/0': 7_000, 'submissions/0': 6_000 }, both, second)
-    expect(await tidemark()).toBe('1970-01-01T00:00:06.000Z')
+    expect(await watermark()).toBe('1970-01-01T00:00:06.000Z')
   })
 
   test('of a generation that is built anew is absent until it holds what was promised before', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
     await adoptGeneration(redis, keys, second, 8_000)
-    expect(await tidemark()).toBeNull()
+    expect(await watermark()).toBeNull()
     expect(await publish({ 'forms/0': 9_000, 'submissions/0': 7_000 }, both, second)).toEqual({ kind: 'behind' })
     // Another indexer starts meanwhile and finds the generation as the one to write.
     await adoptGeneration(redis, keys, second, undefined)
     expect(await publish({}, both, second)).toEqual({ kind: 'behind' })
-    expect(await publish({ 'submissions/0': 8_000 }, both, second)).toEqual({ kind: 'published', tidemarkMs: 8_000 })
+    expect(await publish({ 'submissions/0': 8_000 }, both, second)).toEqual({ kind: 'published', watermarkMs: 8_000 })
   })
 
   test('of a Redis that was flushed is published again only for a generation that is named again', async () => {
-    await redis.client.del(keys.tidemark)
+    await redis.client.del(keys.watermark)
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual({ kind: 'forgotten' })
     await adoptGeneration(redis, keys, first, undefined)
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual({
       kind: 'published',
-      tidemarkMs: 5_000,
+      watermarkMs: 5_000,
     })
   })
 
@@ -132,14 +132,14 @@ describe('The tidemark', () => {
     expect(await readFreshness(redis, keys, team, randomToken)).toEqual(before)
     const restarted = { ...redis, runId: () => 'another' }
     const after = await readFreshness(restarted, keys, team, randomToken)
-    expect([after.tidemark, after.versions.forms === before.versions.forms]).toEqual([null, false])
+    expect([after.watermark, after.versions.forms === before.versions.forms]).toEqual([null, false])
   })
 
   test('that another run of Redis published is passed over: it may have lost its last second', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    await redis.client.hset(keys.tidemark, 'run', 'another')
-    expect(await tidemark()).toBeNull()
+    await redis.client.hset(keys.watermark, 'run', 'another')
+    expect(await watermark()).toBeNull()
     await publish({ 'forms/0': 5_000 })
-    expect(await tidemark()).toBe('1970-01-01T00:00:05.000Z')
+    expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
   })
 })

@@ -1,15 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkRequest.ts'
-import { CarryOver } from '../../indexer/generations/reconcile.ts'
 import * as generations from '../../indexer/generations/generations.ts'
+import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
-import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { getForm } from '../../src/api/search/getForm.ts'
+import { openIndexReader } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { probe } from '../../src/api/search/probe.ts'
-import { openReplica } from '../../src/api/search/indexReader.ts'
 import { searchTogether } from '../../src/api/search/searchTogether.ts'
+import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import {
   connectElasticsearch,
@@ -121,7 +121,7 @@ async function indexAndRebuild(name: string): Promise<void> {
   await client.cluster.health({ index: Object.values(from.indices), timeout: '1s' }, options())
   await generations.serveGeneration(client, prefix, from, options())
   const unheard = { onProgress: () => undefined, onTrouble: () => undefined }
-  const carryOver = new CarryOver({ elasticsearch: client, raw, from, to, signal, ...unheard })
+  const carryOver = new Reconciliation({ elasticsearch: client, raw, from, to, signal, ...unheard })
   expect((await carryOver.pass()).forms).toMatchObject({ documents: 1, carriedOver: 1 })
   await generations.forbidWriting(client, from, options())
   await generations.allowWriting(client, from, options())
@@ -164,7 +164,7 @@ describe('the roles of Elasticsearch', () => {
       options(),
     )
     await generations.serveGeneration(keeperClient(), prefix, serving, options())
-    const replica = openReplica(clientAs('tidemark_api', connectElasticsearchBytes), prefix, 1)
+    const replica = openIndexReader(clientAs('tidemark_api', connectElasticsearchBytes), prefix, 1)
     const { signal } = options()
     await probe(replica, signal)
     await getForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)

@@ -88,8 +88,8 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
       surveyGroup(admin, config, 1),
       read(config.TOPIC_FORMS, group),
       read(config.TOPIC_SUBMISSIONS, groups.rebuildGroupId),
-      read(config.TOPIC_ACCOUNT_KEYS, `tidemark-key-fold-${randomUUID()}`),
-      read(config.TOPIC_KEY_MEMORY, `tidemark-key-fold-${randomUUID()}`),
+      read(config.TOPIC_ACCOUNT_KEYS, `tidemark-key-replay-${randomUUID()}`),
+      read(config.TOPIC_KEY_MEMORY, `tidemark-key-replay-${randomUUID()}`),
       write(config.TOPIC_KEY_MEMORY),
       write(config.TOPIC_DEAD_LETTERS),
     ]
@@ -197,7 +197,7 @@ describe('the rights of Kafka', () => {
       await expect(writes(indexer, own[variable] ?? '')).rejects.toThrow(refusal)
     await expect(writes(settings, own['TOPIC_FORMS'] ?? '')).rejects.toThrow(refusal)
     const client = connectKafka(testConfig(settingsAs(settings)), silent)
-    const groupId = `tidemark-key-fold-${randomUUID()}`
+    const groupId = `tidemark-key-replay-${randomUUID()}`
     const signal = AbortSignal.timeout(30_000)
     const reading = readTopic({
       kafka: client,

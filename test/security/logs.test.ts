@@ -128,8 +128,8 @@ test('no key, no password, and nothing that people wrote is in any log or told b
   await pipeline.produce('account-keys', [
     { key: 'acme/k2', value: text({ revision: 1, key: { name: yellow('name') } }) },
   ])
-  const setAside = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
-  await eventually(async () => (await setAside()) >= 3)
+  const writeDeadLetter = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
+  await eventually(async () => (await writeDeadLetter()) >= 3)
   await pipeline.untilApplied(api, 'acme')
   expect(await ask(api)).toEqual(new Set([200, 400, 401, 404]))
   await visit(area)
@@ -166,11 +166,11 @@ test('no key, no password, and nothing that people wrote is in any log or told b
     await eventually(async () => (await adminPages(programs)).includes(`${status} ${type}`))
     quoting.lift()
   }
-  const before = await setAside()
+  const before = await writeDeadLetter()
   const rejects = refusesDocuments(() => 400)
   const rejecting = elasticsearch.inject('/_bulk', rejects)
   await pipeline.produce('forms', [form(7)])
-  await eventually(async () => (await setAside()) > before)
+  await eventually(async () => (await writeDeadLetter()) > before)
   rejecting.lift()
   const letters = await runCommand('indexer/deadLetters/deadLettersCommand.ts', ['list'], settings())
   expect(letters.stdout).toContain('document 400 document_parsing_exception')

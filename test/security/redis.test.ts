@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { createSessions } from '../../src/settings/sessions.ts'
-import { usedTokens } from '../../src/settings/signIn/usedTokens.ts'
+import { createLimiter } from '../../src/api/limit.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { createLimiter } from '../../src/api/limit.ts'
+import { accountKeyStore, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
 import { replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
-import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
-import { readFreshness } from '../../src/core/stores/listVersions.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { keyView, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
-import { noteUse, readLastUse } from '../../src/core/stores/keyLastUse.ts'
+import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
+import { readFreshness } from '../../src/core/stores/listVersions.ts'
+import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import * as tidemark from '../../src/core/stores/watermark.ts'
+import * as watermark from '../../src/core/stores/watermark.ts'
+import { createSessions } from '../../src/settings/sessions.ts'
+import { usedTokens } from '../../src/settings/signIn/usedTokens.ts'
 import { refusalOf, runCommand } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
 import { ownNames } from '../support/names.ts'
@@ -59,36 +59,36 @@ const keyWith = (revision: number, plaintext: string): StoredKey => ({
 /** Everything that each process asks of Redis; what is undone before the next turn is undone by another hand. */
 const works: Readonly<Record<string, (link: RedisLink) => Promise<void>>> = {
   'tidemark-api': async (link) => {
-    await keyView(link, keys).isComplete()
-    await keyView(link, keys).lookup(digestOf('plaintext'))
+    await accountKeyStore(link, keys).isComplete()
+    await accountKeyStore(link, keys).lookup(digestOf('plaintext'))
     await readFreshness(link, keys, team, randomUUID)
-    await noteUse(link, keys, team, keyId, Date.now())
+    await recordKeyUse(link, keys, team, keyId, Date.now())
     const limiter = createLimiter(link.client, keys, 1_000)
     await limiter.consume(`${team}/${keyId}`)
     await limiter.consume(`${team}/${keyId}`)
   },
   'tidemark-indexer': async (link) => {
-    const view = keyView(link, keys)
-    const fold = await view.beginFold(randomUUID())
+    const view = accountKeyStore(link, keys)
+    const fold = await view.beginReplay(randomUUID())
     await view.apply(team, keyId, keyWith(1, 'first'))
     await view.apply(team, keyId, keyWith(2, 'second'))
     await view.apply(team, keyId, null)
     await fold.complete()
     await view.isComplete()
-    await tidemark.adoptGeneration(link, keys, generation, 1)
-    await tidemark.adoptedGeneration(link, keys)
+    await watermark.adoptGeneration(link, keys, generation, 1)
+    await watermark.adoptedGeneration(link, keys)
     const marks = new Map([['forms/0', 2]])
-    await tidemark.publishTidemark(link, keys, { generation, everyPartition: ['forms/0'], marks })
-    await tidemark.readTidemark(link, keys)
-    await tidemark.withdrawTidemark(link, keys)
-    await tidemark.holdTidemark(link, keys, 'holder', 10_000)
-    await tidemark.keepHolding(link, keys, 'holder', 10_000)
-    await tidemark.isTidemarkHeld(link, keys)
-    await tidemark.releaseTidemark(link, keys, 'holder')
+    await watermark.publishWatermark(link, keys, { generation, everyPartition: ['forms/0'], marks })
+    await watermark.readWatermark(link, keys)
+    await watermark.withdrawWatermark(link, keys)
+    await watermark.holdWatermark(link, keys, 'holder', 10_000)
+    await watermark.keepHolding(link, keys, 'holder', 10_000)
+    await watermark.isWatermarkHeld(link, keys)
+    await watermark.releaseWatermark(link, keys, 'holder')
     await replaceChangeTokens(link, keys, [`forms/${team}`], randomUUID)
   },
   'tidemark-settings': async (link) => {
-    const view = keyView(link, keys)
+    const view = accountKeyStore(link, keys)
     await view.reserve(team, keyId, Date.now() - 2, Date.now() - 1)
     await view.reserve(team, keyId, Date.now(), Date.now() + 1_000)
     await view.reserve(team, 'key-2' as EntityId, Date.now() + 2_000, Date.now() + 3_000)
@@ -108,8 +108,8 @@ const works: Readonly<Record<string, (link: RedisLink) => Promise<void>>> = {
 async function layOut(): Promise<void> {
   await redis.keeper.flushall()
   const runId = /^run_id:(\w+)/m.exec(await redis.keeper.info('server'))?.[1] ?? ''
-  await redis.keeper.set(keys.keyViewComplete, runId)
-  await redis.keeper.hset(keys.tidemark, 'generation', generation)
+  await redis.keeper.set(keys.accountKeysComplete, runId)
+  await redis.keeper.hset(keys.watermark, 'generation', generation)
 }
 
 /** Does the work of a user, as far as it may; what Redis refused. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Redis } from 'ioredis'
-import type { Engine, EngineName, Engines } from '../../tools/engines/engines.ts'
 import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
+import type { Engine, EngineName, Engines } from '../../tools/engines/engines.ts'
 import type { Random } from '../support/random.ts'
 import type { Fleet } from './fleet.ts'
 

@@ -65,8 +65,8 @@ export class Problems {
   async #promises(): Promise<string> {
     const { elasticsearch, redis, admin, names } = this.#engines
     const prefix = names['INDEX_PREFIX'] ?? ''
-    const [tidemark, aliases, commits] = await Promise.all([
-      told(() => redis.hgetall(`${prefix}:tidemark`)),
+    const [watermark, aliases, commits] = await Promise.all([
+      told(() => redis.hgetall(`${prefix}:watermark`)),
       told(() => elasticsearch.indices.getAlias({ index: `${prefix}-*` })),
       told(() =>
         admin.fetchOffsets({
@@ -75,7 +75,7 @@ export class Problems {
         }),
       ),
     ])
-    return `  tidemark: ${tidemark}\n  aliases: ${aliases}\n  commits: ${commits}`
+    return `  watermark: ${watermark}\n  aliases: ${aliases}\n  commits: ${commits}`
   }
 }
 

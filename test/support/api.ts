@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from 'node:http'
 import { Writable } from 'node:stream'
 import { Registry } from 'prom-client'
-import { composeApi } from '../../src/api/startApi.ts'
+import { startApi } from '../../src/api/startApi.ts'
 import { createLog } from '../../src/core/process/log.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
@@ -50,7 +50,7 @@ export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOp
   })
   const releasers: (() => Promise<unknown>)[] = []
   const metrics = new Registry()
-  const { port, checks } = await composeApi(
+  const { port, checks } = await startApi(
     {
       config: testConfig(settings),
       log: createLog({ name: 'test', level: 'info' }, sink),

@@ -9,8 +9,8 @@ import { variableOf } from '../../tools/engines/external.ts'
 import { renderServerProperties } from '../../tools/engines/kafka.ts'
 import { choosePort } from '../../tools/engines/ports.ts'
 import { redisArguments } from '../../tools/engines/redis.ts'
+import { startSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { within } from '../../tools/engines/waiting.ts'
-import { startWarded } from '../../tools/engines/supervisedProgram.ts'
 
 /** Engines in containers of their own. */
 export type Containers = { urls: Partial<EngineUrls>; stop(): Promise<void> }
@@ -50,7 +50,7 @@ export const startContainers = async (
   process.env['TESTCONTAINERS_RYUK_DISABLED'] = 'true'
   await mkdir(logs, { recursive: true })
   const run = randomUUID()
-  const reaper = await startWarded(
+  const reaper = await startSupervised(
     { command: process.execPath, args: [reaperPath, runLabel, run], cwd: process.cwd(), env: environment() },
     { logPath: join(logs, 'containers.log') },
     signal,

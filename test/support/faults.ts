@@ -62,13 +62,13 @@ export async function producePersistently(pipeline: Pipeline, records: readonly 
   }
 }
 
-/** Waits until the tidemark has passed this moment: the indexer has nothing left to do that it knows of. */
+/** Waits until the watermark has passed this moment: the indexer has nothing left to do that it knows of. */
 export async function untilCaughtUp(pipeline: Pipeline, api: Program, team: string): Promise<void> {
   const askedAtMs = Date.now()
-  await eventually(async () => ((await tidemarkOf(pipeline, api, team)) ?? 0) > askedAtMs)
+  await eventually(async () => ((await watermarkOf(pipeline, api, team)) ?? 0) > askedAtMs)
 }
 
-export async function tidemarkOf(pipeline: Pipeline, api: Program, team: string): Promise<number | undefined> {
+export async function watermarkOf(pipeline: Pipeline, api: Program, team: string): Promise<number | undefined> {
   const watermark = (await pipeline.get(api, team, '/api/v1/forms?limit=1')).headers.get('replica-watermark')
   return watermark === null ? undefined : Date.parse(watermark)
 }
@@ -99,8 +99,8 @@ export async function expectDeadLetters(pipeline: Pipeline, records: readonly Wo
   const nameOf = { forms: pipeline.names['TOPIC_FORMS'], submissions: pipeline.names['TOPIC_SUBMISSIONS'] }
   const poison = records.filter(({ isPoison }) => isPoison).map((record) => inWords(nameOf[record.topic], record))
   const letters = await recordsOf(pipeline.kafka, pipeline.names['TOPIC_DEAD_LETTERS'] ?? '')
-  const setAside = letters.map((letter) => inWords(String(letter.headers['tidemark.topic']), letter))
-  expect([...new Set(setAside)].sort()).toEqual([...new Set(poison)].sort())
+  const writeDeadLetter = letters.map((letter) => inWords(String(letter.headers['tidemark.topic']), letter))
+  expect([...new Set(writeDeadLetter)].sort()).toEqual([...new Set(poison)].sort())
 }
 
 const inWords = (topic: string | undefined, { key, value }: { key: Buffer | null; value: Buffer | null }): string =>

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { Registry } from 'prom-client'
 import { indexerMetrics, pipelineMetrics } from '../../indexer/metrics.ts'
 import { surveyMetrics } from '../../indexer/status/surveyMetrics.ts'
-import { rejectionReasons } from '../../src/settings/requestError.ts'
 import { apiMetrics } from '../../src/api/metrics.ts'
 import { processMetrics } from '../../src/core/process/processMetrics.ts'
-import { callMetrics } from '../../src/core/stores/engineCallMetrics.ts'
 import { requestMetrics } from '../../src/core/process/requestMetrics.ts'
+import { engineCallMetrics } from '../../src/core/stores/engineCallMetrics.ts'
+import { rejectionReasons } from '../../src/settings/requestError.ts'
 
 /** The letters by which docs/metrics.md calls the processes. */
 export type Process = 'A' | 'I' | 'S'
@@ -29,7 +29,7 @@ export function documentedMetrics(process: Process): Metric[] {
 export async function registeredMetrics(process: Process): Promise<Metric[]> {
   const registry = new Registry()
   processMetrics(registry, { results: async () => [] })
-  callMetrics(registry)
+  engineCallMetrics(registry)
   if (process === 'A') apiMetrics(registry)
   if (process === 'S') requestMetrics(registry, rejectionReasons)
   if (process === 'I') registerIndexer(registry)
@@ -43,13 +43,13 @@ function registerIndexer(registry: Registry): void {
   indexerMetrics(registry, {
     maxInFlightBytes: 0,
     inFlightBytes: () => 0,
-    tidemarkMs: () => undefined,
+    watermarkMs: () => undefined,
     lags: () => [],
     nowMs: () => 0,
   })
   surveyMetrics(registry, () => ({
     group: undefined,
-    tidemarkMs: undefined,
+    watermarkMs: undefined,
     marks: new Map(),
     redisMemory: undefined,
     indices: undefined,

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startWarded } from '../../tools/engines/supervisedProgram.ts'
+import { startSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { eventually } from './eventually.ts'
 import { freePort } from './programs.ts'
 
@@ -42,7 +42,7 @@ export async function startNginx(configure: (port: number) => string): Promise<N
   await writeFile(join(folder, 'nginx.conf'), configuration)
   const order = { command: program, args: ['-p', folder, '-c', 'nginx.conf', '-e', 'error.log'], cwd: folder, env: {} }
   const logPath = join(folder, 'said.log')
-  const nginx = await startWarded(order, { logPath }, new AbortController().signal)
+  const nginx = await startSupervised(order, { logPath }, new AbortController().signal)
   await eventually(async () => {
     if (nginx.hasEnded()) throw new Error(`nginx has ended; it said:\n${await readFile(logPath, 'utf8')}`)
     return isTaken(port)

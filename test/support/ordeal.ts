@@ -8,7 +8,7 @@ import {
   expectCommittedIsSearchable,
   expectEachRecordOnce,
   expectNewestVersions,
-  expectTidemarkHolds,
+  expectWatermarkHolds,
 } from './verdict.ts'
 import { openWitness, poisonOf, type Witness } from './witness.ts'
 
@@ -57,7 +57,7 @@ export async function openOrdeal(): Promise<Ordeal> {
     await eventually(async () => (await trouble.met()) >= met)
     if (told !== undefined) await eventually(async () => told.test(await unreadiness()))
     await expectCommittedIsSearchable(witness)
-    await expectTidemarkHolds(witness)
+    await expectWatermarkHolds(witness)
   }
   return {
     pipeline,

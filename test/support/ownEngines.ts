@@ -1,6 +1,12 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Engine, type EngineName, type Engines, type EngineUrls, startEngines } from '../../tools/engines/engines.ts'
+import {
+  type Engine,
+  type EngineName,
+  type Engines,
+  type EngineUrls,
+  startEngines,
+} from '../../tools/engines/engines.ts'
 import { temporaryFolder } from './temporaryFolder.ts'
 
 export const startDeadlineMs = 180_000

@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path'
 import { executable, findOnPath } from '../../tools/engines/executables.ts'
 import { acquireLock, type Lock } from '../../tools/engines/lock.ts'
 import { readFrom } from '../../tools/engines/logTail.ts'
+import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { pause } from '../../tools/engines/waiting.ts'
-import { runWarded } from '../../tools/engines/supervisedProgram.ts'
 
 /** Programs written in Python, in the versions that `test/e2e/python/requirements.txt` names. */
 export type PythonTools = {
@@ -96,7 +96,7 @@ async function runProgram(
   await rm(logPath, { force: true })
   const order = { command, args: [...args], cwd: folder, env: { ...definedIn(process.env), ...env } }
   try {
-    await runWarded(order, { what, logPath, deadlineMs, signal: new AbortController().signal })
+    await runSupervised(order, { what, logPath, deadlineMs, signal: new AbortController().signal })
   } catch (error) {
     throw new Error(`${(error as Error).message}; it said:\n${await readFrom(logPath, 0)}`, { cause: error })
   }

@@ -1,17 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
+import { readFormRecord, readSubmissionRecord } from '../../src/core/model/change.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { randomToken } from '../../src/core/model/randomToken.ts'
-import { readFormRecord, readSubmissionRecord } from '../../src/core/model/change.ts'
+import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { type ChangedList, replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
-import { aliasOf, documentKinds, type GenerationTag, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
-import { keyView } from '../../src/core/stores/accountKeyStore.ts'
+import {
+  aliasOf,
+  documentKinds,
+  type GenerationTag,
+  physicalName,
+  readDefinition,
+} from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { adoptGeneration, publishTidemark } from '../../src/core/stores/watermark.ts'
+import { adoptGeneration, publishWatermark } from '../../src/core/stores/watermark.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 
@@ -24,12 +30,12 @@ export type TestReplica = {
   /** Stores a key and returns its plaintext. */
   storeKey(team: string, key?: TestKey): Promise<string>
   deleteKey(team: string, id: string): Promise<void>
-  completeKeyView(): Promise<void>
-  loseKeyView(): Promise<void>
-  publishTidemark(instant: Instant | null): Promise<void>
+  completeAccountKeys(): Promise<void>
+  loseAccountKeys(): Promise<void>
+  publishWatermark(instant: Instant | null): Promise<void>
   /** What an indexer does after a refresh. */
   replaceChangeToken(list: ChangedList): Promise<void>
-  /** Redis forgets tidemark and tokens, or a rebuild switches. */
+  /** Redis forgets watermark and tokens, or a rebuild switches. */
   disturb(event: 'flushed' | 'switched'): Promise<void>
   /** Ends the minutes of all keys' limits. */
   endMinutes(): Promise<void>
@@ -67,7 +73,7 @@ export async function createTestReplica(): Promise<TestReplica> {
   const elasticsearch = connectElasticsearch(config)
   const names = redisKeys(prefix)
   const link = connectRedis(config.REDIS_URL ?? '', () => undefined)
-  const keys = keyView(link, names)
+  const keys = accountKeyStore(link, names)
   await eventually(() => link.runId() !== undefined)
 
   const generation = '1-0123456789abcdef' as GenerationTag
@@ -135,24 +141,24 @@ export async function createTestReplica(): Promise<TestReplica> {
     deleteKey: async (team, id) => {
       await keys.apply(team as TeamId, id as EntityId, null)
     },
-    completeKeyView: async () => {
-      const fold = await keys.beginFold(randomUUID())
+    completeAccountKeys: async () => {
+      const fold = await keys.beginReplay(randomUUID())
       if (!(await fold.complete())) throw new Error('the key view could not be completed')
     },
-    loseKeyView: async () => {
-      await link.client.del(names.keyViewComplete)
+    loseAccountKeys: async () => {
+      await link.client.del(names.accountKeysComplete)
     },
-    publishTidemark: async (instant) => {
-      await link.client.del(names.tidemark)
+    publishWatermark: async (instant) => {
+      await link.client.del(names.watermark)
       if (instant === null) return
       await adoptGeneration(link, names, generation, undefined)
       const marks = new Map([['forms/0', Date.parse(instant)]])
-      await publishTidemark(link, names, { generation, everyPartition: ['forms/0'], marks })
+      await publishWatermark(link, names, { generation, everyPartition: ['forms/0'], marks })
     },
     replaceChangeToken: (list) => replaceChangeTokens(link, names, [list], randomToken),
     disturb: async (event) => {
       if (event === 'flushed')
-        await link.client.del(names.tidemark, ...(await link.client.keys(`${prefix}:change-token:*`)))
+        await link.client.del(names.watermark, ...(await link.client.keys(`${prefix}:change-token:*`)))
       const serving = event === 'flushed' ? generation : ('2-0123456789abcdef' as GenerationTag)
       await adoptGeneration(link, names, serving, undefined)
     },

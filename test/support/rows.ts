@@ -1,6 +1,6 @@
-import { toInstant } from '../../src/core/model/instant.ts'
 import type { Clause } from '../../src/api/search/clauses.ts'
 import type { ListCounts } from '../../src/api/search/deepPage.ts'
+import { toInstant } from '../../src/core/model/instant.ts'
 
 /** A row of a list that is held in memory, and found as Elasticsearch finds it. */
 export type Row = { readonly atMs: number; readonly id: string }

@@ -1,8 +1,8 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { EngineDefinition } from '../../tools/engines/engineDefinition.ts'
 import { type Engine, type EngineName, type EngineUrls, startEngines } from '../../tools/engines/engines.ts'
 import { variableOf } from '../../tools/engines/external.ts'
-import type { Recipe } from '../../tools/engines/engineDefinition.ts'
 import { makeCertificates } from './certificates.ts'
 import { startDeadlineMs } from './ownEngines.ts'
 import { temporaryFolder } from './temporaryFolder.ts'
@@ -23,7 +23,7 @@ export type OwnFiles = { readonly certificate: string; readonly key: string }
 /** Starts one engine as `secure` makes it. */
 export async function startSecured(
   name: EngineName,
-  secure: (recipe: Recipe, files: OwnFiles, ca: string) => Recipe,
+  secure: (recipe: EngineDefinition, files: OwnFiles, ca: string) => EngineDefinition,
 ): Promise<Secured> {
   const folder = await temporaryFolder('tidemark-secured-')
   const made = await makeCertificates()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import kafkajs, { type AclEntry, type Admin } from 'kafkajs'
 import { choosePort } from '../../tools/engines/ports.ts'
 import type { Command } from '../../tools/engines/supervisedProgram.ts'
-import { runWarded } from '../../tools/engines/supervisedProgram.ts'
+import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { type Secured, startSecured } from './secured.ts'
 
 export type SecuredKafka = Secured & {
@@ -88,7 +88,7 @@ async function formatWithUsers(
   ])
   const format = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', 'server.properties']
   const command = { ...java, args: [...args.slice(0, 2), ...format, ...scram] }
-  await runWarded(command, { what: 'Formatting', logPath, deadlineMs: formatDeadlineMs, signal })
+  await runSupervised(command, { what: 'Formatting', logPath, deadlineMs: formatDeadlineMs, signal })
 }
 
 const operations: Readonly<Record<string, kafkajs.AclOperationTypes>> = {

@@ -4,11 +4,11 @@ import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { ensureTopics } from '../../indexer/topics.ts'
-import { composeSettings } from '../../src/settings/startSettings.ts'
 import { createLog } from '../../src/core/process/log.ts'
-import { keyView } from '../../src/core/stores/accountKeyStore.ts'
+import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { startSettings } from '../../src/settings/startSettings.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 import { withAdmin } from './faults.ts'
@@ -70,7 +70,7 @@ export async function prepareSettings(): Promise<Record<string, string>> {
   )
   const link = connectRedis(config.REDIS_URL ?? '', () => undefined)
   await eventually(() => link.runId() !== undefined)
-  await (await keyView(link, redisKeys(config.INDEX_PREFIX)).beginFold('test')).complete()
+  await (await accountKeyStore(link, redisKeys(config.INDEX_PREFIX)).beginReplay('test')).complete()
   await link.close()
   return names
 }
@@ -90,7 +90,7 @@ export async function startTestSettings(
   const releasers: (() => Promise<unknown>)[] = []
   const stop = new AbortController()
   const config = testConfig({ ...signInSettings, ...settings })
-  const { port, checks } = await composeSettings(
+  const { port, checks } = await startSettings(
     {
       config,
       log: createLog({ name: 'test', level: 'info' }, sink),

@@ -9,7 +9,7 @@ export const witnessTeam = 'witness'
 
 /** A steady trickle of new entities of one team, and everything that was promised about them meanwhile. */
 export type Trickle = {
-  /** Broken promises of tidemark and commits, and answers that no outage excuses. */
+  /** Broken promises of watermark and commits, and answers that no outage excuses. */
   problems(): readonly string[]
   /** How often promises were looked at. */
   looks(): { answers: number; commits: number }
@@ -18,7 +18,7 @@ export type Trickle = {
 
 type Kind = 'forms' | 'records'
 type Place = { kind: Kind; id: string; partition: number; offset: bigint; appendedAtMs: number }
-type Answer = { kind: Kind; total: number; tidemarkMs: number }
+type Answer = { kind: Kind; total: number; watermarkMs: number }
 
 const trickleMs = 100
 const lookMs = 100
@@ -73,7 +73,7 @@ export async function startTrickle(pipeline: Pipeline, api: Program): Promise<Tr
       return
     }
     const watermark = response.headers.get('replica-watermark')
-    if (watermark !== null) answers.push({ kind, total: body.totalDocs, tidemarkMs: Date.parse(watermark) })
+    if (watermark !== null) answers.push({ kind, total: body.totalDocs, watermarkMs: Date.parse(watermark) })
   }
 
   const lookAtCommits = async (): Promise<void> => {
@@ -119,10 +119,10 @@ export async function startTrickle(pipeline: Pipeline, api: Program): Promise<Tr
 }
 
 /** Every entity is new and stays, so that the number of those owed tells whether one is missing. */
-function brokenBy({ kind, total, tidemarkMs }: Answer, places: readonly Place[]): string[] {
-  const owed = places.filter((place) => place.kind === kind && place.appendedAtMs < tidemarkMs).length
+function brokenBy({ kind, total, watermarkMs }: Answer, places: readonly Place[]): string[] {
+  const owed = places.filter((place) => place.kind === kind && place.appendedAtMs < watermarkMs).length
   if (total >= owed) return []
-  return [`${kind} as of ${new Date(tidemarkMs).toISOString()}: ${total} in the answer, ${owed} were appended before`]
+  return [`${kind} as of ${new Date(watermarkMs).toISOString()}: ${total} in the answer, ${owed} were appended before`]
 }
 
 async function searchableIds(client: Client, prefix: string, kind: Kind): Promise<Set<string>> {

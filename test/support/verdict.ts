@@ -6,26 +6,26 @@ const sampleIntervalMs = 20
 const maxShown = 20
 
 /**
- * Everything appended before the published tidemark is found by search, in both documents of its entity. Holds at every
+ * Everything appended before the published watermark is found by search, in both documents of its entity. Holds at every
  * moment, also while indexers run. Returns how many records were judged.
  */
-export async function expectTidemarkHolds(witness: Witness): Promise<number> {
+export async function expectWatermarkHolds(witness: Witness): Promise<number> {
   // The promise first: what a search finds later is never less.
-  const tidemarkMs = (await witness.tidemarkMs()) ?? 0
-  const promised = (await witness.records()).filter(({ appendedAtMs }) => appendedAtMs < tidemarkMs)
+  const watermarkMs = (await witness.watermarkMs()) ?? 0
+  const promised = (await witness.records()).filter(({ appendedAtMs }) => appendedAtMs < watermarkMs)
   return await expectSearchable(witness, promised)
 }
 
-/** The published tidemark never goes back, nor away, while `work` lasts. */
-export async function expectTidemarkOnlyGrows<T>(witness: Witness, work: Promise<T>): Promise<T> {
+/** The published watermark never goes back, nor away, while `work` lasts. */
+export async function expectWatermarkOnlyGrows<T>(witness: Witness, work: Promise<T>): Promise<T> {
   const over = new AbortController()
   const end = (): void => over.abort()
   work.then(end, end)
   let knownMs = 0
   while (!over.signal.aborted) {
-    const tidemarkMs = (await witness.tidemarkMs()) ?? 0
-    expect(tidemarkMs).toBeGreaterThanOrEqual(knownMs)
-    knownMs = tidemarkMs
+    const watermarkMs = (await witness.watermarkMs()) ?? 0
+    expect(watermarkMs).toBeGreaterThanOrEqual(knownMs)
+    knownMs = watermarkMs
     await sleep(sampleIntervalMs)
   }
   return await work
@@ -73,9 +73,9 @@ export async function expectEachRecordOnce(witness: Witness, indexers: readonly 
   }
   const records = await witness.records()
   const poison = records.filter(({ isPoison }) => isPoison)
-  expect({ counted: await sum(''), setAside: await sum('"dead-letter"') }).toEqual({
+  expect({ counted: await sum(''), writeDeadLetter: await sum('"dead-letter"') }).toEqual({
     counted: records.length,
-    setAside: poison.length,
+    writeDeadLetter: poison.length,
   })
   expect(await witness.letters()).toHaveLength(poison.length)
   await expectOnlyPoisonSetAside(witness)

@@ -7,9 +7,9 @@ import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { Program } from './programs.ts'
 
-/** What readers were told of the tidemark since it is watched. */
+/** What readers were told of the watermark since it is watched. */
 export type TidemarkWatch = {
-  /** What went wrong: a tidemark that went back, or one from the future. */
+  /** What went wrong: a watermark that went back, or one from the future. */
   problems(): readonly string[]
   stop(): Promise<void>
 }
@@ -17,8 +17,8 @@ export type TidemarkWatch = {
 const pollMs = 50
 const timeoutMs = 8_000
 
-/** Reads the tidemark where readers find it, as often as they may; it may be absent, but must never go back. */
-export function watchTidemark(pipeline: Pipeline, api: Program, team: string): TidemarkWatch {
+/** Reads the watermark where readers find it, as often as they may; it may be absent, but must never go back. */
+export function watchWatermark(pipeline: Pipeline, api: Program, team: string): TidemarkWatch {
   const problems: string[] = []
   const stop = new AbortController()
   // It goes away on purpose.
@@ -27,8 +27,8 @@ export function watchTidemark(pipeline: Pipeline, api: Program, team: string): T
 
   const note = monotone(problems)
   const readStore = async (): Promise<void> => {
-    const { tidemark } = await readFreshness(redis, keys, team as TeamId, randomToken)
-    if (tidemark !== null) note('in Redis', Date.parse(tidemark))
+    const { watermark } = await readFreshness(redis, keys, team as TeamId, randomToken)
+    if (watermark !== null) note('in Redis', Date.parse(watermark))
   }
   const readAnswer = async (): Promise<void> => {
     const response = await fetch(`${api.url}/api/v1/forms?limit=1`, {

@@ -37,8 +37,8 @@ export type Witness = {
   isAllCommitted(): Promise<boolean>
   /** Waits until every record that Kafka holds now is committed. */
   untilAllCommitted(): Promise<void>
-  /** The published tidemark, in epoch ms. */
-  tidemarkMs(): Promise<number | undefined>
+  /** The published watermark, in epoch ms. */
+  watermarkMs(): Promise<number | undefined>
   /** What a search finds: `<index kind>/<document id>` → version. */
   searchable(): Promise<ReadonlyMap<string, number>>
   close(): Promise<void>
@@ -108,8 +108,8 @@ export async function openWitness({ names, kafka }: Pipeline, poison: ReadonlySe
       const ends = await endsOf([...kinds.keys()])
       await eventually(async () => hasReached(await witness.committed(), ends))
     },
-    tidemarkMs: async () => {
-      const published = await redis.hget(`${prefix}:tidemark`, 'published')
+    watermarkMs: async () => {
+      const published = await redis.hget(`${prefix}:watermark`, 'published')
       return published === null ? undefined : Number(published)
     },
     searchable: async () => {

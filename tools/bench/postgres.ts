@@ -2,10 +2,10 @@ import { chown, mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Client } from 'pg'
 import { executable, findOnPath } from '../engines/executables.ts'
-import { choosePort } from '../engines/ports.ts'
 import { reachableFolder, unprivilegedUser } from '../engines/permissions.ts'
+import { choosePort } from '../engines/ports.ts'
+import { runSupervised, type SupervisedProgram, startSupervised } from '../engines/supervisedProgram.ts'
 import { waitUntil } from '../engines/waiting.ts'
-import { runWarded, startWarded, type WardedProgram } from '../engines/supervisedProgram.ts'
 import type { SqlAddress } from './load/job.ts'
 import type { Stage } from './stage.ts'
 
@@ -53,10 +53,10 @@ export async function startPostgres({ folder, logsFolder, signal, release }: Sta
   // Ids sort by their bytes, as in the replica; what is a letter, and its other case, is known of all scripts.
   const locale = ['--encoding', 'UTF8', '--locale', 'C', '--lc-ctype', 'C.UTF-8']
   const cluster = ['--username', user, '--auth', 'trust', ...locale, '--no-sync']
-  await runWarded(command('initdb', cluster), { what: 'initdb', logPath, deadlineMs: startDeadlineMs, signal })
+  await runSupervised(command('initdb', cluster), { what: 'initdb', logPath, deadlineMs: startDeadlineMs, signal })
   const port = await choosePort()
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const program = await startWarded(command('postgres', ['-p', String(port), ...flags]), { logPath }, signal)
+  const program = await startSupervised(command('postgres', ['-p', String(port), ...flags]), { logPath }, signal)
   release(() => program.stop())
   const address = { host: '127.0.0.1', port, user, database: 'postgres' }
   await untilAnswers(address, program, logPath, signal)
@@ -78,7 +78,7 @@ async function findPrograms(): Promise<string | undefined> {
 
 async function untilAnswers(
   address: SqlAddress,
-  program: WardedProgram,
+  program: SupervisedProgram,
   logPath: string,
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
+import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { untilTopicsExist } from '../demo/indexing.ts'
 import { choosePort } from '../engines/ports.ts'
-import { connectKafka } from '../../src/core/stores/kafka.ts'
 import type { Stage } from './stage.ts'
 
 /** No request of a bench is to be refused. */

@@ -1,13 +1,13 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import type { Config } from '../../src/core/process/config.ts'
+import { configOrExit } from '../../src/core/process/service.ts'
 import { failWhenEnded, startService } from '../demo/services.ts'
 import { elasticsearchDistribution } from '../engines/elasticsearch.ts'
 import { type Engines, type EngineUrls, engineNames, startEngines } from '../engines/engines.ts'
 import { kafkaDistribution } from '../engines/kafka.ts'
 import { progressView } from '../engines/progress.ts'
-import type { Config } from '../../src/core/process/config.ts'
-import { configOrExit } from '../../src/core/process/service.ts'
 
 /** What a bench runs on: engines of its own, which began empty, and whatever it starts beside them. */
 export type Stage = {

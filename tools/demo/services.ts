@@ -2,13 +2,13 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { logTail } from '../engines/logTail.ts'
-import { startWarded, type WardedProgram } from '../engines/supervisedProgram.ts'
+import { type SupervisedProgram, startSupervised } from '../engines/supervisedProgram.ts'
 
 /** One of the project's processes, which does not outlive this one. */
 export type Service = {
   readonly name: 'indexer' | 'api' | 'settings'
   readonly logPath: string
-  readonly program: WardedProgram
+  readonly program: SupervisedProgram
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -33,7 +33,7 @@ export async function startService(
     cwd: root,
     env: { ...inherited(), ...environment },
   }
-  return { name, logPath, program: await startWarded(command, { logPath }, signal) }
+  return { name, logPath, program: await startSupervised(command, { logPath }, signal) }
 }
 
 /** Rejects with the end of its log when a service ends, which none does unless it is stopped. */

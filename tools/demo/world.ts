@@ -1,6 +1,6 @@
 import type { ReportStatus } from '../../src/core/model/submission.ts'
-import { Agenda } from './eventQueue.ts'
 import { busyTimes } from './calendar.ts'
+import { Agenda } from './eventQueue.ts'
 import { type FormPlan, planForms, renderForm } from './forms.ts'
 import { type Random, seededRandom } from './random.ts'
 import { planSubmission, renderSubmission, type SubmissionPlan } from './submissions.ts'

@@ -4,9 +4,9 @@ import { findOnPath } from './executables.ts'
 import { type Jdk, javaLocale } from './jdk.ts'
 import { logTail } from './logTail.ts'
 import { type Artifact, downloadProgress, renderPom } from './pom.ts'
+import { type Command, runSupervised } from './supervisedProgram.ts'
 import { unpackOnce } from './unpackOnce.ts'
 import { pause } from './waiting.ts'
-import { type Command, runWarded } from './supervisedProgram.ts'
 
 /** What is unpacked once and shared by every folder that runs the engine. */
 export type Distribution = {
@@ -57,7 +57,7 @@ const fetch = async (draft: string, { artifacts }: Distribution, options: FetchO
   const watching = watchDownload(options, AbortSignal.any([done.signal, options.signal]))
   try {
     const { logPath, signal } = options
-    await runWarded(command, { what: 'Maven', logPath, deadlineMs: fetchDeadlineMs, signal })
+    await runSupervised(command, { what: 'Maven', logPath, deadlineMs: fetchDeadlineMs, signal })
   } finally {
     done.abort()
     await watching
@@ -79,7 +79,12 @@ const watchDownload = async ({ logPath, report }: FetchOptions, signal: AbortSig
 const unpackArchive = async (archive: string, into: string, { jdk, logPath, signal }: FetchOptions): Promise<void> => {
   await mkdir(into, { recursive: true })
   const command = { command: join(jdk.home, 'bin', 'jar'), args: ['xf', archive], cwd: into, env: javaLocale }
-  await runWarded(command, { what: `Unpacking ${basename(archive)}`, logPath, deadlineMs: unpackDeadlineMs, signal })
+  await runSupervised(command, {
+    what: `Unpacking ${basename(archive)}`,
+    logPath,
+    deadlineMs: unpackDeadlineMs,
+    signal,
+  })
 }
 
 const definedIn = (env: NodeJS.ProcessEnv): Record<string, string> =>

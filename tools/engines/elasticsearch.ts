@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { chmod, lchown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Distribution } from './distribution.ts'
+import type { EngineDefinition } from './engineDefinition.ts'
 import { type Jdk, javaLocale } from './jdk.ts'
 import type { User } from './permissions.ts'
-import type { Recipe } from './engineDefinition.ts'
 
 const version = '9.4.3'
 
@@ -40,7 +40,7 @@ export type ElasticsearchOptions = {
   user: User | undefined
 }
 
-export const elasticsearchRecipe = (options: ElasticsearchOptions): Recipe => {
+export const elasticsearchDefinition = (options: ElasticsearchOptions): EngineDefinition => {
   const { dataFolder } = options
   const clusterName = clusterNameFor(dataFolder)
   return {

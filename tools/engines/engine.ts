@@ -1,9 +1,9 @@
+import type { EngineDefinition, EngineName, Running } from './engineDefinition.ts'
 import { readFrom, withLog } from './logTail.ts'
 import { choosePort, portFree } from './ports.ts'
-import type { EngineName, Recipe, Running } from './engineDefinition.ts'
 import { signalGroup } from './runningProcess.ts'
+import { type Place, type SupervisedProgram, startSupervised } from './supervisedProgram.ts'
 import { waitUntil, within } from './waiting.ts'
-import { type Place, startWarded, type WardedProgram } from './supervisedProgram.ts'
 
 /** An engine that this process started and that does not outlive it. */
 export type Engine = {
@@ -26,7 +26,7 @@ export type Engine = {
 const goneDeadlineMs = 15_000
 
 /** Starts an engine at its default port, or at another one where that is taken, and returns once it answers. */
-export const startEngine = async (recipe: Recipe, place: Place, signal: AbortSignal): Promise<Engine> => {
+export const startEngine = async (recipe: EngineDefinition, place: Place, signal: AbortSignal): Promise<Engine> => {
   const port = await choosePort(recipe.defaultPort)
   try {
     return engineAt(recipe, place, port, await startAt(recipe, place, port, signal))
@@ -39,7 +39,7 @@ export const startEngine = async (recipe: Recipe, place: Place, signal: AbortSig
   return engineAt(recipe, place, other, await startAt(recipe, place, other, signal))
 }
 
-const engineAt = (recipe: Recipe, place: Place, port: number, first: WardedProgram): Engine => {
+const engineAt = (recipe: EngineDefinition, place: Place, port: number, first: SupervisedProgram): Engine => {
   let current = first
   let restart = { cancel: new AbortController(), settled: Promise.resolve() }
   const startAgain = async (signal: AbortSignal): Promise<void> => {
@@ -74,9 +74,14 @@ const engineAt = (recipe: Recipe, place: Place, port: number, first: WardedProgr
   }
 }
 
-const startAt = (recipe: Recipe, place: Place, port: number, signal: AbortSignal): Promise<WardedProgram> =>
+const startAt = (
+  recipe: EngineDefinition,
+  place: Place,
+  port: number,
+  signal: AbortSignal,
+): Promise<SupervisedProgram> =>
   withLog({ name: recipe.name, logPath: place.logPath, signal }, async (from) => {
-    const program = await startWarded(await recipe.prepare(port, signal), place, signal)
+    const program = await startSupervised(await recipe.prepare(port, signal), place, signal)
     try {
       const running = { port, pid: program.pid, output: () => readFrom(place.logPath, from) }
       await untilAnswering(recipe, program, running, signal)
@@ -88,8 +93,8 @@ const startAt = (recipe: Recipe, place: Place, port: number, signal: AbortSignal
   })
 
 const untilAnswering = async (
-  recipe: Recipe,
-  program: WardedProgram,
+  recipe: EngineDefinition,
+  program: SupervisedProgram,
   running: Running,
   signal: AbortSignal,
 ): Promise<void> => {

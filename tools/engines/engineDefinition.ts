@@ -4,7 +4,7 @@ export const engineNames = ['elasticsearch', 'kafka', 'redis'] as const
 export type EngineName = (typeof engineNames)[number]
 
 /** How one kind of engine is set up and run. */
-export type Recipe = {
+export type EngineDefinition = {
   name: EngineName
   defaultPort: number
   /** From its start until it answers; more than a slow machine needs. */

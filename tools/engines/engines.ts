@@ -1,17 +1,17 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Engine, startEngine } from './engine.ts'
+import { type EngineDefinition, type EngineName, engineNames } from './engineDefinition.ts'
 import { removeEnginesFile, writeEnginesFile } from './enginesFile.ts'
 import { type EngineUrls, untilReachable, variableOf } from './external.ts'
 import { acquireLock, type Lock } from './lock.ts'
-import { type EngineName, engineNames, type Recipe } from './engineDefinition.ts'
 import { type Setup, setUp } from './setup.ts'
 import { waitUntil } from './waiting.ts'
 
 export type { Engine } from './engine.ts'
+export { type EngineName, engineNames } from './engineDefinition.ts'
 export { type EngineUrls, givenEngines } from './external.ts'
 export { PrerequisitesMissing } from './prerequisites.ts'
-export { type EngineName, engineNames } from './engineDefinition.ts'
 
 export type Progress = { engine: EngineName; step: 'fetching' | 'unpacking' | 'starting' | 'ready'; detail?: string }
 export type StartOptions = {
@@ -26,7 +26,7 @@ export type StartOptions = {
   /** Engines that run already: used as they are, not started. */
   given: Partial<EngineUrls>
   /** Makes another engine of one that would be started: one that asks who connects, say. */
-  adapt?: (recipe: Recipe) => Recipe
+  adapt?: (recipe: EngineDefinition) => EngineDefinition
   report: (progress: Progress) => void
   /** Ends the wait for the engines; once they run, it means nothing to them. */
   signal: AbortSignal
@@ -117,7 +117,7 @@ const startAll = async (folder: string, options: StartOptions): Promise<Started>
   return { urls: urlsOf(byName, given), byName, stop }
 }
 
-type Install = (setup: Setup) => Promise<Recipe>
+type Install = (setup: Setup) => Promise<EngineDefinition>
 
 /** One after the other: two Mavens at once may trip over one another in the repository they share. */
 const installInTurn = (report: StartOptions['report'], signal: AbortSignal): Install => {

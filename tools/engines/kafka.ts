@@ -3,10 +3,10 @@ import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { accepts } from './connecting.ts'
 import type { Distribution } from './distribution.ts'
+import type { EngineDefinition } from './engineDefinition.ts'
 import { type Jdk, javaLocale } from './jdk.ts'
 import { choosePort } from './ports.ts'
-import type { Recipe } from './engineDefinition.ts'
-import { type Command, runWarded } from './supervisedProgram.ts'
+import { type Command, runSupervised } from './supervisedProgram.ts'
 
 const version = '4.3.1'
 const slf4jVersion = '2.0.17'
@@ -36,7 +36,7 @@ export type KafkaOptions = {
   logPath: string
 }
 
-export const kafkaRecipe = (options: KafkaOptions): Recipe => ({
+export const kafkaDefinition = (options: KafkaOptions): EngineDefinition => ({
   name: 'kafka',
   defaultPort: 9092,
   startDeadlineMs: 90_000,
@@ -111,14 +111,14 @@ const java = ({ home, jdk, dataFolder }: KafkaOptions, args: string[]): Command 
   env: javaLocale,
 })
 
-const formatOnce = async (options: KafkaOptions, run: Parameters<typeof runWarded>[1]): Promise<void> => {
+const formatOnce = async (options: KafkaOptions, run: Parameters<typeof runSupervised>[1]): Promise<void> => {
   const log = join(options.dataFolder, 'log')
   if ((await stat(join(log, 'meta.properties')).catch(() => undefined)) !== undefined) return
   // What a format that was cut short left.
   await rm(log, { recursive: true, force: true })
   const quickToStart = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
   const format = ['kafka.tools.StorageTool', 'format', '-t', newClusterId(), '-c', 'server.properties']
-  await runWarded(java(options, [...quickToStart, ...format]), run)
+  await runSupervised(java(options, [...quickToStart, ...format]), run)
 }
 
 /** Kafka's form of a UUID; with the top bit clear it does not begin with a dash and pass for an option. */

@@ -2,7 +2,7 @@ import { chmod, mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Distribution } from './distribution.ts'
-import type { Recipe } from './engineDefinition.ts'
+import type { EngineDefinition } from './engineDefinition.ts'
 
 const packageVersion = '1.4.3'
 const platforms: Partial<Record<string, string>> = {
@@ -32,7 +32,7 @@ export const redisDistribution = (platform: string): Distribution | undefined =>
   }
 }
 
-export const redisRecipe = ({ server, dataFolder }: { server: string; dataFolder: string }): Recipe => ({
+export const redisDefinition = ({ server, dataFolder }: { server: string; dataFolder: string }): EngineDefinition => ({
   name: 'redis',
   defaultPort: 6379,
   startDeadlineMs: 60_000,

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { type Distribution, ensureUnpacked } from './distribution.ts'
-import { elasticsearchDistribution, elasticsearchMinJdk, elasticsearchRecipe } from './elasticsearch.ts'
+import { elasticsearchDefinition, elasticsearchDistribution, elasticsearchMinJdk } from './elasticsearch.ts'
+import type { EngineDefinition, EngineName } from './engineDefinition.ts'
 import { findOnPath } from './executables.ts'
 import { chooseJdk, findJdks, type Jdk } from './jdk.ts'
-import { kafkaDistribution, kafkaMinJdk, kafkaRecipe } from './kafka.ts'
+import { kafkaDefinition, kafkaDistribution, kafkaMinJdk } from './kafka.ts'
 import { withLog } from './logTail.ts'
-import { missing, type Need, PrerequisitesMissing } from './prerequisites.ts'
 import { reachableBy, reachableFolder, unprivilegedUser } from './permissions.ts'
-import type { EngineName, Recipe } from './engineDefinition.ts'
-import { redisDistribution, redisRecipe } from './redis.ts'
+import { missing, type Need, PrerequisitesMissing } from './prerequisites.ts'
+import { redisDefinition, redisDistribution } from './redis.ts'
 import { isUnpacked } from './unpackOnce.ts'
 
 export type Folders = { data: string; logs: string; distributions: string }
@@ -19,7 +19,7 @@ export type Setup = {
   dataFolder: string
   logPath: string
   /** Fetches and unpacks what is not there yet. */
-  install(options: InstallOptions): Promise<Recipe>
+  install(options: InstallOptions): Promise<EngineDefinition>
 }
 
 type Draft = Setup & { need?: Need; problem?: string }
@@ -64,7 +64,7 @@ const draftElasticsearch = async (
     install: async (options) => {
       const jdk = jdkFor(need)
       const home = await unpacked(elasticsearchDistribution, { ...folders, distributions }, { ...options, jdk })
-      return elasticsearchRecipe({ home, jdk, jvmFlags, dataFolder, user })
+      return elasticsearchDefinition({ home, jdk, jvmFlags, dataFolder, user })
     },
   }
 }
@@ -82,7 +82,7 @@ const draftKafka = async (folders: Folders, jdks: readonly Jdk[], jvmFlags: read
     install: async (options) => {
       const jdk = jdkFor(need)
       const home = await unpacked(kafkaDistribution, folders, { ...options, jdk })
-      return kafkaRecipe({ home, jdk, jvmFlags, dataFolder, logPath })
+      return kafkaDefinition({ home, jdk, jvmFlags, dataFolder, logPath })
     },
   }
 }
@@ -90,7 +90,7 @@ const draftKafka = async (folders: Folders, jdks: readonly Jdk[], jvmFlags: read
 const draftRedis = async (folders: Folders, jdks: readonly Jdk[]): Promise<Draft> => {
   const dataFolder = join(folders.data, 'redis')
   const common = { name: 'redis', dataFolder, logPath: join(folders.logs, 'redis.log') } as const
-  const ready = (server: string): Draft => ({ ...common, install: async () => redisRecipe({ server, dataFolder }) })
+  const ready = (server: string): Draft => ({ ...common, install: async () => redisDefinition({ server, dataFolder }) })
   const installed = await findOnPath('redis-server', process.env)
   if (installed !== undefined) return ready(installed)
 
@@ -111,7 +111,7 @@ const draftRedis = async (folders: Folders, jdks: readonly Jdk[]): Promise<Draft
     need,
     install: async (options) => {
       const home = await unpacked(distribution, folders, { ...options, jdk: jdkFor(need) })
-      return redisRecipe({ server: serverIn(home), dataFolder })
+      return redisDefinition({ server: serverIn(home), dataFolder })
     },
   }
 }

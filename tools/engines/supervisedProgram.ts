@@ -4,13 +4,13 @@ import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { signalGroup } from './runningProcess.ts'
+import type { SupervisorFact, SupervisorOrder } from './supervisor.ts'
 import { pause, within } from './waiting.ts'
-import type { WardenFact, WardenOrder } from './supervisor.ts'
 
-export type Command = Omit<WardenOrder, 'graceMs' | 'lockPath'>
+export type Command = Omit<SupervisorOrder, 'graceMs' | 'lockPath'>
 export type End = { how: string; ok: boolean }
 /** A program that does not outlive this process. */
-export type WardedProgram = {
+export type SupervisedProgram = {
   /** Leader and id of its process group. */
   pid: number
   /** Settles when the last process of the group is gone; never rejects. */
@@ -26,14 +26,18 @@ const stopMs = 9_000
 const wardenPath = fileURLToPath(new URL('./supervisor.ts', import.meta.url))
 
 /** Starts `command`, its output appended to the log. Rejects when it cannot be started or `signal` aborts first. */
-export const startWarded = async (command: Command, place: Place, signal: AbortSignal): Promise<WardedProgram> => {
+export const startSupervised = async (
+  command: Command,
+  place: Place,
+  signal: AbortSignal,
+): Promise<SupervisedProgram> => {
   signal.throwIfAborted()
   const log = await open(place.logPath, 'a')
   try {
     const warden = spawn(process.execPath, [wardenPath], { detached: true, stdio: ['pipe', 'pipe', log.fd] })
     const program = watch(warden, signal)
     const lockPath = place.lockPath === undefined ? {} : { lockPath: place.lockPath }
-    const order: WardenOrder = { ...command, ...lockPath, graceMs }
+    const order: SupervisorOrder = { ...command, ...lockPath, graceMs }
     warden.stdin?.write(`${JSON.stringify(order)}\n`)
     return await program
   } finally {
@@ -41,7 +45,7 @@ export const startWarded = async (command: Command, place: Place, signal: AbortS
   }
 }
 
-const watch = async (warden: ChildProcess, signal: AbortSignal): Promise<WardedProgram> => {
+const watch = async (warden: ChildProcess, signal: AbortSignal): Promise<SupervisedProgram> => {
   const { stdin, stdout } = warden
   if (stdin === null || stdout === null) throw new Error('the warden has no pipes')
   // What broke the pipe is told by the warden's end.
@@ -60,7 +64,7 @@ const watch = async (warden: ChildProcess, signal: AbortSignal): Promise<WardedP
       })
       ended.then(() => reject(signal.aborted ? signal.reason : new Error('its warden ended early')), reject)
       createInterface({ input: stdout }).on('line', (line) => {
-        const fact = JSON.parse(line) as WardenFact
+        const fact = JSON.parse(line) as SupervisorFact
         if ('failure' in fact) reject(signal.aborted ? signal.reason : new Error(fact.failure))
         else if ('end' in fact) end = { how: fact.end, ok: fact.ok }
         else {
@@ -86,12 +90,12 @@ const stopWarded = async (warden: ChildProcess, pid: number, ended: Promise<End>
  * Runs `command` to its end. Rejects when it fails or takes longer than `deadlineMs`, and with the signal's reason
  * when aborted.
  */
-export const runWarded = async (
+export const runSupervised = async (
   command: Command,
   options: { what: string; logPath: string; deadlineMs: number; signal: AbortSignal },
 ): Promise<void> => {
   const { what, logPath, deadlineMs, signal } = options
-  const program = await startWarded(command, { logPath }, signal)
+  const program = await startSupervised(command, { logPath }, signal)
   const over = new AbortController()
   const deadline = pause(deadlineMs, AbortSignal.any([signal, over.signal])).catch(() => undefined)
   const end = await Promise.race([program.ended, deadline])

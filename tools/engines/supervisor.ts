@@ -1,6 +1,6 @@
 /**
  * Runs one program for another process and never lets it outlive that process: the first line on stdin is a
- * WardenOrder, and when stdin ends, for whatever reason, the program's process group is ended. Facts go to stdout, one
+ * SupervisorOrder, and when stdin ends, for whatever reason, the program's process group is ended. Facts go to stdout, one
  * JSON object a line; the program's output goes where this process's stderr goes.
  */
 import { spawn } from 'node:child_process'
@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { acquireLock, type Lock } from './lock.ts'
 import { signalGroup } from './runningProcess.ts'
 
-export type WardenOrder = {
+export type SupervisorOrder = {
   command: string
   args: string[]
   cwd: string
@@ -23,14 +23,14 @@ export type WardenOrder = {
   /** From the wish that it ends to the order. */
   graceMs: number
 }
-export type WardenFact = { pid: number } | { failure: string } | { end: string; ok: boolean }
+export type SupervisorFact = { pid: number } | { failure: string } | { end: string; ok: boolean }
 
 const lockDeadlineMs = 20_000
 const killMs = 1_000
 const pollMs = 50
 
 /** Whoever should hear it may be gone. */
-const tell = (fact: WardenFact): void => {
+const tell = (fact: SupervisorFact): void => {
   try {
     writeSync(1, `${JSON.stringify(fact)}\n`)
   } catch {
@@ -66,7 +66,7 @@ const takeLock = async (path: string, stopped: AbortSignal): Promise<Lock> => {
   }
 }
 
-const run = async (order: WardenOrder, stopped: AbortSignal): Promise<void> => {
+const run = async (order: SupervisorOrder, stopped: AbortSignal): Promise<void> => {
   const { command, args, cwd, env, user } = order
   const program = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 2, 2], ...user })
   await once(program, 'spawn')
@@ -79,7 +79,7 @@ const run = async (order: WardenOrder, stopped: AbortSignal): Promise<void> => {
   tell({ end: signal === null ? `exited with code ${code}` : `was ended by ${signal}`, ok: code === 0 })
 }
 
-const keep = async (order: WardenOrder, stopped: AbortSignal): Promise<void> => {
+const keep = async (order: SupervisorOrder, stopped: AbortSignal): Promise<void> => {
   const lock = order.lockPath === undefined ? undefined : await takeLock(order.lockPath, stopped)
   try {
     stopped.throwIfAborted()
@@ -96,7 +96,7 @@ process.on('SIGTERM', () => stop.abort())
 const lines = createInterface({ input: process.stdin })
 lines.once('close', () => stop.abort())
 lines.once('line', (line) => {
-  const order = JSON.parse(line) as WardenOrder
+  const order = JSON.parse(line) as SupervisorOrder
   keep(order, stop.signal)
     .catch((error: unknown) => tell({ failure: error instanceof Error ? error.message : String(error) }))
     .finally(() => process.exit())

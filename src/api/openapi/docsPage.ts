@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { digestOf, type PublicFile, publicFile } from '../../core/process/staticFile.ts'
+import { digestOf, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
 
 const { resolve } = createRequire(import.meta.url)
 const own = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url))
@@ -19,12 +19,12 @@ const contentSecurityPolicy = [
 ].join('; ')
 
 /** The page at `/docs` and every file it needs, by path. A file's name tells its content, so that it may be kept for ever. */
-export function docsPage(descriptionPath: string): ReadonlyMap<string, PublicFile> {
-  const files = new Map<string, PublicFile>()
+export function docsPage(descriptionPath: string): ReadonlyMap<string, StaticFile> {
+  const files = new Map<string, StaticFile>()
   const add = (file: string, type: 'css' | 'js' | 'svg'): string => {
     const text = readFileSync(file, 'utf8')
     const path = `/docs/${digestOf(text)}.${type}`
-    files.set(path, publicFile({ type, text, cacheControl: 'public, max-age=31536000, immutable' }))
+    files.set(path, staticFile({ type, text, cacheControl: 'public, max-age=31536000, immutable' }))
     return path
   }
   const links: Readonly<Record<string, string>> = {
@@ -40,6 +40,6 @@ export function docsPage(descriptionPath: string): ReadonlyMap<string, PublicFil
     (_, name: string) => links[name] ?? '',
   )
   const headers = { 'Content-Security-Policy': contentSecurityPolicy, 'Referrer-Policy': 'no-referrer' }
-  files.set('/docs', publicFile({ type: 'html', text: html, cacheControl: 'public, no-cache', headers }))
+  files.set('/docs', staticFile({ type: 'html', text: html, cacheControl: 'public, no-cache', headers }))
   return files
 }

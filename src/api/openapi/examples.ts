@@ -1,5 +1,5 @@
-import { formSchema, renderFormDetail, renderFormSummary } from '../../core/model/form.ts'
 import { rawMembers } from '../../core/json/rawJson.ts'
+import { formSchema, renderFormDetail, renderFormSummary } from '../../core/model/form.ts'
 import { renderSubmissionDetail, renderSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
 import { renderPage } from '../search/page.ts'
 

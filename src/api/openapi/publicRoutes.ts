@@ -1,5 +1,5 @@
 import { Router } from '@koa/router'
-import { answerWithFile, type PublicFile, publicFile } from '../../core/process/staticFile.ts'
+import { respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
 import type { ApiMiddleware, ApiState } from '../context.ts'
 import { docsPage } from './docsPage.ts'
 
@@ -8,13 +8,13 @@ const descriptionPath = '/api/v1/openapi.json'
 /** What is answered without a key, and the same for everybody: the description of the API, and the page that shows it. */
 export function publicRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
-  const json = publicFile({ type: 'json', text: JSON.stringify(description), cacheControl: 'public, max-age=300' })
+  const json = staticFile({ type: 'json', text: JSON.stringify(description), cacheControl: 'public, max-age=300' })
   router.get(descriptionPath, answer(json))
   for (const [path, file] of docsPage(descriptionPath)) router.get(path, answer(file))
   return router
 }
 
 const answer =
-  (file: PublicFile): ApiMiddleware =>
+  (file: StaticFile): ApiMiddleware =>
   (ctx) =>
-    answerWithFile(ctx, file)
+    respondWithFile(ctx, file)

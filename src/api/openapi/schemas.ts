@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
 import type { Served } from '../../core/json/servedMembers.ts'
+import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
 import { pageParameters } from '../parameterSchemas.ts'
 

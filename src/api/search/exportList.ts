@@ -1,8 +1,8 @@
 import type { TeamId } from '../../core/model/ids.ts'
 import type { Clause } from './clauses.ts'
 import { countedSnapshot, countMemory } from './countedSnapshot.ts'
+import type { SearchClient } from './indexReader.ts'
 import { type ListKind, openListSnapshot } from './listSnapshot.ts'
-import type { Asking } from './indexReader.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** Runs one question to Elasticsearch within a time of its own. */
@@ -23,7 +23,7 @@ const partBytes = 512 * 1024
  * Elasticsearch gives fewer rows than it counted.
  */
 export async function* exportList(
-  asking: Asking,
+  asking: SearchClient,
   kind: ListKind,
   teamId: TeamId,
   filters: readonly (readonly Clause[])[],

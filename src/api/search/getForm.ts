@@ -1,13 +1,13 @@
-import type { TeamId } from '../../core/model/ids.ts'
 import { rawMembers, renderObject } from '../../core/json/rawJson.ts'
+import type { TeamId } from '../../core/model/ids.ts'
+import type { SearchClient } from './indexReader.ts'
 import { readDetail } from './readDetail.ts'
-import type { Asking } from './indexReader.ts'
 
 export type FormParts = { readonly includeFields: boolean; readonly includeReport: boolean }
 
 /** A form as raw JSON, without the parts that are not wanted; undefined when the team has no such form. */
 export async function getForm(
-  replica: Asking,
+  replica: SearchClient,
   teamId: TeamId,
   id: string,
   { includeFields, includeReport }: FormParts,

@@ -1,10 +1,10 @@
 import type { TeamId } from '../../core/model/ids.ts'
+import type { SearchClient } from './indexReader.ts'
 import { readDetail } from './readDetail.ts'
-import type { Asking } from './indexReader.ts'
 
 /** A submission with its full report as raw JSON; undefined when the team has no such submission. */
 export const getRecord = (
-  replica: Asking,
+  replica: SearchClient,
   teamId: TeamId,
   id: string,
   signal: AbortSignal,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { isObject } from '../../core/model/schema.ts'
-import { summaryMark } from '../../core/stores/documents.ts'
+import { summaryDelimiter } from '../../core/stores/documents.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
-const mark = summaryMark.charCodeAt(0)
+const mark = summaryDelimiter.charCodeAt(0)
 /** What stands in the place of a summary. */
 const gap = Buffer.from('null')
 

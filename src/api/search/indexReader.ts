@@ -21,14 +21,14 @@ export type Question = {
 export type Answer = { readonly isFound: boolean; readonly bytes: Buffer }
 
 /** Who can be asked. */
-export type Asking = {
+export type SearchClient = {
   readonly indexPrefix: string
   /** Rejects with `ReplicaUnavailable`; with another error only when the question itself is at fault. */
   ask(question: Question, signal: AbortSignal): Promise<Answer>
 }
 
 /** The document view as the queries see it. */
-export type Replica = Asking & {
+export type IndexReader = SearchClient & {
   /** The offset from which a page is found without passing over the rows before it. */
   readonly deepPageFrom: number
   readonly readSnapshot: ReadSnapshot
@@ -37,8 +37,8 @@ export type Replica = Asking & {
 }
 
 /** A document view behind a client whose answers are raw bytes. Asks once: a reader who waits is told to come again. */
-export function openReplica(client: Client, indexPrefix: string, deepPageFrom: number): Replica {
-  const asking: Asking = {
+export function openIndexReader(client: Client, indexPrefix: string, deepPageFrom: number): IndexReader {
+  const asking: SearchClient = {
     indexPrefix,
     ask: async (question, signal) => {
       const { statusCode, body } = await client.transport
@@ -49,11 +49,11 @@ export function openReplica(client: Client, indexPrefix: string, deepPageFrom: n
       return { isFound: statusCode !== 404, bytes: bufferOf(body) }
     },
   }
-  return replicaBehind(asking, deepPageFrom)
+  return indexReaderOf(asking, deepPageFrom)
 }
 
 /** A document view behind whoever answers questions. */
-export const replicaBehind = (asking: Asking, deepPageFrom: number): Replica => ({
+export const indexReaderOf = (asking: SearchClient, deepPageFrom: number): IndexReader => ({
   ...asking,
   deepPageFrom,
   readSnapshot: keepSnapshots(asking),

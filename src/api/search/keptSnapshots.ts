@@ -3,8 +3,8 @@ import type { TeamId } from '../../core/model/ids.ts'
 import { changedList } from '../../core/stores/changeTokens.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
 import { type CountedSnapshot, countedSnapshot, countMemory } from './countedSnapshot.ts'
+import type { SearchClient } from './indexReader.ts'
 import { type ListKind, type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
-import type { Asking } from './indexReader.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** Who reads a list, and the version it had before; null while none is known. */
@@ -40,7 +40,7 @@ type Kept = {
  * version is replaced after the refresh that shows a change, and a snapshot is opened after its version was read: so it holds
  * every change that the version stands for.
  */
-export function keepSnapshots(replica: Asking): ReadSnapshot {
+export function keepSnapshots(replica: SearchClient): ReadSnapshot {
   const memory = countMemory(maxCountedBytes)
   const kept = new LRUCache<string, Kept>({
     max: maxSnapshots,

@@ -1,9 +1,9 @@
 import type { Scene } from '../../core/model/form.ts'
 import type { TeamId } from '../../core/model/ids.ts'
 import type { Clause } from './clauses.ts'
+import type { IndexReader } from './indexReader.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import type { Page, PageRequest } from './page.ts'
-import type { Replica } from './indexReader.ts'
 import { equalTo, searchPage, type Window, within } from './searchPage.ts'
 import { exactTitle, similarTitles } from './titleClauses.ts'
 
@@ -28,7 +28,7 @@ export function formsFilters(
 
 /** The forms of a team, newest first. */
 export async function listForms(
-  replica: Replica,
+  replica: IndexReader,
   reader: ListReader,
   filter: FormsFilter,
   wanted: PageRequest,

@@ -1,8 +1,8 @@
 import type { ReportStatus } from '../../core/model/submission.ts'
 import type { Clause } from './clauses.ts'
+import type { IndexReader } from './indexReader.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import type { Page, PageRequest } from './page.ts'
-import type { Replica } from './indexReader.ts'
 import { equalTo, searchPage, type Window, within } from './searchPage.ts'
 
 export type RecordsFilter = {
@@ -22,7 +22,7 @@ export const recordsFilter = ({ formId, status, created, changed }: RecordsFilte
 
 /** The submissions of a team, newest first. */
 export const listRecords = (
-  replica: Replica,
+  replica: IndexReader,
   reader: ListReader,
   filter: RecordsFilter,
   page: PageRequest,

@@ -4,7 +4,7 @@ import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { createdBetween, type ListCounts, type Stretch } from './deepPage.ts'
 import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
-import type { Asking } from './indexReader.ts'
+import type { SearchClient } from './indexReader.ts'
 import { searchTogether } from './searchTogether.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
@@ -52,7 +52,7 @@ const rowsOf = ({ skip }: Stretch, limit: number) => ({
  * reject with `ReplicaUnavailable`.
  */
 export async function openListSnapshot(
-  { indexPrefix, ask }: Asking,
+  { indexPrefix, ask }: SearchClient,
   kind: ListKind,
   teamId: TeamId,
   { lifeMs, signal: opening }: { readonly lifeMs: number; readonly signal: AbortSignal },

@@ -1,11 +1,11 @@
 import { aliasOf, documentKinds } from '../../core/stores/indices.ts'
 import { countOnly } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
-import type { Asking } from './indexReader.ts'
+import type { SearchClient } from './indexReader.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** Resolves when every index answers in full; rejects with `ReplicaUnavailable`. */
-export async function probe({ indexPrefix, ask }: Asking, signal: AbortSignal): Promise<void> {
+export async function probe({ indexPrefix, ask }: SearchClient, signal: AbortSignal): Promise<void> {
   const aliases = documentKinds.map((kind) => aliasOf(indexPrefix, kind))
   const { isFound, bytes } = await ask(
     {

@@ -1,7 +1,7 @@
 import { documentId, type EntityId, isIdentifier, type TeamId } from '../../core/model/ids.ts'
 import { isTombstone } from '../../core/stores/documents.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
-import type { Asking } from './indexReader.ts'
+import type { SearchClient } from './indexReader.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** How Elasticsearch says that there is no such document in an index that there is. */
@@ -12,7 +12,7 @@ const missingDocument = '"type":"resource_not_found_exception"'
  * and for text that cannot be an id. Rejects with `ReplicaUnavailable`.
  */
 export async function readDetail(
-  { indexPrefix, ask }: Asking,
+  { indexPrefix, ask }: SearchClient,
   kind: 'form-details' | 'submission-details',
   teamId: TeamId,
   id: string,

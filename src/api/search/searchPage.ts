@@ -2,10 +2,10 @@ import type { WindowBound } from '../../core/model/instant.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
+import type { IndexReader } from './indexReader.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import type { ListKind } from './listSnapshot.ts'
 import type { Page, PageRequest } from './page.ts'
-import type { Replica } from './indexReader.ts'
 import { searchTogether } from './searchTogether.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
@@ -21,7 +21,7 @@ export type Window = {
  * Rejects with `ReplicaUnavailable`.
  */
 export const searchPage = (
-  replica: Replica,
+  replica: IndexReader,
   kind: ListKind,
   reader: ListReader,
   filter: readonly Clause[],
@@ -37,7 +37,7 @@ const firstOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 const largeFactor = 20
 
 async function shallowPage(
-  replica: Replica,
+  replica: IndexReader,
   kind: ListKind,
   { teamId, signal }: ListReader,
   filter: readonly Clause[],
@@ -85,7 +85,7 @@ const isWhole = (page: Page): boolean =>
   page.items.length === Math.min(page.limit, Math.max(0, page.totalDocs - firstOf(page)))
 
 const deepPage = (
-  { readSnapshot }: Replica,
+  { readSnapshot }: IndexReader,
   kind: ListKind,
   reader: ListReader,
   filter: readonly Clause[],

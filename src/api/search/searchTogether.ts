@@ -1,5 +1,5 @@
 import { readAnswers, type SearchAnswer } from './hits.ts'
-import type { Asking } from './indexReader.ts'
+import type { SearchClient } from './indexReader.ts'
 import { judgeRefusal, ReplicaUnavailable } from './unavailable.ts'
 
 /** A search, and in which index and how it is to be made; a snapshot knows where it is. */
@@ -13,7 +13,7 @@ export type Search = {
  * list as it is just then. `missing` says what is not there when a search finds no place. Rejects with `ReplicaUnavailable`.
  */
 export async function searchTogether<const Searches extends readonly Search[]>(
-  { ask }: Pick<Asking, 'ask'>,
+  { ask }: Pick<SearchClient, 'ask'>,
   searches: Searches,
   missing: ReplicaUnavailable['reason'],
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-import type { PlainReader, Shape } from './fastScanner.ts'
+import type { FastScanner, Shape } from './fastScanner.ts'
 import { memberAt } from './fastShape.ts'
 import type { Served } from './servedMembers.ts'
 
@@ -29,7 +29,7 @@ const none = -1
  * together: where the value of a member begins just so many bytes after what was copied before as its name needs, there is
  * nothing but the name.
  */
-export class PlainRenderer {
+export class FastRenderer {
   #to = Buffer.allocUnsafe(64 * 1024)
   #at = 0
   #from: Buffer = Buffer.alloc(0)
@@ -38,7 +38,7 @@ export class PlainRenderer {
   #end = none
 
   /** The served text of the object that `bytes` were read for. */
-  render(steps: readonly Step[], reader: PlainReader, bytes: Buffer, replaced: Replaced | undefined): Buffer {
+  render(steps: readonly Step[], reader: FastScanner, bytes: Buffer, replaced: Replaced | undefined): Buffer {
     this.#from = bytes
     this.#at = 0
     this.#end = none
@@ -47,7 +47,7 @@ export class PlainRenderer {
     return Buffer.from(this.#to.subarray(0, this.#at))
   }
 
-  #members(steps: readonly Step[], reader: PlainReader, replaced: Replaced | undefined): void {
+  #members(steps: readonly Step[], reader: FastScanner, replaced: Replaced | undefined): void {
     for (const { before, slot, members } of steps) {
       const start = reader.startOf(slot)
       const other = start === none ? nothing : replaced?.get(slot)

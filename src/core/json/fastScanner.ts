@@ -50,7 +50,7 @@ const none = -1
  * and written without escapes, no white space but spaces, nothing deep or long. JSON that is not plain may still be right; it
  * is for others to judge. What `read` accepts, `JSON.parse` accepts, in valid UTF-8.
  */
-export class PlainReader {
+export class FastScanner {
   readonly #shape: Shape
   readonly #required: readonly number[]
   readonly #starts: Int32Array

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { hasLongerNumber, isNestedDeeper, type RawObject, rawMembers, withoutTabs } from '../json/rawJson.ts'
 import { type AccountKey, accountKeySchema } from './accountKey.ts'
 import { type Form, formSchema } from './form.ts'
 import {
@@ -10,7 +11,6 @@ import {
   type Revision,
   type TeamId,
 } from './ids.ts'
-import { hasLongerNumber, isNestedDeeper, type RawObject, rawMembers, withoutTabs } from '../json/rawJson.ts'
 import { accepted, type Problem, type Result, refused } from './result.ts'
 import { isObject } from './schema.ts'
 import { type Submission, submissionSchema } from './submission.ts'

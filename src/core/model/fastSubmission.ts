@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
+import { FastRenderer, type Replaced, stepsOf } from '../json/fastRenderer.ts'
+import { FastScanner } from '../json/fastScanner.ts'
+import { memberAt, shapeOf } from '../json/fastShape.ts'
 import { type EntityId, isIdentifier, isRevision, type Revision } from './ids.ts'
 import { type Instant, parseInstant } from './instant.ts'
-import { PlainReader } from '../json/fastScanner.ts'
-import { PlainRenderer, type Replaced, stepsOf } from '../json/fastRenderer.ts'
-import { memberAt, shapeOf } from '../json/fastShape.ts'
 import { type ReportStatus, servedSubmission, servedSubmissionSummary, submissionSchema } from './submission.ts'
 
 /** A live submission as its record tells of it, with its two renderings. */
@@ -34,15 +34,15 @@ const slots = {
 const summarySteps = stepsOf(servedSubmissionSummary, shape)
 const detailSteps = stepsOf(servedSubmission, shape)
 
-const reader = new PlainReader(envelope)
-const renderer = new PlainRenderer()
+const reader = new FastScanner(envelope)
+const renderer = new FastRenderer()
 
 /**
  * Reads the value of a submission's record without parsing it, many times as fast as the careful way: what is served is copied
  * from its bytes. Undefined when the record is not plain, be it right or wrong: then the careful way judges it. What comes back
  * is what the careful way makes of the same record.
  */
-export function readPlainSubmission(entityId: EntityId, value: Buffer): RenderedSubmission | undefined {
+export function readFastSubmission(entityId: EntityId, value: Buffer): RenderedSubmission | undefined {
   if (!isUtf8(value) || !reader.read(value)) return undefined
   const [revision, formId] = [Number(reader.asciiOf(revisionSlot)), unquoted(slots.formId)]
   if (!isRevision(revision) || unquoted(slots.id) !== entityId || !isIdentifier(formId)) return undefined

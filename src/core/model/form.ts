@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { RawObject } from '../json/rawJson.ts'
-import { identifier, instant, optionalArray, optionalBoolean, optionalObject, optionalString } from './schema.ts'
 import { renderServed, type Served } from '../json/servedMembers.ts'
+import { identifier, instant, optionalArray, optionalBoolean, optionalObject, optionalString } from './schema.ts'
 
 export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz'] as const
 export type Scene = (typeof scenes)[number]

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { RawObject } from '../json/rawJson.ts'
+import { renderServed, type Served } from '../json/servedMembers.ts'
 import {
   identifier,
   instant,
@@ -9,7 +10,6 @@ import {
   optionalObject,
   optionalString,
 } from './schema.ts'
-import { renderServed, type Served } from '../json/servedMembers.ts'
 
 export const reportStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 export type ReportStatus = (typeof reportStatuses)[number]

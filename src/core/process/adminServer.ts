@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { isIP } from 'node:net'
-import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
 import { type Refuse, refusal, statusOf } from './clientErrors.ts'
+import { hostnameOf, type ListenAddress, serve } from './httpServer.ts'
 
 export type AdminAnswer = {
   readonly status: number
@@ -37,7 +37,7 @@ export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pag
       (error: Error) => send(response, text(500, error.message)),
     )
   }
-  return await serve(listener, { host, port }, refuseUnreadable)
+  return await serve(listener, { host, port }, answerClientError)
 }
 
 /** No name leads to an address: a page at one was served from there. */
@@ -61,7 +61,7 @@ async function misdirected(host: string): Promise<AdminAnswer> {
   return text(421, `"${shown}" is no name of this port: ask by IP address, or add it to ADMIN_ALLOWED_HOSTS`)
 }
 
-const refuseUnreadable: Refuse = (reason) => {
+const answerClientError: Refuse = (reason) => {
   const status = statusOf[reason]
   return refusal(status, { ...plainText, ...(status === 405 && allow) }, `${STATUS_CODES[status]}\n`)
 }

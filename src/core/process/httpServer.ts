@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { ResettingServer } from './resettingServer.ts'
 import { type Refuse, reasonOf, render } from './clientErrors.ts'
+import { ResettingServer } from './resettingServer.ts'
 
 const stopDeadlineMs = 6_000
 /** Whoever neither sends nor reads for so long, in the middle of an exchange, is let go. */

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { destination, type Logger } from 'pino'
 import { Registry } from 'prom-client'
+import type { Problem } from '../model/result.ts'
+import { preflight } from '../stores/preflight/preflight.ts'
 import { type AdminPage, type AdminPages, serveAdmin } from './adminServer.ts'
 import { type Config, type Engine, type Need, readConfig } from './config.ts'
-import type { Problem } from '../model/result.ts'
 import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
+import { listeningProblem } from './httpServer.ts'
 import { createLog } from './log.ts'
 import { processMetrics } from './processMetrics.ts'
-import { tryLink } from '../stores/preflight/preflight.ts'
-import { listeningProblem } from './httpServer.ts'
 
 /** What a process that has started tells on its admin port. */
 export type Started = {
@@ -55,7 +55,7 @@ async function linkOrExit(
   const engines = needs.filter((need) => need !== 'sign-in')
   const [unheard, { refusals, away }] = await Promise.all([
     listeningProblems(read.config, listensOn),
-    knock(read.config, engines, new AbortController().signal),
+    tryCredentials(read.config, engines, new AbortController().signal),
   ])
   const problems = [...unheard, ...refusals]
   return problems.length > 0 ? exitWith(problems) : { config: read.config, away }
@@ -74,12 +74,12 @@ function exitWith(problems: readonly Problem[]): never {
   process.exit(configExitCode)
 }
 
-async function knock(
+async function tryCredentials(
   config: Config,
   engines: readonly Engine[],
   signal: AbortSignal,
 ): Promise<{ readonly refusals: Problem[]; readonly away: Engine[] }> {
-  const links = await Promise.all(engines.map((engine) => tryLink(config, engine, signal)))
+  const links = await Promise.all(engines.map((engine) => preflight(config, engine, signal)))
   return {
     refusals: links.filter((link) => typeof link === 'object'),
     away: engines.filter((_, at) => links[at] === 'away'),
@@ -136,7 +136,7 @@ export async function runService(options: {
   const watchLinks = async (): Promise<void> => {
     for (let left = away; left.length > 0; ) {
       await sleep(linkRetryMs, undefined, { signal: stop.signal })
-      const { refusals, away: still } = await knock(config, left, stop.signal)
+      const { refusals, away: still } = await tryCredentials(config, left, stop.signal)
       if (refusals.length > 0) {
         log.fatal({ problems: refusals.map(({ path, rule }) => `${path} ${rule}`) }, 'refused')
         exitCode = configExitCode

@@ -5,7 +5,7 @@ import type { ParameterizedContext } from 'koa'
 import { namesEtag } from './ifNoneMatch.ts'
 
 /** Bytes that everybody may read. */
-export type PublicFile = {
+export type StaticFile = {
   readonly type: string
   readonly bytes: Buffer
   /** Weak, because the same file has other bytes when it is compressed. */
@@ -18,15 +18,15 @@ export type PublicFile = {
 
 const compress = promisify(gzip)
 
-export function publicFile({
+export function staticFile({
   type,
   text,
   cacheControl,
   headers = {},
-}: Pick<PublicFile, 'type' | 'cacheControl'> & {
+}: Pick<StaticFile, 'type' | 'cacheControl'> & {
   readonly text: string
-  readonly headers?: PublicFile['headers']
-}): PublicFile {
+  readonly headers?: StaticFile['headers']
+}): StaticFile {
   const bytes = Buffer.from(text)
   let gzipped: Promise<Buffer> | undefined
   return {
@@ -48,7 +48,7 @@ export const digestOf = (text: string): string => createHash('sha256').update(te
 type AnswerContext = Pick<ParameterizedContext, 'get' | 'set' | 'status' | 'type' | 'body' | 'acceptsEncodings'>
 
 /** Answers with a file, compressed for those who take it so; who has it already is told that alone. */
-export async function answerWithFile(ctx: AnswerContext, file: PublicFile): Promise<void> {
+export async function respondWithFile(ctx: AnswerContext, file: StaticFile): Promise<void> {
   ctx.set({ ...file.headers, Vary: 'Accept-Encoding', ETag: file.etag, 'Cache-Control': file.cacheControl })
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {
     ctx.status = 304

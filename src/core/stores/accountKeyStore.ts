@@ -55,10 +55,10 @@ export type Applied = 'applied' | 'stale' | 'digest-held'
 export type Reserved = 'reserved' | 'full' | 'held' | 'deleted'
 
 /** The view cannot tell: Redis has lost what it knew, and the indexer has not folded the account keys again. */
-export class KeyViewIncomplete extends Error {
+export class AccountKeysIncomplete extends Error {
   constructor() {
     super('the key view is not complete')
-    this.name = 'KeyViewIncomplete'
+    this.name = 'AccountKeysIncomplete'
   }
 }
 
@@ -68,7 +68,7 @@ export class KeyViewIncomplete extends Error {
  * order and from several writers. Of the live keys that have one digest, revoked ones included, the first by place holds it; the
  * others are known, but found by nobody.
  */
-export type KeyView = {
+export type AccountKeyStore = {
   /** One look-up by digest, together with the proof that the view is whole. */
   lookup(digest: Digest): Promise<Lookup>
   /** Applies one change, whatever the view holds; null deletes for good. Without a place it comes after all that have one. */
@@ -93,11 +93,11 @@ export type KeyView = {
   wasDeleted(teamId: TeamId, keyId: EntityId): Promise<boolean>
   isComplete(): Promise<boolean>
   /** Starts a fold of all records under a token of its own; `complete` says whether the view is whole now. */
-  beginFold(token: string): Promise<{ complete(): Promise<boolean> }>
+  beginReplay(token: string): Promise<{ complete(): Promise<boolean> }>
 }
 
 /** A fold that takes longer starts again. */
-const foldLifeMs = 3_600_000
+const replayLifeMs = 3_600_000
 
 /** After every other. */
 const lastPlace = '9999-12-31T23:59:59.999Z/9999999999/9999999999999999999' as Place
@@ -128,10 +128,10 @@ const verdictAnswer = z.object({
 })
 const reservedAnswer = z.enum(['reserved', 'full', 'held', 'deleted'])
 
-export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView {
-  const isComplete = async (): Promise<boolean> => isCurrent(await client.get(keys.keyViewComplete), runId())
+export function accountKeyStore({ client, runId }: RedisLink, keys: RedisKeys): AccountKeyStore {
+  const isComplete = async (): Promise<boolean> => isCurrent(await client.get(keys.accountKeysComplete), runId())
   const demandComplete = async (): Promise<void> => {
-    if (!(await isComplete())) throw new KeyViewIncomplete()
+    if (!(await isComplete())) throw new AccountKeysIncomplete()
   }
   const applied = async (change: Change, mayDisplace: string, run?: string): Promise<Verdict> => {
     const { teamId, keyId, revision, entry, digest, place } = change
@@ -141,7 +141,7 @@ export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView 
       keys.keyClaims(teamId),
       keys.digestClaimsPrefix,
       keys.accountKeyPrefix,
-      ...(run === undefined ? [] : [keys.keyViewComplete]),
+      ...(run === undefined ? [] : [keys.accountKeysComplete]),
     ]
     const values = [teamId, keyId, revision, entry, digest, place, mayDisplace, run ?? '']
     return readVerdict(String(await evaluate(client, applyScript, names, values)), place)
@@ -149,7 +149,7 @@ export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView 
   return {
     isComplete,
     lookup: async (digest) => {
-      const [complete, holder] = await client.mget(keys.keyViewComplete, keys.accountKey(digest))
+      const [complete, holder] = await client.mget(keys.accountKeysComplete, keys.accountKey(digest))
       if (!isCurrent(complete ?? null, runId())) return 'incomplete'
       return { found: holder == null ? null : (JSON.parse(holder) as KeyHolder) }
     },
@@ -178,16 +178,16 @@ export function keyView({ client, runId }: RedisLink, keys: RedisKeys): KeyView 
         .map((text) => keyIn(JSON.parse(text) as Entry))
     },
     wasDeleted: async (teamId, keyId) => (await client.sismember(keys.deletedKeys(teamId), keyId)) === 1,
-    beginFold: async (token) => {
+    beginReplay: async (token) => {
       const startedOn = runId()
-      await client.set(keys.keyViewFold(token), '1', 'PX', foldLifeMs)
+      await client.set(keys.accountKeyReplay(token), '1', 'PX', replayLifeMs)
       return {
         complete: async () => {
           if (startedOn === undefined || runId() !== startedOn) return false
           const answer = await evaluate(
             client,
             completeScript,
-            [keys.keyViewComplete, keys.keyViewFold(token)],
+            [keys.accountKeysComplete, keys.accountKeyReplay(token)],
             [startedOn],
           )
           return answer === 1

@@ -1,9 +1,9 @@
+import { rawMembers, renderObject, withoutRepeatedNames } from '../json/rawJson.ts'
+import type { Change, RecordKey } from '../model/change.ts'
+import type { RenderedSubmission } from '../model/fastSubmission.ts'
 import { type Form, renderFormDetail, renderFormSummary } from '../model/form.ts'
 import { type DocumentId, deletedRevision, documentId, type Revision, type TeamId } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
-import type { RenderedSubmission } from '../model/fastSubmission.ts'
-import { rawMembers, renderObject, withoutRepeatedNames } from '../json/rawJson.ts'
-import type { Change, RecordKey } from '../model/change.ts'
 import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../model/submission.ts'
 import { foldCharacters, titleSalt } from '../model/title.ts'
 import { titleTerms } from '../model/titleTerms.ts'
@@ -25,9 +25,9 @@ export type DocumentWrite = {
  * Stands before and after the summary of a list document, and nowhere else in it: a tab is white space between JSON tokens, and
  * whoever reads many documents finds their summaries without parsing them.
  */
-export const summaryMark = '\t'
+export const summaryDelimiter = '\t'
 
-const marked = (summary: string): string => summaryMark + summary + summaryMark
+const marked = (summary: string): string => summaryDelimiter + summary + summaryDelimiter
 
 /**
  * Text that sorts as created time, then id. A keyword, not the date itself: with a numeric field in the index sort
@@ -79,7 +79,7 @@ export function renderedSubmissionWrites(
   const order = `"teamId":"${key.teamId}","position":"${position(submittedAt, key.entityId)}"`
   const windows = `"createdAt":"${submittedAt}","changedAt":"${appendedAt}"`
   // None of it holds what JSON escapes.
-  const keys = `{${order},${windows},"formId":"${formId}","status":"${status}","summary":${summaryMark}`
+  const keys = `{${order},${windows},"formId":"${formId}","status":"${status}","summary":${summaryDelimiter}`
   const list = Buffer.allocUnsafe(keys.length + summary.length + listEnd.length)
   list.write(keys, 'latin1')
   summary.copy(list, keys.length)
@@ -87,7 +87,7 @@ export function renderedSubmissionWrites(
   return [write('submissions', key, revision, list), write('submission-details', key, revision, detail)]
 }
 
-const listEnd = `${summaryMark}}`
+const listEnd = `${summaryDelimiter}}`
 
 const listKeys = (
   teamId: TeamId,

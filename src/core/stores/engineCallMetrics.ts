@@ -5,10 +5,10 @@ import type { OnCommand } from './redis.ts'
 
 const durationBucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-export type CallMetrics = ReturnType<typeof callMetrics>
+export type EngineCallMetrics = ReturnType<typeof engineCallMetrics>
 
 /** What is measured of the calls that a process makes to Elasticsearch and Redis. */
-export const callMetrics = (registry: Registry) => ({
+export const engineCallMetrics = (registry: Registry) => ({
   duration: new Histogram({
     name: 'tidemark_engine_call_duration_seconds',
     help: 'Time of a call to an engine, also of one that failed',
@@ -25,7 +25,7 @@ export const callMetrics = (registry: Registry) => ({
 })
 
 /** Measures every request of a client. */
-export function measureElasticsearch(client: Client, metrics: CallMetrics): void {
+export function measureElasticsearch(client: Client, metrics: EngineCallMetrics): void {
   client.diagnostic.on('response', (error, result) => {
     const { duration, request } = result?.meta ?? {}
     const labels = { engine: 'elasticsearch', call: callOf(request?.params.path ?? '') }
@@ -36,7 +36,7 @@ export function measureElasticsearch(client: Client, metrics: CallMetrics): void
 
 /** Hears of every command of a client. */
 export const measureRedis =
-  (metrics: CallMetrics): OnCommand =>
+  (metrics: EngineCallMetrics): OnCommand =>
   (call, durationMs, error) => {
     metrics.duration.observe({ engine: 'redis', call }, durationMs / 1_000)
     if (error !== undefined) metrics.errors.inc({ engine: 'redis', kind: redisKind(error) })

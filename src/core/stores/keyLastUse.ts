@@ -11,7 +11,7 @@ const lifeSeconds = 90 * 86_400
 export const minuteOf = (epochMs: number): number => Math.floor(epochMs / minuteMs) * minuteMs
 
 /** Writes down the minute in which a key was used. It may vanish with Redis: nothing but a person's judgement rests on it. */
-export async function noteUse(
+export async function recordKeyUse(
   { client }: RedisLink,
   keys: RedisKeys,
   teamId: TeamId,

@@ -9,18 +9,18 @@ export type ListVersion = Branded<string, 'ListVersion'>
 
 export type Freshness = {
   /** Everything appended to Kafka before this instant is searchable; null when no such promise can be made. */
-  readonly tidemark: Instant | null
+  readonly watermark: Instant | null
   /** Of the team's lists; null while it is not known which indices serve. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
 }
 
 /**
- * How fresh an answer to a team will be that is asked for after this. The tidemark is read before the tokens, as the indexer
- * publishes it after the tokens: so whoever is told "not changed" holds everything that the tidemark promises. A list without a
+ * How fresh an answer to a team will be that is asked for after this. The watermark is read before the tokens, as the indexer
+ * publishes it after the tokens: so whoever is told "not changed" holds everything that the watermark promises. A list without a
  * token is given one: whatever the indexer refreshes from now on replaces it.
  *
  * All of it is true of one run of Redis. One that restarted may have lost its last second, a token's replacement with it, and
- * the tidemark would go back.
+ * the watermark would go back.
  */
 export async function readFreshness(
   redis: RedisLink,
@@ -31,17 +31,17 @@ export async function readFreshness(
   const { client } = redis
   const names = entityTypes.map((type) => keys.changeToken(changedList(type, teamId)))
   const [[published, run, generation], known] = await Promise.all([
-    client.hmget(keys.tidemark, 'published', 'run', 'generation'),
+    client.hmget(keys.watermark, 'published', 'run', 'generation'),
     client.mget(names),
   ])
   const current = redis.runId()
-  const tidemark = published == null || run !== current ? null : toInstant(Number(published))
-  if (current === undefined || generation == null) return { tidemark, versions: { forms: null, submissions: null } }
+  const watermark = published == null || run !== current ? null : toInstant(Number(published))
+  if (current === undefined || generation == null) return { watermark, versions: { forms: null, submissions: null } }
   const tokens = known.includes(null) ? await giveTokens(redis, names, newToken) : known
   const [forms, submissions] = tokens.map((token) =>
     token === null ? null : (`${current} ${generation} ${token}` as ListVersion),
   )
-  return { tidemark, versions: { forms: forms ?? null, submissions: submissions ?? null } }
+  return { watermark, versions: { forms: forms ?? null, submissions: submissions ?? null } }
 }
 
 async function giveTokens(

@@ -2,8 +2,8 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Admin } from 'kafkajs'
 import type { Check } from '../process/health.ts'
 import { summaryOf } from '../process/log.ts'
+import type { AccountKeyStore } from './accountKeyStore.ts'
 import { aliasOf } from './indices.ts'
-import type { KeyView } from './accountKeyStore.ts'
 import type { RedisLink } from './redis.ts'
 
 const doesNotAnswer = (error: unknown): string => `does not answer: ${summaryOf(error)}`
@@ -15,8 +15,8 @@ export const redisAnswers =
     client.ping().then(() => undefined, doesNotAnswer)
 
 /** Whether every account key is in Redis; `obstacle` names what keeps a replay from completing it. */
-export const keyViewIsComplete =
-  (view: Pick<KeyView, 'isComplete'>, obstacle: () => string | undefined = () => undefined): Check =>
+export const accountKeysAreComplete =
+  (view: Pick<AccountKeyStore, 'isComplete'>, obstacle: () => string | undefined = () => undefined): Check =>
   () =>
     view.isComplete().then(
       (isComplete) => (isComplete ? undefined : ['is not complete', obstacle() ?? []].flat().join(': ')),

@@ -6,16 +6,16 @@ import type { ChangedList } from './changeTokens.ts'
  *
  * | key | type | holds | written by |
  * |---|---|---|---|
- * | `accountKey` | string, JSON | whose a digest is, its state and expiry | `KeyView` (keyView.ts) |
- * | `teamKeys` | hash, key id → JSON | the keys of a team: the slots | `KeyView` |
- * | `keyClaims` | hash, key id → JSON | of each digest that a key of a team ever had, where its first record was appended | `KeyView` |
- * | `digestClaims` | sorted set | the live keys that have a digest now, in the order of these places | `KeyView` |
- * | `deletedKeys` | set of key ids | keys of a team that stay deleted, whatever arrives later | `KeyView` |
- * | `keyViewComplete` | string | run id of the Redis that has folded every account key | `KeyView` |
- * | `keyViewFold` | string, 1 h | a fold under way; gone when Redis was flushed meanwhile | `KeyView` |
- * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `noteUse` (lastUse.ts) |
- * | `tidemark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishTidemark`, `adoptGeneration` (tidemark.ts) |
- * | `tidemarkHold` | string, 10 s | who keeps the tidemark where it is while a rebuild switches | `holdTidemark` (tidemark.ts) |
+ * | `accountKey` | string, JSON | whose a digest is, its state and expiry | `AccountKeyStore` (accountKeyStore.ts) |
+ * | `teamKeys` | hash, key id → JSON | the keys of a team: the slots | `AccountKeyStore` |
+ * | `keyClaims` | hash, key id → JSON | of each digest that a key of a team ever had, where its first record was appended | `AccountKeyStore` |
+ * | `digestClaims` | sorted set | the live keys that have a digest now, in the order of these places | `AccountKeyStore` |
+ * | `deletedKeys` | set of key ids | keys of a team that stay deleted, whatever arrives later | `AccountKeyStore` |
+ * | `accountKeysComplete` | string | run id of the Redis that has folded every account key | `AccountKeyStore` |
+ * | `accountKeyReplay` | string, 1 h | a fold under way; gone when Redis was flushed meanwhile | `AccountKeyStore` |
+ * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `recordKeyUse` (lastUse.ts) |
+ * | `tidemark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishWatermark`, `adoptGeneration` (watermark.ts) |
+ * | `watermarkHold` | string, 10 s | who keeps the watermark where it is while a rebuild switches | `holdWatermark` (watermark.ts) |
  * | `changeToken` | string | random, another one after every change of a team's forms or submissions | `replaceChangeTokens` (changeTokens.ts); the first one `readFreshness` (freshness.ts) |
  * | `session` | string, JSON, 15 min | whom a session of the settings area belongs to, under the SHA-256 of its id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, until its token expires | a sign-in that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn/usedTokens.ts) |
@@ -26,7 +26,7 @@ export type RedisKeys = {
   teamKeys(teamId: TeamId): string
   keyClaims(teamId: TeamId): string
   deletedKeys(teamId: TeamId): string
-  keyViewFold(token: string): string
+  accountKeyReplay(token: string): string
   lastUse(teamId: TeamId): string
   changeToken(list: ChangedList): string
   session(digest: string): string
@@ -34,9 +34,9 @@ export type RedisKeys = {
   readonly accountKeyPrefix: string
   readonly teamKeysPrefix: string
   readonly digestClaimsPrefix: string
-  readonly keyViewComplete: string
-  readonly tidemark: string
-  readonly tidemarkHold: string
+  readonly accountKeysComplete: string
+  readonly watermark: string
+  readonly watermarkHold: string
   readonly limitPrefix: string
 }
 
@@ -45,7 +45,7 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,
   keyClaims: (teamId) => `${prefix}:key-claims:${teamId}`,
   deletedKeys: (teamId) => `${prefix}:deleted-keys:${teamId}`,
-  keyViewFold: (token) => `${prefix}:key-view-fold:${token}`,
+  accountKeyReplay: (token) => `${prefix}:account-key-replay:${token}`,
   lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
   changeToken: (list) => `${prefix}:change-token:${list}`,
   session: (digest) => `${prefix}:session:${digest}`,
@@ -53,8 +53,8 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   accountKeyPrefix: `${prefix}:account-key:`,
   teamKeysPrefix: `${prefix}:team-keys:`,
   digestClaimsPrefix: `${prefix}:digest-claims:`,
-  keyViewComplete: `${prefix}:key-view-complete`,
-  tidemark: `${prefix}:tidemark`,
-  tidemarkHold: `${prefix}:tidemark-hold`,
+  accountKeysComplete: `${prefix}:account-keys-complete`,
+  watermark: `${prefix}:watermark`,
+  watermarkHold: `${prefix}:watermark-hold`,
   limitPrefix: `${prefix}:limit`,
 })

@@ -3,7 +3,7 @@ import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 /** `<topic>/<partition>` → epoch ms before which everything appended to that partition is searchable. */
-export type PartitionMarks = ReadonlyMap<string, number>
+export type PartitionWatermarks = ReadonlyMap<string, number>
 
 /**
  * What became of a round's marks. `incomplete`: a partition has no mark yet; `behind`: a generation that is built anew has not
@@ -11,7 +11,7 @@ export type PartitionMarks = ReadonlyMap<string, number>
  * the one that promises; `forgotten`: Redis knows of none.
  */
 export type Published =
-  | { readonly kind: 'published'; readonly tidemarkMs: number }
+  | { readonly kind: 'published'; readonly watermarkMs: number }
   | { readonly kind: 'incomplete' | 'behind' | 'held' | 'superseded' | 'forgotten' }
 
 /** The lowest mark of all partitions, once each has one. Neither a partition's mark nor the published one ever goes back. */
@@ -61,20 +61,20 @@ const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redi
 
 /**
  * Publishes the marks of the partitions this indexer owns, as true of one generation of indices. `everyPartition` names all
- * partitions of both topics: one that nobody owns holds the tidemark back.
+ * partitions of both topics: one that nobody owns holds the watermark back.
  */
-export async function publishTidemark(
+export async function publishWatermark(
   redis: RedisLink,
   keys: RedisKeys,
   round: {
     readonly generation: GenerationTag
     readonly everyPartition: readonly string[]
-    readonly marks: PartitionMarks
+    readonly marks: PartitionWatermarks
   },
 ): Promise<Published> {
   const pairs = [...round.marks].flatMap(([partition, epochMs]) => [partition, Math.floor(epochMs)])
   const fixed = [round.generation, runOf(redis), JSON.stringify(round.everyPartition)]
-  const said = String(await redis.client.eval(publishScript, 2, keys.tidemark, keys.tidemarkHold, ...fixed, ...pairs))
+  const said = String(await redis.client.eval(publishScript, 2, keys.watermark, keys.watermarkHold, ...fixed, ...pairs))
   switch (said) {
     case 'held':
     case 'forgotten':
@@ -83,12 +83,12 @@ export async function publishTidemark(
     case 'behind':
       return { kind: said }
     default:
-      return { kind: 'published', tidemarkMs: Number(said) }
+      return { kind: 'published', watermarkMs: Number(said) }
   }
 }
 
 /**
- * Makes a generation the one whose marks count. With `floorMs` (epoch ms) the tidemark is withdrawn until everything appended
+ * Makes a generation the one whose marks count. With `floorMs` (epoch ms) the watermark is withdrawn until everything appended
  * before that instant is searchable: the generation does not hold yet what was promised of another.
  */
 export async function adoptGeneration(
@@ -97,49 +97,60 @@ export async function adoptGeneration(
   generation: GenerationTag,
   floorMs: number | undefined,
 ): Promise<void> {
-  await redis.client.eval(adoptScript, 1, keys.tidemark, generation, Math.floor(floorMs ?? -1))
+  await redis.client.eval(adoptScript, 1, keys.watermark, generation, Math.floor(floorMs ?? -1))
 }
 
 /** The generation whose marks count; undefined when Redis knows of none. */
 export async function adoptedGeneration(redis: RedisLink, keys: RedisKeys): Promise<GenerationTag | undefined> {
-  return ((await redis.client.hget(keys.tidemark, 'generation')) ?? undefined) as GenerationTag | undefined
+  return ((await redis.client.hget(keys.watermark, 'generation')) ?? undefined) as GenerationTag | undefined
 }
 
-/** The tidemark as readers are told it, and the mark of every partition. */
-export type PublishedTidemark = { readonly tidemarkMs: number | undefined; readonly marks: PartitionMarks }
+/** The watermark as readers are told it, and the mark of every partition. */
+export type PublishedWatermark = { readonly watermarkMs: number | undefined; readonly marks: PartitionWatermarks }
 
 /** What is published just now; nothing of it when another run of Redis published it. */
-export async function readTidemark(redis: RedisLink, keys: RedisKeys): Promise<PublishedTidemark> {
-  const { published, run, generation: _generation, floor: _floor, ...marks } = await redis.client.hgetall(keys.tidemark)
+export async function readWatermark(redis: RedisLink, keys: RedisKeys): Promise<PublishedWatermark> {
+  const {
+    published,
+    run,
+    generation: _generation,
+    floor: _floor,
+    ...marks
+  } = await redis.client.hgetall(keys.watermark)
   return {
-    tidemarkMs: published === undefined || run !== redis.runId() ? undefined : Number(published),
+    watermarkMs: published === undefined || run !== redis.runId() ? undefined : Number(published),
     marks: new Map(Object.entries(marks).map(([name, epochMs]) => [name, Number(epochMs)])),
   }
 }
 
-/** Keeps the tidemark where it is until it is released, at most for `maxMs`; false when someone else holds it. */
-export async function holdTidemark(redis: RedisLink, keys: RedisKeys, holder: string, maxMs: number): Promise<boolean> {
-  return (await redis.client.set(keys.tidemarkHold, holder, 'PX', maxMs, 'NX')) === 'OK'
+/** Keeps the watermark where it is until it is released, at most for `maxMs`; false when someone else holds it. */
+export async function holdWatermark(
+  redis: RedisLink,
+  keys: RedisKeys,
+  holder: string,
+  maxMs: number,
+): Promise<boolean> {
+  return (await redis.client.set(keys.watermarkHold, holder, 'PX', maxMs, 'NX')) === 'OK'
 }
 
 /** Holds it for another `maxMs`; false when the hold was over already. */
 export async function keepHolding(redis: RedisLink, keys: RedisKeys, holder: string, maxMs: number): Promise<boolean> {
-  return (await redis.client.eval(keepScript, 1, keys.tidemarkHold, holder, maxMs)) === 1
+  return (await redis.client.eval(keepScript, 1, keys.watermarkHold, holder, maxMs)) === 1
 }
 
 /** Whether a rebuild is about to switch. */
-export async function isTidemarkHeld(redis: RedisLink, keys: RedisKeys): Promise<boolean> {
-  return (await redis.client.exists(keys.tidemarkHold)) === 1
+export async function isWatermarkHeld(redis: RedisLink, keys: RedisKeys): Promise<boolean> {
+  return (await redis.client.exists(keys.watermarkHold)) === 1
 }
 
-/** Lets the tidemark go on; false when the hold was over already. */
-export async function releaseTidemark(redis: RedisLink, keys: RedisKeys, holder: string): Promise<boolean> {
-  return (await redis.client.eval(releaseScript, 1, keys.tidemarkHold, holder)) === 1
+/** Lets the watermark go on; false when the hold was over already. */
+export async function releaseWatermark(redis: RedisLink, keys: RedisKeys, holder: string): Promise<boolean> {
+  return (await redis.client.eval(releaseScript, 1, keys.watermarkHold, holder)) === 1
 }
 
-/** Withdraws the tidemark: append times that producers set promise nothing. */
-export async function withdrawTidemark(redis: RedisLink, keys: RedisKeys): Promise<void> {
-  await redis.client.hdel(keys.tidemark, 'published')
+/** Withdraws the watermark: append times that producers set promise nothing. */
+export async function withdrawWatermark(redis: RedisLink, keys: RedisKeys): Promise<void> {
+  await redis.client.hdel(keys.watermark, 'published')
 }
 
 function runOf(redis: RedisLink): string {

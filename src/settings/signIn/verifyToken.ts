@@ -1,9 +1,9 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import { z } from 'zod'
-import type { Config } from '../../core/process/config.ts'
 import type { TeamId } from '../../core/model/ids.ts'
 import { identifier } from '../../core/model/schema.ts'
-import { RequestFailure } from '../requestError.ts'
+import type { Config } from '../../core/process/config.ts'
+import { RequestError } from '../requestError.ts'
 import type { Owner } from '../sessions.ts'
 
 /** Why a token signs nobody in, as far as a person is told: a forger learns nothing from it. */
@@ -76,5 +76,5 @@ function refusalOf(error: Error): 'expired' | 'not-valid' {
   const isUndecided = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid
   if (error instanceof errors.JOSEError && !isUndecided && error.code !== 'ERR_JOSE_GENERIC') return 'not-valid'
   const cause = new Error(`the keys of SIGN_IN_JWKS_URL cannot be had: ${error.message}`)
-  throw new RequestFailure({ kind: 'unavailable', cause })
+  throw new RequestError({ kind: 'unavailable', cause })
 }

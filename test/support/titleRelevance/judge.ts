@@ -16,7 +16,7 @@ export async function judgeGroups(groups: readonly CaseGroup[], signal: AbortSig
   await using stack = new AsyncDisposableStack()
   const replica = await createTestReplica()
   stack.defer(() => replica.close())
-  await replica.completeKeyView()
+  await replica.completeAccountKeys()
   const cases = groups.flatMap(({ cases: some }) => some)
   await replica.storeForms(...cases.flatMap(recordsOf))
   const keys = await Promise.all(cases.map((_case, row) => replica.storeKey(teamOf(row))))

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { admitTeams } from '../../../src/api/admission.ts'
 import type { RouteContext } from '../../../src/api/context.ts'
-import { RequestFailure } from '../../../src/api/requestError.ts'
+import { RequestError } from '../../../src/api/requestError.ts'
 
 const maxOfTeam = 512
 
@@ -16,7 +16,7 @@ function door() {
       .then(
         () => true,
         (error: unknown) => {
-          if (error instanceof RequestFailure) return false
+          if (error instanceof RequestError) return false
           throw error
         },
       )

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import { authenticate, bearerToken } from '../../../src/api/authenticate.ts'
-import type { ApiContext, AskedOfHolder, RouteState } from '../../../src/api/context.ts'
-import { RequestFailure } from '../../../src/api/requestError.ts'
-import { type KeyHolder, KeyViewIncomplete, type Lookup } from '../../../src/core/stores/accountKeyStore.ts'
+import type { ApiContext, KeyHolderState, RouteState } from '../../../src/api/context.ts'
+import { RequestError } from '../../../src/api/requestError.ts'
+import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
+import { AccountKeysIncomplete, type KeyHolder, type Lookup } from '../../../src/core/stores/accountKeyStore.ts'
 
 const holder: KeyHolder = {
   teamId: 'team-1' as TeamId,
@@ -12,7 +12,7 @@ const holder: KeyHolder = {
   expiresAtMs: null,
 }
 
-const askedOf = (): AskedOfHolder => ({ freshness: new Promise(() => {}), counted: new Promise(() => {}) })
+const askedOf = (): KeyHolderState => ({ freshness: new Promise(() => {}), counted: new Promise(() => {}) })
 
 const contextOf = (authorization: string): ApiContext =>
   ({ get: () => authorization, req: { headersDistinct: {} }, state: {} }) as unknown as ApiContext
@@ -33,7 +33,7 @@ async function judge(header: string, lookup: Lookup, nowMs = 0): Promise<{ looku
       outcome: await authenticate(keys, askedOf, () => nowMs)(ctx, passes),
     }
   } catch (error) {
-    return { lookups, outcome: error instanceof RequestFailure ? error.failure : error }
+    return { lookups, outcome: error instanceof RequestError ? error.failure : error }
   }
 }
 
@@ -79,7 +79,7 @@ describe('authenticate', () => {
   })
 
   test('neither passes nor refuses while the key view is incomplete', async () => {
-    expect((await judge('Bearer rqp_acct_1', 'incomplete')).outcome).toBeInstanceOf(KeyViewIncomplete)
+    expect((await judge('Bearer rqp_acct_1', 'incomplete')).outcome).toBeInstanceOf(AccountKeysIncomplete)
   })
 })
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import { refuseUnreadable } from '../../../src/api/clientErrors.ts'
+import { answerClientError } from '../../../src/api/clientErrors.ts'
 import { portOf, serve, stopServing } from '../../../src/core/process/httpServer.ts'
 
 /** What a client reads when Node's server gives up on its request with the error of this code. */
@@ -14,7 +14,7 @@ async function answerTo(code: string): Promise<{ head: string; body: unknown; lo
       done()
     },
   })
-  const server = await serve(() => undefined, { port: 0 }, refuseUnreadable(pino({ base: null }, sink)))
+  const server = await serve(() => undefined, { port: 0 }, answerClientError(pino({ base: null }, sink)))
   server.on('connection', (socket) => {
     server.emit('clientError', Object.assign(new Error(code), { code }), socket)
   })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { FairQueue, type NotAdmitted } from '../../../src/api/fairQueue.ts'
 import type { Leave } from '../../../src/api/permits.ts'
 
-const bounds = { maxRunning: 4, maxRunningOfParty: 2, maxWaiting: 6, maxWaitMs: 1_000 }
+const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs: 1_000 }
 const stays = new AbortController().signal
 
 /** Lets promises that are settled be heard. */
@@ -11,7 +11,7 @@ const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn++) await Promise.resolve()
 }
 
-test('places go to parties in turn, however many one of them asks for', async () => {
+test('places go to tenants in turn, however many one of them asks for', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 1 })
   const order: string[] = []
   const enter = async (name: string): Promise<void> => {
@@ -79,8 +79,8 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
         expect(running.length).toBeLessThanOrEqual(bounds.maxRunning)
         expect(waiting).toBeLessThanOrEqual(bounds.maxWaiting)
         for (const name of ['a', 'b', 'c', 'd']) {
-          expect(runningOf(name)).toBeLessThanOrEqual(bounds.maxRunningOfParty)
-          const couldRun = running.length < bounds.maxRunning && runningOf(name) < bounds.maxRunningOfParty
+          expect(runningOf(name)).toBeLessThanOrEqual(bounds.maxRunningPerTenant)
+          const couldRun = running.length < bounds.maxRunning && runningOf(name) < bounds.maxRunningPerTenant
           expect(couldRun && (waitingOf.get(name) ?? 0) > 0).toBe(false)
         }
       }

@@ -1,15 +1,15 @@
-import { failureOf, fromRedis, RequestFailure } from '../../../src/api/requestError.ts'
+import { failureOf, fromRedis, RequestError } from '../../../src/api/requestError.ts'
 import { ReplicaUnavailable } from '../../../src/api/search/unavailable.ts'
-import { KeyViewIncomplete } from '../../../src/core/stores/accountKeyStore.ts'
+import { AccountKeysIncomplete } from '../../../src/core/stores/accountKeyStore.ts'
 
 describe('failureOf', () => {
   test('a request failure is what it says', () => {
-    expect(failureOf(new RequestFailure({ kind: 'method_not_allowed' }))).toEqual({ kind: 'method_not_allowed' })
+    expect(failureOf(new RequestError({ kind: 'method_not_allowed' }))).toEqual({ kind: 'method_not_allowed' })
   })
 
   test.each([
     ['elasticsearch', new ReplicaUnavailable('deadline', 'x')],
-    ['key_view', new KeyViewIncomplete()],
+    ['account_keys', new AccountKeysIncomplete()],
   ])('an outage of %s', (lacks, cause) => {
     expect(failureOf(cause)).toEqual({ kind: 'service_unavailable', lacks, cause })
   })

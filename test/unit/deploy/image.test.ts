@@ -37,18 +37,20 @@ const packageOf = (specifier: string): string =>
     .join('/')
 
 test('every process and command is known', () => {
-  expect([...entries].sort()).toEqual([
-    'tools/demo/sampleCommand.ts',
-    'tools/demo/settingsMain.ts',
-    'tools/demo/signInCommand.ts',
-    'indexer/deadLetters/deadLettersCommand.ts',
-    'indexer/main.ts',
-    'indexer/generations/rebuildCommand.ts',
-    'src/settings/keysCommand.ts',
-    'src/settings/main.ts',
-    'src/core/process/healthCommand.ts',
-    'src/api/main.ts',
-  ].sort())
+  expect([...entries].sort()).toEqual(
+    [
+      'tools/demo/sampleCommand.ts',
+      'tools/demo/settingsMain.ts',
+      'tools/demo/signInCommand.ts',
+      'indexer/deadLetters/deadLettersCommand.ts',
+      'indexer/main.ts',
+      'indexer/generations/rebuildCommand.ts',
+      'src/settings/keysCommand.ts',
+      'src/settings/main.ts',
+      'src/core/process/healthCommand.ts',
+      'src/api/main.ts',
+    ].sort(),
+  )
 })
 
 test.each([...entries])('the image holds whatever %s loads, and no package that production does without', (entry) => {

@@ -5,10 +5,10 @@ import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
-const commit = (position: number, generation: string | undefined, setAsideBelow = position): Commit => ({
+const commit = (position: number, generation: string | undefined, deadLetteredBelow = position): Commit => ({
   position: at(position),
   generation,
-  setAsideBelow: at(setAsideBelow),
+  deadLetteredBelow: at(deadLetteredBelow),
 })
 const ends = { low: 0n, high: 100n }
 
@@ -32,7 +32,7 @@ test('reading goes on where it was when the commit speaks of the indices that ar
   expect(startOf(ends, commit(40, first), undefined, first)).toEqual({
     position: 40n,
     isCommitted: true,
-    setAsideBelow: 40n,
+    deadLetteredBelow: 40n,
   })
 })
 
@@ -44,7 +44,7 @@ test('for other indices everything is read again, but bad records are not set as
   expect(startOf(ends, commit(40, first), undefined, second)).toEqual({
     position: 0n,
     isCommitted: false,
-    setAsideBelow: 40n,
+    deadLetteredBelow: 40n,
   })
 })
 

@@ -1,44 +1,44 @@
 import fc from 'fast-check'
-import { markOf, PartitionLedger } from '../../../indexer/offsetTracker.ts'
+import { OffsetTracker, partitionWatermark } from '../../../indexer/offsetTracker.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
 
 test('before the first fetch the position is where reading starts, and nothing is known of the records', () => {
-  expect(new PartitionLedger(at(7)).progress()).toEqual({
+  expect(new OffsetTracker(at(7)).progress()).toEqual({
     position: 7n,
-    oldestUnsettledAtMs: undefined,
-    settledAtMs: undefined,
+    oldestUnprocessedAtMs: undefined,
+    processedAtMs: undefined,
   })
 })
 
 test('an offset below the position, named late, does not move it back', () => {
-  const ledger = new PartitionLedger(at(7))
+  const ledger = new OffsetTracker(at(7))
   ledger.passed(at(3))
   expect(ledger.progress().position).toBe(7n)
 })
 
 test('a record that settles early waits for those before it', () => {
-  const ledger = new PartitionLedger(at(1))
+  const ledger = new OffsetTracker(at(1))
   const settle = [1, 2, 3].map((offset) => ledger.add(at(offset), offset * 10))
   settle[1]?.()
-  expect(ledger.progress()).toEqual({ position: 1n, oldestUnsettledAtMs: 10, settledAtMs: undefined })
+  expect(ledger.progress()).toEqual({ position: 1n, oldestUnprocessedAtMs: 10, processedAtMs: undefined })
   settle[0]?.()
-  expect(ledger.progress()).toEqual({ position: 3n, oldestUnsettledAtMs: 30, settledAtMs: 20 })
+  expect(ledger.progress()).toEqual({ position: 3n, oldestUnprocessedAtMs: 30, processedAtMs: 20 })
 })
 
 test('the position passes over offsets that hold no record, once the records before them are settled', () => {
-  const ledger = new PartitionLedger(at(4))
+  const ledger = new OffsetTracker(at(4))
   const settle = ledger.add(at(4), 40)
   ledger.passed(at(9))
   expect(ledger.progress().position).toBe(4n)
   settle()
-  expect(ledger.progress()).toEqual({ position: 10n, oldestUnsettledAtMs: undefined, settledAtMs: 40 })
+  expect(ledger.progress()).toEqual({ position: 10n, oldestUnprocessedAtMs: undefined, processedAtMs: 40 })
 })
 
 /** A partition as a list of records, beside the ledger that is to tell the same. */
 class Model {
-  readonly ledger: PartitionLedger
+  readonly ledger: OffsetTracker
   readonly #start: Offset
   readonly #records: { offset: bigint; settle: () => void; isSettled: boolean }[] = []
   #next: bigint
@@ -46,7 +46,7 @@ class Model {
   constructor(start: number) {
     this.#next = BigInt(start)
     this.#start = at(start)
-    this.ledger = new PartitionLedger(this.#start)
+    this.ledger = new OffsetTracker(this.#start)
   }
 
   fetch(gap: number): void {
@@ -62,14 +62,14 @@ class Model {
     record.isSettled = true
   }
 
-  progress(): ReturnType<PartitionLedger['progress']> {
+  progress(): ReturnType<OffsetTracker['progress']> {
     const first = this.#records.findIndex(({ isSettled }) => !isSettled)
     const settled = first === -1 ? this.#records : this.#records.slice(0, first)
     const last = settled.at(-1)
     return {
       position: (last === undefined ? this.#start : last.offset + 1n) as Offset,
-      oldestUnsettledAtMs: first === -1 ? undefined : Number(this.#records[first]?.offset),
-      settledAtMs: last === undefined ? undefined : Number(last.offset),
+      oldestUnprocessedAtMs: first === -1 ? undefined : Number(this.#records[first]?.offset),
+      processedAtMs: last === undefined ? undefined : Number(last.offset),
     }
   }
 }
@@ -94,34 +94,34 @@ test('whatever settles in whatever order, the position is the end of the settled
 })
 
 test('thousands of settled records leave the later ones in place', () => {
-  const ledger = new PartitionLedger(at(0))
+  const ledger = new OffsetTracker(at(0))
   const settles = Array.from({ length: 5_000 }, (_, offset) => ledger.add(at(offset), offset))
   settles.slice(0, 4_000).map((settle) => settle())
-  expect(ledger.progress()).toEqual({ position: 4_000n, oldestUnsettledAtMs: 4_000, settledAtMs: 3_999 })
+  expect(ledger.progress()).toEqual({ position: 4_000n, oldestUnprocessedAtMs: 4_000, processedAtMs: 3_999 })
   settles.slice(4_000).map((settle) => settle())
-  expect(ledger.progress()).toEqual({ position: 5_000n, oldestUnsettledAtMs: undefined, settledAtMs: 4_999 })
+  expect(ledger.progress()).toEqual({ position: 5_000n, oldestUnprocessedAtMs: undefined, processedAtMs: 4_999 })
 })
 
 describe('Everything appended to a partition before its mark is settled', () => {
   const end = { offset: 10n, askedAtMs: 90_000 }
-  const progress = { position: at(10), oldestUnsettledAtMs: undefined, settledAtMs: 5_000 }
+  const progress = { position: at(10), oldestUnprocessedAtMs: undefined, processedAtMs: 5_000 }
 
   test('behind, that is the append time of the first record that is not', () => {
-    expect(markOf({ ...progress, oldestUnsettledAtMs: 6_000 }, end, 1_000)).toBe(6_000)
+    expect(partitionWatermark({ ...progress, oldestUnprocessedAtMs: 6_000 }, end, 1_000)).toBe(6_000)
   })
 
   test('caught up, the time of asking for the end, less what clocks may differ', () => {
-    expect(markOf(progress, end, 1_000)).toBe(89_000)
-    expect(markOf({ ...progress, position: at(11) }, end, 1_000)).toBe(89_000)
+    expect(partitionWatermark(progress, end, 1_000)).toBe(89_000)
+    expect(partitionWatermark({ ...progress, position: at(11) }, end, 1_000)).toBe(89_000)
   })
 
   test('with records ahead that are not fetched yet, the append time of the last settled one', () => {
-    expect(markOf({ ...progress, position: at(9) }, end, 1_000)).toBe(5_000)
-    expect(markOf(progress, undefined, 1_000)).toBe(5_000)
+    expect(partitionWatermark({ ...progress, position: at(9) }, end, 1_000)).toBe(5_000)
+    expect(partitionWatermark(progress, undefined, 1_000)).toBe(5_000)
   })
 
   test('not known as long as nothing was settled', () => {
-    const nothing = { position: at(9), oldestUnsettledAtMs: undefined, settledAtMs: undefined }
-    expect(markOf(nothing, end, 1_000)).toBeUndefined()
+    const nothing = { position: at(9), oldestUnprocessedAtMs: undefined, processedAtMs: undefined }
+    expect(partitionWatermark(nothing, end, 1_000)).toBeUndefined()
   })
 })

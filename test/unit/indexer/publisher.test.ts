@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { PartitionLedger } from '../../../indexer/offsetTracker.ts'
+import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import { type Lag, Publisher, type RoundEnd } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { changedList } from '../../../src/core/stores/changeTokens.ts'
@@ -10,8 +10,8 @@ const list = changedList('forms', 'acme' as TeamId)
 const at = (offset: number): Offset => BigInt(offset) as Offset
 
 function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {
-  const start = { position: at(options.start ?? 0), isCommitted: options.isCommitted ?? true, setAsideBelow: at(0) }
-  const ledger = new PartitionLedger(start.position)
+  const start = { position: at(options.start ?? 0), isCommitted: options.isCommitted ?? true, deadLetteredBelow: at(0) }
+  const ledger = new OffsetTracker(start.position)
   const current = { ledger, nowMs: options.nowMs ?? 100_000, isBehind: false, looks: 0 }
   const steps: string[] = []
   const lags: Lag[] = []
@@ -121,7 +121,7 @@ test('a partition that was given to another indexer meanwhile is not committed a
   ledger.add(at(0), 50)()
   publisher.noteWrite(list)
   during.set('refresh', () => {
-    current.ledger = new PartitionLedger(at(0))
+    current.ledger = new OffsetTracker(at(0))
   })
   await publisher.publish()
   expect(steps).toEqual(['refresh', 'tokens forms/acme', `publish ${forms}=99000`])

@@ -2,8 +2,8 @@ import {
   expectCommittedIsSearchable,
   expectNewestVersions,
   expectOnlyPoisonSetAside,
-  expectTidemarkHolds,
-  expectTidemarkOnlyGrows,
+  expectWatermarkHolds,
+  expectWatermarkOnlyGrows,
 } from '../../support/verdict.ts'
 import type { Witness, Witnessed } from '../../support/witness.ts'
 
@@ -28,7 +28,7 @@ const witnessOf = (changes: Partial<Witness> = {}): Witness => ({
   committed: async () => new Map([['forms/0', 3n]]),
   isAllCommitted: async () => true,
   untilAllCommitted: async () => undefined,
-  tidemarkMs: async () => 2_000,
+  watermarkMs: async () => 2_000,
   searchable: async () =>
     new Map([
       ['forms/acme/f1', 2],
@@ -46,7 +46,7 @@ const finds = (list: number, detail: number) => ({
 })
 
 test('a whole replica is found whole, and what was judged is counted', async () => {
-  expect(await expectTidemarkHolds(witnessOf())).toBe(2)
+  expect(await expectWatermarkHolds(witnessOf())).toBe(2)
   expect(await expectCommittedIsSearchable(witnessOf())).toBe(2)
   await expectNewestVersions(witnessOf())
   await expectOnlyPoisonSetAside(witnessOf())
@@ -56,18 +56,18 @@ test.each([
   ['the list document', finds(1, 2)],
   ['the detail document', finds(2, 1)],
   ['both documents', { searchable: async () => new Map<string, number>() }],
-])('%s of a record that search does not find breaks the tidemark and the commit', async (_what, changes) => {
-  await expect(expectTidemarkHolds(witnessOf(changes))).rejects.toThrow('and 2 in forms/0/1')
+])('%s of a record that search does not find breaks the watermark and the commit', async (_what, changes) => {
+  await expect(expectWatermarkHolds(witnessOf(changes))).rejects.toThrow('and 2 in forms/0/1')
   await expect(expectCommittedIsSearchable(witnessOf(changes))).rejects.toThrow('and 2 in forms/0/1')
   await expect(expectNewestVersions(witnessOf(changes))).rejects.toThrow('deep equality')
 })
 
 test('what is neither promised nor committed may be missing', async () => {
-  const behind = { ...finds(1, 1), tidemarkMs: async () => 1_001, committed: async () => new Map([['forms/0', 1n]]) }
-  expect(await expectTidemarkHolds(witnessOf(behind))).toBe(1)
+  const behind = { ...finds(1, 1), watermarkMs: async () => 1_001, committed: async () => new Map([['forms/0', 1n]]) }
+  expect(await expectWatermarkHolds(witnessOf(behind))).toBe(1)
   expect(await expectCommittedIsSearchable(witnessOf(behind))).toBe(1)
-  const nothing = { tidemarkMs: async () => undefined, committed: async () => new Map([['forms/0', -1n]]) }
-  expect(await expectTidemarkHolds(witnessOf(nothing))).toBe(0)
+  const nothing = { watermarkMs: async () => undefined, committed: async () => new Map([['forms/0', -1n]]) }
+  expect(await expectWatermarkHolds(witnessOf(nothing))).toBe(0)
   expect(await expectCommittedIsSearchable(witnessOf(nothing))).toBe(0)
 })
 
@@ -92,14 +92,14 @@ test('a document that no record tells of is one too many', async () => {
   await expect(expectNewestVersions(witnessOf({ searchable }))).rejects.toThrow('acme/f2')
 })
 
-test('a tidemark that goes back or away is told, also when it is back at the end', async () => {
+test('a watermark that goes back or away is told, also when it is back at the end', async () => {
   for (const dip of [4, undefined]) {
     const values = [5, 6, dip, 7]
     const work = Promise.withResolvers<void>()
-    const tidemarkMs = async (): Promise<number | undefined> => {
+    const watermarkMs = async (): Promise<number | undefined> => {
       if (values.length === 1) work.resolve()
       return values.shift()
     }
-    await expect(expectTidemarkOnlyGrows(witnessOf({ tidemarkMs }), work.promise)).rejects.toThrow('toBeGreaterThan')
+    await expect(expectWatermarkOnlyGrows(witnessOf({ watermarkMs }), work.promise)).rejects.toThrow('toBeGreaterThan')
   }
 })

@@ -6,8 +6,8 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { Redis } from 'ioredis'
 import { Pool } from 'undici'
-import type { TeamId } from '../../../src/core/model/ids.ts'
 import { countOnly, newestFirst, ofTeam } from '../../../src/api/search/clauses.ts'
+import type { TeamId } from '../../../src/core/model/ids.ts'
 
 const [port, elasticsearchUrl = '', redisUrl = '', index, team] = process.argv.slice(2)
 const elasticsearch = new Pool(elasticsearchUrl, { pipelining: 1 })

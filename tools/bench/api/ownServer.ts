@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { choosePort } from '../../engines/ports.ts'
+import { startSupervised } from '../../engines/supervisedProgram.ts'
 import { waitUntil } from '../../engines/waiting.ts'
-import { startWarded } from '../../engines/supervisedProgram.ts'
 import type { Stage } from '../stage.ts'
 
 const startDeadlineMs = 30_000
@@ -16,7 +16,7 @@ export async function startServer(
   { path, more, alivePath }: { readonly path: string; readonly more: readonly string[]; readonly alivePath: string },
 ): Promise<{ readonly port: number; readonly origin: string; stop(): Promise<void> }> {
   const port = await choosePort()
-  const program = await startWarded(
+  const program = await startSupervised(
     { command: process.execPath, args: [path, String(port), ...more], cwd: stage.folder, env: {} },
     { logPath: join(stage.logsFolder, 'servers.log') },
     stage.signal,

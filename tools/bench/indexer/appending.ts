@@ -1,6 +1,6 @@
 import { pino } from 'pino'
-import { pause } from '../../engines/waiting.ts'
 import { connectKafka, createProducer } from '../../../src/core/stores/kafka.ts'
+import { pause } from '../../engines/waiting.ts'
 import type { Stage } from '../stage.ts'
 import type { SubmissionRecord, Submissions } from './submissions.ts'
 

@@ -1,7 +1,7 @@
+import { startProgressBar } from '../../../src/core/process/progressBar.ts'
 import { createAccountKey } from '../../demo/accountKeys.ts'
 import { seededRandom } from '../../demo/random.ts'
 import { pause, waitUntil } from '../../engines/waiting.ts'
-import { startProgressBar } from '../../../src/core/process/progressBar.ts'
 import type { Sample } from '../load/generator.ts'
 import { startProcesses } from '../processes.ts'
 import type { Stage } from '../stage.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { executable, findOnPath } from '../../engines/executables.ts'
-import { runWarded } from '../../engines/supervisedProgram.ts'
+import { runSupervised } from '../../engines/supervisedProgram.ts'
 import type { Stage } from '../stage.ts'
 
 /** A program that can be run, or the reason why there is none. */
@@ -22,7 +22,7 @@ export async function buildGoPipeline({ folder, logsFolder, signal }: Stage): Pr
   const command = { command: go, args: ['build', '-o', program, '.'], cwd: source, env }
   process.stdout.write('Compiling the pipeline in Go\n')
   try {
-    await runWarded(command, { what: 'go build', logPath, deadlineMs: buildDeadlineMs, signal })
+    await runSupervised(command, { what: 'go build', logPath, deadlineMs: buildDeadlineMs, signal })
     return { program }
   } catch (error) {
     signal.throwIfAborted()

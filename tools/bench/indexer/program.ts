@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { logTail } from '../../engines/logTail.ts'
-import { type Command, startWarded } from '../../engines/supervisedProgram.ts'
+import { type Command, startSupervised } from '../../engines/supervisedProgram.ts'
 import type { Stage } from '../stage.ts'
 
 /** A contender that runs. */
@@ -33,7 +33,7 @@ export async function startProgram(
   await mkdir(logsFolder, { recursive: true })
   await rm(logPath, { force: true })
   const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', ...environment, ...more }
-  const program = await startWarded({ ...command, cwd: folder, env }, { logPath }, signal)
+  const program = await startSupervised({ ...command, cwd: folder, env }, { logPath }, signal)
   release(() => program.stop())
   return {
     pid: program.pid,

@@ -14,7 +14,7 @@ type Series = {
   labelOf(world: ServedWorld): string
 }
 type Served = { readonly [Name in keyof Plan]: readonly ServedWorld[] }
-type Asking = Measuring & { readonly keys: AccountKeys }
+type SearchClient = Measuring & { readonly keys: AccountKeys }
 
 /** One request after the other; short, for there are many contenders. */
 export const pace: Pace = { atOnce: 1, leadInTurns: 5, maxTurns: 100, maxMs: 700 }
@@ -25,7 +25,7 @@ const fixedName = `Team of ${count(fixedTeamSubmissions)}`
 const fixedGoal: Goal = { atMost: 1.5 }
 
 /** Everything that is asked in the worlds of all series. */
-export function compareAll(asking: Asking, { documents, teams, shards }: Served): Comparison {
+export function compareAll(asking: SearchClient, { documents, teams, shards }: Served): Comparison {
   const byDocuments = { worlds: documents, labelOf: ({ submissions }: ServedWorld) => `among ${count(submissions)}` }
   const byTeams = { worlds: teams, labelOf: (world: ServedWorld) => `among ${count(world.teams)} teams` }
   const byShards = { worlds: shards, labelOf: (world: ServedWorld) => shardsOf(world.shards) }
@@ -46,7 +46,7 @@ function count(value: number): string {
 
 /** What a team is answered in each world of a series, beside the same question in the first one; the last one has to meet the goal. */
 function compare(
-  asking: Asking,
+  asking: SearchClient,
   { title, worlds, labelOf }: Series,
   team: MeasuredTeam,
   questions: readonly QuestionName[],

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { waitUntil } from '../../engines/waiting.ts'
 import { digestOf, plaintextFrom, startOf } from '../../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
 import { randomToken } from '../../../src/core/model/randomToken.ts'
+import { accountKeyStore } from '../../../src/core/stores/accountKeyStore.ts'
 import { changedList, entityTypes, replaceChangeTokens } from '../../../src/core/stores/changeTokens.ts'
-import { keyView } from '../../../src/core/stores/accountKeyStore.ts'
-import { noteUse } from '../../../src/core/stores/keyLastUse.ts'
+import { recordKeyUse } from '../../../src/core/stores/keyLastUse.ts'
 import { connectRedis, type RedisLink } from '../../../src/core/stores/redis.ts'
 import { redisKeys } from '../../../src/core/stores/redisKeys.ts'
 import { readRedisMemory } from '../../../src/core/stores/redisMemory.ts'
+import { waitUntil } from '../../engines/waiting.ts'
 import type { Stage } from '../stage.ts'
 
 /** Bytes that Redis takes for each. */
@@ -37,7 +37,7 @@ export async function measureRedis({ urls, signal }: Stage, teams: number): Prom
 
 async function fill(redis: RedisLink, teams: number): Promise<RedisBytes> {
   const keys = redisKeys('sized')
-  const view = keyView(redis, keys)
+  const view = accountKeyStore(redis, keys)
   const all = Array.from({ length: teams }, (_, index) => ({
     teamId: `team_${String(index).padStart(8, '0')}` as TeamId,
     keyId: `key_${randomToken()}` as EntityId,
@@ -63,7 +63,7 @@ async function fill(redis: RedisLink, teams: number): Promise<RedisBytes> {
     })
   })
   const perKeyInUse = await grown(async ({ teamId, keyId }) => {
-    await noteUse(redis, keys, teamId, keyId, Date.now())
+    await recordKeyUse(redis, keys, teamId, keyId, Date.now())
     await redis.client.set(`${keys.limitPrefix}:${teamId}/${keyId}`, 1, 'EX', limitSeconds)
   })
   const perTeam = await grown(({ teamId }) =>

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
+import { connectKafka } from '../../../src/core/stores/kafka.ts'
 import { createAccountKey } from '../../demo/accountKeys.ts'
 import { untilTopicsExist } from '../../demo/indexing.ts'
 import { choosePort } from '../../engines/ports.ts'
 import { waitUntil } from '../../engines/waiting.ts'
-import { connectKafka } from '../../../src/core/stores/kafka.ts'
 import { unlimited } from '../processes.ts'
 import type { Stage } from '../stage.ts'
 import { fixedTeam, largestTeam, type World } from './world.ts'
@@ -68,7 +68,7 @@ async function topicsExist({ config, signal }: Stage): Promise<void> {
   }
 }
 
-/** Windows on the time of change are answered once there is a tidemark: everything else is there by then. */
+/** Windows on the time of change are answered once there is a watermark: everything else is there by then. */
 async function untilServed({ signal }: Stage, { name, origin }: ServedWorld, keys: AccountKeys): Promise<void> {
   const answers = async (accountKey: string): Promise<boolean> => {
     const headers = { authorization: `Bearer ${accountKey}` }

@@ -1,9 +1,9 @@
+import { readFormRecord, readSubmissionRecord } from '../../../src/core/model/change.ts'
+import type { Instant } from '../../../src/core/model/instant.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../../../src/core/stores/documents.ts'
 import { busyTimes } from '../../demo/calendar.ts'
 import { planForms, renderForm } from '../../demo/forms.ts'
 import { entityId, seededRandom } from '../../demo/random.ts'
-import type { Instant } from '../../../src/core/model/instant.ts'
-import { readFormRecord, readSubmissionRecord } from '../../../src/core/model/change.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../../../src/core/stores/documents.ts'
 import { renderReports } from '../reports.ts'
 
 /** What indices of their own hold: a team that is the same size everywhere, a largest team, and others that share the rest evenly. */

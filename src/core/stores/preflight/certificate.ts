@@ -8,7 +8,7 @@ export type Address = { readonly host: string; readonly port: number }
  * Why the certificate of a TLS server is not to be trusted: `host` when it is another host's; undefined when it is to be. Rejects
  * when nobody shakes hands there. `ca` undefined means the authorities that Node knows.
  */
-export async function distrustOf(
+export async function certificateProblem(
   { host, port }: Address,
   ca: string | undefined,
   signal: AbortSignal,

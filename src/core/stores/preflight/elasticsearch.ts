@@ -1,18 +1,18 @@
 import { errors } from '@elastic/elasticsearch'
-import type { Config } from '../../process/config.ts'
 import type { Problem } from '../../model/result.ts'
+import type { Config } from '../../process/config.ts'
 import { connectElasticsearch } from '../elasticsearch.ts'
-import { addressIn, type Door } from './probe.ts'
+import { addressIn, type EngineProbe } from './probe.ts'
 
 const defaultPort = 443
 
-export const door = (config: Config): Door => ({
+export const door = (config: Config): EngineProbe => ({
   caSetting: 'ELASTICSEARCH_CA_FILE',
   ca: config.ELASTICSEARCH_CA_FILE,
   addresses: config.ELASTICSEARCH_URL.filter((url) => url.startsWith('https:')).map((url) =>
     addressIn(url, defaultPort),
   ),
-  knock: async (signal) => {
+  tryCredentials: async (signal) => {
     const client = connectElasticsearch(config)
     try {
       // Nobody needs a right to ask who he is; without security there is no such question, and no refusal.

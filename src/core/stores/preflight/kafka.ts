@@ -2,18 +2,18 @@ import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import type { Config } from '../../process/config.ts'
 import { connectKafka } from '../kafka.ts'
-import { aborted, addressIn, type Door } from './probe.ts'
+import { aborted, addressIn, type EngineProbe } from './probe.ts'
 
 const defaultPort = 9_092
 
-export const door = (config: Config): Door => ({
+export const door = (config: Config): EngineProbe => ({
   caSetting: 'KAFKA_SSL_CA_FILE',
   ca: config.KAFKA_SSL_CA_FILE,
   addresses:
     config.KAFKA_SSL_CA_FILE === undefined
       ? []
       : config.KAFKA_BROKERS.map((broker) => addressIn(`kafka://${broker}`, defaultPort)),
-  knock: async (signal) => {
+  tryCredentials: async (signal) => {
     const admin = connectKafka(config, pino({ level: 'silent' })).admin({ retry: { retries: 0 } })
     try {
       await Promise.race([admin.connect(), aborted(signal)])

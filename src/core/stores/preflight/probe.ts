@@ -1,15 +1,15 @@
-import type { Config } from '../../process/config.ts'
 import type { Problem } from '../../model/result.ts'
+import type { Config } from '../../process/config.ts'
 import type { Address } from './certificate.ts'
 
 /** How one engine is asked whether it lets this process in. */
-export type Door = {
+export type EngineProbe = {
   readonly caSetting: keyof Config
   readonly ca: string | undefined
   /** Where it speaks TLS. */
   readonly addresses: readonly Address[]
   /** What is wrong with the credentials; undefined when nothing is. Rejects when that cannot be told. */
-  knock(signal: AbortSignal): Promise<Problem | undefined>
+  tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 
 /** The address in a URL with a port. */

@@ -1,15 +1,15 @@
-import type { Config } from '../../process/config.ts'
 import type { Problem } from '../../model/result.ts'
+import type { Config } from '../../process/config.ts'
 import { connectRedis } from '../redis.ts'
-import { aborted, addressIn, type Door } from './probe.ts'
+import { aborted, addressIn, type EngineProbe } from './probe.ts'
 
 const defaultPort = 6_379
 
-export const door = ({ REDIS_URL: url = '', REDIS_CA_FILE: ca }: Config): Door => ({
+export const door = ({ REDIS_URL: url = '', REDIS_CA_FILE: ca }: Config): EngineProbe => ({
   caSetting: 'REDIS_CA_FILE',
   ca,
   addresses: url.startsWith('rediss:') ? [addressIn(url, defaultPort)] : [],
-  knock: async (signal) => {
+  tryCredentials: async (signal) => {
     const answer = Promise.withResolvers<Problem | undefined>()
     const onError = ({ message }: Error): void => {
       if (message.startsWith('WRONGPASS'))

@@ -1,15 +1,15 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { z } from 'zod'
-import { scenes } from '../../../../src/core/model/form.ts'
-import { reportStatuses } from '../../../../src/core/model/submission.ts'
-import { describeApi } from '../../../../src/api/openapi/openapi.ts'
 import { getFormParameters } from '../../../../src/api/getForm.ts'
 import { getRecordParameters } from '../../../../src/api/getRecord.ts'
 import { listFormsParameters } from '../../../../src/api/listForms.ts'
 import { listRecordsParameters } from '../../../../src/api/listRecords.ts'
+import { describeApi } from '../../../../src/api/openapi/openapi.ts'
 import { readParameters } from '../../../../src/api/parameters.ts'
-import { type RouteNeeds, routes } from '../../../../src/api/routes.ts'
+import { type RouteDeps, routes } from '../../../../src/api/routes.ts'
+import { scenes } from '../../../../src/core/model/form.ts'
+import { reportStatuses } from '../../../../src/core/model/submission.ts'
 import { pointer, schemaJudge } from '../../../support/description.ts'
 import { documentedTypes } from '../../../support/documentedTypes.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
@@ -63,7 +63,7 @@ test('it is valid OpenAPI 3.1', async () => {
 })
 
 test('it tells of every route there is, and of no other', () => {
-  const routed = routes({} as RouteNeeds).stack.map(({ path }) =>
+  const routed = routes({} as RouteDeps).stack.map(({ path }) =>
     String(path)
       .replace('/api/v1', '')
       .replaceAll(/:(\w+)/g, '{$1}'),

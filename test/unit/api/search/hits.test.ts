@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { withoutTabs } from '../../../../src/core/json/rawJson.ts'
 import { readAnswer, readAnswers, type SearchAnswer, totalOf } from '../../../../src/api/search/hits.ts'
 import { ReplicaUnavailable } from '../../../../src/api/search/unavailable.ts'
+import { withoutTabs } from '../../../../src/core/json/rawJson.ts'
 
 const answerOf = (summaries: readonly string[], changes: Readonly<Record<string, string>> = {}): string => {
   const hits = summaries.map(

@@ -1,11 +1,11 @@
 import { type Client, errors } from '@elastic/elasticsearch'
-import { openReplica } from '../../../../src/api/search/indexReader.ts'
+import { openIndexReader } from '../../../../src/api/search/indexReader.ts'
 
 const { signal } = new AbortController()
 const question = { method: 'POST', path: '/x/_search', querystring: {}, body: { secret: 'typed' } } as const
 
 const replicaWhose = (request: () => Promise<unknown>) =>
-  openReplica({ transport: { request } } as unknown as Client, 'x', 1_000)
+  openIndexReader({ transport: { request } } as unknown as Client, 'x', 1_000)
 
 const failureOf = (error: unknown): Promise<unknown> =>
   replicaWhose(() => Promise.reject(error))

@@ -1,15 +1,15 @@
 import fc from 'fast-check'
-import type { TeamId } from '../../../../src/core/model/ids.ts'
 import { getForm } from '../../../../src/api/search/getForm.ts'
+import type { Question, SearchClient } from '../../../../src/api/search/indexReader.ts'
 import { readDetail } from '../../../../src/api/search/readDetail.ts'
-import type { Asking, Question } from '../../../../src/api/search/indexReader.ts'
+import type { TeamId } from '../../../../src/core/model/ids.ts'
 
 const { signal } = new AbortController()
 const team = 'team:1' as TeamId
 
-const answering = (text: string, isFound = true): { replica: Asking; asked: Question[] } => {
+const answering = (text: string, isFound = true): { replica: SearchClient; asked: Question[] } => {
   const asked: Question[] = []
-  const ask: Asking['ask'] = async (question) => {
+  const ask: SearchClient['ask'] = async (question) => {
     asked.push(question)
     return { isFound, bytes: Buffer.from(text) }
   }

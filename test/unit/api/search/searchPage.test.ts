@@ -1,10 +1,15 @@
 import fc from 'fast-check'
-import type { TeamId } from '../../../../src/core/model/ids.ts'
-import type { Instant } from '../../../../src/core/model/instant.ts'
+import {
+  type IndexReader,
+  indexReaderOf,
+  type Question,
+  type SearchClient,
+} from '../../../../src/api/search/indexReader.ts'
 import { listForms } from '../../../../src/api/search/listForms.ts'
 import { listRecords } from '../../../../src/api/search/listRecords.ts'
-import { type Asking, type Question, type Replica, replicaBehind } from '../../../../src/api/search/indexReader.ts'
 import { searchPage, within } from '../../../../src/api/search/searchPage.ts'
+import type { TeamId } from '../../../../src/core/model/ids.ts'
+import type { Instant } from '../../../../src/core/model/instant.ts'
 
 const { signal } = new AbortController()
 const team = 'team-1' as TeamId
@@ -12,16 +17,16 @@ const reader = { teamId: team, version: null, signal }
 const emptyAnswer =
   '{"id":"pit","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0,"relation":"eq"},"hits":[]},"aggregations":{"steps":{"buckets":[]}}}'
 
-const listening = (isFound = true): { replica: Replica; asked: Question[] } => {
+const listening = (isFound = true): { replica: IndexReader; asked: Question[] } => {
   const asked: Question[] = []
-  const asking: Asking = {
+  const asking: SearchClient = {
     indexPrefix: 'tidemark',
     ask: async (question) => {
       asked.push(question)
       return { isFound, bytes: Buffer.from(emptyAnswer) }
     },
   }
-  return { replica: replicaBehind(asking, 1_000), asked }
+  return { replica: indexReaderOf(asking, 1_000), asked }
 }
 
 type Body = { from?: number; size: number; query: { bool: { filter: unknown[] } } }
@@ -85,7 +90,7 @@ describe('a list that is known to be long', () => {
   async function ask(answers: readonly string[], times: number) {
     const asked: Question[] = []
     const left = answers.values()
-    const replica = replicaBehind(
+    const replica = indexReaderOf(
       {
         indexPrefix: 'tidemark',
         ask: async (question) => {

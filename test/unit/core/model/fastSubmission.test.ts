@@ -1,11 +1,15 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
+import { readKey, readSubmissionRecord } from '../../../../src/core/model/change.ts'
+import { readFastSubmission } from '../../../../src/core/model/fastSubmission.ts'
 import type { EntityId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
-import { readPlainSubmission } from '../../../../src/core/model/fastSubmission.ts'
-import { readKey, readSubmissionRecord } from '../../../../src/core/model/change.ts'
 import { renderSubmissionDetail, renderSubmissionSummary } from '../../../../src/core/model/submission.ts'
-import { type DocumentWrite, renderedSubmissionWrites, submissionWrites } from '../../../../src/core/stores/documents.ts'
+import {
+  type DocumentWrite,
+  renderedSubmissionWrites,
+  submissionWrites,
+} from '../../../../src/core/stores/documents.ts'
 import { documentedTypes } from '../../../support/documentedTypes.ts'
 import { opaque, submissionEntity } from '../../../support/entities.ts'
 import { changedAt, placesIn } from '../../../support/places.ts'
@@ -17,7 +21,7 @@ const members = Object.entries(entity).map(([name, value]) => [name, JSON.string
 
 function quickly(value: Buffer): readonly DocumentWrite[] | undefined {
   const whose = readKey(key)
-  const submission = readPlainSubmission('s1' as EntityId, value)
+  const submission = readFastSubmission('s1' as EntityId, value)
   return whose.ok && submission !== undefined
     ? renderedSubmissionWrites(whose.value, submission, appendedAt)
     : undefined

@@ -1,6 +1,6 @@
-import { type Form, renderFormDetail, renderFormSummary } from '../../../../src/core/model/form.ts'
 import { type RawObject, rawMembers } from '../../../../src/core/json/rawJson.ts'
 import { readFormRecord } from '../../../../src/core/model/change.ts'
+import { type Form, renderFormDetail, renderFormSummary } from '../../../../src/core/model/form.ts'
 
 const summaryNames = 'id title scene language publicToken shareUrl localization isActive createdAt updatedAt'.split(' ')
 const detailNames = [...summaryNames, 'description', 'layout', 'systemText', 'fields', 'report']

@@ -1,6 +1,10 @@
 import { type RawObject, rawMembers } from '../../../../src/core/json/rawJson.ts'
 import { readSubmissionRecord } from '../../../../src/core/model/change.ts'
-import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../../../../src/core/model/submission.ts'
+import {
+  renderSubmissionDetail,
+  renderSubmissionSummary,
+  type Submission,
+} from '../../../../src/core/model/submission.ts'
 import { submissionEntity } from '../../../support/entities.ts'
 
 const common = 'id serialNumber formId shareToken reportUrl submittedAt updatedAt examinee metadata data'

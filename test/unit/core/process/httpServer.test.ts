@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { RequestListener, Server } from 'node:http'
 import { connect } from 'node:net'
-import { portOf, serve, stopServing } from '../../../../src/core/process/httpServer.ts'
 import { refusal, statusOf } from '../../../../src/core/process/clientErrors.ts'
+import { portOf, serve, stopServing } from '../../../../src/core/process/httpServer.ts'
 import { statusesIn } from '../../../support/raw.ts'
 
 const start = (listener: RequestListener): Promise<Server> =>

@@ -1,12 +1,12 @@
-import type { Instant } from '../../../../src/core/model/instant.ts'
 import { rawMembers } from '../../../../src/core/json/rawJson.ts'
 import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/change.ts'
+import type { Instant } from '../../../../src/core/model/instant.ts'
 import { titleSaltLength } from '../../../../src/core/model/title.ts'
 import {
   type DocumentWrite,
   formWrites,
   submissionWrites,
-  summaryMark,
+  summaryDelimiter,
   withNamesOnce,
 } from '../../../../src/core/stores/documents.ts'
 import { readDefinition } from '../../../../src/core/stores/indices.ts'
@@ -111,7 +111,7 @@ test('whatever is sent, a document holds no line break, which would end it withi
     const [list, detail] = formWrites(read.value, appendedAt).map(({ source }) => source.toString())
     expect(list).not.toMatch(/[\r\n]/)
     expect(detail).not.toMatch(/[\r\n\t]/)
-    const [before, summary, after, ...more] = (list ?? '').split(summaryMark)
+    const [before, summary, after, ...more] = (list ?? '').split(summaryDelimiter)
     expect(JSON.parse(summary ?? '')).toMatchObject({ title: sent.title, localization: sent.localization })
     expect([JSON.parse(`${before}null${after}`).summary, more]).toEqual([null, []])
   }

@@ -15,7 +15,7 @@ const ends = new Map([
 const commit = (position: number, generation: string): Commit => ({
   position: toOffset(String(position)),
   generation,
-  setAsideBelow: toOffset('0'),
+  deadLetteredBelow: toOffset('0'),
 })
 const topics = ['forms', 'submissions']
 const next = '2-0123456789abcdef'

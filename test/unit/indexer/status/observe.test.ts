@@ -17,7 +17,7 @@ const observed = (groupAtMs: number): Observed => ({
       recordsPerSecond: 1.5,
     },
   },
-  tidemarkMs: nowMs - 2_500,
+  watermarkMs: nowMs - 2_500,
   marks: new Map(),
   redisMemory: undefined,
   indices: undefined,
@@ -26,17 +26,17 @@ const observed = (groupAtMs: number): Observed => ({
 test('a sample sums up all partitions', () => {
   expect(sampleOf(observed(nowMs - 5_000), nowMs)).toEqual({
     atMs: nowMs,
-    tidemarkAgeSeconds: 2.5,
+    watermarkAgeSeconds: 2.5,
     behindRecords: 7,
     recordsPerSecond: 1.5,
     deadLetters: 3,
   })
 })
 
-test('what Kafka said long ago is not known any more; the tidemark only grows older', () => {
+test('what Kafka said long ago is not known any more; the watermark only grows older', () => {
   expect(sampleOf(observed(nowMs - 60_000), nowMs)).toEqual({
     atMs: nowMs,
-    tidemarkAgeSeconds: 2.5,
+    watermarkAgeSeconds: 2.5,
     behindRecords: undefined,
     recordsPerSecond: undefined,
     deadLetters: undefined,

@@ -1,5 +1,5 @@
-import { momentsIn } from '../../../../src/settings/pages/moments.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
+import { momentsIn } from '../../../../src/settings/pages/moments.ts'
 
 const instant = '2026-02-28T23:59:59.999Z' as Instant
 

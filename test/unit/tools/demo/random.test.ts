@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { entityId, seededRandom, token } from '../../../../tools/demo/random.ts'
 import { isIdentifier } from '../../../../src/core/model/ids.ts'
+import { entityId, seededRandom, token } from '../../../../tools/demo/random.ts'
 
 const drawn = (seed: string): number[] => {
   const random = seededRandom(seed)

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createWorld, type World, type WorldRecord } from '../../../../tools/demo/world.ts'
 import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/change.ts'
 import { reportStatuses } from '../../../../src/core/model/submission.ts'
+import { createWorld, type World, type WorldRecord } from '../../../../tools/demo/world.ts'
 
 const nowMs = Date.parse('2026-11-21T11:00:00.000Z')
 const ninetyDaysMs = 90 * 86_400_000

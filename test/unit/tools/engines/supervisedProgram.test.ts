@@ -7,9 +7,9 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { withLog } from '../../../../tools/engines/logTail.ts'
 import { processStart } from '../../../../tools/engines/runningProcess.ts'
+import { runSupervised, startSupervised } from '../../../../tools/engines/supervisedProgram.ts'
+import type { SupervisorOrder } from '../../../../tools/engines/supervisor.ts'
 import { waitUntil } from '../../../../tools/engines/waiting.ts'
-import { runWarded, startWarded } from '../../../../tools/engines/supervisedProgram.ts'
-import type { WardenOrder } from '../../../../tools/engines/supervisor.ts'
 
 const { signal } = new AbortController()
 let folder: string
@@ -40,7 +40,7 @@ const allGone = (pids: number[]) =>
   })
 
 test('a stopped program is gone with everything it started', async () => {
-  const program = await startWarded(shell('sleep 60 & echo $!; echo $$; wait'), { logPath }, signal)
+  const program = await startSupervised(shell('sleep 60 & echo $!; echo $$; wait'), { logPath }, signal)
   const pids = await printedPids(2)
   expect(pids).toContain(program.pid)
   await program.stop()
@@ -49,7 +49,7 @@ test('a stopped program is gone with everything it started', async () => {
 })
 
 test('what a program leaves behind when it ends by itself is ended too', async () => {
-  const program = await startWarded(shell('sleep 60 & echo $!; exit 3'), { logPath }, signal)
+  const program = await startSupervised(shell('sleep 60 & echo $!; exit 3'), { logPath }, signal)
   expect(await program.ended).toEqual({ how: 'exited with code 3', ok: false })
   expect(await allGone(await printedPids(1))).toBe(true)
 })
@@ -59,7 +59,7 @@ test.each([
   ['that is stopped by SIGSTOP', 'echo $$; kill -STOP $$; sleep 60'],
 ])('a program %s does not outlive the one who started its warden', async (_, script) => {
   const wardenPath = fileURLToPath(new URL('../../../../tools/engines/supervisor.ts', import.meta.url))
-  const order: WardenOrder = { ...shell(script), graceMs: 300 }
+  const order: SupervisorOrder = { ...shell(script), graceMs: 300 }
   const starter = `
     const { spawn } = require('node:child_process')
     const { openSync } = require('node:fs')
@@ -76,13 +76,13 @@ test.each([
 
 test('a program that cannot be started is told', async () => {
   const command = { command: join(folder, 'absent'), args: [], cwd: folder, env: {} }
-  await expect(startWarded(command, { logPath }, signal)).rejects.toThrow('ENOENT')
+  await expect(startSupervised(command, { logPath }, signal)).rejects.toThrow('ENOENT')
 })
 
 test('a second program waits for the lock of the first', async () => {
   const lockPath = join(folder, 'a.lock')
-  const first = await startWarded(shell('sleep 60'), { logPath, lockPath }, signal)
-  const second = startWarded(shell('sleep 60'), { logPath, lockPath }, signal)
+  const first = await startSupervised(shell('sleep 60'), { logPath, lockPath }, signal)
+  const second = startSupervised(shell('sleep 60'), { logPath, lockPath }, signal)
   await first.stop()
   const { pid, stop } = await second
   expect(await processStart(first.pid)).toBeUndefined()
@@ -91,22 +91,27 @@ test('a second program waits for the lock of the first', async () => {
 })
 
 test('a failed run is told with the end of its own output', async () => {
-  await runWarded(shell('echo before'), { what: 'First', logPath, deadlineMs: 10_000, signal })
+  await runSupervised(shell('echo before'), { what: 'First', logPath, deadlineMs: 10_000, signal })
   const run = withLog({ name: 'kafka', logPath, signal }, () =>
-    runWarded(shell('echo one; echo two >&2; exit 4'), { what: 'Second', logPath, deadlineMs: 10_000, signal }),
+    runSupervised(shell('echo one; echo two >&2; exit 4'), { what: 'Second', logPath, deadlineMs: 10_000, signal }),
   )
   await expect(run).rejects.toThrow(`kafka: Second exited with code 4. The end of ${logPath}:\n  one\n  two`)
 })
 
 test('a run that takes too long is ended', async () => {
-  const run = runWarded(shell('echo $$; sleep 60'), { what: 'It', logPath, deadlineMs: 300, signal })
+  const run = runSupervised(shell('echo $$; sleep 60'), { what: 'It', logPath, deadlineMs: 300, signal })
   await expect(run).rejects.toThrow('It took longer than 0.3 s')
   expect(await allGone(await printedPids(1))).toBe(true)
 })
 
 test('an aborted run is ended and rejects with the reason', async () => {
   const stop = new AbortController()
-  const run = runWarded(shell('echo $$; sleep 60'), { what: 'It', logPath, deadlineMs: 10_000, signal: stop.signal })
+  const run = runSupervised(shell('echo $$; sleep 60'), {
+    what: 'It',
+    logPath,
+    deadlineMs: 10_000,
+    signal: stop.signal,
+  })
   const expectation = expect(run).rejects.toThrow('told to stop')
   const pids = await printedPids(1)
   stop.abort(new Error('told to stop'))

@@ -1,5 +1,5 @@
-import { pause } from '../../../engines/waiting.ts'
 import { startProgressBar } from '../../../../src/core/process/progressBar.ts'
+import { pause } from '../../../engines/waiting.ts'
 import { runRounds, runsIn } from '../../rounds.ts'
 import { askRepeatedly, idleConnections } from './connections.ts'
 import type { Server } from './servers.ts'

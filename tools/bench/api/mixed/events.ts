@@ -1,5 +1,5 @@
-import { entityId, seededRandom } from '../../../demo/random.ts'
 import type { Config } from '../../../../src/core/process/config.ts'
+import { entityId, seededRandom } from '../../../demo/random.ts'
 import { renderReports } from '../../reports.ts'
 import { zipf } from '../../search/zipf.ts'
 import { largeTeam, newestMs, type SubmissionRecord } from '../submissions.ts'

@@ -1,7 +1,7 @@
+import { digestOf, plaintextFrom, startOf } from '../../../../src/core/model/accountKey.ts'
 import { planForms, renderForm } from '../../../demo/forms.ts'
 import { entityId, seededRandom } from '../../../demo/random.ts'
 import { waitUntil } from '../../../engines/waiting.ts'
-import { digestOf, plaintextFrom, startOf } from '../../../../src/core/model/accountKey.ts'
 import { askJson } from '../../askJson.ts'
 import type { SampleForm } from '../../search/forms.ts'
 import { makeTitle } from '../../search/titles.ts'

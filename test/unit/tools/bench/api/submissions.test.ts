@@ -1,5 +1,5 @@
-import { createSubmissions, largeTeam } from '../../../../../tools/bench/api/submissions.ts'
 import { readSubmissionRecord } from '../../../../../src/core/model/change.ts'
+import { createSubmissions, largeTeam } from '../../../../../tools/bench/api/submissions.ts'
 
 const read = ({ key, value }: { key: string; value: string }) => {
   const change = readSubmissionRecord(Buffer.from(key), Buffer.from(value))

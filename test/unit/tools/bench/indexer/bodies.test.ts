@@ -1,11 +1,11 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BodyWriter, bodiesOf, ceilingIndices, recordsIn } from '../../../../../tools/bench/indexer/bodies.ts'
-import { fastestOf } from '../../../../../tools/bench/indexer/ceiling.ts'
 import { bulkBounds, encodeBulk } from '../../../../../indexer/bulk/bulkRequest.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../../src/core/stores/documents.ts'
+import { BodyWriter, bodiesOf, ceilingIndices, recordsIn } from '../../../../../tools/bench/indexer/bodies.ts'
+import { fastestOf } from '../../../../../tools/bench/indexer/ceiling.ts'
 
 const documentsOf = (number: number, bytes: number): DocumentWrite[] =>
   (['submissions', 'submission-details'] as const).map((kind) => ({

@@ -1,5 +1,5 @@
-import { createSubmissions, teams } from '../../../../../tools/bench/indexer/submissions.ts'
 import { readSubmissionRecord } from '../../../../../src/core/model/change.ts'
+import { createSubmissions, teams } from '../../../../../tools/bench/indexer/submissions.ts'
 
 const made = [...createSubmissions().past(2_000)]
 

@@ -1,5 +1,5 @@
-import { createForms, recordOf } from '../../../../../tools/bench/search/forms.ts'
 import { readFormRecord } from '../../../../../src/core/model/change.ts'
+import { createForms, recordOf } from '../../../../../tools/bench/search/forms.ts'
 
 const size = { forms: 3_000, teams: 30 }
 const forms = createForms(size)
