@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Offset } from '../src/core/model/ids.ts'
+import type { TeamList } from '../src/core/model/teamList.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import type { ChangedList } from '../src/core/stores/changeTokens.ts'
 import { type Ends, nameOf, type TopicPartition } from './committedOffsets.ts'
 import type { Assigned, Position } from './consumer.ts'
 import { type OffsetTracker, partitionWatermark } from './offsetTracker.ts'
@@ -20,7 +20,7 @@ export type PublisherOptions = {
   /** Makes every acknowledged write searchable. */
   refresh(): Promise<void>
   /** Tells readers of these lists that what they keep is out of date. */
-  replaceChangeTokens(lists: readonly ChangedList[]): Promise<void>
+  replaceChangeTokens(lists: readonly TeamList[]): Promise<void>
   commit(positions: readonly Position[]): Promise<void>
   /** What a commit of this partition says beside its position. */
   commitMetadata(assigned: Assigned): string
@@ -48,9 +48,9 @@ export class Publisher {
   readonly #options: PublisherOptions
   readonly #committed = new WeakMap<OffsetTracker, bigint>()
   /** Lists whose documents were written since the last refresh. */
-  #written = new Set<ChangedList>()
+  #written = new Set<TeamList>()
   /** Lists that were refreshed, and whose tokens are still the old ones. */
-  #refreshed = new Set<ChangedList>()
+  #refreshed = new Set<TeamList>()
   /** Two rounds at once would let the second commit what the first has not refreshed yet. */
   #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = 0
@@ -61,7 +61,7 @@ export class Publisher {
   }
 
   /** Notes that a write was acknowledged, or found stale: then someone else wrote it, perhaps without a refresh or a token. */
-  noteWrite(list: ChangedList): void {
+  noteWrite(list: TeamList): void {
     this.#written.add(list)
   }
 
@@ -128,7 +128,7 @@ export class Publisher {
     return await publish(marks)
   }
 
-  async #makeVisible(written: ReadonlySet<ChangedList>): Promise<void> {
+  async #makeVisible(written: ReadonlySet<TeamList>): Promise<void> {
     const { refresh, replaceChangeTokens } = this.#options
     if (written.size > 0) {
       await refresh().catch((error: unknown) => {

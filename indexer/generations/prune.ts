@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { countReaders, deleteGeneration, findGenerations, type Generation } from './generations.ts'
-import type { RebuildOptions } from './rebuild.ts'
+import type { RebuildOptions } from './rebuildOptions.ts'
 import { reconcileAll } from './reconcile.ts'
 
 const requestTimeoutMs = 30_000

@@ -1,12 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from '@elastic/elasticsearch'
-import type { Admin, Kafka } from 'kafkajs'
-import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { randomToken } from '../../src/core/model/randomToken.ts'
-import type { Config } from '../../src/core/process/config.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
-import type { RedisLink } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { adoptGeneration, holdWatermark, keepHolding, releaseWatermark } from '../../src/core/stores/watermark.ts'
 import { fetchEnds, fetchStarts, nameOf, rebuildGroup } from '../committedOffsets.ts'
@@ -24,31 +19,11 @@ import {
   serveGeneration,
 } from './generations.ts'
 import { pruneRetired, pruneUnfinished } from './prune.ts'
-import { type Comparison, reconcileAll } from './reconcile.ts'
+import type { RebuildOptions } from './rebuildOptions.ts'
+import { reconcileAll } from './reconcile.ts'
 
 /** The pipeline that reads into the new generation, and how far it has come. */
 type Reading = { readonly pipeline: Pipeline; lags(): readonly Lag[] }
-
-/** What whoever started the rebuild sees of it. */
-export type RebuildReport = {
-  step(text: string): void
-  /** So many of so many records are read, or documents compared. */
-  reach(what: 'records read' | 'documents compared', done: number, total: number): void
-  compared(comparisons: Readonly<Record<string, Comparison>>): void
-}
-
-export type RebuildOptions = {
-  readonly config: Config
-  readonly kafka: Kafka
-  readonly admin: Admin
-  readonly elasticsearch: Client
-  /** A client whose answers are raw text. */
-  readonly raw: Client
-  readonly redis: RedisLink
-  readonly report: RebuildReport
-  readonly log: Logger
-  readonly signal: AbortSignal
-}
 
 const requestTimeoutMs = 30_000
 /** A rebuild that was killed stays a member of its group until its session ends. */

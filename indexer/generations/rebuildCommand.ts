@@ -6,8 +6,8 @@ import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
-import { type RebuildReport, rebuild } from './rebuild.ts'
-import type { Comparison } from './reconcile.ts'
+import { rebuild } from './rebuild.ts'
+import type { Comparison, RebuildReport } from './rebuildOptions.ts'
 
 /** How long Redis may take to be there. */
 const redisDeadlineMs = 10_000

@@ -7,19 +7,7 @@ import { type DocumentKind, documentKinds, type PhysicalIndex } from '../../src/
 import { bulkBounds, encodeBulk, sendBulk } from '../bulk/bulkRequest.ts'
 import { BulkWriter, type Outcome } from '../bulk/bulkWriter.ts'
 import type { Generation } from './generations.ts'
-import type { RebuildOptions } from './rebuild.ts'
-
-/** What a comparison of two indices of one kind found. */
-export type Comparison = {
-  /** Documents of the old index that were looked at. */
-  readonly documents: number
-  /** Those of which the old index knew more: a higher version, or that they are there at all. */
-  readonly carriedOver: number
-  /** Those of which the new index knows more already. */
-  readonly movedOn: number
-  /** Over ids and versions of all but those that moved on; the same in both indices when nothing is missing. */
-  readonly checksum: { readonly old: string; readonly new: string }
-}
+import type { Comparison, RebuildOptions } from './rebuildOptions.ts'
 
 export type ReconcileOptions = {
   readonly elasticsearch: Client

@@ -10,8 +10,8 @@ import { readFastSubmission } from '../../src/core/model/fastSubmission.ts'
 import { deletedRevision, type Revision, type TeamId } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import type { Problem, Result } from '../../src/core/model/result.ts'
+import { type EntityType, type TeamList, teamList } from '../../src/core/model/teamList.ts'
 import type { Config } from '../../src/core/process/config.ts'
-import { type ChangedList, changedList, type EntityType } from '../../src/core/stores/changeTokens.ts'
 import {
   type DocumentWrite,
   formWrites,
@@ -27,7 +27,7 @@ export type Projection =
       readonly documents: DocumentWrite[]
       readonly version: Revision
       /** The list that the record's entity belongs to. */
-      readonly list: ChangedList
+      readonly list: TeamList
     }
   | { readonly kind: 'account-key'; readonly change: Change<AccountKey> }
   | { readonly kind: 'refused'; readonly problem: Problem }
@@ -78,5 +78,5 @@ const storing = (type: EntityType, teamId: TeamId, version: Revision, documents:
   kind: 'documents',
   documents,
   version,
-  list: changedList(type, teamId),
+  list: teamList(type, teamId),
 })

@@ -1,11 +1,14 @@
 import type { RouterContext, RouterMiddleware } from '@koa/router'
+import type { RateLimiterRes } from 'rate-limiter-flexible'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { Freshness } from '../core/stores/listVersions.ts'
-import type { Counted } from './limit.ts'
 import type { Within } from './search/exportList.ts'
 
 /** What is known of every request. `holder` is known once the key was accepted. */
 export type ApiState = { requestId: string; holder?: KeyHolder }
+
+/** A request in its key's minute. */
+export type Counted = { readonly isRefused: boolean; readonly minute: RateLimiterRes }
 
 /** What Redis is asked about the holder of a key. */
 export type KeyHolderState = {

@@ -3,7 +3,7 @@ import { respondConditionally } from './conditional.ts'
 import type { RouteMiddleware } from './context.ts'
 import { flag } from './parameterSchemas.ts'
 import { RequestError } from './requestError.ts'
-import type { RouteDeps } from './routes.ts'
+import type { RouteDeps } from './routeDeps.ts'
 import { getForm } from './search/getForm.ts'
 
 export const getFormParameters = z.object({

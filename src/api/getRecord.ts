@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { respondConditionally } from './conditional.ts'
 import type { RouteMiddleware } from './context.ts'
 import { RequestError } from './requestError.ts'
-import type { RouteDeps } from './routes.ts'
+import type { RouteDeps } from './routeDeps.ts'
 import { getRecord } from './search/getRecord.ts'
 
 export const getRecordParameters = z.object({})

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { type RateLimiterAbstract, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
-import type { RouteMiddleware } from './context.ts'
+import type { Counted, RouteMiddleware } from './context.ts'
 import { fromRedis, RequestError } from './requestError.ts'
 
 const windowSeconds = 60
@@ -15,9 +15,6 @@ export const createLimiter = (redis: Redis, keys: RedisKeys, requestsPerMinute: 
     points: requestsPerMinute,
     duration: windowSeconds,
   })
-
-/** A request in its key's minute. */
-export type Counted = { readonly isRefused: boolean; readonly minute: RateLimiterRes }
 
 /** Counts a request of a key. Refused requests neither count for the next minute nor put it off. */
 export async function countRequest(limiter: RateLimiterAbstract, { teamId, keyId }: KeyHolder): Promise<Counted> {

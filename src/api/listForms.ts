@@ -4,7 +4,7 @@ import type { RouteMiddleware } from './context.ts'
 import { asksForExport } from './exports.ts'
 import { changedParameters, noPageParameters, oneOf, pageParameters, title } from './parameterSchemas.ts'
 import { answerExport, answerPage } from './respondWithList.ts'
-import type { RouteDeps } from './routes.ts'
+import type { RouteDeps } from './routeDeps.ts'
 import type { ListReader } from './search/keptSnapshots.ts'
 import { type FormsFilter, formsFilters, listForms } from './search/listForms.ts'
 

@@ -11,7 +11,7 @@ import {
   text,
 } from './parameterSchemas.ts'
 import { answerExport, answerPage } from './respondWithList.ts'
-import type { RouteDeps } from './routes.ts'
+import type { RouteDeps } from './routeDeps.ts'
 import type { ListReader } from './search/keptSnapshots.ts'
 import { listRecords, type RecordsFilter, recordsFilter } from './search/listRecords.ts'
 

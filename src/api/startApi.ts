@@ -8,8 +8,9 @@ import { connectRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
-import { openIndexReader } from './search/indexReader.ts'
+import { indexReaderOf } from './search/indexReader.ts'
 import { probe } from './search/probe.ts'
+import { openSearchClient } from './search/searchClient.ts'
 
 const defaultPort = 3_000
 
@@ -31,7 +32,7 @@ export async function startApi(
   })
   release('redis', () => redis.close())
 
-  const replica = openIndexReader(elasticsearch, config.INDEX_PREFIX, config.DEEP_PAGE_FROM)
+  const replica = indexReaderOf(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
   const names = redisKeys(config.INDEX_PREFIX)
   const keys = accountKeyStore(redis, names)
   const listener = createApp({

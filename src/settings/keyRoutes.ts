@@ -1,31 +1,18 @@
 import { Router } from '@koa/router'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
-import type { EntityId, TeamId } from '../core/model/ids.ts'
-import { type Instant, toInstant } from '../core/model/instant.ts'
-import type { AccountKeys } from './accountKeys.ts'
-import type { AnswerPage } from './answerPage.ts'
+import { toInstant } from '../core/model/instant.ts'
 import { withinDeadline } from './changeDeadline.ts'
 import type { SettingsContext, SettingsMiddleware, SettingsState } from './context.ts'
 import { createKey } from './createKey.ts'
+import type { KeyDeps, ShowKeys } from './keyDeps.ts'
 import { type ListedKey, listedKey } from './listedKey.ts'
 import { confirmPage } from './pages/confirmPage.ts'
-import type { CreateForm } from './pages/createForm.ts'
 import { keysPage } from './pages/keysPage.ts'
 import { writerIn } from './pages/layout.ts'
 import type { Messages } from './pages/messages.ts'
 import { RequestError, whileAvailable } from './requestError.ts'
 import { seeOther } from './seeOther.ts'
 import type { OpenSession } from './sessions.ts'
-import type { SignedIn } from './signedIn.ts'
-
-export type KeyDeps = {
-  readonly keys: AccountKeys
-  readonly lastUse: (team: TeamId) => Promise<ReadonlyMap<EntityId, Instant>>
-  readonly signedIn: SignedIn
-  readonly answerPage: AnswerPage
-  readonly nowMs: () => number
-  readonly randomToken: () => string
-}
 
 type Change = 'revoke' | 'delete'
 
@@ -81,13 +68,6 @@ export function keyRoutes(needs: KeyDeps): Router<SettingsState, object> {
     .get('/keys/:id/delete', confirm('delete'))
     .post('/keys/:id/delete', carryOut('delete'))
 }
-
-/** Answers with the list of keys and the form, which is a fresh one unless named. */
-export type ShowKeys = (
-  ctx: SettingsContext,
-  session: OpenSession,
-  how: { readonly status: number; readonly form?: CreateForm; readonly isFull?: boolean },
-) => Promise<void>
 
 function noticeOf(asked: unknown): keyof Messages['notices'] | undefined {
   return Object.values(notices).find((notice) => notice === asked)

@@ -1,6 +1,8 @@
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { KeyChangeIncomplete, KeyRefused } from './accountKeys.ts'
-import type { SignInRefusal } from './signIn/verifyToken.ts'
+
+/** Why a token signs nobody in, as far as a person is told: a forger learns nothing from it. */
+export type SignInRefusal = 'expired' | 'used' | 'not-owner' | 'not-valid'
 
 /** Every way in which a request can end on a page that says why. */
 export type Failure =

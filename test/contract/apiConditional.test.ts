@@ -1,6 +1,6 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { changedList } from '../../src/core/stores/changeTokens.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
 import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import {
@@ -15,8 +15,8 @@ const team = 'team-1'
 const watermark = '2026-11-21T10:00:00.123Z' as Instant
 const later = '2026-11-21T10:00:05.000Z' as Instant
 const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/v1/records/a']
-const forms = changedList('forms', team as TeamId)
-const submissions = changedList('submissions', team as TeamId)
+const forms = teamList('forms', team as TeamId)
+const submissions = teamList('submissions', team as TeamId)
 
 let replica: TestReplica
 let api: TestApi
@@ -121,7 +121,7 @@ test.each([
 
 test('a change of a form leaves the tags of submissions alone, and one of another team leaves all alone', async () => {
   const [form, record] = [await etagOf('/api/v1/forms'), await etagOf('/api/v1/records')]
-  await replica.replaceChangeToken(changedList('forms', 'team-2' as TeamId))
+  await replica.replaceChangeToken(teamList('forms', 'team-2' as TeamId))
   expect((await get('/api/v1/forms', form)).status).toBe(304)
   await replica.replaceChangeToken(forms)
   expect((await get('/api/v1/records', record)).status).toBe(304)

@@ -2,7 +2,7 @@ import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { changedList } from '../../src/core/stores/changeTokens.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
 import type { Engine } from '../../tools/engines/engines.ts'
 import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
@@ -43,8 +43,7 @@ async function change(): Promise<void> {
   await replica.storeForms({ team, id: 'a', revision, entity: formEntity({ id: 'a', shareUrl: `at ${revision}` }) })
   const submission = submissionEntity({ id: 'a', reportUrl: `at ${revision}` })
   await replica.storeSubmissions({ team, id: 'a', revision, entity: submission })
-  for (const type of ['forms', 'submissions'] as const)
-    await replica.replaceChangeToken(changedList(type, team as TeamId))
+  for (const type of ['forms', 'submissions'] as const) await replica.replaceChangeToken(teamList(type, team as TeamId))
 }
 
 const get = (endpoint: string, etag = ''): Promise<TestAnswer> =>

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { randomToken } from '../../src/core/model/randomToken.ts'
-import { changedList, replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
+import { replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { type Freshness, readFreshness } from '../../src/core/stores/listVersions.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
@@ -11,7 +12,7 @@ import { adoptGeneration, publishWatermark } from '../../src/core/stores/waterma
 import { eventually } from '../support/eventually.ts'
 
 const team = 'acme' as TeamId
-const list = changedList('forms', team)
+const list = teamList('forms', team)
 const generation = '1-0123456789abcdef' as GenerationTag
 const everyPartition = ['forms/0']
 
@@ -113,7 +114,7 @@ describe('Whatever the order in which an indexer makes changes visible and a rea
           await redis.client.del(
             keys.watermark,
             keys.changeToken(list),
-            keys.changeToken(changedList('submissions', team)),
+            keys.changeToken(teamList('submissions', team)),
           )
         }
       }),

@@ -1,6 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
-import { type IndexReader, indexReaderOf, openIndexReader } from '../../src/api/search/indexReader.ts'
+import { type IndexReader, indexReaderOf } from '../../src/api/search/indexReader.ts'
 import { listRecords } from '../../src/api/search/listRecords.ts'
+import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import type { ListVersion } from '../../src/core/stores/listVersions.ts'
@@ -45,7 +46,7 @@ const store = (from: number, to: number): Promise<void> =>
 /** A replica in which every page is a deep one, and what it is asked. */
 function watched(): { replica: IndexReader; asked: string[] } {
   const asked: string[] = []
-  const { indexPrefix, ask } = openIndexReader(raw, stored.prefix, 0)
+  const { indexPrefix, ask } = indexReaderOf(openSearchClient(raw, stored.prefix), 0)
   const asking = {
     indexPrefix,
     ask: ((question, until) => {

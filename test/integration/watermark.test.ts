@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { randomToken } from '../../src/core/model/randomToken.ts'
-import { changedList, entityTypes } from '../../src/core/stores/changeTokens.ts'
+import { entityTypes, teamList } from '../../src/core/model/teamList.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readFreshness } from '../../src/core/stores/listVersions.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
@@ -37,7 +37,7 @@ describe('The tidemark', () => {
     await adoptGeneration(redis, keys, first, undefined)
   })
   afterEach(async () => {
-    const tokens = entityTypes.map((type) => keys.changeToken(changedList(type, team)))
+    const tokens = entityTypes.map((type) => keys.changeToken(teamList(type, team)))
     await redis.client.del(keys.watermark, keys.watermarkHold, ...tokens)
   })
   afterAll(() => redis.close())

@@ -5,9 +5,10 @@ import * as generations from '../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
 import { getForm } from '../../src/api/search/getForm.ts'
-import { openIndexReader } from '../../src/api/search/indexReader.ts'
+import { indexReaderOf } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { probe } from '../../src/api/search/probe.ts'
+import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { searchTogether } from '../../src/api/search/searchTogether.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
@@ -164,7 +165,7 @@ describe('the roles of Elasticsearch', () => {
       options(),
     )
     await generations.serveGeneration(keeperClient(), prefix, serving, options())
-    const replica = openIndexReader(clientAs('tidemark_api', connectElasticsearchBytes), prefix, 1)
+    const replica = indexReaderOf(openSearchClient(clientAs('tidemark_api', connectElasticsearchBytes), prefix), 1)
     const { signal } = options()
     await probe(replica, signal)
     await getForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)

@@ -4,8 +4,9 @@ import { readFormRecord, readSubmissionRecord } from '../../src/core/model/chang
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { randomToken } from '../../src/core/model/randomToken.ts'
+import type { TeamList } from '../../src/core/model/teamList.ts'
 import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { type ChangedList, replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
+import { replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import {
@@ -34,7 +35,7 @@ export type TestReplica = {
   loseAccountKeys(): Promise<void>
   publishWatermark(instant: Instant | null): Promise<void>
   /** What an indexer does after a refresh. */
-  replaceChangeToken(list: ChangedList): Promise<void>
+  replaceChangeToken(list: TeamList): Promise<void>
   /** Redis forgets watermark and tokens, or a rebuild switches. */
   disturb(event: 'flushed' | 'switched'): Promise<void>
   /** Ends the minutes of all keys' limits. */

@@ -1,5 +1,5 @@
 import { rename, rm, writeFile } from 'node:fs/promises'
-import type { EngineUrls } from './engines.ts'
+import type { EngineUrls } from './external.ts'
 
 /** The environment that leads other programs to the engines, one variable a line. */
 export const renderEnginesFile = (urls: EngineUrls): string =>

@@ -1,8 +1,9 @@
 import type { TeamId } from '../../core/model/ids.ts'
+import type { EntityType } from '../../core/model/teamList.ts'
 import type { Clause } from './clauses.ts'
 import { countedSnapshot, countMemory } from './countedSnapshot.ts'
-import type { SearchClient } from './indexReader.ts'
-import { type ListKind, openListSnapshot } from './listSnapshot.ts'
+import { openListSnapshot } from './listSnapshot.ts'
+import type { SearchClient } from './searchClient.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** Runs one question to Elasticsearch within a time of its own. */
@@ -24,7 +25,7 @@ const partBytes = 512 * 1024
  */
 export async function* exportList(
   asking: SearchClient,
-  kind: ListKind,
+  kind: EntityType,
   teamId: TeamId,
   filters: readonly (readonly Clause[])[],
   within: Within,

@@ -1,7 +1,7 @@
 import { rawMembers, renderObject } from '../../core/json/rawJson.ts'
 import type { TeamId } from '../../core/model/ids.ts'
-import type { SearchClient } from './indexReader.ts'
 import { readDetail } from './readDetail.ts'
+import type { SearchClient } from './searchClient.ts'
 
 export type FormParts = { readonly includeFields: boolean; readonly includeReport: boolean }
 

@@ -1,6 +1,6 @@
 import type { TeamId } from '../../core/model/ids.ts'
-import type { SearchClient } from './indexReader.ts'
 import { readDetail } from './readDetail.ts'
+import type { SearchClient } from './searchClient.ts'
 
 /** A submission with its full report as raw JSON; undefined when the team has no such submission. */
 export const getRecord = (

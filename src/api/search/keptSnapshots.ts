@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import type { TeamId } from '../../core/model/ids.ts'
-import { changedList } from '../../core/stores/changeTokens.ts'
+import { type EntityType, teamList } from '../../core/model/teamList.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
 import { type CountedSnapshot, countedSnapshot, countMemory } from './countedSnapshot.ts'
-import type { SearchClient } from './indexReader.ts'
-import { type ListKind, type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
+import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
+import type { SearchClient } from './searchClient.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** Who reads a list, and the version it had before; null while none is known. */
@@ -16,7 +16,7 @@ export type ListReader = {
 
 /** Runs `read` on a snapshot that holds at least what the list held in the reader's version. Rejects as `openListSnapshot`. */
 export type ReadSnapshot = <T>(
-  kind: ListKind,
+  kind: EntityType,
   reader: ListReader,
   read: (snapshot: CountedSnapshot) => Promise<T>,
 ) => Promise<T>
@@ -64,12 +64,12 @@ export function keepSnapshots(replica: SearchClient): ReadSnapshot {
     }
   }
   const useNew = async <T>(
-    kind: ListKind,
+    kind: EntityType,
     { teamId, version, signal }: ListReader,
     read: (snapshot: CountedSnapshot) => Promise<T>,
   ): Promise<T> => {
     const snapshot = await openListSnapshot(replica, kind, teamId, { lifeMs, signal })
-    const list = changedList(kind, teamId)
+    const list = teamList(kind, teamId)
     const counted = countedSnapshot(snapshot, memory, { name: String(++opened), list })
     const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
     if (version === null) return await use(entry, read)
@@ -80,7 +80,7 @@ export function keepSnapshots(replica: SearchClient): ReadSnapshot {
     return await (replaced === undefined ? use(entry, read) : use(replaced, () => use(entry, read)))
   }
   return async (kind, reader, read) => {
-    const name = changedList(kind, reader.teamId)
+    const name = teamList(kind, reader.teamId)
     const known = kept.get(name)
     if (known === undefined || known.version !== reader.version) return await useNew(kind, reader, read)
     known.readers++

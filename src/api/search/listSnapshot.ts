@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import type { TeamId } from '../../core/model/ids.ts'
+import type { EntityType } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { createdBetween, type ListCounts, type Stretch } from './deepPage.ts'
 import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
-import type { SearchClient } from './indexReader.ts'
+import type { SearchClient } from './searchClient.ts'
 import { searchTogether } from './searchTogether.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
-
-export type ListKind = 'forms' | 'submissions'
 
 /** A team's list as it was when the snapshot was opened: all its questions are answered from one refresh, whatever is written. */
 export type ListSnapshot = {
@@ -53,7 +52,7 @@ const rowsOf = ({ skip }: Stretch, limit: number) => ({
  */
 export async function openListSnapshot(
   { indexPrefix, ask }: SearchClient,
-  kind: ListKind,
+  kind: EntityType,
   teamId: TeamId,
   { lifeMs, signal: opening }: { readonly lifeMs: number; readonly signal: AbortSignal },
 ): Promise<ListSnapshot> {

@@ -1,7 +1,7 @@
 import { aliasOf, documentKinds } from '../../core/stores/indices.ts'
 import { countOnly } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
-import type { SearchClient } from './indexReader.ts'
+import type { SearchClient } from './searchClient.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** Resolves when every index answers in full; rejects with `ReplicaUnavailable`. */

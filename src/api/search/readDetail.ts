@@ -1,7 +1,7 @@
 import { documentId, type EntityId, isIdentifier, type TeamId } from '../../core/model/ids.ts'
 import { isTombstone } from '../../core/stores/documents.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
-import type { SearchClient } from './indexReader.ts'
+import type { SearchClient } from './searchClient.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
 
 /** How Elasticsearch says that there is no such document in an index that there is. */

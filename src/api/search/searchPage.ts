@@ -1,10 +1,10 @@
 import type { WindowBound } from '../../core/model/instant.ts'
+import type { EntityType } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
 import type { IndexReader } from './indexReader.ts'
 import type { ListReader } from './keptSnapshots.ts'
-import type { ListKind } from './listSnapshot.ts'
 import type { Page, PageRequest } from './page.ts'
 import { searchTogether } from './searchTogether.ts'
 import { ReplicaUnavailable } from './unavailable.ts'
@@ -22,7 +22,7 @@ export type Window = {
  */
 export const searchPage = (
   replica: IndexReader,
-  kind: ListKind,
+  kind: EntityType,
   reader: ListReader,
   filter: readonly Clause[],
   wanted: PageRequest,
@@ -38,7 +38,7 @@ const largeFactor = 20
 
 async function shallowPage(
   replica: IndexReader,
-  kind: ListKind,
+  kind: EntityType,
   { teamId, signal }: ListReader,
   filter: readonly Clause[],
   wanted: PageRequest,
@@ -86,7 +86,7 @@ const isWhole = (page: Page): boolean =>
 
 const deepPage = (
   { readSnapshot }: IndexReader,
-  kind: ListKind,
+  kind: EntityType,
   reader: ListReader,
   filter: readonly Clause[],
   wanted: PageRequest,

@@ -1,5 +1,5 @@
 import { readAnswers, type SearchAnswer } from './hits.ts'
-import type { SearchClient } from './indexReader.ts'
+import type { SearchClient } from './searchClient.ts'
 import { judgeRefusal, ReplicaUnavailable } from './unavailable.ts'
 
 /** A search, and in which index and how it is to be made; a snapshot knows where it is. */

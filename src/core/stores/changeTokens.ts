@@ -1,15 +1,6 @@
-import type { TeamId } from '../model/ids.ts'
+import type { TeamList } from '../model/teamList.ts'
 import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
-
-/** The lists that change: each team has a token for both. */
-export const entityTypes = ['forms', 'submissions'] as const
-export type EntityType = (typeof entityTypes)[number]
-
-/** A team's list, as `<entity type>/<team>`. */
-export type ChangedList = `${EntityType}/${TeamId}`
-
-export const changedList = (type: EntityType, teamId: TeamId): ChangedList => `${type}/${teamId}`
 
 /** Keys of one command: Redis serves nobody else meanwhile. */
 const maxTokensPerCommand = 1_000
@@ -21,7 +12,7 @@ const maxTokensPerCommand = 1_000
 export async function replaceChangeTokens(
   redis: RedisLink,
   keys: RedisKeys,
-  lists: readonly ChangedList[],
+  lists: readonly TeamList[],
   newToken: () => string,
 ): Promise<void> {
   for (let at = 0; at < lists.length; at += maxTokensPerCommand) {

@@ -1,6 +1,6 @@
 import type { Branded, TeamId } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
-import { changedList, type EntityType, entityTypes } from './changeTokens.ts'
+import { type EntityType, entityTypes, teamList } from '../model/teamList.ts'
 import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
@@ -29,7 +29,7 @@ export async function readFreshness(
   newToken: () => string,
 ): Promise<Freshness> {
   const { client } = redis
-  const names = entityTypes.map((type) => keys.changeToken(changedList(type, teamId)))
+  const names = entityTypes.map((type) => keys.changeToken(teamList(type, teamId)))
   const [[published, run, generation], known] = await Promise.all([
     client.hmget(keys.watermark, 'published', 'run', 'generation'),
     client.mget(names),

@@ -1,5 +1,5 @@
 import type { Digest, TeamId } from '../model/ids.ts'
-import type { ChangedList } from './changeTokens.ts'
+import type { TeamList } from '../model/teamList.ts'
 
 /**
  * Every key Tidemark keeps in Redis. Only those that say so have a time to live.
@@ -28,7 +28,7 @@ export type RedisKeys = {
   deletedKeys(teamId: TeamId): string
   accountKeyReplay(token: string): string
   lastUse(teamId: TeamId): string
-  changeToken(list: ChangedList): string
+  changeToken(list: TeamList): string
   session(digest: string): string
   usedSignIn(digest: string): string
   readonly accountKeyPrefix: string

@@ -3,11 +3,8 @@ import { z } from 'zod'
 import type { TeamId } from '../../core/model/ids.ts'
 import { identifier } from '../../core/model/schema.ts'
 import type { Config } from '../../core/process/config.ts'
-import { RequestError } from '../requestError.ts'
+import { RequestError, type SignInRefusal } from '../requestError.ts'
 import type { Owner } from '../sessions.ts'
-
-/** Why a token signs nobody in, as far as a person is told: a forger learns nothing from it. */
-export type SignInRefusal = 'expired' | 'used' | 'not-owner' | 'not-valid'
 
 export type Judged =
   | { readonly ok: true; readonly owner: Owner; readonly tokenId: string; readonly usableUntilMs: number }

@@ -2,11 +2,11 @@ import { pino } from 'pino'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import { type Lag, Publisher, type RoundEnd } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
-import { changedList } from '../../../src/core/stores/changeTokens.ts'
+import { teamList } from '../../../src/core/model/teamList.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const forms = 'forms/0'
-const list = changedList('forms', 'acme' as TeamId)
+const list = teamList('forms', 'acme' as TeamId)
 const at = (offset: number): Offset => BigInt(offset) as Offset
 
 function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {

@@ -3,8 +3,9 @@ import { digestOf, plaintextFrom, startOf } from '../../../src/core/model/accoun
 import type { EntityId, Revision, TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
 import { randomToken } from '../../../src/core/model/randomToken.ts'
+import { entityTypes, teamList } from '../../../src/core/model/teamList.ts'
 import { accountKeyStore } from '../../../src/core/stores/accountKeyStore.ts'
-import { changedList, entityTypes, replaceChangeTokens } from '../../../src/core/stores/changeTokens.ts'
+import { replaceChangeTokens } from '../../../src/core/stores/changeTokens.ts'
 import { recordKeyUse } from '../../../src/core/stores/keyLastUse.ts'
 import { connectRedis, type RedisLink } from '../../../src/core/stores/redis.ts'
 import { redisKeys } from '../../../src/core/stores/redisKeys.ts'
@@ -70,7 +71,7 @@ async function fill(redis: RedisLink, teams: number): Promise<RedisBytes> {
     replaceChangeTokens(
       redis,
       keys,
-      entityTypes.map((type) => changedList(type, teamId)),
+      entityTypes.map((type) => teamList(type, teamId)),
       randomToken,
     ),
   )

@@ -1,11 +1,12 @@
 import { type Client, errors } from '@elastic/elasticsearch'
-import { openIndexReader } from '../../../../src/api/search/indexReader.ts'
+import { indexReaderOf } from '../../../../src/api/search/indexReader.ts'
+import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
 
 const { signal } = new AbortController()
 const question = { method: 'POST', path: '/x/_search', querystring: {}, body: { secret: 'typed' } } as const
 
 const replicaWhose = (request: () => Promise<unknown>) =>
-  openIndexReader({ transport: { request } } as unknown as Client, 'x', 1_000)
+  indexReaderOf(openSearchClient({ transport: { request } } as unknown as Client, 'x'), 1_000)
 
 const failureOf = (error: unknown): Promise<unknown> =>
   replicaWhose(() => Promise.reject(error))

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { getForm } from '../../../../src/api/search/getForm.ts'
-import type { Question, SearchClient } from '../../../../src/api/search/indexReader.ts'
 import { readDetail } from '../../../../src/api/search/readDetail.ts'
+import type { Question, SearchClient } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 
 const { signal } = new AbortController()

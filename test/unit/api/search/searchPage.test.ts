@@ -1,12 +1,8 @@
 import fc from 'fast-check'
-import {
-  type IndexReader,
-  indexReaderOf,
-  type Question,
-  type SearchClient,
-} from '../../../../src/api/search/indexReader.ts'
+import { type IndexReader, indexReaderOf } from '../../../../src/api/search/indexReader.ts'
 import { listForms } from '../../../../src/api/search/listForms.ts'
 import { listRecords } from '../../../../src/api/search/listRecords.ts'
+import type { Question, SearchClient } from '../../../../src/api/search/searchClient.ts'
 import { searchPage, within } from '../../../../src/api/search/searchPage.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
