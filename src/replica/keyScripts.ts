@@ -28,7 +28,7 @@ local teamKeys, deletedKeys, keyClaims, digestClaims, holders, complete = unpack
 local team, id, revision, record, digest, place, mayDisplace, runId = unpack(ARGV)
 revision = tonumber(revision)
 if complete and redis.call('GET', complete) ~= runId then return cjson.encode({outcome = 'incomplete'}) end
-if redis.call('SISMEMBER', deletedKeys, id) == 1 then return cjson.encode({outcome = 'stale'}) end
+if redis.call('SISMEMBER', deletedKeys, id) == 1 then return cjson.encode({outcome = 'stale', isDeleted = true}) end
 
 local function entryOf(itsTeam, itsId)
   local text = redis.call('HGET', teamKeys .. itsTeam, itsId)
@@ -73,7 +73,7 @@ if revision == ${deletedRevision} then
     redis.call('ZREM', digestClaims .. oldDigest, oldClaim)
     closeClaims(oldDigest)
   end
-  return cjson.encode({outcome = 'applied'})
+  return cjson.encode({outcome = 'applied', isDeleted = true})
 end
 
 local isNewer, isOlder, isSame = revision > old.revision, revision < old.revision, false

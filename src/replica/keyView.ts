@@ -40,6 +40,7 @@ export type Verdict =
   | { readonly kind: 'displaces'; readonly holder: Displaced; readonly at: Place | undefined }
   | {
       readonly kind: Applied
+      readonly isDeleted: boolean
       /** The first claim and this key's own, as far as their places are known, when several live keys have the digest. */
       readonly contested: readonly Claim[]
       /** The newest record of the key, when this one is older but was appended after it. */
@@ -123,6 +124,7 @@ const verdictAnswer = z.object({
   claim: z.string().optional(),
   first: z.string().optional(),
   entry: z.string().optional(),
+  isDeleted: z.boolean().default(false),
 })
 const reservedAnswer = z.enum(['reserved', 'full', 'held', 'deleted'])
 
@@ -225,7 +227,7 @@ function changeOf(teamId: TeamId, keyId: EntityId, stored: StoredKey | null, pla
 }
 
 function readVerdict(text: string, place: Place): Verdict {
-  const { outcome, digest, claim, first, entry } = verdictAnswer.parse(JSON.parse(text))
+  const { outcome, digest, claim, first, entry, isDeleted } = verdictAnswer.parse(JSON.parse(text))
   const stored = entry === undefined ? undefined : (JSON.parse(entry) as Entry)
   switch (outcome) {
     case 'incomplete':
@@ -240,7 +242,7 @@ function readVerdict(text: string, place: Place): Verdict {
         .map((each) => readClaim(each, digest as Digest))
         .filter(({ place }) => place !== lastPlace)
       const isLate = stored !== undefined && (stored.at ?? '') < place
-      return { kind: outcome, contested, newest: isLate ? keyIn(stored) : undefined }
+      return { kind: outcome, isDeleted, contested, newest: isLate ? keyIn(stored) : undefined }
     }
   }
 }
