@@ -8,8 +8,8 @@ import type { ChangedList } from './changeTokens.ts'
  * |---|---|---|---|
  * | `accountKey` | string, JSON | whose a digest is, its state and expiry | `KeyView` (keyView.ts) |
  * | `teamKeys` | hash, key id → JSON | the keys of a team: the slots | `KeyView` |
- * | `keyClaims` | hash, key id → JSON | of each digest that a key of a team ever had, where its first record was appended | `KeyView` |
- * | `digestClaims` | sorted set | the live keys that have a digest now, in the order of these places | `KeyView` |
+ * | `keyClaims` | hash, key id → JSON | where the first record of a key with each of its digests was appended, when `teamKeys` does not tell | `KeyView` |
+ * | `digestClaims` | sorted set | the live keys that have one digest, when there are several, in the order of these places | `KeyView` |
  * | `deletedKeys` | set of key ids | keys of a team that stay deleted, whatever arrives later | `KeyView` |
  * | `keyViewComplete` | string | run id of the Redis that has folded every account key | `KeyView` |
  * | `keyViewFold` | string, 1 h | a fold under way; gone when Redis was flushed meanwhile | `KeyView` |
@@ -24,7 +24,6 @@ import type { ChangedList } from './changeTokens.ts'
 export type RedisKeys = {
   accountKey(digest: Digest): string
   teamKeys(teamId: TeamId): string
-  keyClaims(teamId: TeamId): string
   deletedKeys(teamId: TeamId): string
   keyViewFold(token: string): string
   lastUse(teamId: TeamId): string
@@ -33,6 +32,7 @@ export type RedisKeys = {
   usedSignIn(digest: string): string
   readonly accountKeyPrefix: string
   readonly teamKeysPrefix: string
+  readonly keyClaimsPrefix: string
   readonly digestClaimsPrefix: string
   readonly keyViewComplete: string
   readonly tidemark: string
@@ -43,7 +43,6 @@ export type RedisKeys = {
 export const redisKeys = (prefix: string): RedisKeys => ({
   accountKey: (digest) => `${prefix}:account-key:${digest}`,
   teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,
-  keyClaims: (teamId) => `${prefix}:key-claims:${teamId}`,
   deletedKeys: (teamId) => `${prefix}:deleted-keys:${teamId}`,
   keyViewFold: (token) => `${prefix}:key-view-fold:${token}`,
   lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
@@ -52,6 +51,7 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   usedSignIn: (digest) => `${prefix}:used-sign-in:${digest}`,
   accountKeyPrefix: `${prefix}:account-key:`,
   teamKeysPrefix: `${prefix}:team-keys:`,
+  keyClaimsPrefix: `${prefix}:key-claims:`,
   digestClaimsPrefix: `${prefix}:digest-claims:`,
   keyViewComplete: `${prefix}:key-view-complete`,
   tidemark: `${prefix}:tidemark`,
