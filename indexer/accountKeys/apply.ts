@@ -73,10 +73,11 @@ export function keyChanges({ view, remember, writeDeadLetter }: KeyChangesOption
 }
 
 function worthRemembering(
-  { teamId, entityId, live }: Change<AccountKey>,
-  { contested, newest }: Extract<Verdict, { kind: Applied }>,
+  { teamId, entityId }: Change<AccountKey>,
+  { isDeleted, contested, newest }: Extract<Verdict, { kind: Applied }>,
 ): Message[] {
-  if (live === null) return deletedMessages(teamId, entityId)
+  // Also one that Redis alone knows to be deleted: its creation failed, or whoever deleted it died.
+  if (isDeleted) return deletedMessages(teamId, entityId)
   const messages = contested.map(claimMessage)
   return newest === undefined ? messages : [...messages, newestMessage(teamId, entityId, newest)]
 }

@@ -125,6 +125,8 @@ test('whatever was appended, and in whichever order and how often it is applied,
       await withView(async (view, lose) => {
         const shuffled = records.map((record) => ({ record, at: pick(1_000) })).toSorted((a, b) => a.at - b.at)
         for (const { record } of shuffled) {
+          // As the settings area does, which knows no place.
+          if (pick(4) === 0) await view.apply(record.teamId, record.keyId, record.key)
           await apply(view, record)
           if (pick(4) === 0) await apply(view, records[pick(records.length)] ?? record)
         }

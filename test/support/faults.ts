@@ -73,11 +73,11 @@ export async function watermarkOf(pipeline: Pipeline, api: Program, team: string
   return watermark === null ? undefined : Date.parse(watermark)
 }
 
-/** Waits until the group has committed every partition up to the end it has now. */
-export const untilCommitted = (pipeline: Pipeline): Promise<void> =>
+/** Waits until the group has committed every partition of the topics, those of documents unless named, up to the end it has now. */
+export const untilCommitted = (pipeline: Pipeline, topics = documentTopics(pipeline)): Promise<void> =>
   withAdmin(pipeline.kafka, async (admin) => {
     const groupId = pipeline.names['CONSUMER_GROUP'] ?? ''
-    for (const topic of documentTopics(pipeline)) {
+    for (const topic of topics) {
       const ends = (await admin.fetchTopicOffsets(topic)).filter(({ low, high }) => low !== high)
       await eventually(async () => {
         const [of] = await admin.fetchOffsets({ groupId, topics: [topic] })

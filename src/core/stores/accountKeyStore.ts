@@ -12,7 +12,7 @@ import {
   toOffset,
 } from '../model/ids.ts'
 import { toInstant } from '../model/instant.ts'
-import { applyScript, completeScript, listScript, reserveScript } from './accountKeyScripts.ts'
+import { applyScript, completeScript, lastPlace, listScript, reserveScript } from './accountKeyScripts.ts'
 import type { RedisLink } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
@@ -40,6 +40,7 @@ export type Verdict =
   | { readonly kind: 'displaces'; readonly holder: Displaced; readonly at: Place | undefined }
   | {
       readonly kind: Applied
+      readonly isDeleted: boolean
       /** The first claim and this key's own, as far as their places are known, when several live keys have the digest. */
       readonly contested: readonly Claim[]
       /** The newest record of the key, when this one is older but was appended after it. */
@@ -99,8 +100,6 @@ export type AccountKeyStore = {
 /** A fold that takes longer starts again. */
 const replayLifeMs = 3_600_000
 
-/** After every other. */
-const lastPlace = '9999-12-31T23:59:59.999Z/9999999999/9999999999999999999' as Place
 const [partitionDigits, offsetDigits] = [10, 19]
 const belowAllRevisions = 0
 const anyDisplaced = '*'
@@ -125,6 +124,7 @@ const verdictAnswer = z.object({
   claim: z.string().optional(),
   first: z.string().optional(),
   entry: z.string().optional(),
+  isDeleted: z.boolean().default(false),
 })
 const reservedAnswer = z.enum(['reserved', 'full', 'held', 'deleted'])
 
@@ -138,7 +138,7 @@ export function accountKeyStore({ client, runId }: RedisLink, keys: RedisKeys): 
     const names = [
       keys.teamKeysPrefix,
       keys.deletedKeys(teamId),
-      keys.keyClaims(teamId),
+      keys.keyClaimsPrefix,
       keys.digestClaimsPrefix,
       keys.accountKeyPrefix,
       ...(run === undefined ? [] : [keys.accountKeysComplete]),
@@ -153,7 +153,7 @@ export function accountKeyStore({ client, runId }: RedisLink, keys: RedisKeys): 
       if (!isCurrent(complete ?? null, runId())) return 'incomplete'
       return { found: holder == null ? null : (JSON.parse(holder) as KeyHolder) }
     },
-    apply: async (teamId, keyId, key, place = lastPlace) => {
+    apply: async (teamId, keyId, key, place = lastPlace as Place) => {
       const { kind } = await applied(changeOf(teamId, keyId, key, place), anyDisplaced)
       if (kind === 'incomplete' || kind === 'displaces') throw new Error(`a change was answered with ${kind}`)
       return kind
@@ -166,12 +166,12 @@ export function accountKeyStore({ client, runId }: RedisLink, keys: RedisKeys): 
     reserve: async (teamId, keyId, nowMs, untilMs) => {
       await demandComplete()
       const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKeyPrefix]
-      const answer = await evaluate(client, reserveScript, names, [keyId, nowMs, untilMs, maxKeysPerTeam])
+      const answer = await evaluate(client, reserveScript, names, [teamId, keyId, nowMs, untilMs, maxKeysPerTeam])
       return reservedAnswer.parse(answer)
     },
     list: async (teamId) => {
       await demandComplete()
-      const entries = await evaluate(client, listScript, [keys.teamKeys(teamId), keys.accountKeyPrefix], [])
+      const entries = await evaluate(client, listScript, [keys.teamKeys(teamId), keys.accountKeyPrefix], [teamId])
       return z
         .array(z.string())
         .parse(entries)
@@ -204,7 +204,7 @@ const isCurrent = (completeOn: string | null, runId: string | undefined): boolea
 type Entry = {
   readonly revision: Revision
   readonly key: AccountKey
-  readonly holder: string
+  readonly expiresAtMs: number | undefined
   readonly at: Place | undefined
 }
 
@@ -220,15 +220,14 @@ type Change = Omit<Claim, 'digest'> & {
 function changeOf(teamId: TeamId, keyId: EntityId, stored: StoredKey | null, place: Place): Change {
   if (stored === null) return { teamId, keyId, revision: deletedRevision, entry: '', digest: '', place }
   const { revision, ...key } = stored
-  const expiresAtMs = key.expiresAt == null ? null : Date.parse(key.expiresAt)
-  const holder: KeyHolder = { teamId, keyId, state: key.state, expiresAtMs }
+  const expiresAtMs = key.expiresAt == null ? undefined : Date.parse(key.expiresAt)
   const at = place === lastPlace ? undefined : place
-  const entry: Entry = { revision, key, holder: JSON.stringify(holder), at }
+  const entry: Entry = { revision, key, expiresAtMs, at }
   return { teamId, keyId, revision, entry: JSON.stringify(entry), digest: key.digest, place }
 }
 
 function readVerdict(text: string, place: Place): Verdict {
-  const { outcome, digest, claim, first, entry } = verdictAnswer.parse(JSON.parse(text))
+  const { outcome, digest, claim, first, entry, isDeleted } = verdictAnswer.parse(JSON.parse(text))
   const stored = entry === undefined ? undefined : (JSON.parse(entry) as Entry)
   switch (outcome) {
     case 'incomplete':
@@ -243,7 +242,7 @@ function readVerdict(text: string, place: Place): Verdict {
         .map((each) => readClaim(each, digest as Digest))
         .filter(({ place }) => place !== lastPlace)
       const isLate = stored !== undefined && (stored.at ?? '') < place
-      return { kind: outcome, contested, newest: isLate ? keyIn(stored) : undefined }
+      return { kind: outcome, isDeleted, contested, newest: isLate ? keyIn(stored) : undefined }
     }
   }
 }

@@ -8,13 +8,13 @@ import type { TeamList } from '../model/teamList.ts'
  * |---|---|---|---|
  * | `accountKey` | string, JSON | whose a digest is, its state and expiry | `AccountKeyStore` (accountKeyStore.ts) |
  * | `teamKeys` | hash, key id → JSON | the keys of a team: the slots | `AccountKeyStore` |
- * | `keyClaims` | hash, key id → JSON | of each digest that a key of a team ever had, where its first record was appended | `AccountKeyStore` |
- * | `digestClaims` | sorted set | the live keys that have a digest now, in the order of these places | `AccountKeyStore` |
+ * | `keyClaims` | hash, key id → JSON | where the first record of a key with each of its digests was appended, when `teamKeys` does not tell | `AccountKeyStore` |
+ * | `digestClaims` | sorted set | the live keys that have one digest, when there are several, in the order of these places | `AccountKeyStore` |
  * | `deletedKeys` | set of key ids | keys of a team that stay deleted, whatever arrives later | `AccountKeyStore` |
- * | `accountKeysComplete` | string | run id of the Redis that has folded every account key | `AccountKeyStore` |
- * | `accountKeyReplay` | string, 1 h | a fold under way; gone when Redis was flushed meanwhile | `AccountKeyStore` |
- * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `recordKeyUse` (lastUse.ts) |
- * | `tidemark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishWatermark`, `adoptGeneration` (watermark.ts) |
+ * | `accountKeysComplete` | string | run id of the Redis that has replayed every account key | `AccountKeyStore` |
+ * | `accountKeyReplay` | string, 1 h | a replay under way; gone when Redis was flushed meanwhile | `AccountKeyStore` |
+ * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `recordKeyUse` (keyLastUse.ts) |
+ * | `watermark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishWatermark`, `adoptGeneration` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | who keeps the watermark where it is while a rebuild switches | `holdWatermark` (watermark.ts) |
  * | `changeToken` | string | random, another one after every change of a team's forms or submissions | `replaceChangeTokens` (changeTokens.ts); the first one `readFreshness` (freshness.ts) |
  * | `session` | string, JSON, 15 min | whom a session of the settings area belongs to, under the SHA-256 of its id | `Sessions` (src/settings/sessions.ts) |
@@ -24,7 +24,6 @@ import type { TeamList } from '../model/teamList.ts'
 export type RedisKeys = {
   accountKey(digest: Digest): string
   teamKeys(teamId: TeamId): string
-  keyClaims(teamId: TeamId): string
   deletedKeys(teamId: TeamId): string
   accountKeyReplay(token: string): string
   lastUse(teamId: TeamId): string
@@ -33,6 +32,7 @@ export type RedisKeys = {
   usedSignIn(digest: string): string
   readonly accountKeyPrefix: string
   readonly teamKeysPrefix: string
+  readonly keyClaimsPrefix: string
   readonly digestClaimsPrefix: string
   readonly accountKeysComplete: string
   readonly watermark: string
@@ -43,7 +43,6 @@ export type RedisKeys = {
 export const redisKeys = (prefix: string): RedisKeys => ({
   accountKey: (digest) => `${prefix}:account-key:${digest}`,
   teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,
-  keyClaims: (teamId) => `${prefix}:key-claims:${teamId}`,
   deletedKeys: (teamId) => `${prefix}:deleted-keys:${teamId}`,
   accountKeyReplay: (token) => `${prefix}:account-key-replay:${token}`,
   lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
@@ -52,6 +51,7 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   usedSignIn: (digest) => `${prefix}:used-sign-in:${digest}`,
   accountKeyPrefix: `${prefix}:account-key:`,
   teamKeysPrefix: `${prefix}:team-keys:`,
+  keyClaimsPrefix: `${prefix}:key-claims:`,
   digestClaimsPrefix: `${prefix}:digest-claims:`,
   accountKeysComplete: `${prefix}:account-keys-complete`,
   watermark: `${prefix}:watermark`,
