@@ -14,7 +14,7 @@ import { eventually } from '../support/eventually.ts'
 import { recordsOf, untilCommitted } from '../support/faults.ts'
 import { Gate } from '../support/gate.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import { killPrograms } from '../support/programs.ts'
 import { signInAt, type Visitor } from '../support/settings.ts'
 import { signInSettings } from '../support/signIns.ts'
 
