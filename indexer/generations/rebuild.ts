@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
-import { randomToken } from '../../src/core/model/randomToken.ts'
+import { randomToken } from '../../src/core/model/ids.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { adoptGeneration, holdWatermark, keepHolding, releaseWatermark } from '../../src/core/stores/watermark.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/process/config.ts'
-import type { RedisLink } from '../../src/core/stores/redis.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   adoptedGeneration,
@@ -26,7 +26,7 @@ import {
 export type Stores = {
   readonly config: Config
   readonly elasticsearch: Client
-  readonly redis: RedisLink
+  readonly redis: RedisConnection
   readonly keys: RedisKeys
 }
 

@@ -10,7 +10,7 @@ import {
   placeOf,
   type StoredKey,
 } from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -19,7 +19,7 @@ const teams = ['acme', 'b.team'] as TeamId[]
 const ids = ['k1', 'k2', 'k3'] as EntityId[]
 const digests = ['one', 'two'].map(digestOf)
 
-let link: RedisLink
+let link: RedisConnection
 beforeAll(async () => {
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   await eventually(() => link.runId() !== undefined)

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { TeamId } from '../../src/core/model/ids.ts'
-import { randomToken } from '../../src/core/model/randomToken.ts'
+import { randomToken, type TeamId } from '../../src/core/model/ids.ts'
 import { entityTypes, teamList } from '../../src/core/model/teamList.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { readFreshness } from '../../src/core/stores/listVersions.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { readListVersions } from '../../src/core/stores/listVersions.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   adoptGeneration,
@@ -21,12 +20,13 @@ const first = '1-0123456789abcdef' as GenerationTag
 const second = '2-0123456789abcdef' as GenerationTag
 
 describe('The tidemark', () => {
-  let redis: RedisLink
+  let redis: RedisConnection
   let keys: RedisKeys
   const publish = (marks: Record<string, number>, everyPartition = both, generation = first): Promise<Published> =>
     publishWatermark(redis, keys, { generation, everyPartition, marks: new Map(Object.entries(marks)) })
   const team = 'acme' as TeamId
-  const watermark = async (): Promise<string | null> => (await readFreshness(redis, keys, team, randomToken)).watermark
+  const watermark = async (): Promise<string | null> =>
+    (await readListVersions(redis, keys, team, randomToken)).watermark
 
   beforeAll(async () => {
     redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
@@ -128,10 +128,10 @@ describe('The tidemark', () => {
 
   test('and the version of a list belong to one run of Redis: another run has another version of the same state', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    const before = await readFreshness(redis, keys, team, randomToken)
-    expect(await readFreshness(redis, keys, team, randomToken)).toEqual(before)
+    const before = await readListVersions(redis, keys, team, randomToken)
+    expect(await readListVersions(redis, keys, team, randomToken)).toEqual(before)
     const restarted = { ...redis, runId: () => 'another' }
-    const after = await readFreshness(restarted, keys, team, randomToken)
+    const after = await readListVersions(restarted, keys, team, randomToken)
     expect([after.watermark, after.versions.forms === before.versions.forms]).toEqual([null, false])
   })
 

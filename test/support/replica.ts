@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/change.ts'
-import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
+import { type EntityId, type Revision, randomToken, type TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
-import { randomToken } from '../../src/core/model/randomToken.ts'
 import type { TeamList } from '../../src/core/model/teamList.ts'
 import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import {
@@ -16,6 +14,7 @@ import {
   physicalName,
   readDefinition,
 } from '../../src/core/stores/indices.ts'
+import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { adoptGeneration, publishWatermark } from '../../src/core/stores/watermark.ts'

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+
 declare const brand: unique symbol
 
 /** A value of `T` that only its own constructor or parser may hand out. */
@@ -34,3 +36,6 @@ export const isRevision = (value: unknown): value is Revision =>
 export const documentId = (teamId: TeamId, entityId: EntityId): DocumentId => `${teamId}/${entityId}` as DocumentId
 
 export const toOffset = (text: string): Offset => BigInt(text) as Offset
+
+/** A random token of 96 bits, as 16 characters of base64url. */
+export const randomToken = (): string => randomBytes(12).toString('base64url')

@@ -62,3 +62,6 @@ const framesOf = ({ stack }: Error): string =>
     .split('\n')
     .filter((line) => /^\s+at /.test(line))
     .join('\n')
+
+/** Text that is safe to print on a terminal: every control character becomes U+FFFD. */
+export const printable = (text: string): string => text.replace(/\p{C}/gu, '\ufffd')

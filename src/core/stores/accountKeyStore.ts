@@ -13,7 +13,7 @@ import {
 } from '../model/ids.ts'
 import { toInstant } from '../model/instant.ts'
 import { applyScript, completeScript, listScript, reserveScript } from './accountKeyScripts.ts'
-import type { RedisLink } from './redis.ts'
+import type { RedisConnection } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
@@ -128,7 +128,7 @@ const verdictAnswer = z.object({
 })
 const reservedAnswer = z.enum(['reserved', 'full', 'held', 'deleted'])
 
-export function accountKeyStore({ client, runId }: RedisLink, keys: RedisKeys): AccountKeyStore {
+export function accountKeyStore({ client, runId }: RedisConnection, keys: RedisKeys): AccountKeyStore {
   const isComplete = async (): Promise<boolean> => isCurrent(await client.get(keys.accountKeysComplete), runId())
   const demandComplete = async (): Promise<void> => {
     if (!(await isComplete())) throw new AccountKeysIncomplete()

@@ -1,4 +1,4 @@
-import { Kafka, type KafkaConfig, logLevel, Partitioners, type Producer } from 'kafkajs'
+import { type Admin, Kafka, type KafkaConfig, logLevel, Partitioners, type Producer } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../process/config.ts'
 import { replaceFetchDecoder, tellRealEnds } from './kafkaPatches.ts'
@@ -32,6 +32,18 @@ export function connectKafka(config: Config, log: Logger): Kafka {
 /** A producer that keys records as every Kafka client does, and waits for all replicas. */
 export const createProducer = (kafka: Kafka): Producer =>
   kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, allowAutoTopicCreation: false })
+
+/** Opens Kafka for a process: a client, an admin that is released with the process, and a producer, which its owner connects and disconnects. */
+export function openKafka(
+  config: Config,
+  log: Logger,
+  release: (what: string, releaser: () => Promise<unknown>) => void,
+): { readonly kafka: Kafka; readonly admin: Admin; readonly producer: Producer } {
+  const kafka = connectKafka(config, log)
+  const admin = kafka.admin()
+  release('kafka admin', () => admin.disconnect())
+  return { kafka, admin, producer: createProducer(kafka) }
+}
 
 function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
   const credentials = { username: config.KAFKA_SASL_USERNAME ?? '', password: config.KAFKA_SASL_PASSWORD ?? '' }

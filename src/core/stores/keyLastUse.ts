@@ -1,6 +1,6 @@
 import type { EntityId, TeamId } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
-import type { RedisLink } from './redis.ts'
+import type { RedisConnection } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 const minuteMs = 60_000
@@ -12,7 +12,7 @@ export const minuteOf = (epochMs: number): number => Math.floor(epochMs / minute
 
 /** Writes down the minute in which a key was used. It may vanish with Redis: nothing but a person's judgement rests on it. */
 export async function recordKeyUse(
-  { client }: RedisLink,
+  { client }: RedisConnection,
   keys: RedisKeys,
   teamId: TeamId,
   keyId: EntityId,
@@ -24,7 +24,7 @@ export async function recordKeyUse(
 
 /** When a team's keys were last used, to the minute; without keys of which no use is known. */
 export async function readLastUse(
-  { client }: RedisLink,
+  { client }: RedisConnection,
   keys: RedisKeys,
   teamId: TeamId,
 ): Promise<ReadonlyMap<EntityId, Instant>> {

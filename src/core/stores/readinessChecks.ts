@@ -4,13 +4,13 @@ import type { Check } from '../process/health.ts'
 import { summaryOf } from '../process/log.ts'
 import type { AccountKeyStore } from './accountKeyStore.ts'
 import { aliasOf } from './indices.ts'
-import type { RedisLink } from './redis.ts'
+import type { RedisConnection } from './redis.ts'
 
 const doesNotAnswer = (error: unknown): string => `does not answer: ${summaryOf(error)}`
 
 /** Whether Redis answers. */
 export const redisAnswers =
-  ({ client }: RedisLink): Check =>
+  ({ client }: RedisConnection): Check =>
   () =>
     client.ping().then(() => undefined, doesNotAnswer)
 

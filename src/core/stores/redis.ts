@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 
 /** A connection that knows which run of the Redis server it talks to. */
-export type RedisLink = {
+export type RedisConnection = {
   readonly client: Redis
   /** The server's `run_id`, or undefined while not connected: a restarted Redis may have lost its last second. */
   runId(): string | undefined
@@ -24,7 +24,7 @@ export function connectRedis(
   url: string,
   onError: (error: Error) => void,
   { ca, onCommand = () => undefined }: { readonly ca?: string | undefined; readonly onCommand?: OnCommand } = {},
-): RedisLink {
+): RedisConnection {
   const client = new Redis(url, {
     ...(ca !== undefined && { tls: { ca } }),
     connectTimeout: connectTimeoutMs,
@@ -64,4 +64,15 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
     command.promise.then(() => tell(), tell)
     return send(command, stream)
   }
+}
+
+/** How many bytes Redis holds, and its `maxmemory`; undefined when it has none. */
+export type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
+
+export async function readRedisMemory({ client }: RedisConnection): Promise<RedisMemory> {
+  const info = await client.info('memory')
+  const [used, limit] = ['used_memory', 'maxmemory'].map((name) =>
+    Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0),
+  )
+  return { usedBytes: used ?? 0, limitBytes: limit === 0 ? undefined : limit }
 }

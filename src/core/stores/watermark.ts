@@ -1,5 +1,5 @@
 import type { GenerationTag } from './indices.ts'
-import type { RedisLink } from './redis.ts'
+import type { RedisConnection } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 /** `<topic>/<partition>` → epoch ms before which everything appended to that partition is searchable. */
@@ -64,7 +64,7 @@ const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redi
  * partitions of both topics: one that nobody owns holds the watermark back.
  */
 export async function publishWatermark(
-  redis: RedisLink,
+  redis: RedisConnection,
   keys: RedisKeys,
   round: {
     readonly generation: GenerationTag
@@ -92,7 +92,7 @@ export async function publishWatermark(
  * before that instant is searchable: the generation does not hold yet what was promised of another.
  */
 export async function adoptGeneration(
-  redis: RedisLink,
+  redis: RedisConnection,
   keys: RedisKeys,
   generation: GenerationTag,
   floorMs: number | undefined,
@@ -101,7 +101,7 @@ export async function adoptGeneration(
 }
 
 /** The generation whose marks count; undefined when Redis knows of none. */
-export async function adoptedGeneration(redis: RedisLink, keys: RedisKeys): Promise<GenerationTag | undefined> {
+export async function adoptedGeneration(redis: RedisConnection, keys: RedisKeys): Promise<GenerationTag | undefined> {
   return ((await redis.client.hget(keys.watermark, 'generation')) ?? undefined) as GenerationTag | undefined
 }
 
@@ -109,7 +109,7 @@ export async function adoptedGeneration(redis: RedisLink, keys: RedisKeys): Prom
 export type PublishedWatermark = { readonly watermarkMs: number | undefined; readonly marks: PartitionWatermarks }
 
 /** What is published just now; nothing of it when another run of Redis published it. */
-export async function readWatermark(redis: RedisLink, keys: RedisKeys): Promise<PublishedWatermark> {
+export async function readWatermark(redis: RedisConnection, keys: RedisKeys): Promise<PublishedWatermark> {
   const {
     published,
     run,
@@ -125,7 +125,7 @@ export async function readWatermark(redis: RedisLink, keys: RedisKeys): Promise<
 
 /** Keeps the watermark where it is until it is released, at most for `maxMs`; false when someone else holds it. */
 export async function holdWatermark(
-  redis: RedisLink,
+  redis: RedisConnection,
   keys: RedisKeys,
   holder: string,
   maxMs: number,
@@ -134,26 +134,31 @@ export async function holdWatermark(
 }
 
 /** Holds it for another `maxMs`; false when the hold was over already. */
-export async function keepHolding(redis: RedisLink, keys: RedisKeys, holder: string, maxMs: number): Promise<boolean> {
+export async function keepHolding(
+  redis: RedisConnection,
+  keys: RedisKeys,
+  holder: string,
+  maxMs: number,
+): Promise<boolean> {
   return (await redis.client.eval(keepScript, 1, keys.watermarkHold, holder, maxMs)) === 1
 }
 
 /** Whether a rebuild is about to switch. */
-export async function isWatermarkHeld(redis: RedisLink, keys: RedisKeys): Promise<boolean> {
+export async function isWatermarkHeld(redis: RedisConnection, keys: RedisKeys): Promise<boolean> {
   return (await redis.client.exists(keys.watermarkHold)) === 1
 }
 
 /** Lets the watermark go on; false when the hold was over already. */
-export async function releaseWatermark(redis: RedisLink, keys: RedisKeys, holder: string): Promise<boolean> {
+export async function releaseWatermark(redis: RedisConnection, keys: RedisKeys, holder: string): Promise<boolean> {
   return (await redis.client.eval(releaseScript, 1, keys.watermarkHold, holder)) === 1
 }
 
 /** Withdraws the watermark: append times that producers set promise nothing. */
-export async function withdrawWatermark(redis: RedisLink, keys: RedisKeys): Promise<void> {
+export async function withdrawWatermark(redis: RedisConnection, keys: RedisKeys): Promise<void> {
   await redis.client.hdel(keys.watermark, 'published')
 }
 
-function runOf(redis: RedisLink): string {
+function runOf(redis: RedisConnection): string {
   const run = redis.runId()
   if (run === undefined) throw new Error('Redis is not connected')
   return run
