@@ -4,8 +4,8 @@ import type { Problem } from '../src/core/model/result.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { Service, Started } from '../src/core/process/service.ts'
 import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
-import { replaceChangeTokens } from '../src/core/stores/listVersions.ts'
 import { openKafka } from '../src/core/stores/kafka.ts'
+import { replaceChangeTokens } from '../src/core/stores/listVersions.ts'
 import { openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,

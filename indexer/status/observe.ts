@@ -14,7 +14,7 @@ export type Observed = {
   readonly group: Seen<GroupSurvey & { readonly recordsPerSecond: number | undefined }> | undefined
   /** The newest that is known. */
   readonly watermarkMs: number | undefined
-  readonly marks: PublishedWatermark['marks']
+  readonly marks: PublishedWatermark['partitionWatermarks']
   readonly redisMemory: Seen<RedisMemory> | undefined
   readonly indices: Seen<readonly IndexSurvey[]> | undefined
 }
@@ -64,7 +64,7 @@ export function observe(
   const observed = (): Observed => ({
     group: group(),
     watermarkMs: newest(watermarkMs(), watermark()?.value.watermarkMs),
-    marks: watermark()?.value.marks ?? new Map(),
+    marks: watermark()?.value.partitionWatermarks ?? new Map(),
     redisMemory: redisMemory(),
     indices: indices(),
   })

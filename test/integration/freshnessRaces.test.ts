@@ -6,7 +6,7 @@ import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { type Freshness, readListVersions, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { adoptGeneration, publishWatermark } from '../../src/core/stores/watermark.ts'
+import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { eventually } from '../support/eventually.ts'
 
 const team = 'acme' as TeamId
@@ -47,7 +47,7 @@ class Race {
         return await this.#reader()
       case 'flush':
         await this.#redis.client.del(this.#keys.watermark, this.#keys.changeToken(list))
-        await adoptGeneration(this.#redis, this.#keys, generation, undefined)
+        await setWatermarkGeneration(this.#redis, this.#keys, generation, undefined)
     }
   }
 
@@ -56,8 +56,8 @@ class Race {
     if (step === 1) this.#visible = this.#acknowledged
     if (step === 2) await replaceChangeTokens(this.#redis, this.#keys, [list], randomToken)
     if (step === 3) {
-      const marks = new Map([['forms/0', this.#acknowledged * 1_000 + 500]])
-      await publishWatermark(this.#redis, this.#keys, { generation, everyPartition, marks })
+      const partitionWatermarks = new Map([['forms/0', this.#acknowledged * 1_000 + 500]])
+      await publishWatermark(this.#redis, this.#keys, { generation, everyPartition, partitionWatermarks })
     }
   }
 
@@ -104,7 +104,7 @@ describe('Whatever the order in which an indexer makes changes visible and a rea
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         const keys = redisKeys(`test-${randomUUID()}`)
-        await adoptGeneration(redis, keys, generation, undefined)
+        await setWatermarkGeneration(redis, keys, generation, undefined)
         const race = new Race(redis, keys)
         try {
           for (const who of all) await race.step(who)

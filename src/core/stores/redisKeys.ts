@@ -14,8 +14,8 @@ import type { TeamList } from '../model/teamList.ts'
  * | `accountKeysComplete` | string | run id of the Redis that has folded every account key | `AccountKeyStore` |
  * | `accountKeyReplay` | string, 1 h | a fold under way; gone when Redis was flushed meanwhile | `AccountKeyStore` |
  * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `recordKeyUse` (lastUse.ts) |
- * | `tidemark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishWatermark`, `adoptGeneration` (watermark.ts) |
- * | `watermarkHold` | string, 10 s | who keeps the watermark where it is while a rebuild switches | `holdWatermark` (watermark.ts) |
+ * | `tidemark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
+ * | `watermarkHold` | string, 10 s | who keeps the watermark where it is while a rebuild switches | `acquireWatermarkHold` (watermark.ts) |
  * | `changeToken` | string | random, another one after every change of a team's forms or submissions | `replaceChangeTokens` (changeTokens.ts); the first one `readListVersions` (freshness.ts) |
  * | `session` | string, JSON, 15 min | whom a session of the settings area belongs to, under the SHA-256 of its id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, until its token expires | a sign-in that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn/usedTokens.ts) |
