@@ -1,20 +1,20 @@
 import { deletedRevision } from '../model/ids.ts'
 
 /**
- * The scripts by which the key view is written, each in one step.
+ * The Lua scripts of the account-key store. Each is atomic.
  *
- * An entry of `teamKeys` is `{"revision", "key", "holder", "at"}`: the newest record, what `accountKey` holds when this key has its
- * digest, and the record's place if it is known. A reserved slot is `{"revision": 0, "reservedUntilMs"}`. Lua never writes an
- * entry anew, because it does not keep all digits of a revision.
+ * An entry of `teamKeys` is `{"revision", "key", "holder", "at"}`: the newest record, the value that `accountKey` gets when this key
+ * holds its digest, and the record's position if it is known. A reserved slot is `{"revision": 0, "reservedUntilMs"}`. No script
+ * encodes an entry again, because Lua's numbers would lose digits of a revision.
  *
- * A claim is `<place> <teamId>/<keyId>`: where the first record of a key with this digest was appended. `digestClaims` holds the
- * claims of all live keys that have the digest now; the first one in the order of places holds it. `keyClaims` keeps the places of
- * every digest that a key ever had, so that neither the order nor the number of times in which records are applied matters. Of two
- * records with one revision, which two writers made at once, the one that revokes the key is the newer.
+ * A claim is `<position> <teamId>/<keyId>`: where the first record of a key with this digest was appended. `digestClaims` holds
+ * the claims of all live keys that have the digest now; the key whose claim sorts first holds the digest. `keyClaims` keeps the
+ * positions of every digest that a key ever had, so that records may be applied in any order and any number of times. Two writers may
+ * write one revision at the same time; then the record that revokes the key is the newer one.
  */
 export const applyScript = `
 local teamKeys, deletedKeys, keyClaims, digestClaims, holders, complete = unpack(KEYS)
-local team, id, revision, record, digest, place, mayDisplace, runId = unpack(ARGV)
+local team, id, revision, record, digest, position, mayDisplace, runId = unpack(ARGV)
 revision = tonumber(revision)
 if complete and redis.call('GET', complete) ~= runId then return cjson.encode({outcome = 'incomplete'}) end
 if redis.call('SISMEMBER', deletedKeys, id) == 1 then return cjson.encode({outcome = 'stale'}) end
@@ -33,8 +33,8 @@ end
 local text = redis.call('HGET', teamKeys .. team, id)
 local old = text and cjson.decode(text) or {revision = 0}
 local oldDigest = old.key and old.key.digest
-local places = cjson.decode(redis.call('HGET', keyClaims, id) or '{}')
-local function claimOf(of) return places[of] .. ' ' .. team .. '/' .. id end
+local positions = cjson.decode(redis.call('HGET', keyClaims, id) or '{}')
+local function claimOf(of) return positions[of] .. ' ' .. team .. '/' .. id end
 local oldClaim = oldDigest and claimOf(oldDigest)
 
 if revision == ${deletedRevision} then
@@ -53,10 +53,10 @@ if revision == old.revision and old.key then
   local isRevoked, wasRevoked = cjson.decode(record).key.state == 'revoked', old.key.state == 'revoked'
   isNewer, isOlder = isRevoked and not wasRevoked, wasRevoked and not isRevoked
 end
-if not places[digest] or place < places[digest] then places[digest] = place end
+if not positions[digest] or position < positions[digest] then positions[digest] = position end
 local newDigest = isNewer and digest or oldDigest
 if not newDigest then
-  redis.call('HSET', keyClaims, id, cjson.encode(places))
+  redis.call('HSET', keyClaims, id, cjson.encode(positions))
   return cjson.encode({outcome = 'stale'})
 end
 
@@ -71,7 +71,7 @@ if isDisplacing and mayDisplace ~= '*' and mayDisplace ~= before then
   return cjson.encode({outcome = 'displaces', first = before, entry = entryOf(before)})
 end
 
-redis.call('HSET', keyClaims, id, cjson.encode(places))
+redis.call('HSET', keyClaims, id, cjson.encode(positions))
 if isNewer then redis.call('HSET', teamKeys .. team, id, record) end
 giveToFirst(newDigest)
 if oldDigest and oldDigest ~= newDigest then giveToFirst(oldDigest) end
@@ -88,7 +88,7 @@ local function holdsItsDigest(entry, holders)
   return entry.revision > 0 and redis.call('GET', holders .. entry.key.digest) == entry.holder
 end`
 
-/** The entries of a team's keys that hold their digests. */
+/** Returns the entries of a team's keys that hold their digests. */
 export const listScript = `${holdsItsDigest}
 local teamKeys, holders = unpack(KEYS)
 local all, held = redis.call('HGETALL', teamKeys), {}
@@ -97,7 +97,7 @@ for i = 2, #all, 2 do
 end
 return held`
 
-/** A reserved slot is below every record, and given up when its time is over. A key without its digest takes none. */
+/** Reserves a slot. Its revision, 0, is below that of every record; it expires. A key that does not hold its digest takes no slot. */
 export const reserveScript = `${holdsItsDigest}
 local teamKeys, deletedKeys, holders = unpack(KEYS)
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
@@ -116,6 +116,7 @@ if taken >= max then return 'full' end
 redis.call('HSET', teamKeys, id, '{"revision":0,"reservedUntilMs":' .. untilMs .. '}')
 return 'reserved'`
 
+/** Marks the store complete for a run of Redis, unless the replay's token has gone: then Redis was flushed meanwhile. */
 export const completeScript = `
 if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
