@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
-import { type Refuse, refusal, type ClientError } from '../core/process/clientErrors.ts'
+import { type ClientError, type Refuse, refusal } from '../core/process/clientErrors.ts'
 import { renderError } from './errors.ts'
 import { allowedMethods } from './methods.ts'
 import { privateCacheControl, varyHeader } from './privateAnswers.ts'
