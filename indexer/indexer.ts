@@ -1,21 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { randomToken } from '../src/core/model/randomToken.ts'
+import { randomToken } from '../src/core/model/ids.ts'
 import type { Problem } from '../src/core/model/result.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { Service, Started } from '../src/core/process/service.ts'
-import { accountKeyStore } from '../src/core/stores/accountKeyStore.ts'
-import { replaceChangeTokens } from '../src/core/stores/changeTokens.ts'
 import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
-import { engineCallMetrics, measureElasticsearch, measureRedis } from '../src/core/stores/engineCallMetrics.ts'
-import { connectKafka, createProducer } from '../src/core/stores/kafka.ts'
+import { openKafka } from '../src/core/stores/kafka.ts'
+import { replaceChangeTokens } from '../src/core/stores/listVersions.ts'
+import { openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
   elasticsearchAnswers,
   kafkaAnswers,
   redisAnswers,
 } from '../src/core/stores/readinessChecks.ts'
-import { connectRedis } from '../src/core/stores/redis.ts'
-import { redisKeys } from '../src/core/stores/redisKeys.ts'
 import { withdrawWatermark } from '../src/core/stores/watermark.ts'
 import { keyChanges } from './accountKeys/apply.ts'
 import { keepAccountKeysComplete, recordAt } from './accountKeys/replay.ts'
@@ -45,21 +42,9 @@ export async function startIndexer(service: Service): Promise<Started> {
   const [clock, random] = [Date.now, Math.random]
   const closing = new AbortController()
   release('waiting', async () => closing.abort())
-  const calls = engineCallMetrics(service.metrics)
   const elasticsearch = connectElasticsearch(config)
-  measureElasticsearch(elasticsearch, calls)
-  release('elasticsearch', () => elasticsearch.close())
-  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {
-    ca: config.REDIS_CA_FILE,
-    onCommand: measureRedis(calls),
-  })
-  release('redis', () => redis.close())
-  const keys = redisKeys(config.INDEX_PREFIX)
-  const view = accountKeyStore(redis, keys)
-  const kafka = connectKafka(config, log)
-  const admin = kafka.admin()
-  release('kafka admin', () => admin.disconnect())
-  const producer = createProducer(kafka)
+  const { redis, redisKeys: keys, accountKeys: view } = openStores(service, elasticsearch)
+  const { kafka, admin, producer } = openKafka(config, log, release)
   release('kafka producer', () => producer.disconnect())
 
   let waitingFor: string | undefined

@@ -1,6 +1,6 @@
 import type { IHeaders, KafkaMessage } from 'kafkajs'
 import { type Offset, toOffset } from '../src/core/model/ids.ts'
-import { withinInstants } from '../src/core/model/instant.ts'
+import { clampToInstants } from '../src/core/model/instant.ts'
 
 /** A record as Kafka holds it, with its place. */
 export type SourceRecord = {
@@ -18,7 +18,7 @@ export const sourceRecord = (topic: string, partition: number, message: KafkaMes
   partition,
   offset: toOffset(message.offset),
   // On a topic without log-append time producers set it, to anything.
-  appendedAtMs: withinInstants(Number(message.timestamp)),
+  appendedAtMs: clampToInstants(Number(message.timestamp)),
   key: message.key,
   value: message.value,
   headers: writableHeaders(message.headers ?? {}),

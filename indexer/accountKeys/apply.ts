@@ -5,12 +5,12 @@ import type { Change } from '../../src/core/model/change.ts'
 import { claimMessage, deletedMessages, newestMessage } from '../../src/core/stores/accountKeyMemory.ts'
 import {
   type AccountKeyStore,
+  type AppendPosition,
   type Applied,
-  type Displaced,
-  type Place,
-  placeOf,
+  type ApplyRecordResult,
+  appendPositionOf,
+  type DisplacedKey,
   type StoredKey,
-  type Verdict,
 } from '../../src/core/stores/accountKeyStore.ts'
 import type { SourceRecord } from '../sourceRecord.ts'
 
@@ -21,7 +21,7 @@ export type KeyChangesOptions = {
   /** Writes to the key memory; resolves once every replica has it. */
   remember(messages: Message[]): Promise<void>
   /** Sets the record at a place of the keys' topic aside, if it is still there. */
-  writeDeadLetter(place: Place, signal: AbortSignal): Promise<void>
+  writeDeadLetter(place: AppendPosition, signal: AbortSignal): Promise<void>
 }
 
 /** The key as the view holds it, or null when it is gone for good. */
@@ -47,8 +47,8 @@ export function keyChanges({ view, remember, writeDeadLetter }: KeyChangesOption
 
   return async (change: Change<AccountKey>, record: SourceRecord, signal: AbortSignal): Promise<Applied> => {
     const { teamId, entityId } = change
-    const [stored, place] = [storedKey(change), placeOf(record)]
-    let mayDisplace: Displaced | undefined
+    const [stored, place] = [storedKey(change), appendPositionOf(record)]
+    let mayDisplace: DisplacedKey | undefined
     for (;;) {
       const verdict = await view.applyRecord(teamId, entityId, stored, place, mayDisplace)
       switch (verdict.kind) {
@@ -74,7 +74,7 @@ export function keyChanges({ view, remember, writeDeadLetter }: KeyChangesOption
 
 function worthRemembering(
   { teamId, entityId }: Change<AccountKey>,
-  { isDeleted, contested, newest }: Extract<Verdict, { kind: Applied }>,
+  { isDeleted, contested, newest }: Extract<ApplyRecordResult, { kind: Applied }>,
 ): Message[] {
   // Also one that Redis alone knows to be deleted: its creation failed, or whoever deleted it died.
   if (isDeleted) return deletedMessages(teamId, entityId)

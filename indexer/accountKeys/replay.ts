@@ -5,8 +5,13 @@ import type { Logger } from 'pino'
 import { readAccountKeyRecord } from '../../src/core/model/change.ts'
 import { documentId } from '../../src/core/model/ids.ts'
 import { summaryOf } from '../../src/core/process/log.ts'
-import { readMemory } from '../../src/core/stores/accountKeyMemory.ts'
-import { type AccountKeyStore, type Place, placeOf, positionOf } from '../../src/core/stores/accountKeyStore.ts'
+import { readMemoryRecord } from '../../src/core/stores/accountKeyMemory.ts'
+import {
+  type AccountKeyStore,
+  type AppendPosition,
+  appendPositionOf,
+  partitionAndOffsetOf,
+} from '../../src/core/stores/accountKeyStore.ts'
 import { readTopic } from '../readTopic.ts'
 import type { SourceRecord } from '../sourceRecord.ts'
 import { storedKey } from './apply.ts'
@@ -68,11 +73,11 @@ async function applyKeyRecord(view: AccountKeyStore, record: SourceRecord): Prom
   const read = readAccountKeyRecord(record.key, record.value)
   if (!read.ok) return
   const { teamId, entityId } = read.value
-  await view.apply(teamId, entityId, storedKey(read.value), placeOf(record))
+  await view.apply(teamId, entityId, storedKey(read.value), appendPositionOf(record))
 }
 
 async function recall(view: AccountKeyStore, record: SourceRecord): Promise<void> {
-  const memory = readMemory(record)
+  const memory = readMemoryRecord(record)
   switch (memory?.kind) {
     case 'deleted':
       await view.apply(memory.teamId, memory.keyId, null)
@@ -94,11 +99,11 @@ async function recall(view: AccountKeyStore, record: SourceRecord): Promise<void
 export async function recordAt(options: {
   kafka: Kafka
   topic: string
-  place: Place
+  place: AppendPosition
   signal: AbortSignal
 }): Promise<SourceRecord | undefined> {
   const { place, ...reading } = options
-  const { partition, offset } = positionOf(place)
+  const { partition, offset } = partitionAndOffsetOf(place)
   let found: SourceRecord | undefined
   const onRecord = async (record: SourceRecord): Promise<void> => {
     if (record.partition === partition && record.offset === offset) found = record

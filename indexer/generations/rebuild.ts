@@ -1,9 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
-import { randomToken } from '../../src/core/model/randomToken.ts'
+import { randomToken } from '../../src/core/model/ids.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { adoptGeneration, holdWatermark, keepHolding, releaseWatermark } from '../../src/core/stores/watermark.ts'
+import {
+  acquireWatermarkHold,
+  extendWatermarkHold,
+  releaseWatermarkHold,
+  setWatermarkGeneration,
+} from '../../src/core/stores/watermark.ts'
 import { fetchEnds, fetchStarts, nameOf, rebuildGroup } from '../committedOffsets.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
@@ -101,10 +106,10 @@ async function switchOver(
   const keys = redisKeys(config.INDEX_PREFIX)
   const holder = randomToken()
   report.step('switching')
-  if (!(await holdWatermark(redis, keys, holder, maxHoldMs)))
+  if (!(await acquireWatermarkHold(redis, keys, holder, maxHoldMs)))
     throw new Error('the watermark is held by another rebuild')
   const stillHeld = async (): Promise<void> => {
-    if (!(await keepHolding(redis, keys, holder, maxHoldMs))) throw new Error('the watermark went on meanwhile')
+    if (!(await extendWatermarkHold(redis, keys, holder, maxHoldMs))) throw new Error('the watermark went on meanwhile')
   }
   const request = { signal, requestTimeout: switchTimeoutMs }
   let isDone = false
@@ -121,11 +126,11 @@ async function switchOver(
     await stillHeld()
     await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request)
     isDone = true
-    await adoptGeneration(redis, keys, target.tag, undefined)
+    await setWatermarkGeneration(redis, keys, target.tag, undefined)
   } finally {
     if (!isDone)
       await allowWriting(elasticsearch, serving, { ...request, signal: AbortSignal.timeout(switchTimeoutMs) })
-    await releaseWatermark(redis, keys, holder)
+    await releaseWatermarkHold(redis, keys, holder)
   }
   report.step(`generation ${target.number} serves`)
 }

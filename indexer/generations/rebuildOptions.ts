@@ -2,7 +2,7 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../../src/core/process/config.ts'
-import type { RedisLink } from '../../src/core/stores/redis.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 
 /** What a comparison of two indices of one kind found. */
 export type Comparison = {
@@ -31,7 +31,7 @@ export type RebuildOptions = {
   readonly elasticsearch: Client
   /** A client whose answers are raw text. */
   readonly raw: Client
-  readonly redis: RedisLink
+  readonly redis: RedisConnection
   readonly report: RebuildReport
   readonly log: Logger
   readonly signal: AbortSignal

@@ -1,13 +1,13 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/process/config.ts'
-import type { RedisLink } from '../../src/core/stores/redis.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
-  adoptedGeneration,
-  adoptGeneration,
   isWatermarkHeld,
   type PartitionWatermarks,
   publishWatermark,
+  readWatermarkGeneration,
+  setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
 import type { Commit } from '../committedOffsets.ts'
 import type { RoundEnd } from '../publisher.ts'
@@ -26,7 +26,7 @@ import {
 export type Stores = {
   readonly config: Config
   readonly elasticsearch: Client
-  readonly redis: RedisLink
+  readonly redis: RedisConnection
   readonly keys: RedisKeys
 }
 
@@ -70,7 +70,7 @@ export class ServedGeneration {
     const { config, elasticsearch, redis, keys } = stores
     const options = { signal, requestTimeout: timeoutMs }
     const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, options)
-    const adopted = await adoptedGeneration(redis, keys)
+    const adopted = await readWatermarkGeneration(redis, keys)
     const written = [...commits.own].map(({ generation }) => generation)
     const newest = newestOf([adopted, ...written])
     const { number, isThere } = chooseGeneration(found, newest)
@@ -92,7 +92,7 @@ export class ServedGeneration {
     }
     const served = new ServedGeneration(stores, generation, floorMs, options)
     if (holdsPromises && !generation.isServing) await served.#serve()
-    await adoptGeneration(redis, keys, generation.tag, floorMs)
+    await setWatermarkGeneration(redis, keys, generation.tag, floorMs)
     return served
   }
 
@@ -121,7 +121,11 @@ export class ServedGeneration {
   async publish(everyPartition: readonly string[], marks: PartitionWatermarks): Promise<RoundEnd> {
     const { redis, keys } = this.#stores
     if (!(await this.isCurrent())) return 'over'
-    const published = await publishWatermark(redis, keys, { generation: this.generation.tag, everyPartition, marks })
+    const published = await publishWatermark(redis, keys, {
+      generation: this.generation.tag,
+      everyPartition,
+      partitionWatermarks: marks,
+    })
     switch (published.kind) {
       case 'published':
         this.#watermarkMs = published.watermarkMs
@@ -131,7 +135,7 @@ export class ServedGeneration {
       case 'superseded':
         return 'over'
       case 'forgotten':
-        await adoptGeneration(redis, keys, this.generation.tag, this.#floorMs)
+        await setWatermarkGeneration(redis, keys, this.generation.tag, this.#floorMs)
         return 'going-on'
       case 'incomplete':
       case 'behind':

@@ -1,9 +1,8 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Admin } from 'kafkajs'
 import type { Config } from '../../src/core/process/config.ts'
-import type { RedisLink } from '../../src/core/stores/redis.ts'
+import { type RedisConnection, type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
 import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
-import { type RedisMemory, readRedisMemory } from '../../src/core/stores/redisMemory.ts'
 import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
 import { type GroupSurvey, progressBetween, surveyGroup } from './groupSurvey.ts'
 import { History, type Sample, sampleEveryMs } from './history.ts'
@@ -15,7 +14,7 @@ export type Observed = {
   readonly group: Seen<GroupSurvey & { readonly recordsPerSecond: number | undefined }> | undefined
   /** The newest that is known. */
   readonly watermarkMs: number | undefined
-  readonly marks: PublishedWatermark['marks']
+  readonly marks: PublishedWatermark['partitionWatermarks']
   readonly redisMemory: Seen<RedisMemory> | undefined
   readonly indices: Seen<readonly IndexSurvey[]> | undefined
 }
@@ -36,7 +35,7 @@ export function observe(
     /** A client of its own: what it cannot find must not keep others from theirs. */
     readonly admin: Admin
     readonly elasticsearch: Client
-    readonly redis: RedisLink
+    readonly redis: RedisConnection
     readonly keys: RedisKeys
     /** The number of the generation that is written; undefined until topics and indices are prepared. */
     serving(): number | undefined
@@ -65,7 +64,7 @@ export function observe(
   const observed = (): Observed => ({
     group: group(),
     watermarkMs: newest(watermarkMs(), watermark()?.value.watermarkMs),
-    marks: watermark()?.value.marks ?? new Map(),
+    marks: watermark()?.value.partitionWatermarks ?? new Map(),
     redisMemory: redisMemory(),
     indices: indices(),
   })

@@ -2,13 +2,13 @@ import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { randomToken } from '../core/model/randomToken.ts'
+import { randomToken } from '../core/model/ids.ts'
 import { requestLog } from '../core/process/requestLog.ts'
 import { measure } from '../core/process/requestMetrics.ts'
 import type { AccountKeyStore, KeyHolder } from '../core/stores/accountKeyStore.ts'
 import { recordKeyUse } from '../core/stores/keyLastUse.ts'
-import { readFreshness } from '../core/stores/listVersions.ts'
-import type { RedisLink } from '../core/stores/redis.ts'
+import { readListVersions } from '../core/stores/listVersions.ts'
+import type { RedisConnection } from '../core/stores/redis.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import { acceptedTypes } from './acceptedTypes.ts'
 import { admitRequests, admitTeams } from './admission.ts'
@@ -33,7 +33,7 @@ import type { IndexReader } from './search/indexReader.ts'
 /** What the API answers from. */
 export type ApiDeps = {
   readonly replica: IndexReader
-  readonly redis: RedisLink
+  readonly redis: RedisConnection
   readonly redisKeys: RedisKeys
   readonly keys: Pick<AccountKeyStore, 'lookup'>
   readonly requestsPerMinute: number
@@ -57,7 +57,7 @@ export function createApp(needs: ApiDeps): RequestListener {
   })
   const limiter = createLimiter(needs.redis.client, needs.redisKeys, needs.requestsPerMinute)
   const askOfHolder = (holder: KeyHolder): KeyHolderState => {
-    const freshness = readFreshness(needs.redis, needs.redisKeys, holder.teamId, randomToken)
+    const freshness = readListVersions(needs.redis, needs.redisKeys, holder.teamId, randomToken)
     const counted = countRequest(limiter, holder)
     // Whoever needs them hears of their failure; a refused request does not need them.
     for (const asked of [freshness, counted]) asked.catch(() => undefined)

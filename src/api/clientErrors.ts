@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
-import { type Refuse, refusal, type Unreadable } from '../core/process/clientErrors.ts'
+import { type ClientError, type Refuse, refusal } from '../core/process/clientErrors.ts'
 import { renderError } from './errors.ts'
 import { allowedMethods } from './methods.ts'
 import { privateCacheControl, varyHeader } from './privateAnswers.ts'
@@ -8,7 +8,7 @@ import { statuses } from './statuses.ts'
 
 type Told = { readonly code: keyof typeof statuses; readonly message: string }
 
-const told: Readonly<Record<Unreadable, Told>> = {
+const told: Readonly<Record<ClientError, Told>> = {
   timeout: { code: 'request_timeout', message: 'the request took too long to arrive' },
   'long-url': { code: 'uri_too_long', message: 'the URL is too long' },
   'long-headers': { code: 'headers_too_long', message: 'the headers are too long' },

@@ -1,11 +1,8 @@
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
-import { accountKeyStore } from '../core/stores/accountKeyStore.ts'
 import { connectElasticsearchBytes } from '../core/stores/elasticsearch.ts'
-import { engineCallMetrics, measureElasticsearch, measureRedis } from '../core/stores/engineCallMetrics.ts'
+import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, redisAnswers } from '../core/stores/readinessChecks.ts'
-import { connectRedis } from '../core/stores/redis.ts'
-import { redisKeys } from '../core/stores/redisKeys.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
 import { indexReaderOf } from './search/indexReader.ts'
@@ -22,23 +19,13 @@ export async function startApi(
   { config, log, metrics, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'release'>,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
-  const calls = engineCallMetrics(metrics)
   const elasticsearch = connectElasticsearchBytes(config)
-  measureElasticsearch(elasticsearch, calls)
-  release('elasticsearch', () => elasticsearch.close())
-  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {
-    ca: config.REDIS_CA_FILE,
-    onCommand: measureRedis(calls),
-  })
-  release('redis', () => redis.close())
-
+  const { redis, redisKeys, accountKeys: keys } = openStores({ config, log, metrics, release }, elasticsearch)
   const replica = indexReaderOf(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
-  const names = redisKeys(config.INDEX_PREFIX)
-  const keys = accountKeyStore(redis, names)
   const listener = createApp({
     replica,
     redis,
-    redisKeys: names,
+    redisKeys,
     keys,
     baseUrl: config.BASE_URL ?? '/api/v1',
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,

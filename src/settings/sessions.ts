@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
 import { identifier } from '../core/model/schema.ts'
-import type { RedisLink } from '../core/stores/redis.ts'
+import type { RedisConnection } from '../core/stores/redis.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import { whileAvailable } from './requestError.ts'
 
@@ -35,7 +35,7 @@ const storedSession = z.object({
 
 /** Sessions in Redis, each under the digest of its id: who reads Redis can pass for nobody. */
 export function createSessions(
-  { client }: RedisLink,
+  { client }: RedisConnection,
   keys: RedisKeys,
   nowMs: () => number,
   randomBytes: (count: number) => Uint8Array,

@@ -1,16 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Producer } from 'kafkajs'
-import { randomToken } from '../core/model/randomToken.ts'
+import { randomToken } from '../core/model/ids.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
-import { accountKeyStore } from '../core/stores/accountKeyStore.ts'
-import { engineCallMetrics, measureRedis } from '../core/stores/engineCallMetrics.ts'
-import { connectKafka, createProducer } from '../core/stores/kafka.ts'
+import { openKafka } from '../core/stores/kafka.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
+import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
-import { connectRedis } from '../core/stores/redis.ts'
-import { redisKeys } from '../core/stores/redisKeys.ts'
 import { accountKeys, keyTopics } from './accountKeys.ts'
 import { createSettingsApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
@@ -29,23 +26,14 @@ export async function startSettings(
   { config, log, metrics, signal, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'signal' | 'release'>,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
-  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {
-    ca: config.REDIS_CA_FILE,
-    onCommand: measureRedis(engineCallMetrics(metrics)),
-  })
-  release('redis', () => redis.close())
-  const kafka = connectKafka(config, log)
-  const admin = kafka.admin()
-  release('kafka admin', () => admin.disconnect())
-  const producer = createProducer(kafka)
+  const { redis, redisKeys: names, accountKeys: view } = openStores({ config, log, metrics, release })
+  const { admin, producer } = openKafka(config, log, release)
   const connection = keepConnecting(producer, signal)
   release('producer', async () => {
     await connection.settled
     await producer.disconnect()
   })
 
-  const names = redisKeys(config.INDEX_PREFIX)
-  const view = accountKeyStore(redis, names)
   const keys = accountKeys({
     view,
     producer,

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { randomToken } from '../../src/core/model/randomToken.ts'
+import { randomToken } from '../../src/core/model/ids.ts'
 import type { FaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 
 /** Who is attacked, and by whom. */

@@ -1,6 +1,6 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { startTestApi, type TestApi } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
@@ -10,7 +10,7 @@ const team = 'team-1'
 const startMs = Date.parse('2026-05-01T12:00:30.500Z')
 
 let replica: TestReplica
-let link: RedisLink
+let link: RedisConnection
 let api: TestApi
 let nowMs = startMs
 

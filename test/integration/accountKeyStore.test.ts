@@ -9,7 +9,7 @@ import {
   accountKeyStore,
   type StoredKey,
 } from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -17,7 +17,7 @@ const acme = 'acme' as TeamId
 const k1 = 'k1' as EntityId
 const nowMs = 1_000_000
 
-let link: RedisLink
+let link: RedisConnection
 let names: RedisKeys
 let prefix: string
 let view: AccountKeyStore

@@ -5,12 +5,12 @@ import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/id
 import type { Instant } from '../../src/core/model/instant.ts'
 import {
   type AccountKeyStore,
+  type AppendPosition,
   accountKeyStore,
-  type Place,
-  placeOf,
+  appendPositionOf,
   type StoredKey,
 } from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -19,7 +19,7 @@ const teams = ['acme', 'b.team'] as TeamId[]
 const ids = ['k1', 'k2', 'k3'] as EntityId[]
 const digests = ['one', 'two'].map(digestOf)
 
-let link: RedisLink
+let link: RedisConnection
 beforeAll(async () => {
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   await eventually(() => link.runId() !== undefined)
@@ -31,7 +31,7 @@ type Appended = {
   readonly teamId: TeamId
   readonly keyId: EntityId
   readonly key: StoredKey | null
-  readonly place: Place
+  readonly place: AppendPosition
   readonly partition: number
 }
 
@@ -63,7 +63,7 @@ const histories = fc
     return changes.map(({ teamId, keyId, state, revision, isDeletion, afterMs }, at): Appended => {
       appendedAtMs += afterMs
       const partition = (teams.indexOf(teamId) * ids.length + ids.indexOf(keyId)) % partitions
-      const place = placeOf({ appendedAtMs, partition, offset: BigInt(at) })
+      const place = appendPositionOf({ appendedAtMs, partition, offset: BigInt(at) })
       // One revision has one content, but for its state, which two writers may have changed at once.
       const digest = digests[(revision + ids.indexOf(keyId)) % digests.length] as Digest
       const key = isDeletion ? null : keyOf(keyId, digest, state, revision)

@@ -4,7 +4,7 @@ import { digestOf } from '../../src/core/model/accountKey.ts'
 import { readAccountKeyRecord } from '../../src/core/model/change.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { accountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../src/settings/accountKeys.ts'
 import { eventually } from '../support/eventually.ts'
@@ -13,7 +13,7 @@ const nowMs = Date.parse('2026-05-01T12:00:00.000Z')
 const team = 'acme'
 const by = 'owner-1'
 
-let link: RedisLink
+let link: RedisConnection
 let prefix: string
 let view: AccountKeyStore
 beforeEach(async () => {

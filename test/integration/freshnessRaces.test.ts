@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import type { TeamId } from '../../src/core/model/ids.ts'
-import { randomToken } from '../../src/core/model/randomToken.ts'
+import { randomToken, type TeamId } from '../../src/core/model/ids.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
-import { replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { type Freshness, readFreshness } from '../../src/core/stores/listVersions.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { type Freshness, readListVersions, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { adoptGeneration, publishWatermark } from '../../src/core/stores/watermark.ts'
+import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { eventually } from '../support/eventually.ts'
 
 const team = 'acme' as TeamId
@@ -21,7 +19,7 @@ const appendedBefore = (watermark: string): number => Math.ceil(Date.parse(water
 
 /** An indexer and a reader, as far as freshness goes, that take one step at a time, in any order. */
 class Race {
-  readonly #redis: RedisLink
+  readonly #redis: RedisConnection
   readonly #keys: RedisKeys
   #appended = 0
   #acknowledged = 0
@@ -30,7 +28,7 @@ class Race {
   #reading: { freshness: Freshness } | undefined
   #kept: { version: string; body: number } | undefined
 
-  constructor(redis: RedisLink, keys: RedisKeys) {
+  constructor(redis: RedisConnection, keys: RedisKeys) {
     this.#redis = redis
     this.#keys = keys
   }
@@ -49,7 +47,7 @@ class Race {
         return await this.#reader()
       case 'flush':
         await this.#redis.client.del(this.#keys.watermark, this.#keys.changeToken(list))
-        await adoptGeneration(this.#redis, this.#keys, generation, undefined)
+        await setWatermarkGeneration(this.#redis, this.#keys, generation, undefined)
     }
   }
 
@@ -58,15 +56,15 @@ class Race {
     if (step === 1) this.#visible = this.#acknowledged
     if (step === 2) await replaceChangeTokens(this.#redis, this.#keys, [list], randomToken)
     if (step === 3) {
-      const marks = new Map([['forms/0', this.#acknowledged * 1_000 + 500]])
-      await publishWatermark(this.#redis, this.#keys, { generation, everyPartition, marks })
+      const partitionWatermarks = new Map([['forms/0', this.#acknowledged * 1_000 + 500]])
+      await publishWatermark(this.#redis, this.#keys, { generation, everyPartition, partitionWatermarks })
     }
   }
 
   /** Freshness first, then the query, unless what it keeps is of that version. */
   async #reader(): Promise<void> {
     if (this.#reading === undefined) {
-      const freshness = await readFreshness(this.#redis, this.#keys, team, randomToken)
+      const freshness = await readListVersions(this.#redis, this.#keys, team, randomToken)
       const isNotChanged = freshness.versions.forms !== null && freshness.versions.forms === this.#kept?.version
       if (isNotChanged) this.#expectPromised(this.#kept?.body ?? 0, freshness)
       else this.#reading = { freshness }
@@ -84,7 +82,7 @@ class Race {
 }
 
 describe('Whatever the order in which an indexer makes changes visible and a reader asks', () => {
-  let redis: RedisLink
+  let redis: RedisConnection
   beforeAll(async () => {
     redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
     await eventually(() => redis.runId() !== undefined)
@@ -106,7 +104,7 @@ describe('Whatever the order in which an indexer makes changes visible and a rea
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         const keys = redisKeys(`test-${randomUUID()}`)
-        await adoptGeneration(redis, keys, generation, undefined)
+        await setWatermarkGeneration(redis, keys, generation, undefined)
         const race = new Race(redis, keys)
         try {
           for (const who of all) await race.step(who)

@@ -4,7 +4,7 @@ import { documentKinds, physicalName, readDefinition } from '../../src/core/stor
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { createTopics } from '../../src/core/stores/topics.ts'
-import { holdWatermark } from '../../src/core/stores/watermark.ts'
+import { acquireWatermarkHold } from '../../src/core/stores/watermark.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
@@ -84,7 +84,7 @@ test('the way to write that a rebuild took, and did not live to give back, is ta
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   await eventually(() => redis.runId() !== undefined)
-  await holdWatermark(redis, redisKeys(prefix), 'a rebuild', 3_000)
+  await acquireWatermarkHold(redis, redisKeys(prefix), 'a rebuild', 3_000)
   const named = documentKinds.map(async (kind) => [
     kind,
     physicalName(prefix, kind, (await readDefinition(kind)).version, 1),

@@ -5,7 +5,7 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import { keyRecord } from '../../src/core/stores/accountKeyMemory.ts'
 import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
 import { createProducer } from '../../src/core/stores/kafka.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { type AccountKeys, accountKeys, keyTopics } from '../../src/settings/accountKeys.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
@@ -22,7 +22,7 @@ const team = 'acme' as TeamId
 const by = 'owner'
 
 let pipeline: Pipeline
-let link: RedisLink
+let link: RedisConnection
 let view: AccountKeyStore
 let producer: Producer
 let topic: string

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest } from '../../src/core/model/ids.ts'
 import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
@@ -13,7 +13,7 @@ import { killPrograms, type Program } from '../support/programs.ts'
 const partitions = 4
 
 let pipeline: Pipeline
-let link: RedisLink
+let link: RedisConnection
 let view: AccountKeyStore
 let topic: string
 beforeEach(async () => {

@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import type { TeamId } from '../../src/core/model/ids.ts'
-import { randomToken } from '../../src/core/model/randomToken.ts'
+import { randomToken, type TeamId } from '../../src/core/model/ids.ts'
 import { entityTypes, teamList } from '../../src/core/model/teamList.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
-import { readFreshness } from '../../src/core/stores/listVersions.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { readListVersions } from '../../src/core/stores/listVersions.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
-  adoptGeneration,
-  holdWatermark,
-  type Published,
+  acquireWatermarkHold,
+  type PublishResult,
   publishWatermark,
-  releaseWatermark,
+  releaseWatermarkHold,
+  setWatermarkGeneration,
   withdrawWatermark,
 } from '../../src/core/stores/watermark.ts'
 import { eventually } from '../support/eventually.ts'
@@ -20,13 +19,22 @@ const both = ['forms/0', 'submissions/0']
 const first = '1-0123456789abcdef' as GenerationTag
 const second = '2-0123456789abcdef' as GenerationTag
 
-describe('The tidemark', () => {
-  let redis: RedisLink
+describe('The watermark', () => {
+  let redis: RedisConnection
   let keys: RedisKeys
-  const publish = (marks: Record<string, number>, everyPartition = both, generation = first): Promise<Published> =>
-    publishWatermark(redis, keys, { generation, everyPartition, marks: new Map(Object.entries(marks)) })
+  const publish = (
+    watermarks: Record<string, number>,
+    everyPartition = both,
+    generation = first,
+  ): Promise<PublishResult> =>
+    publishWatermark(redis, keys, {
+      generation,
+      everyPartition,
+      partitionWatermarks: new Map(Object.entries(watermarks)),
+    })
   const team = 'acme' as TeamId
-  const watermark = async (): Promise<string | null> => (await readFreshness(redis, keys, team, randomToken)).watermark
+  const watermark = async (): Promise<string | null> =>
+    (await readListVersions(redis, keys, team, randomToken)).watermark
 
   beforeAll(async () => {
     redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
@@ -34,7 +42,7 @@ describe('The tidemark', () => {
   })
   beforeEach(async () => {
     keys = redisKeys(`test-${randomUUID()}`)
-    await adoptGeneration(redis, keys, first, undefined)
+    await setWatermarkGeneration(redis, keys, first, undefined)
   })
   afterEach(async () => {
     const tokens = entityTypes.map((type) => keys.changeToken(teamList(type, team)))
@@ -42,7 +50,7 @@ describe('The tidemark', () => {
   })
   afterAll(() => redis.close())
 
-  test('is the lowest mark of all partitions', async () => {
+  test('is the lowest watermark of all partitions', async () => {
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 3_000 })).toEqual({
       kind: 'published',
       watermarkMs: 3_000,
@@ -50,7 +58,7 @@ describe('The tidemark', () => {
     expect(await watermark()).toBe('1970-01-01T00:00:03.000Z')
   })
 
-  test('is not published while a partition that nobody owns has no mark', async () => {
+  test('is not published while a partition that nobody owns has no watermark', async () => {
     expect(await publish({ 'forms/0': 5_000 })).toEqual({ kind: 'incomplete' })
     expect(await watermark()).toBeNull()
   })
@@ -61,7 +69,7 @@ describe('The tidemark', () => {
     expect(await watermark()).toBe('1970-01-01T00:00:01.000Z')
   })
 
-  test('never goes back, neither by an older mark nor by a new partition', async () => {
+  test('never goes back, neither by an older one nor by a new partition', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
     await publish({ 'forms/0': 1_000, 'submissions/0': 6_000 })
     expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
@@ -83,21 +91,21 @@ describe('The tidemark', () => {
 
   test('stands still while it is held, and goes on once the holder, and nobody else, lets it go', async () => {
     await publish({ 'forms/0': 1_000, 'submissions/0': 1_000 })
-    expect([await holdWatermark(redis, keys, 'a', 60_000), await holdWatermark(redis, keys, 'b', 60_000)]).toEqual([
-      true,
-      false,
-    ])
+    expect([
+      await acquireWatermarkHold(redis, keys, 'a', 60_000),
+      await acquireWatermarkHold(redis, keys, 'b', 60_000),
+    ]).toEqual([true, false])
     const later = { 'forms/0': 2_000, 'submissions/0': 2_000 }
     expect(await publish(later)).toEqual({ kind: 'held' })
-    expect(await releaseWatermark(redis, keys, 'b')).toBe(false)
+    expect(await releaseWatermarkHold(redis, keys, 'b')).toBe(false)
     expect(await watermark()).toBe('1970-01-01T00:00:01.000Z')
-    expect(await releaseWatermark(redis, keys, 'a')).toBe(true)
+    expect(await releaseWatermarkHold(redis, keys, 'a')).toBe(true)
     expect(await publish(later)).toEqual({ kind: 'published', watermarkMs: 2_000 })
   })
 
-  test('is not moved by marks of a retired generation, and stays where it was until the new one is further', async () => {
+  test('is not moved by partition watermarks of a retired generation, and stays where it was until the new one is further', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    await adoptGeneration(redis, keys, second, undefined)
+    await setWatermarkGeneration(redis, keys, second, undefined)
     expect(await publish({ 'forms/0': 9_000, 'submissions/0': 9_000 })).toEqual({ kind: 'superseded' })
     expect(await publish({ 'forms/0': 3_000 }, both, second)).toEqual({ kind: 'incomplete' })
     expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
@@ -107,11 +115,11 @@ describe('The tidemark', () => {
 
   test('of a generation that is built anew is absent until it holds what was promised before', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    await adoptGeneration(redis, keys, second, 8_000)
+    await setWatermarkGeneration(redis, keys, second, 8_000)
     expect(await watermark()).toBeNull()
     expect(await publish({ 'forms/0': 9_000, 'submissions/0': 7_000 }, both, second)).toEqual({ kind: 'behind' })
     // Another indexer starts meanwhile and finds the generation as the one to write.
-    await adoptGeneration(redis, keys, second, undefined)
+    await setWatermarkGeneration(redis, keys, second, undefined)
     expect(await publish({}, both, second)).toEqual({ kind: 'behind' })
     expect(await publish({ 'submissions/0': 8_000 }, both, second)).toEqual({ kind: 'published', watermarkMs: 8_000 })
   })
@@ -119,7 +127,7 @@ describe('The tidemark', () => {
   test('of a Redis that was flushed is published again only for a generation that is named again', async () => {
     await redis.client.del(keys.watermark)
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual({ kind: 'forgotten' })
-    await adoptGeneration(redis, keys, first, undefined)
+    await setWatermarkGeneration(redis, keys, first, undefined)
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual({
       kind: 'published',
       watermarkMs: 5_000,
@@ -128,10 +136,10 @@ describe('The tidemark', () => {
 
   test('and the version of a list belong to one run of Redis: another run has another version of the same state', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    const before = await readFreshness(redis, keys, team, randomToken)
-    expect(await readFreshness(redis, keys, team, randomToken)).toEqual(before)
+    const before = await readListVersions(redis, keys, team, randomToken)
+    expect(await readListVersions(redis, keys, team, randomToken)).toEqual(before)
     const restarted = { ...redis, runId: () => 'another' }
-    const after = await readFreshness(restarted, keys, team, randomToken)
+    const after = await readListVersions(restarted, keys, team, randomToken)
     expect([after.watermark, after.versions.forms === before.versions.forms]).toEqual([null, false])
   })
 

@@ -4,12 +4,11 @@ import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { accountKeyStore, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
-import { replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
-import { readFreshness } from '../../src/core/stores/listVersions.ts'
+import { readListVersions, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import * as watermark from '../../src/core/stores/watermark.ts'
 import { createSessions } from '../../src/settings/sessions.ts'
@@ -31,7 +30,7 @@ const [team, keyId] = ['acme' as TeamId, 'key-1' as EntityId]
 const generation = '1-0123456789abcdef' as GenerationTag
 
 let redis: SecuredRedis
-const links = new Map<string, RedisLink>()
+const links = new Map<string, RedisConnection>()
 beforeAll(async () => {
   redis = await startSecuredRedis(prefix)
   for (const [user = ''] of users) {
@@ -57,11 +56,11 @@ const keyWith = (revision: number, plaintext: string): StoredKey => ({
 })
 
 /** Everything that each process asks of Redis; what is undone before the next turn is undone by another hand. */
-const works: Readonly<Record<string, (link: RedisLink) => Promise<void>>> = {
+const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> = {
   'tidemark-api': async (link) => {
     await accountKeyStore(link, keys).isComplete()
     await accountKeyStore(link, keys).lookup(digestOf('plaintext'))
-    await readFreshness(link, keys, team, randomUUID)
+    await readListVersions(link, keys, team, randomUUID)
     await recordKeyUse(link, keys, team, keyId, Date.now())
     const limiter = createLimiter(link.client, keys, 1_000)
     await limiter.consume(`${team}/${keyId}`)
@@ -75,16 +74,16 @@ const works: Readonly<Record<string, (link: RedisLink) => Promise<void>>> = {
     await view.apply(team, keyId, null)
     await fold.complete()
     await view.isComplete()
-    await watermark.adoptGeneration(link, keys, generation, 1)
-    await watermark.adoptedGeneration(link, keys)
-    const marks = new Map([['forms/0', 2]])
-    await watermark.publishWatermark(link, keys, { generation, everyPartition: ['forms/0'], marks })
+    await watermark.setWatermarkGeneration(link, keys, generation, 1)
+    await watermark.readWatermarkGeneration(link, keys)
+    const partitionWatermarks = new Map([['forms/0', 2]])
+    await watermark.publishWatermark(link, keys, { generation, everyPartition: ['forms/0'], partitionWatermarks })
     await watermark.readWatermark(link, keys)
     await watermark.withdrawWatermark(link, keys)
-    await watermark.holdWatermark(link, keys, 'holder', 10_000)
-    await watermark.keepHolding(link, keys, 'holder', 10_000)
+    await watermark.acquireWatermarkHold(link, keys, 'holder', 10_000)
+    await watermark.extendWatermarkHold(link, keys, 'holder', 10_000)
     await watermark.isWatermarkHeld(link, keys)
-    await watermark.releaseWatermark(link, keys, 'holder')
+    await watermark.releaseWatermarkHold(link, keys, 'holder')
     await replaceChangeTokens(link, keys, [`forms/${team}`], randomUUID)
   },
   'tidemark-settings': async (link) => {

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/change.ts'
-import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
+import { type EntityId, type Revision, randomToken, type TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
-import { randomToken } from '../../src/core/model/randomToken.ts'
 import type { TeamList } from '../../src/core/model/teamList.ts'
 import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { replaceChangeTokens } from '../../src/core/stores/changeTokens.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import {
@@ -16,9 +14,10 @@ import {
   physicalName,
   readDefinition,
 } from '../../src/core/stores/indices.ts'
+import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { adoptGeneration, publishWatermark } from '../../src/core/stores/watermark.ts'
+import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 
@@ -152,16 +151,16 @@ export async function createTestReplica(): Promise<TestReplica> {
     publishWatermark: async (instant) => {
       await link.client.del(names.watermark)
       if (instant === null) return
-      await adoptGeneration(link, names, generation, undefined)
-      const marks = new Map([['forms/0', Date.parse(instant)]])
-      await publishWatermark(link, names, { generation, everyPartition: ['forms/0'], marks })
+      await setWatermarkGeneration(link, names, generation, undefined)
+      const partitionWatermarks = new Map([['forms/0', Date.parse(instant)]])
+      await publishWatermark(link, names, { generation, everyPartition: ['forms/0'], partitionWatermarks })
     },
     replaceChangeToken: (list) => replaceChangeTokens(link, names, [list], randomToken),
     disturb: async (event) => {
       if (event === 'flushed')
         await link.client.del(names.watermark, ...(await link.client.keys(`${prefix}:change-token:*`)))
       const serving = event === 'flushed' ? generation : ('2-0123456789abcdef' as GenerationTag)
-      await adoptGeneration(link, names, serving, undefined)
+      await setWatermarkGeneration(link, names, serving, undefined)
     },
     endMinutes: async () => {
       const minutes = await link.client.keys(`${names.limitPrefix}*`)

@@ -6,7 +6,7 @@ import { Registry } from 'prom-client'
 import { ensureTopics } from '../../indexer/topics.ts'
 import { createLog } from '../../src/core/process/log.ts'
 import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { startSettings } from '../../src/settings/startSettings.ts'
 import { testConfig } from './config.ts'
@@ -45,7 +45,7 @@ export type Visitor = {
 
 export type TestSettings = {
   readonly origin: string
-  readonly redis: RedisLink
+  readonly redis: RedisConnection
   readonly redisKeys: RedisKeys
   /** Everything that was logged so far. */
   log(): string

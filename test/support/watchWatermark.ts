@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TeamId } from '../../src/core/model/ids.ts'
-import { randomToken } from '../../src/core/model/randomToken.ts'
-import { readFreshness } from '../../src/core/stores/listVersions.ts'
+import { randomToken, type TeamId } from '../../src/core/model/ids.ts'
+import { readListVersions } from '../../src/core/stores/listVersions.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -27,7 +26,7 @@ export function watchWatermark(pipeline: Pipeline, api: Program, team: string): 
 
   const note = monotone(problems)
   const readStore = async (): Promise<void> => {
-    const { watermark } = await readFreshness(redis, keys, team as TeamId, randomToken)
+    const { watermark } = await readListVersions(redis, keys, team as TeamId, randomToken)
     if (watermark !== null) note('in Redis', Date.parse(watermark))
   }
   const readAnswer = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-import { toInstant, withinInstants } from '../../core/model/instant.ts'
+import { clampToInstants, toInstant } from '../../core/model/instant.ts'
 import type { Clause } from './clauses.ts'
 
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
@@ -122,4 +122,4 @@ const positionIs = (position: string): Clause => ({ term: { position } })
 const positionBelow = (prefix: string, character: string): Clause => ({ prefix: { position: prefix + character } })
 
 /** A step of time may begin before the first instant there is. */
-const instantOf = (epochMs: number): string => toInstant(withinInstants(epochMs))
+const instantOf = (epochMs: number): string => toInstant(clampToInstants(epochMs))

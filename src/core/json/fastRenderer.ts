@@ -2,10 +2,10 @@ import type { FastScanner, Shape } from './fastScanner.ts'
 import { memberAt } from './fastShape.ts'
 import type { Served } from './servedMembers.ts'
 
-/** How a served member is written: what stands before its value, and where that is noted, or the members that it is made of. */
+/** How a served member is written: the text before its value, and the slot of its value or the steps of its own members. */
 export type Step = { readonly before: Buffer; readonly slot: number; readonly members: readonly Step[] | undefined }
 
-/** How objects of a shape are served. */
+/** The steps that write the served members of a shape. */
 export const stepsOf = (served: Served, shape: Shape | undefined): Step[] =>
   served.map((each, at) => {
     const [name, members] = typeof each === 'string' ? [each] : each
@@ -17,7 +17,7 @@ export const stepsOf = (served: Served, shape: Shape | undefined): Step[] =>
     }
   })
 
-/** Values that are served otherwise than they came, by slot. */
+/** Values that are served differently from the record, by slot. */
 export type Replaced = ReadonlyMap<number, Buffer>
 
 const nothing = Buffer.from('null')
@@ -25,19 +25,19 @@ const closing = Buffer.from('}')
 const none = -1
 
 /**
- * Renders what a reader has found as `renderServed` does, by copying. Neighbours that are served as they stand are copied
- * together: where the value of a member begins just so many bytes after what was copied before as its name needs, there is
- * nothing but the name.
+ * Renders what a scanner has found by copying its bytes, with the result of `renderServed`. Members that follow one another in the
+ * record as they are served are copied at once: when the next value begins exactly as many bytes after the last one as its name
+ * takes, nothing but the name can be between them.
  */
 export class FastRenderer {
   #to = Buffer.allocUnsafe(64 * 1024)
   #at = 0
   #from: Buffer = Buffer.alloc(0)
-  /** What is to be copied next of `#from`; the end is -1 when nothing can be added to it. */
+  /** The range of `#from` that is not copied yet; its end is -1 when there is none to extend. */
   #start = 0
   #end = none
 
-  /** The served text of the object that `bytes` were read for. */
+  /** The served text of the object that `reader` has read from `bytes`. */
   render(steps: readonly Step[], reader: FastScanner, bytes: Buffer, replaced: Replaced | undefined): Buffer {
     this.#from = bytes
     this.#at = 0

@@ -1,25 +1,25 @@
-/** What a member of a plain object must be; `integer` is a number of digits alone, `any` any JSON value. */
+/** The type of a member; `integer` is a number written in digits alone, `any` any JSON value. */
 export type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'any'
 
-/** An object in which members are looked for; others may be there and are only skipped. */
+/** The members that are looked for in an object; other members are skipped. */
 export type Shape = {
   readonly members: ReadonlyMap<string, Member>
-  /** What came first the last time: most records of a topic name their members in one order. */
+  /** The first member of the last object, tried first: most records of a topic have their members in the same order. */
   next: Member | undefined
 }
 
 export type Member = {
   readonly name: Buffer
-  /** Where the place of the member's value is noted. */
+  /** The index under which the position of the member's value is stored. */
   readonly slot: number
   readonly kind: Kind
-  /** Whether it must be there and must not be null. */
+  /** Whether the member must be present and not null. */
   readonly isRequired: boolean
-  /** The raw values it may have when it is not null; any when undefined. */
+  /** The raw values that are allowed besides null; undefined allows any. */
   readonly values: readonly Buffer[] | undefined
-  /** The members that are looked for in it. */
+  /** The members that are looked for in the member's value. */
   readonly shape: Shape | undefined
-  /** What came after it the last time. */
+  /** The member that came after it in the last object. */
   next: Member | undefined
 }
 
@@ -40,15 +40,15 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 const space = 0x20
 
-/** Far below what is refused, and so few levels that the call stack holds them. */
+/** Far below the limits of records, and few enough levels for the call stack. */
 const maxDepth = 100
 const maxNumberCharacters = 100
 const none = -1
 
 /**
- * Finds the values of known members in one pass over JSON that is plain: of the kinds that are asked for, every known name once
- * and written without escapes, no white space but spaces, nothing deep or long. JSON that is not plain may still be right; it
- * is for others to judge. What `read` accepts, `JSON.parse` accepts, in valid UTF-8.
+ * Finds the values of known members in one pass over simple JSON: members of the expected types, every known name once and without
+ * escapes, no white space but spaces, no deep nesting and no long numbers. Other JSON may be valid, too; the slow path decides. In
+ * valid UTF-8, whatever `read` accepts, `JSON.parse` accepts.
  */
 export class FastScanner {
   readonly #shape: Shape
@@ -56,7 +56,7 @@ export class FastScanner {
   readonly #starts: Int32Array
   readonly #ends: Int32Array
   #bytes: Buffer = Buffer.alloc(0)
-  /** What was read last, the beginning of an object or a member; undefined when that was none that is looked for. */
+  /** The member that was read last, or the shape at the start of an object; undefined after a member that is not looked for. */
   #last: Shape | Member | undefined
 
   constructor(shape: Shape) {
@@ -67,7 +67,7 @@ export class FastScanner {
     this.#ends = new Int32Array(members.length)
   }
 
-  /** Whether `bytes` are one plain object of the shape, with all that is required. */
+  /** Whether `bytes` are one simple object of the shape, with every required member. */
   read(bytes: Buffer): boolean {
     this.#bytes = bytes
     this.#starts.fill(none)
@@ -78,28 +78,28 @@ export class FastScanner {
     return this.#required.every((slot) => this.has(slot))
   }
 
-  /** Whether the member is there and not null. */
+  /** Whether the member is present and not null. */
   has(slot: number): boolean {
     const start = this.startOf(slot)
     return start !== none && this.#bytes[start] !== 0x6e
   }
 
-  /** Where the value of a member begins; -1 when the member is missing. */
+  /** The offset at which a member's value begins; -1 when the member is missing. */
   startOf(slot: number): number {
     return this.#starts[slot] ?? none
   }
 
-  /** Where the value of a member that is there has ended. */
+  /** The offset after a member's value, if the member is present. */
   endOf(slot: number): number {
     return this.#ends[slot] ?? none
   }
 
-  /** A value of ASCII characters as it is written. */
+  /** The raw text of a value in ASCII. */
   asciiOf(slot: number): string {
     return this.#bytes.toString('latin1', this.startOf(slot), this.endOf(slot))
   }
 
-  /** Reads from the brace; answers where the object is over, or -1 when it is not plain. */
+  /** Reads an object from its brace on; returns the offset after it, or -1 when it is not simple JSON. */
   #readObject(from: number, shape: Shape | undefined, depth: number): number {
     const bytes = this.#bytes
     if (depth > maxDepth) return none
@@ -152,7 +152,7 @@ export class FastScanner {
     return end
   }
 
-  /** Whether a value that is not null is of the member's kind, and one that it may have. */
+  /** Whether a value other than null has the member's type, and is one of its allowed values. */
   #isOf({ kind, values }: Member, found: Kind, from: number, end: number): boolean {
     const isOfKind = kind === 'integer' ? this.#skipInteger(from) === end : kind === 'any' || kind === found
     return isOfKind && (values === undefined || values.some((each) => this.#isText(from, end, each)))
@@ -261,7 +261,7 @@ const words = { null: Buffer.from('null'), true: Buffer.from('true'), false: Buf
 
 const isDigit = (code: number | undefined): boolean => code !== undefined && code >= zero && code <= nine
 
-/** What kind of value begins with a character; undefined when none does. */
+/** The type of a value by its first character; undefined when no value begins with it. */
 function kindAt(code: number | undefined): Exclude<Kind, 'integer' | 'any'> | 'null' | undefined {
   if (code === quote) return 'string'
   if (code === openBrace) return 'object'
@@ -271,7 +271,7 @@ function kindAt(code: number | undefined): Exclude<Kind, 'integer' | 'any'> | 'n
   return code === minus || isDigit(code) ? 'number' : undefined
 }
 
-/** How many characters an escape has after its backslash; 0 when it is none. */
+/** How many characters an escape has after its backslash; 0 when it is invalid. */
 function escapeLength(bytes: Uint8Array, at: number): number {
   const code = bytes[at]
   if (code === 0x75) return [1, 2, 3, 4].every((each) => isHexDigit(bytes[at + each])) ? 5 : 0

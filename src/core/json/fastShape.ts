@@ -11,15 +11,15 @@ type JsonSchema = {
 }
 
 /**
- * The shape of plain JSON that a schema accepts: every member that it documents, of the type that it says, and those it leaves
- * open that are served. What a schema judges beyond JSON types, as identifiers and instants, a shape does not.
+ * The shape of the JSON that a schema accepts: every member of the schema with its JSON type, and undocumented members that are
+ * served. A shape does not check what a schema refines beyond JSON types, such as identifiers and instants.
  */
 export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
   let slots = 0
   const objectShape = ({ properties = {}, required = [] }: JsonSchema, served: readonly Served[]): Shape => {
     const members = served.flat().map((each) => (typeof each === 'string' ? ([each, undefined] as const) : each))
     const names = new Set([...Object.keys(properties), ...members.map(([name]) => name)])
-    const looked = new Map(
+    const shaped = new Map(
       [...names].map((name): [string, Member] => {
         const own = properties[name] ?? {}
         const type = own.anyOf?.find((each) => each.type !== 'null') ?? own
@@ -38,7 +38,7 @@ export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
         ]
       }),
     )
-    return { members: looked, next: undefined }
+    return { members: shaped, next: undefined }
   }
   return objectShape(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, served)
 }
@@ -54,6 +54,6 @@ function kindOf({ type }: JsonSchema): Kind {
 export function memberAt(shape: Shape | undefined, ...path: readonly string[]): Member {
   const [name = '', ...rest] = path
   const member = shape?.members.get(name)
-  if (member === undefined) throw new Error(`${name} is not looked for`)
+  if (member === undefined) throw new Error(`${name} is not a member of this shape`)
   return rest.length === 0 ? member : memberAt(member.shape, ...rest)
 }

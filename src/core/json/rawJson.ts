@@ -1,7 +1,7 @@
 /**
  * Reads members of JSON text without re-serialising them: `JSON.stringify(JSON.parse(text))` reorders integer-like keys and
- * loses digits of large numbers, and what a product sends is served as it came. Every function here expects text that
- * `JSON.parse` has already accepted.
+ * loses digits of large numbers, but records are served as producers wrote them. Every function here expects text that `JSON.parse`
+ * has already accepted.
  */
 
 const quote = 0x22
@@ -13,7 +13,7 @@ const closeBrace = 0x7d
 const openBracket = 0x5b
 const closeBracket = 0x5d
 
-/** A JSON object as its members' raw texts, in their order; of a name given twice the last one counts, as in JSON.parse. */
+/** A JSON object as its members' raw texts, in their order; of a repeated name the last one counts, as in JSON.parse. */
 export type RawObject = ReadonlyMap<string, string>
 
 /** The members of the object in `text`; empty for any other JSON value. */
@@ -49,22 +49,22 @@ export function rawElements(text: string): string[] {
   return elements
 }
 
-/** One object of the given members; a member without a value becomes `null`. */
+/** The text of an object with these members; a member without a value becomes `null`. */
 export function renderObject(members: Iterable<readonly [name: string, raw: string | undefined]>): string {
   const parts: string[] = []
   for (const [name, raw] of members) parts.push(`${JSON.stringify(name)}:${raw ?? 'null'}`)
   return `{${parts.join(',')}}`
 }
 
-/** The same JSON on one line. Valid JSON has line breaks between tokens only, so they may simply go. */
+/** The same JSON on one line. Valid JSON has line breaks only between tokens, so they can be removed. */
 export const onOneLine = (text: string): string => (/[\n\r]/.test(text) ? text.replace(/[\n\r]/g, '') : text)
 
-/** The same JSON on one line and without a tab, which valid JSON has between tokens only, too. */
+/** The same JSON on one line and without tabs, which valid JSON also has only between tokens. */
 export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
 /**
  * The same JSON with every member name once, the last value at the first place, as JSON.parse reads it; digits and the order
- * of names stay. Elasticsearch refuses a document that repeats a name. For text nested a thousand levels at most.
+ * of names stay. Elasticsearch rejects a document with repeated names. The text may be nested a thousand levels at most.
  */
 export const withoutRepeatedNames = (text: string): string => cleanValue(text, skipSpace(text, 0)).raw
 
@@ -88,7 +88,7 @@ function cleanObject(text: string, from: number): Cleaned {
     at = skipSpace(text, end)
     if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
   }
-  // Appended, not joined: V8 copies appended text once, at the end, and joined text once for every level.
+  // Appended and not joined: V8 copies appended text once, at the end, but joined text once for every level.
   let raw = ''
   for (const [name, value] of members) raw += `${raw === '' ? '' : ','}${JSON.stringify(name)}:${value}`
   return { raw: `{${raw}}`, end: at + 1 }
@@ -124,11 +124,11 @@ export function nestingDepth(text: string): number {
   return deepest
 }
 
-/** Whether `nestingDepth` is more than `limit`; rarely more than a count of brackets. */
+/** Whether objects and arrays are nested deeper than `limit`. Usually it only has to count brackets. */
 export const isNestedDeeper = (text: string, limit: number): boolean =>
   occursMoreThan(text, limit, '{', '[') && nestingDepth(text) > limit
 
-/** Whether a number is written with more than `limit` characters; rarely more than a look at every `limit`th. */
+/** Whether a number has more than `limit` characters. Usually it only has to test every `limit`th character. */
 export function hasLongerNumber(text: string, limit: number): boolean {
   for (let at = limit; at < text.length; at += limit + 1) {
     if (isNumeric(text, at) && runLength(text, at) > limit) return longestNumber(text) > limit
@@ -161,7 +161,7 @@ function longestNumber(text: string): number {
   return longest
 }
 
-/** How many characters of numbers stand around `at`. */
+/** The length of the run of number characters around `at`. */
 function runLength(text: string, at: number): number {
   let start = at
   let end = at + 1

@@ -7,11 +7,11 @@ export const accountKeyPrefix = 'rqp_acct_'
 export const maxKeysPerTeam = 10
 const maxNameCharacters = 100
 
-/** Free text. Half of a surrogate pair is no character, and Redis's scripts cannot read it. */
+/** Free text. Lone surrogates are replaced: cjson in Redis's scripts rejects them. */
 const freeText = z.string().transform((text) => text.toWellFormed())
 const isName = (text: string): boolean => text !== '' && [...text].length <= maxNameCharacters
 
-/** The live account key of a team, as a record carries it. The plaintext is in no record, store or log. */
+/** An account key of a team, as in its record. The plaintext is in no record, store or log. */
 export const accountKeySchema = z.object({
   id: identifier,
   name: freeText.refine(isName, `must be 1 to ${maxNameCharacters} characters`),
@@ -26,11 +26,11 @@ export const accountKeySchema = z.object({
 })
 export type AccountKey = z.output<typeof accountKeySchema>
 
-/** A fresh plaintext key from 32 random bytes. */
+/** A new plaintext key from 32 random bytes. */
 export const plaintextFrom = (randomBytes: Uint8Array): string =>
   accountKeyPrefix + Buffer.from(randomBytes).toString('base64url')
 
 export const digestOf = (plaintext: string): Digest => createHash('sha256').update(plaintext).digest('hex') as Digest
 
-/** What a person may see of a key, to tell it from others: the prefix and four characters. */
+/** The part of a plaintext key that is shown to people: the prefix and four characters. */
 export const startOf = (plaintext: string): string => plaintext.slice(0, accountKeyPrefix.length + 4)

@@ -15,18 +15,18 @@ import { accepted, type Problem, type Result, refused } from './result.ts'
 import { isObject } from './schema.ts'
 import { type Submission, submissionSchema } from './submission.ts'
 
-/** Whose entity a record changes; a null value leaves nothing else to tell. */
+/** The team and entity that a record is about. A record with a null value has nothing else. */
 export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
-/** A live entity: judged, and in the raw text of its members, which is what gets served, without tabs and line breaks. */
+/** A live entity: validated, and as the raw text of its members, without tabs and line breaks, which is what is served. */
 export type Live<Entity> = { readonly revision: Revision; readonly entity: Entity; readonly raw: RawObject }
 
-/** The change that one record tells of: the entity's whole new state, or null when it is gone for good. */
+/** The change in one record: the entity's whole new state, or null when it is deleted for good. */
 export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
 
 /**
- * Elasticsearch parses documents to 1,000 levels and numbers to 1,000 characters. A member stands two levels deep in its list
- * document. What one of an entity's two documents would be refused for is refused before either is stored.
+ * Elasticsearch accepts 1,000 levels of nesting and numbers of 1,000 characters. A member is two levels deep in its list document.
+ * A record that Elasticsearch would reject for one of its two documents is refused before either is indexed.
  */
 const maxMemberDepth = 998
 const maxNumberCharacters = 1_000
@@ -40,7 +40,7 @@ export const readSubmissionRecord = reader<Submission>('submission', submissionS
 export const readAccountKeyRecord = reader<AccountKey>('key', accountKeySchema)
 
 /**
- * A reader of one topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON.
+ * Makes the reader of one topic's records: key `<teamId>/<entityId>`, value null or `{"revision": …, "<member>": {…}}` in UTF-8 JSON.
  * It never throws: a record that breaks the contract is refused with the path of its first problem.
  */
 function reader<Entity extends { id: string }>(member: string, schema: Schema<Entity>) {
@@ -55,7 +55,7 @@ function reader<Entity extends { id: string }>(member: string, schema: Schema<En
   }
 }
 
-/** Whose entity a record changes, by its key `<teamId>/<entityId>`. */
+/** Parses a record key, `<teamId>/<entityId>`. */
 export function readKey(key: Buffer | null): Result<RecordKey> {
   const text = key === null ? undefined : decode(key)
   if (text === undefined) return refused('key', 'must be <teamId>/<id> in UTF-8')
@@ -76,14 +76,14 @@ function readValue<Entity>(member: string, schema: Schema<Entity>, value: Buffer
   if (!isObject(parsed.json)) return refused('value', 'must be a JSON object')
   const revision = parsed.json['revision']
   if (!isRevision(revision)) return refused('revision', `must be an integer from 1 to ${maxRevision}`)
-  const judged = schema.safeParse(parsed.json[member])
-  if (!judged.success) return { ok: false, problem: firstProblem(member, judged.error) }
+  const validated = schema.safeParse(parsed.json[member])
+  if (!validated.success) return { ok: false, problem: firstProblem(member, validated.error) }
   const raw = rawMembers(rawMembers(withoutTabs(text)).get(member) ?? '')
   const problem = firstUnstorable(member, Object.keys(schema.shape), raw, text)
-  return problem === undefined ? accepted({ revision, entity: judged.data, raw }) : { ok: false, problem }
+  return problem === undefined ? accepted({ revision, entity: validated.data, raw }) : { ok: false, problem }
 }
 
-/** The first documented member that Elasticsearch would refuse; what is not documented is not stored. */
+/** The first documented member that Elasticsearch would reject; undocumented members are not indexed. */
 function firstUnstorable(member: string, names: readonly string[], raw: RawObject, text: string): Problem | undefined {
   if (!isNestedDeeper(text, maxMemberDepth) && !hasLongerNumber(text, maxNumberCharacters)) return undefined
   for (const name of names) {

@@ -7,7 +7,7 @@ import { type EntityId, isIdentifier, isRevision, type Revision } from './ids.ts
 import { type Instant, parseInstant } from './instant.ts'
 import { type ReportStatus, servedSubmission, servedSubmissionSummary, submissionSchema } from './submission.ts'
 
-/** A live submission as its record tells of it, with its two renderings. */
+/** A live submission, as far as its list document needs it, and its two served texts. */
 export type RenderedSubmission = {
   readonly revision: Revision
   readonly formId: string
@@ -38,9 +38,9 @@ const reader = new FastScanner(envelope)
 const renderer = new FastRenderer()
 
 /**
- * Reads the value of a submission's record without parsing it, many times as fast as the careful way: what is served is copied
- * from its bytes. Undefined when the record is not plain, be it right or wrong: then the careful way judges it. What comes back
- * is what the careful way makes of the same record.
+ * The fast path: renders a submission from the bytes of its record's value, without parsing them, many times as fast as the slow
+ * path (`readSubmissionRecord` in change.ts, then `submissionWrites`), and with the same result. Undefined for a record that is
+ * too unusual for `FastScanner`, valid or not: then the slow path validates it.
  */
 export function readFastSubmission(entityId: EntityId, value: Buffer): RenderedSubmission | undefined {
   if (!isUtf8(value) || !reader.read(value)) return undefined
@@ -61,7 +61,7 @@ export function readFastSubmission(entityId: EntityId, value: Buffer): RenderedS
   }
 }
 
-/** A string without its quotes; one with escapes is no identifier and no instant, and stays none. */
+/** A string without its quotes. Escapes stay: with one, it is neither an identifier nor an instant. */
 const unquoted = (slot: number): string => reader.asciiOf(slot).slice(1, -1)
 
 const replacedBy = (submittedAt: Instant, updatedAt: Instant): Replaced =>

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+
 declare const brand: unique symbol
 
 /** A value of `T` that only its own constructor or parser may hand out. */
@@ -17,12 +19,12 @@ export type Offset = Branded<bigint, 'Offset'>
 const identifierPattern = /^[A-Za-z0-9._:-]{1,128}$/
 const digestPattern = /^[0-9a-f]{64}$/
 
-/** The rule for ids of teams, forms, submissions and keys, in words for error messages. */
+/** The rule for ids of teams, forms, submissions and keys, for error messages. */
 export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'
 
 export const maxRevision = 2 ** 53 - 2
 
-/** Above every revision: a deleted entity stays deleted, whatever arrives later. */
+/** Above every revision: a record that arrives later cannot bring a deleted entity back. */
 export const deletedRevision = (2 ** 53 - 1) as Revision
 
 export const isIdentifier = (text: string): boolean => identifierPattern.test(text)
@@ -30,7 +32,10 @@ export const isDigest = (text: string): text is Digest => digestPattern.test(tex
 export const isRevision = (value: unknown): value is Revision =>
   Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= maxRevision
 
-/** Joins two checked ids; neither holds a `/`, so the pair reads back without doubt. */
+/** Joins two valid ids. Neither contains a `/`, so the pair can be split again. */
 export const documentId = (teamId: TeamId, entityId: EntityId): DocumentId => `${teamId}/${entityId}` as DocumentId
 
 export const toOffset = (text: string): Offset => BigInt(text) as Offset
+
+/** A random token of 96 bits, as 16 characters of base64url. */
+export const randomToken = (): string => randomBytes(12).toString('base64url')

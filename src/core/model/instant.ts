@@ -1,15 +1,15 @@
 import type { Branded } from './ids.ts'
 
-/** A moment as UTC text with milliseconds, `2026-11-21T10:00:00.000Z`; sorts as text in the order of time. */
+/** A time as UTC text with milliseconds, `2026-11-21T10:00:00.000Z`; its text sorts by time. */
 export type Instant = Branded<string, 'Instant'>
 
-/** One end of a window, which belongs to it; no instant lies within a window that begins, or ends, beyond all of them. */
+/** One inclusive end of a time window. A window that begins after, or ends before, every instant (`beyond-all`) is empty. */
 export type WindowBound = Instant | 'beyond-all'
 
-/** What `parseInstant` takes, as a rule. */
+/** The rule of `parseInstant`, for error messages. */
 export const instantRule = 'an ISO 8601 date-time with separators and an offset or Z, such as 2026-11-21T08:30:00.000Z'
 
-/** What `parseWindowBound` takes, as a rule. */
+/** The rule of `parseWindowBound`, for error messages. */
 export const windowBoundRule =
   'an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
 
@@ -19,16 +19,16 @@ const pattern =
   /^(?<day>\d{4}-\d{2}-\d{2})T(?<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?<fraction>\d+))?(?<offset>Z|[+-]\d{2}(?::?\d{2})?)?$/i
 const dayPattern = /^\d{4}-\d{2}-\d{2}$/
 
-/** Years 0000 to 9999 in UTC: beyond them ISO text no longer sorts in the order of time. */
+/** Years 0000 to 9999 in UTC: beyond them ISO text does not sort by time. */
 const earliestMs = Date.parse('0000-01-01T00:00:00.000Z')
 const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
 
-/** The nearest moment that an instant can tell; text of any other would not sort, or not be. */
-export const withinInstants = (epochMs: number): number => Math.min(Math.max(epochMs, earliestMs), latestMs)
+/** Clamps a time to what an `Instant` can represent. */
+export const clampToInstants = (epochMs: number): number => Math.min(Math.max(epochMs, earliestMs), latestMs)
 
 let last = { epochMs: 0, instant: new Date(0).toISOString() as Instant }
 
-/** Records of one batch share their append time: the last answer is kept. */
+/** Keeps the last result, because records of one batch share their append time. */
 export function toInstant(epochMs: number): Instant {
   if (epochMs !== last.epochMs) last = { epochMs, instant: new Date(epochMs).toISOString() as Instant }
   return last.instant
@@ -43,10 +43,10 @@ export function parseInstant(text: string): Instant | undefined {
   const parts = split(text)
   if (parts === undefined || parts.offset === '') return undefined
   const epochMs = toEpochMs(parts)
-  return epochMs === undefined || withinInstants(epochMs) !== epochMs ? undefined : toInstant(epochMs)
+  return epochMs === undefined || clampToInstants(epochMs) !== epochMs ? undefined : toInstant(epochMs)
 }
 
-/** Most records carry instants as they are told; days that not every month has are left to the calendar. */
+/** Most records have instants in this form already. Days 29 to 31 need the calendar. */
 const instantPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 const isInstant = (text: string): text is Instant => instantPattern.test(text)
 
@@ -64,7 +64,7 @@ export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound
   const isFiner = /[1-9]/.test(parts.fraction.slice(3))
   const boundMs = isFiner && edge === 'from' ? epochMs + 1 : epochMs
   const isBeyondAll = edge === 'from' ? boundMs > latestMs : boundMs < earliestMs
-  return isBeyondAll ? 'beyond-all' : toInstant(withinInstants(boundMs))
+  return isBeyondAll ? 'beyond-all' : toInstant(clampToInstants(boundMs))
 }
 
 function split(text: string): Parts | undefined {

@@ -1,4 +1,4 @@
-/** Why a record, parameter or setting is refused: the place, and the rule it breaks. */
+/** Why a record, parameter or setting is refused: its path, and the rule that it breaks. */
 export type Problem = { readonly path: string; readonly rule: string }
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem }

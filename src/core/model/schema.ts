@@ -3,8 +3,8 @@ import { identifierRule, isIdentifier } from './ids.ts'
 import { instantRule, parseInstant } from './instant.ts'
 
 /**
- * Building blocks of the record schemas. Documented fields may be missing or null, but are never of another JSON type; `meta`
- * says in JSON Schema what zod cannot tell of them.
+ * Building blocks of the record schemas. Documented fields may be missing or null, but never have another JSON type; `meta` adds the
+ * JSON Schema that zod cannot derive.
  */
 
 export const identifier = z.string().refine(isIdentifier, `must be ${identifierRule}`)
@@ -24,7 +24,7 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const optionalString = z.string().nullish()
-/** Any JSON number: also one beyond the range of a double, which is served as it came. */
+/** Any JSON number: also one beyond the range of a double, which is served as written. */
 export const optionalNumber = z
   .custom<number>((value) => typeof value === 'number', 'expected a number')
   .meta({ type: 'number' })
@@ -35,7 +35,7 @@ export const optionalInteger = z
   .meta({ type: 'integer' })
   .nullish()
 export const optionalBoolean = z.boolean().nullish()
-/** An object or array whose inside the specification leaves open: only its own type is judged. */
+/** An object or array whose content the specification leaves open: only its own type is validated. */
 export const optionalObject = z
   .custom<Readonly<Record<string, unknown>>>(isObject, 'expected an object')
   .meta({ type: 'object' })

@@ -105,16 +105,16 @@ export const servedSubmission: Served = [
 ]
 
 export const renderSubmissionSummary = (submission: Submission, raw: RawObject): string =>
-  renderServed(servedSubmissionSummary, raw, otherwiseServed(submission, raw))
+  renderServed(servedSubmissionSummary, raw, replacedValues(submission, raw))
 
 export const renderSubmissionDetail = (submission: Submission, raw: RawObject): string =>
-  renderServed(servedSubmission, raw, otherwiseServed(submission, raw))
+  renderServed(servedSubmission, raw, replacedValues(submission, raw))
 
 /**
- * What is served otherwise than it came: instants in UTC, and an integer without fraction and exponent, which clients with
- * integer types refuse.
+ * Values that are served differently from the record: instants in UTC, and integers without fraction and exponent, which clients
+ * with integer types would reject.
  */
-function otherwiseServed(
+function replacedValues(
   { submittedAt, updatedAt, serialNumber }: Submission,
   raw: RawObject,
 ): ReadonlyMap<string, string> {

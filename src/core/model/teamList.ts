@@ -1,6 +1,6 @@
 import type { TeamId } from './ids.ts'
 
-/** What a team has a list of. */
+/** The entities of which a team has lists. */
 export const entityTypes = ['forms', 'submissions'] as const
 export type EntityType = (typeof entityTypes)[number]
 

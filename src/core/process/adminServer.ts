@@ -9,24 +9,24 @@ export type AdminAnswer = {
   readonly body: string
 }
 
-/** Answers one path; the query of the request is all that is told of it. */
+/** Answers one path, by the query of the request alone. */
 export type AdminPage = (query: URLSearchParams) => Promise<AdminAnswer>
 
-/** Path → what answers it. */
+/** Pages by path. */
 export type AdminPages = ReadonlyMap<string, AdminPage>
 
-/** `allowedHosts` are names by which it may be asked, beside `localhost` and the one it listens on. */
+/** `allowedHosts` are accepted as `Host`, besides `localhost`, `host` and every IP address. */
 export type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
 /**
- * Serves `pages`, as they are at each request. Rejects when the address cannot be had. It asks nobody who they are; a page in an
- * operator's browser whose host name was made to lead here (DNS rebinding) would read it, were any name taken.
+ * Serves `pages`, which may change between requests. Rejects when it cannot listen on the address. The admin port has no
+ * authentication; the check of `Host` keeps a page in an operator's browser from reading it by DNS rebinding.
  */
 export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: () => AdminPages): Promise<Server> {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
   const pageFor = ({ url = '', method, headers }: IncomingMessage): Promise<AdminAnswer> => {
-    const asked = headers.host === undefined ? undefined : (hostnameOf(headers.host) ?? '')
-    if (asked !== undefined && !isAddress(asked) && !names.has(asked)) return misdirected(asked)
+    const hostname = headers.host === undefined ? undefined : (hostnameOf(headers.host) ?? '')
+    if (hostname !== undefined && !isAddress(hostname) && !names.has(hostname)) return misdirected(hostname)
     const [path = '', query = ''] = url.split('?', 2)
     const page = method === 'GET' || method === 'HEAD' ? (pages().get(path) ?? notFound) : notAllowed
     return page(new URLSearchParams(query))
@@ -40,7 +40,7 @@ export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pag
   return await serve(listener, { host, port }, answerClientError)
 }
 
-/** No name leads to an address: a page at one was served from there. */
+/** DNS rebinding needs a host name, so every IP address is accepted. */
 const isAddress = (host: string): boolean => isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0
 
 const plainText = { 'Content-Type': 'text/plain; charset=utf-8' }

@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http'
 
-/** Longer URLs are refused. Below the header limit of Node's server, so that a long URL is told from long headers. */
+/** Longer URLs are rejected. Below the header limit of Node's server, so that a long URL can be told from long headers. */
 export const maxUrlBytes = 8 * 1024
 
-/** Why what came on a connection is handed to nobody as a request. */
-export type Unreadable = 'timeout' | 'long-url' | 'long-headers' | 'bad-url' | 'method' | 'host' | 'no-http'
+/** Why the bytes on a connection never become a request. */
+export type ClientError = 'timeout' | 'long-url' | 'long-headers' | 'bad-url' | 'method' | 'host' | 'no-http'
 
-export const statusOf: Readonly<Record<Unreadable, number>> = {
+export const statusOf: Readonly<Record<ClientError, number>> = {
   timeout: 408,
   'long-url': 414,
   'long-headers': 431,
@@ -16,33 +16,33 @@ export const statusOf: Readonly<Record<Unreadable, number>> = {
   'no-http': 400,
 }
 
-/** The answer to it, after which the connection is closed. */
+/** The answer to a client error, after which the connection is closed. */
 export type Refusal = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-export type Refuse = (reason: Unreadable) => Refusal
+export type Refuse = (reason: ClientError) => Refusal
 
-/** Puts together a refusal as it is sent, whether by Node or as plain bytes. */
+/** A refusal with the headers of its body and of a closing connection. */
 export const refusal = (status: number, headers: Refusal['headers'], body: string): Refusal => ({
   status,
   headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' },
   body,
 })
 
-/** A refusal as bytes of HTTP. */
+/** A refusal as the text of an HTTP response. */
 export function render({ status, headers, body }: Refusal): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n')
 }
 
-/** What Node's HTTP parser tells of the bytes it gave up on. */
+/** The error of Node's HTTP parser. */
 type ParseError = Error & { readonly code?: string; readonly rawPacket?: Buffer; readonly bytesParsed?: number }
 
-/** Why Node's HTTP parser gave up; undefined when nobody is there to be told. */
-export function reasonOf(error: ParseError): Unreadable | undefined {
+/** The client error behind an error of Node's HTTP parser; undefined when the connection is gone. */
+export function reasonOf(error: ParseError): ClientError | undefined {
   const { code } = error
   if (code === 'ECONNRESET') return undefined
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'timeout'
@@ -51,13 +51,13 @@ export function reasonOf(error: ParseError): Unreadable | undefined {
   return code === 'HPE_INVALID_METHOD' && isRequestLine(error) ? 'method' : 'no-http'
 }
 
-/** Whether the packet begins with a request line that takes more than a URL may. */
+/** Whether the packet begins with a request line that is longer than a URL may be. */
 function isUrlTooLong({ rawPacket }: ParseError): boolean {
   const firstLine = rawPacket?.subarray(0, maxUrlBytes).toString('latin1') ?? ''
   return /^[A-Z]+ /.test(firstLine) && !firstLine.includes('\n')
 }
 
-/** Whether the line that the parser stopped in would ask for something, were its method known. */
+/** Whether the parser stopped in a well-formed request line, whose method it does not know. */
 function isRequestLine({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
   if (rawPacket === undefined) return false
   const from = rawPacket.subarray(0, bytesParsed).lastIndexOf('\n') + 1

@@ -3,10 +3,10 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import type { Problem } from '../model/result.ts'
 
-/** The engines a process talks to; each is asked for by its environment name. */
+/** The engines that a process may need, by the variable with their address. */
 export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 
-/** What a process cannot do without: engines, and how team owners sign in. */
+/** What a process needs: engines, and how team owners sign in. */
 export type Need = Engine | 'sign-in'
 
 const unset = (value: unknown): unknown => (value === '' ? undefined : value)
@@ -35,7 +35,7 @@ const topic = (fallback: string) =>
       .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name')
       .default(fallback),
   )
-/** What ends in a number is an address, or none. */
+/** A host name whose last label is a number would be read as an IP address. */
 const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
 const isHostName = (value: string): boolean => hostNamePattern.test(value)
 const host = z
@@ -44,14 +44,14 @@ const host = z
 const isBaseUrl = (value: string): boolean =>
   /^https?:$/.test(URL.parse(value)?.protocol ?? '') && /^[^?#]*\/api\/v1$/.test(value)
 const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-/** Nothing that signs people in may be read or changed on its way. */
-const isSafe = (value: string): boolean => {
+/** Sign-ins must not be read or changed in transit. */
+const isSecureUrl = (value: string): boolean => {
   const url = URL.parse(value)
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
 }
-const isSafeOrigin = (value: string): boolean =>
-  isSafe(value) && URL.parse(value)?.href === `${URL.parse(value)?.origin}/`
-const safeRule = 'must be an https:// URL, or an http:// one of a loopback host'
+const isSecureOrigin = (value: string): boolean =>
+  isSecureUrl(value) && URL.parse(value)?.href === `${URL.parse(value)?.origin}/`
+const secureUrlRule = 'must be an https:// URL, or an http:// one of a loopback host'
 const minSecretBytes = 32
 const file = optionalText.transform((path, context) => {
   if (path === undefined) return undefined
@@ -125,7 +125,7 @@ const settings = z.object({
     unset,
     z
       .string()
-      .refine(isSafeOrigin, `${safeRule}, without a path`)
+      .refine(isSecureOrigin, `${secureUrlRule}, without a path`)
       .transform((url) => new URL(url).origin)
       .optional(),
   ),
@@ -136,27 +136,27 @@ const settings = z.object({
       .refine((secret) => Buffer.byteLength(secret) >= minSecretBytes, `must have at least ${minSecretBytes} bytes`)
       .optional(),
   ),
-  SIGN_IN_JWKS_URL: z.preprocess(unset, z.string().refine(isSafe, safeRule).optional()),
+  SIGN_IN_JWKS_URL: z.preprocess(unset, z.string().refine(isSecureUrl, secureUrlRule).optional()),
   SIGN_IN_ISSUER: optionalText,
   SIGN_IN_AUDIENCE: text('tidemark-settings'),
-  SIGN_IN_PAGE: z.preprocess(unset, z.string().refine(isSafe, safeRule).optional()),
+  SIGN_IN_PAGE: z.preprocess(unset, z.string().refine(isSecureUrl, secureUrlRule).optional()),
 })
 
 export type Config = z.output<typeof settings>
 
-/** An environment as names and values, such as `process.env`. */
+/** The variables of an environment, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads the whole environment once. Engine addresses that it does not name are taken from `enginesFile`, which
- * `npm run engines` writes. The problems are all there are, each with the variable's name as its path.
+ * Reads and validates the whole environment. Engine addresses that it lacks are taken from `enginesFile`, which `npm run engines`
+ * writes. Returns every problem at once, each with the variable's name as its path.
  */
 export function readConfig(
   environment: Environment,
   needed: readonly Need[],
   enginesFile = 'var/engines.env',
 ): { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly problems: readonly Problem[] } {
-  const merged = withKeyMemory({ ...readEnginesFile(enginesFile), ...withoutEmpty(environment) })
+  const merged = withMemoryTopic({ ...readEnginesFile(enginesFile), ...withoutEmpty(environment) })
   const parsed = settings.safeParse(merged)
   const problems: Problem[] = parsed.success
     ? []
@@ -220,8 +220,8 @@ function combinationProblems(environment: Environment): Problem[] {
   return problems
 }
 
-/** What is remembered of account keys belongs to their topic: another one has a memory of its own. */
-const withKeyMemory = (environment: Environment): Environment => ({
+/** The memory topic belongs to one topic of account keys, so its default name derives from that topic's. */
+const withMemoryTopic = (environment: Environment): Environment => ({
   TOPIC_KEY_MEMORY: `${topicOf(environment, 'TOPIC_ACCOUNT_KEYS')}-memory`,
   ...environment,
 })
@@ -229,7 +229,7 @@ const withKeyMemory = (environment: Environment): Environment => ({
 const topicOf = (environment: Environment, name: keyof typeof defaultTopics): string =>
   environment[name] ?? defaultTopics[name]
 
-/** A list of commas names nothing. */
+/** Whether a value lists nothing, such as commas alone. */
 const isBlank = (value: string | undefined): boolean => itemsOf(value).length === 0
 
 const withoutEmpty = (environment: Environment): Environment =>

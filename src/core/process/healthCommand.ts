@@ -1,8 +1,8 @@
 /**
- * The health check of a container: `node src/core/process/healthCommand.ts /readyz`. Ends with 0 when the admin port says yes, else with 1.
+ * The health check of a container: `node src/core/process/healthCommand.ts /readyz`. Exits with 0 when the admin port answers with a success status, else with 1.
  *
- * Docker does not restart a container that is unhealthy. So a process that accepts connections and answers none of them
- * is killed here, and the container ends and is restarted.
+ * Docker does not restart an unhealthy container. So this command kills a process that accepts connections and never answers:
+ * then the container ends and is restarted.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 
@@ -11,7 +11,7 @@ type Answer = 'yes' | 'no' | 'silence'
 const attempts = 3
 const attemptMs = 5_000
 
-/** A process that starts or ends refuses the connection, which is a no. */
+/** A process that is starting or ending refuses the connection, which counts as a no. */
 async function ask(url: string): Promise<Answer> {
   try {
     const { ok } = await fetch(url, { signal: AbortSignal.timeout(attemptMs) })
@@ -21,7 +21,7 @@ async function ask(url: string): Promise<Answer> {
   }
 }
 
-/** Asked several times: a container that was paused is silent for a moment when it goes on. */
+/** Asks several times: a container that was paused does not answer for a moment after it resumes. */
 async function askAgain(url: string): Promise<Answer> {
   for (let attempt = 1; attempt < attempts; attempt++) {
     const answer = await ask(url)
@@ -31,8 +31,8 @@ async function askAgain(url: string): Promise<Answer> {
 }
 
 /**
- * Kills what the container's init runs. Without an init the service is process 1 itself, which nobody in the container can
- * kill; outside a container, nothing is killed.
+ * Kills the children of the container's init. Without an init the service is process 1, which cannot be killed from inside the
+ * container; outside a container, nothing is killed.
  */
 async function killService(): Promise<void> {
   const isRunByDocker = process.ppid === 0

@@ -5,17 +5,17 @@ import { type Refuse, reasonOf, render } from './clientErrors.ts'
 import { ResettingServer } from './resettingServer.ts'
 
 const stopDeadlineMs = 6_000
-/** Whoever neither sends nor reads for so long, in the middle of an exchange, is let go. */
+/** A client that neither sends nor reads for so long during a request is disconnected. */
 const stallMs = 60_000
 /** Longer than load balancers keep their idle connections, so that none is closed under a request. */
 const keepAliveMs = 65_000
-/** More are closed at once. */
+/** Connections above this number are closed at once. */
 const maxConnections = 20_000
 
-/** Where a server listens: on a free port for 0, on all interfaces without a host. */
+/** Where a server listens. Port 0 means any free port, no host means all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
 
-/** Serves `listener`. Rejects when the address cannot be had. `refuse` answers what never becomes a request. */
+/** Serves `listener`. Rejects when it cannot listen on the address. `refuse` answers client errors, which never become requests. */
 export async function serve(listener: RequestListener, address: ListenAddress, refuse: Refuse): Promise<Server> {
   const last = new WeakMap<Duplex, Exchange>()
   const handle: RequestListener = (request, response) => {
@@ -24,7 +24,7 @@ export async function serve(listener: RequestListener, address: ListenAddress, r
     response.once('close', () => {
       if (last.get(socket)?.response === response) last.delete(socket)
     })
-    // Node drops what came with a request that would change the protocol; nobody shall wait for its answer.
+    // Node drops what a client sent after a request with `Upgrade`; closing the connection tells the client.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     if (namesOneHost(request)) return listener(request, response)
     const { status, headers, body } = refuse('host')
@@ -42,7 +42,7 @@ export async function serve(listener: RequestListener, address: ListenAddress, r
     socket.on('error', () => undefined).once('finish', () => socket.destroy())
     hangUp(socket, last.get(socket), () => render(refuse('method')))
   })
-  // An expectation we do not know changes nothing about the answer.
+  // An unknown `Expect` is ignored.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   await listen(server, address)
   return server
@@ -58,7 +58,7 @@ function listen(server: Server, address: ListenAddress): Promise<void> {
   })
 }
 
-/** Says why this machine cannot listen on `host`, on whatever port; undefined when it can. */
+/** Why this machine cannot listen on `host`, on any port; undefined when it can. */
 export async function listeningProblem(host: string | undefined): Promise<string | undefined> {
   const server = createServer()
   try {
@@ -72,11 +72,11 @@ export async function listeningProblem(host: string | undefined): Promise<string
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
-/** Ends a connection with an answer, behind the answers to the requests that came before. */
+/** Ends a connection with an answer, after the answers to earlier requests. */
 function hangUp(socket: Duplex, last: Exchange | undefined, renderAnswer: () => string): void {
   if (last === undefined) endWith(socket, renderAnswer)
   else if (last.request.complete) last.response.once('close', () => endWith(socket, renderAnswer))
-  // It is the body of the last request that cannot be read, and its answer that must not be mixed up with this one.
+  // The body of the last request is malformed, and its answer has begun: a second answer would be taken for its end.
   else if (last.response.headersSent) socket.destroy()
   else endWith(socket, renderAnswer)
 }
@@ -88,7 +88,7 @@ function endWith(socket: Duplex, renderAnswer: () => string): void {
 
 const hostPattern = /^(?<name>\[[\da-f:.]+\]|[^\s/?#@[\]\\:]*)(?::\d*)?$/i
 
-/** The name or address in a `Host` header, in lower case; undefined when it is none. */
+/** The name or address in a `Host` header, in lower case; undefined when the header is malformed. */
 export const hostnameOf = (host: string): string | undefined => hostPattern.exec(host)?.groups?.['name']?.toLowerCase()
 
 function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolean {
@@ -97,13 +97,13 @@ function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolea
   return more.length === 0 && hostnameOf(host) !== undefined
 }
 
-/** The port that a listening server has. */
+/** The port on which a server listens. */
 export const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
-/** Stops accepting, lets running requests finish, and cuts those that take too long. */
+/** Stops accepting connections, lets running requests finish, and cuts off those that take longer than six seconds. */
 export async function stopServing(server: Server): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), stopDeadlineMs)
-  // A kept-alive connection outlasts its answer, and server.close() waits for it.
+  // A kept-alive connection stays open after its answer, and server.close() waits for it.
   const idle = setInterval(() => server.closeIdleConnections(), 50)
   await new Promise<void>((resolve) => server.close(() => resolve()))
   clearTimeout(deadline)

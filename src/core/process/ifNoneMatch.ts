@@ -1,6 +1,6 @@
 /**
- * Whether `If-None-Match` names `etag`: `*`, or a list that holds it, weak or strong alike. It decides alone. Every `fetch` adds
- * `Cache-Control: no-cache` to it, which is said to the caches on the way.
+ * Whether `If-None-Match` matches `etag` by weak comparison; `*` matches all. `Cache-Control: no-cache` in the request changes
+ * nothing: every `fetch` with `If-None-Match` adds it, and it is meant for caches on the way.
  */
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
   ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((tag) => opaque(tag) === opaque(etag))

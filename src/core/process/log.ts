@@ -1,18 +1,18 @@
 import { errors } from '@elastic/transport'
 import { type DestinationStream, type Logger, pino } from 'pino'
 
-/** A log of JSON lines. Of an error it tells what went wrong where, and nothing of what was sent or stored. */
+/** A log of JSON lines. Errors are logged by `describeError`, without anything that was sent or stored. */
 export const createLog = ({ name, level }: { name: string; level: string }, stream: DestinationStream): Logger =>
   pino({ level, base: { name }, serializers: { err: (error: unknown) => describeError(error) } }, stream)
 
 type Described = Readonly<Record<string, unknown>>
 
-/** Errors name one another, and may do so in a circle. */
+/** Bounds chains of causes, which may be circular. */
 const maxDepth = 4
-/** Their messages quote the text that they are about. */
+/** Errors whose messages quote the text that could not be parsed. */
 const quoting = new Set(['SyntaxError', 'SerializationError', 'DeserializationError'])
 
-/** What went wrong, in one line, and nothing of what was sent, read or stored. */
+/** An error in one line, without anything that was sent, read or stored. */
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   if (error instanceof errors.ResponseError) {
@@ -22,7 +22,7 @@ export function summaryOf(error: unknown): string {
   return quoting.has(error.name) ? `${error.name}, whose text may quote what was read` : error.message
 }
 
-/** How Elasticsearch refuses: status, kinds of error, and the field of a mapping. The rest of its reason may quote a document. */
+/** An Elasticsearch error: status, error types, and the mapped field. The rest of its reason may quote a document. */
 export function refusalOf(status: number, error: unknown): string {
   const { type, reason, caused_by: cause } = (error ?? {}) as Refusal
   const [, field] = /^(?:\[\d+:\d+\] )?failed to parse field \[([\w.]+)\]/.exec(String(reason)) ?? []
@@ -39,8 +39,8 @@ const kindOf = (type: unknown): string | undefined =>
   typeof type === 'string' && /^\w+$/.test(type) ? type : undefined
 
 /**
- * What may be known of an error. Clients keep requests beside their errors: Redis a command's arguments, a password among them;
- * Elasticsearch bodies of requests and answers, in its messages too.
+ * The parts of an error that are safe to log. Clients attach requests to their errors: Redis the arguments of a command, which may
+ * be a password; Elasticsearch the bodies of requests and responses, also in its messages.
  */
 export function describeError(error: unknown, depth = 0): Described {
   if (!(error instanceof Error)) return { type: typeof error }
@@ -56,9 +56,12 @@ export function describeError(error: unknown, depth = 0): Described {
   }
 }
 
-/** Its first lines repeat the message. */
+/** The stack without its first lines, which repeat the message. */
 const framesOf = ({ stack }: Error): string =>
   (stack ?? '')
     .split('\n')
     .filter((line) => /^\s+at /.test(line))
     .join('\n')
+
+/** Text that is safe to print on a terminal: every control character becomes U+FFFD. */
+export const printable = (text: string): string => text.replace(/\p{C}/gu, '\ufffd')

@@ -1,14 +1,14 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { type Health, isHealthy } from './health.ts'
 
-/** What prom-client knows of a process and an operator asks for; their names are those of every Prometheus client library. */
+/** The default metrics of prom-client that operators use; every Prometheus client library has the same names. */
 const kept = [
   'process_start_time_seconds',
   'process_resident_memory_bytes',
   'process_open_fds',
   'process_max_fds',
   'nodejs_heap_size_used_bytes',
-  // The others of its kind are set when this one is read.
+  // Collecting this one also sets the other event loop metrics.
   'nodejs_eventloop_lag_seconds',
   'nodejs_eventloop_lag_p99_seconds',
   'nodejs_eventloop_lag_max_seconds',
@@ -16,7 +16,7 @@ const kept = [
   'nodejs_version_info',
 ]
 
-/** What every process tells of itself: memory, event loop, and whether it is ready. */
+/** The metrics of every process: memory, event loop, and readiness. */
 export function processMetrics(registry: Registry, health: Pick<Health, 'results'>): void {
   const known = new Registry()
   collectDefaultMetrics({ register: known })
@@ -24,7 +24,7 @@ export function processMetrics(registry: Registry, health: Pick<Health, 'results
     const metric = known.getSingleMetric(name)
     if (metric !== undefined) registry.registerMetric(metric)
   }
-  // The one that prom-client has stands still unless user and system time are told apart beside it.
+  // prom-client updates its own counter only together with the counters of user and system time.
   new Counter({
     name: 'process_cpu_seconds_total',
     help: 'Total user and system CPU time spent in seconds.',

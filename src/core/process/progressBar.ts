@@ -1,9 +1,9 @@
 import cliProgress from 'cli-progress'
 
 export type ProgressBar = {
-  /** So much is done. */
+  /** Shows that `value` of the total is done. */
   reach(value: number): void
-  /** Leaves the terminal as it was found; to be called however the work ends. */
+  /** Restores the terminal; to be called however the work ends. */
   end(): void
 }
 
@@ -19,7 +19,7 @@ function bar(label: string, total: number, stream: NodeJS.WriteStream): Progress
   return { reach: (value) => single.update(Math.min(value, total)), end: () => single.stop() }
 }
 
-/** Until the time is known there is a word of cli-progress's own in its place, and nothing is said. */
+/** Empty while the time is unknown: then cli-progress passes a word instead of a number. */
 const timeLeft = (eta: unknown, options: cliProgress.Options, roundedToMultipleOf: number): string =>
   typeof eta === 'number' ? `, ${cliProgress.Format.TimeFormat(eta, options, roundedToMultipleOf).trim()} left` : ''
 

@@ -4,15 +4,15 @@ import type { Logger } from 'pino'
 
 type Matched = { readonly matched?: readonly { readonly path: string | RegExp }[] }
 
-/** The pattern of the route that the path names, whatever the method; undefined when there is none or it was not looked for. */
+/** The pattern of the route that matches the path, whatever the method; undefined when there is none, or routing did not begin. */
 export function routeOf({ matched }: Matched): string | undefined {
   const path = matched?.[0]?.path
   return path === undefined ? undefined : String(path)
 }
 
 /**
- * Names every request in `X-Request-Id` and logs one line for it when its answer has gone; `whose` tells whose request it was.
- * The line holds no URL, header, parameter or form: those may carry keys, sign-ins, sessions and what people wrote.
+ * Gives every request an `X-Request-Id`, and logs one line when its answer was sent or aborted; `whose` adds the client's ids.
+ * The line holds no URL, header, parameter or body: those may contain keys, sign-in tokens, sessions and personal data.
  */
 export const requestLog =
   <State extends { requestId: string }>(

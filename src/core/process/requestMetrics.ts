@@ -2,18 +2,18 @@ import type { RouterMiddleware } from '@koa/router'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { routeOf } from './requestLog.ts'
 
-/** Bounded label for requests that were ended before, or without, a route. */
+/** The label of requests that matched no route; paths would make the number of labels unbounded. */
 const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
 export type RequestMetrics<Reason extends string> = {
   readonly duration: Histogram<'route' | 'method' | 'status'>
   readonly inFlight: Gauge
-  /** Counts a request that was turned away, or could not be answered for now. */
+  /** Counts a request that was rejected, or could not be answered for now. */
   rejected(reason: Reason): void
 }
 
-/** What is measured of requests; `reasons` are all for which one is turned away. */
+/** The metrics of requests; `reasons` are all reasons for rejecting one. */
 export function requestMetrics<Reason extends string>(
   registry: Registry,
   reasons: readonly Reason[],
@@ -25,7 +25,7 @@ export function requestMetrics<Reason extends string>(
     labelNames: ['reason'] as const,
     registers,
   })
-  // A counter that begins with its first count shows no increase.
+  // Without a sample of 0, rate() and increase() would miss the first count.
   for (const reason of reasons) rejected.inc({ reason }, 0)
   return {
     duration: new Histogram({

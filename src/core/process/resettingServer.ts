@@ -1,15 +1,15 @@
 import { type RequestListener, Server, type ServerOptions, type ServerResponse } from 'node:http'
 
 /**
- * Closes the connection of an answer that has not come to its end. Over HTTP/1.0 the end of an answer is that of its connection, so
- * that a part would pass for the whole: there the connection is reset (TCP RST).
+ * Closes the connection of an unfinished answer. In HTTP/1.0 the end of the connection may end an answer, so a client would take
+ * the part for the whole: there the connection is reset (TCP RST).
  */
 export function cutOff({ req }: ServerResponse): void {
   if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
   else req.socket.destroy()
 }
 
-/** Node's HTTP server, which cuts answers off where Node would close their connections: when nobody reads on, and at the end. */
+/** Node's HTTP server, but answers are cut off where Node would close their connections: at a timeout, and when it stops. */
 export class ResettingServer extends Server {
   readonly #unfinished = new Set<ServerResponse>()
 

@@ -10,22 +10,22 @@ import { listeningProblem } from './httpServer.ts'
 import { createLog } from './log.ts'
 import { processMetrics } from './processMetrics.ts'
 
-/** What a process that has started tells on its admin port. */
+/** What a process that has started adds to its admin port. */
 export type Started = {
-  /** What it cannot do its work without. */
+  /** Checks of what it cannot work without; `/readyz` runs them. */
   readonly checks: Checks
   /** Pages beside those that every process has. */
   pages?(health: Health): AdminPages
 }
 
-/** What a process is handed to build itself from. */
+/** What a process is built from. */
 export type Service = {
   readonly config: Config
   readonly log: Logger
   readonly metrics: Registry
   /** Aborted when the process is asked to stop. */
   readonly signal: AbortSignal
-  /** Registers what must be let go at the end; released last in, first out, also when the start fails half way. */
+  /** Registers what is closed when the process ends; last in, first out, also when the start fails half way. */
   release(what: string, releaser: () => Promise<unknown>): void
   /** Ends the process with exit code 1, after everything is released. */
   fail(error: unknown): void
@@ -37,28 +37,27 @@ type ListenVariable = 'HOST' | 'ADMIN_HOST'
 const stopDeadlineMs = 9_000
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
-const linkRetryMs = 2_000
+const preflightRetryMs = 2_000
 
 /**
- * This process's configuration; when anything in it is wrong, or an engine refuses who it names, everything that is wrong on
- * stderr, and exit code 78. An engine that is away refuses nobody.
+ * Reads this process's configuration and checks it against the engines. When a setting is wrong, or an engine rejects it, writes
+ * every problem to stderr and exits with 78. An engine that is unreachable is no problem.
  */
-export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await linkOrExit(needs)).config
+export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (await checkedConfigOrExit(needs)).config
 
-/** The configuration, and the engines that were away. */
-async function linkOrExit(
+async function checkedConfigOrExit(
   needs: readonly Need[],
   listensOn: readonly ListenVariable[] = [],
-): Promise<{ readonly config: Config; readonly away: Engine[] }> {
+): Promise<{ readonly config: Config; readonly unreachable: Engine[] }> {
   const read = readConfig(process.env, needs)
   if (!read.ok) return exitWith(read.problems)
   const engines = needs.filter((need) => need !== 'sign-in')
-  const [unheard, { refusals, away }] = await Promise.all([
+  const [listening, { rejections, unreachable }] = await Promise.all([
     listeningProblems(read.config, listensOn),
-    tryCredentials(read.config, engines, new AbortController().signal),
+    preflightAll(read.config, engines, new AbortController().signal),
   ])
-  const problems = [...unheard, ...refusals]
-  return problems.length > 0 ? exitWith(problems) : { config: read.config, away }
+  const problems = [...listening, ...rejections]
+  return problems.length > 0 ? exitWith(problems) : { config: read.config, unreachable }
 }
 
 async function listeningProblems(config: Config, names: readonly ListenVariable[]): Promise<Problem[]> {
@@ -74,116 +73,153 @@ function exitWith(problems: readonly Problem[]): never {
   process.exit(configExitCode)
 }
 
-async function tryCredentials(
+async function preflightAll(
   config: Config,
   engines: readonly Engine[],
   signal: AbortSignal,
-): Promise<{ readonly refusals: Problem[]; readonly away: Engine[] }> {
-  const links = await Promise.all(engines.map((engine) => preflight(config, engine, signal)))
+): Promise<{ readonly rejections: Problem[]; readonly unreachable: Engine[] }> {
+  const results = await Promise.all(engines.map((engine) => preflight(config, engine, signal)))
   return {
-    refusals: links.filter((link) => typeof link === 'object'),
-    away: engines.filter((_, at) => links[at] === 'away'),
+    rejections: results.filter((result) => typeof result === 'object'),
+    unreachable: engines.filter((_, at) => results[at] === 'unreachable'),
   }
+}
+
+type ServiceOptions = {
+  readonly name: string
+  readonly needs: readonly Need[]
+  readonly listensOn: readonly ListenVariable[]
+  readonly adminPort: number
+  start(service: Service): Promise<Started>
 }
 
 /**
  * Runs one process from its environment until SIGTERM or SIGINT: every configuration problem at once and exit 78, JSON logs on
  * stderr, an admin port with `/livez`, `/readyz` and `/metrics`, releasers, exit 0 within ten seconds of the signal.
  */
-export async function runService(options: {
-  name: string
-  needs: readonly Need[]
-  listensOn: readonly ListenVariable[]
-  adminPort: number
-  start: (service: Service) => Promise<Started>
-}): Promise<void> {
-  const { config, away } = await linkOrExit(options.needs, options.listensOn)
+export async function runService(options: ServiceOptions): Promise<void> {
+  const { config, unreachable } = await checkedConfigOrExit(options.needs, options.listensOn)
   const log = createLog({ name: options.name, level: config.LOG_LEVEL }, destination({ fd: 2, sync: true }))
-  const stop = new AbortController()
-  const releasers: { what: string; releaser: () => Promise<unknown> }[] = []
-  let exitCode = 0
-  let isStarted = false
+  const lifetime = new Lifetime(log)
+  process.on('SIGTERM', () => lifetime.end())
+  process.on('SIGINT', () => lifetime.end())
+  process.on('unhandledRejection', lifetime.fail)
+  process.on('uncaughtException', lifetime.fail)
+  try {
+    await start(options, { config, unreachable }, lifetime, log)
+    log.info('started')
+  } catch (error) {
+    lifetime.fail(error)
+  }
+}
 
+/** Opens the admin port, then starts the process; `/readyz` says no until it has started, and once it is stopping. */
+async function start(
+  options: ServiceOptions,
+  { config, unreachable }: { readonly config: Config; readonly unreachable: readonly Engine[] },
+  lifetime: Lifetime,
+  log: Logger,
+): Promise<void> {
+  const { signal, release, fail } = lifetime
+  let isStarted = false
   const health = new Health(Date.now)
   health.add({
     process: async () => {
-      if (stop.signal.aborted) return 'is stopping'
+      if (signal.aborted) return 'is stopping'
       return isStarted ? undefined : 'is starting'
     },
   })
   const metrics = new Registry()
   processMetrics(metrics, health)
-
-  const releaseAll = async (): Promise<void> => {
-    for (const { what, releaser } of releasers.splice(0).reverse()) {
-      await releaser().catch((error: unknown) => log.warn({ err: error, what }, 'could not be released'))
-    }
+  let pages: AdminPages = new Map([
+    ['/livez', life],
+    ['/readyz', readiness(health)],
+    ['/metrics', metricsPage(metrics)],
+  ])
+  const port = config.ADMIN_PORT ?? options.adminPort
+  if (port !== 0) {
+    const { ADMIN_HOST: host, ADMIN_ALLOWED_HOSTS: allowedHosts } = config
+    const server = await serveAdmin({ host, port, allowedHosts }, () => pages)
+    release('admin port', async () => {
+      server.close()
+      server.closeAllConnections()
+    })
   }
-  const end = (): void => {
-    if (stop.signal.aborted) return
-    stop.abort()
-    Promise.race([releaseAll(), sleep(stopDeadlineMs)]).then(() => {
-      log.info('stopped')
-      process.exit(exitCode)
+  watchUnreachable(config, unreachable, lifetime, log).catch((error: unknown) => {
+    if (!signal.aborted) fail(error)
+  })
+  const started = await options.start({ config, log, metrics, signal, release, fail })
+  health.add(started.checks)
+  pages = new Map([...pages, ...(started.pages?.(health) ?? [])])
+  isStarted = true
+}
+
+/**
+ * Repeats the preflight check of engines that were unreachable at start: they may still reject our credentials, and the process
+ * then ends with 78. An engine that has accepted us once is not checked again; later rejections are retried by its client.
+ */
+async function watchUnreachable(
+  config: Config,
+  unreachable: readonly Engine[],
+  { signal, end }: Lifetime,
+  log: Logger,
+): Promise<void> {
+  for (let left = unreachable; left.length > 0; ) {
+    await sleep(preflightRetryMs, undefined, { signal })
+    const { rejections, unreachable: still } = await preflightAll(config, left, signal)
+    if (rejections.length > 0) {
+      log.fatal({ problems: rejections.map(({ path, rule }) => `${path} ${rule}`) }, 'refused')
+      return end(configExitCode)
+    }
+    left = still
+  }
+}
+
+/** Ends the process once: releases what was registered, last in first out, within a deadline. */
+class Lifetime {
+  readonly #log: Logger
+  readonly #stop = new AbortController()
+  readonly #releasers: { readonly what: string; readonly releaser: () => Promise<unknown> }[] = []
+  #exitCode = 0
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  readonly release = (what: string, releaser: () => Promise<unknown>): void => {
+    this.#releasers.push({ what, releaser })
+  }
+
+  readonly fail = (error: unknown): void => {
+    this.#log.fatal({ err: error }, 'failed')
+    this.end(1)
+  }
+
+  /** A later call changes the exit code alone, if it names one. */
+  readonly end = (exitCode = this.#exitCode): void => {
+    this.#exitCode = exitCode
+    if (this.signal.aborted) return
+    this.#stop.abort()
+    Promise.race([this.#releaseAll(), sleep(stopDeadlineMs)]).then(() => {
+      this.#log.info('stopped')
+      process.exit(this.#exitCode)
     }, process.abort)
   }
-  const fail = (error: unknown): void => {
-    log.fatal({ err: error }, 'failed')
-    exitCode = 1
-    end()
-  }
-  /** Who was away may refuse when it comes; who has let this process in once and refuses later is waited for. */
-  const watchLinks = async (): Promise<void> => {
-    for (let left = away; left.length > 0; ) {
-      await sleep(linkRetryMs, undefined, { signal: stop.signal })
-      const { refusals, away: still } = await tryCredentials(config, left, stop.signal)
-      if (refusals.length > 0) {
-        log.fatal({ problems: refusals.map(({ path, rule }) => `${path} ${rule}`) }, 'refused')
-        exitCode = configExitCode
-        return end()
-      }
-      left = still
-    }
-  }
-  process.on('SIGTERM', end)
-  process.on('SIGINT', end)
-  process.on('unhandledRejection', fail)
-  process.on('uncaughtException', fail)
 
-  try {
-    const adminPort = config.ADMIN_PORT ?? options.adminPort
-    const release = (what: string, releaser: () => Promise<unknown>): void => {
-      releasers.push({ what, releaser })
+  async #releaseAll(): Promise<void> {
+    for (const { what, releaser } of this.#releasers.splice(0).reverse()) {
+      await releaser().catch((error: unknown) => this.#log.warn({ err: error, what }, 'could not be released'))
     }
-    let pages: AdminPages = new Map([
-      ['/livez', life],
-      ['/readyz', readiness(health)],
-      ['/metrics', metricsPage(metrics)],
-    ])
-    if (adminPort !== 0) {
-      const { ADMIN_HOST: host, ADMIN_ALLOWED_HOSTS: allowedHosts } = config
-      const server = await serveAdmin({ host, port: adminPort, allowedHosts }, () => pages)
-      release('admin port', async () => {
-        server.close()
-        server.closeAllConnections()
-      })
-    }
-    watchLinks().catch((error: unknown) => {
-      if (!stop.signal.aborted) fail(error)
-    })
-    const started = await options.start({ config, log, metrics, signal: stop.signal, release, fail })
-    health.add(started.checks)
-    pages = new Map([...pages, ...(started.pages?.(health) ?? [])])
-    isStarted = true
-    log.info('started')
-  } catch (error) {
-    fail(error)
   }
 }
 
 const jsonHeaders = { 'Content-Type': 'application/json' }
 
-/** That it answers is all there is to say: a process that something fatal happens to ends by itself. */
+/** Answering is enough: a process ends by itself after a fatal error. */
 const life: AdminPage = async () => ({ status: 200, headers: jsonHeaders, body: '{"status":"live"}\n' })
 
 const readiness =

@@ -4,15 +4,15 @@ import { gzip } from 'node:zlib'
 import type { ParameterizedContext } from 'koa'
 import { namesEtag } from './ifNoneMatch.ts'
 
-/** Bytes that everybody may read. */
+/** A public file in memory. */
 export type StaticFile = {
   readonly type: string
   readonly bytes: Buffer
-  /** Weak, because the same file has other bytes when it is compressed. */
+  /** Weak, because the compressed file has other bytes. */
   readonly etag: string
   readonly cacheControl: string
   readonly headers: Readonly<Record<string, string>>
-  /** The bytes compressed; once, when first asked for. */
+  /** The compressed bytes, made at the first call. */
   gzipped(): Promise<Buffer>
 }
 
@@ -42,12 +42,12 @@ export function staticFile({
   }
 }
 
-/** Names content: other content has another one. */
+/** A short hash of content, for ETags and paths. */
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
 
 type AnswerContext = Pick<ParameterizedContext, 'get' | 'set' | 'status' | 'type' | 'body' | 'acceptsEncodings'>
 
-/** Answers with a file, compressed for those who take it so; who has it already is told that alone. */
+/** Answers with a file, compressed if the client accepts gzip, or with 304 if it has the file. */
 export async function respondWithFile(ctx: AnswerContext, file: StaticFile): Promise<void> {
   ctx.set({ ...file.headers, Vary: 'Accept-Encoding', ETag: file.etag, 'Cache-Control': file.cacheControl })
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {

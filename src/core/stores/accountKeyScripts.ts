@@ -1,19 +1,19 @@
 import { deletedRevision } from '../model/ids.ts'
 
 /*
- * The scripts by which the key view is written and listed, each in one step.
+ * The Lua scripts of the account-key store. Each is atomic.
  *
- * An entry of `teamKeys` is `{"revision", "key", "expiresAtMs", "at"}`: the newest record, and its place if it is known. A reserved
+ * An entry of `teamKeys` is `{"revision", "key", "expiresAtMs", "at"}`: the newest record, and its position if it is known. A reserved
  * slot is `{"revision": 0, "reservedUntilMs"}`. Lua never writes an entry anew, because it does not keep all digits of a revision.
  *
- * A claim is `<place> <teamId>/<keyId>`: where the first record of a key with this digest was appended. The first claim in the order
- * of places holds the digest. `digestClaims` has the claims of all live keys with a digest, while there are several. `keyClaims` has
- * the places of all digests that a key ever had, as far as its entry does not tell them, so that neither the order nor the number of
+ * A claim is `<position> <teamId>/<keyId>`: where the first record of a key with this digest was appended. The first claim in the order
+ * of positions holds the digest. `digestClaims` has the claims of all live keys with a digest, while there are several. `keyClaims` has
+ * the positions of all digests that a key ever had, as far as its entry does not tell them, so that neither the order nor the number of
  * times in which records are applied matters.
  */
 
 /** After every other. */
-export const lastPlace = '9999-12-31T23:59:59.999Z/9999999999/9999999999999999999'
+export const lastPosition = '9999-12-31T23:59:59.999Z/9999999999/9999999999999999999'
 
 /** What a look-up by digest finds. */
 const holderOf = `
@@ -25,7 +25,7 @@ end`
 /** Of two records with one revision, which two writers made at once, the one that revokes the key is the newer. */
 export const applyScript = `${holderOf}
 local teamKeys, deletedKeys, keyClaims, digestClaims, holders, complete = unpack(KEYS)
-local team, id, revision, record, digest, place, mayDisplace, runId = unpack(ARGV)
+local team, id, revision, record, digest, position, mayDisplace, runId = unpack(ARGV)
 revision = tonumber(revision)
 if complete and redis.call('GET', complete) ~= runId then return cjson.encode({outcome = 'incomplete'}) end
 if redis.call('SISMEMBER', deletedKeys, id) == 1 then return cjson.encode({outcome = 'stale', isDeleted = true}) end
@@ -34,21 +34,21 @@ local function entryOf(itsTeam, itsId)
   local text = redis.call('HGET', teamKeys .. itsTeam, itsId)
   return text and cjson.decode(text) or {revision = 0}, text
 end
-local function placesOf(itsTeam, itsId, entry)
-  local places = cjson.decode(redis.call('HGET', keyClaims .. itsTeam, itsId) or '{}')
+local function positionsOf(itsTeam, itsId, entry)
+  local positions = cjson.decode(redis.call('HGET', keyClaims .. itsTeam, itsId) or '{}')
   local its = entry.key and entry.key.digest
-  if its and not places[its] then places[its] = entry.at or '${lastPlace}' end
-  return places
+  if its and not positions[its] then positions[its] = entry.at or '${lastPosition}' end
+  return positions
 end
-local function claimOf(itsPlace, itsTeam, itsId) return itsPlace .. ' ' .. itsTeam .. '/' .. itsId end
+local function claimOf(itsPosition, itsTeam, itsId) return itsPosition .. ' ' .. itsTeam .. '/' .. itsId end
 local function firstClaim(of) return redis.call('ZRANGE', digestClaims .. of, 0, 0)[1] end
 local function claimant(claim) return string.match(claim, '^%S+ ([^/]+)/(.+)$') end
 local function openClaims(of)
   local holder = redis.call('GET', holders .. of)
   if not holder or redis.call('ZCARD', digestClaims .. of) > 0 then return end
   local its = cjson.decode(holder)
-  local places = placesOf(its.teamId, its.keyId, entryOf(its.teamId, its.keyId))
-  redis.call('ZADD', digestClaims .. of, 0, claimOf(places[of], its.teamId, its.keyId))
+  local positions = positionsOf(its.teamId, its.keyId, entryOf(its.teamId, its.keyId))
+  redis.call('ZADD', digestClaims .. of, 0, claimOf(positions[of], its.teamId, its.keyId))
 end
 local function closeClaims(of)
   local first = firstClaim(of)
@@ -61,8 +61,8 @@ end
 
 local old, oldText = entryOf(team, id)
 local oldDigest = old.key and old.key.digest
-local places = placesOf(team, id, old)
-local oldClaim = oldDigest and claimOf(places[oldDigest], team, id)
+local positions = positionsOf(team, id, old)
+local oldClaim = oldDigest and claimOf(positions[oldDigest], team, id)
 if oldDigest then openClaims(oldDigest) end
 
 if revision == ${deletedRevision} then
@@ -83,15 +83,15 @@ if revision == old.revision and old.key then
   isSame = isRevoked == wasRevoked
 end
 local isStored = isNewer or isSame and not old.at
-if not places[digest] or place < places[digest] then places[digest] = place end
+if not positions[digest] or position < positions[digest] then positions[digest] = position end
 local newDigest = isStored and digest or oldDigest
 if not newDigest then
-  redis.call('HSET', keyClaims .. team, id, cjson.encode(places))
+  redis.call('HSET', keyClaims .. team, id, cjson.encode(positions))
   return cjson.encode({outcome = 'stale'})
 end
 
 openClaims(newDigest)
-local claim, before = claimOf(places[newDigest], team, id), firstClaim(newDigest)
+local claim, before = claimOf(positions[newDigest], team, id), firstClaim(newDigest)
 if oldClaim then redis.call('ZREM', digestClaims .. oldDigest, oldClaim) end
 redis.call('ZADD', digestClaims .. newDigest, 0, claim)
 local first = firstClaim(newDigest)
@@ -106,9 +106,9 @@ if isDisplacing and mayDisplace ~= '*' and mayDisplace ~= before then
 end
 
 if isStored then redis.call('HSET', teamKeys .. team, id, record) end
-local told = isStored and place or old.at or '${lastPlace}'
-if places[newDigest] == told then places[newDigest] = nil end
-if next(places) then redis.call('HSET', keyClaims .. team, id, cjson.encode(places))
+local told = isStored and position or old.at or '${lastPosition}'
+if positions[newDigest] == told then positions[newDigest] = nil end
+if next(positions) then redis.call('HSET', keyClaims .. team, id, cjson.encode(positions))
 else redis.call('HDEL', keyClaims .. team, id) end
 local answer = {outcome = isNewer and 'applied' or 'stale'}
 if first ~= claim and not isOlder then answer.outcome = 'digest-held' end

@@ -12,8 +12,8 @@ import {
   toOffset,
 } from '../model/ids.ts'
 import { toInstant } from '../model/instant.ts'
-import { applyScript, completeScript, lastPlace, listScript, reserveScript } from './accountKeyScripts.ts'
-import type { RedisLink } from './redis.ts'
+import { applyScript, completeScript, lastPosition, listScript, reserveScript } from './accountKeyScripts.ts'
+import type { RedisConnection } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
@@ -23,32 +23,32 @@ export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 're
 export type StoredKey = AccountKey & { readonly revision: Revision }
 
 /** Where a record was appended, as text that sorts in the order of append time, partition and offset. */
-export type Place = Branded<string, 'Place'>
+export type AppendPosition = Branded<string, 'AppendPosition'>
 
 /** Where the first record of a key with this digest was appended. */
 export type Claim = {
   readonly teamId: TeamId
   readonly keyId: EntityId
   readonly digest: Digest
-  readonly place: Place
+  readonly position: AppendPosition
 }
 
 /** What a record from the topic did, or why it did nothing yet. */
-export type Verdict =
+export type ApplyRecordResult =
   | { readonly kind: 'incomplete' }
-  /** The digest is held by a key that was appended later; `at` is the place of its newest record, if that is known. */
-  | { readonly kind: 'displaces'; readonly holder: Displaced; readonly at: Place | undefined }
+  /** The digest is held by a key that was appended later; `at` is the position of its newest record, if that is known. */
+  | { readonly kind: 'displaces'; readonly holder: DisplacedKey; readonly at: AppendPosition | undefined }
   | {
       readonly kind: Applied
       readonly isDeleted: boolean
-      /** The first claim and this key's own, as far as their places are known, when several live keys have the digest. */
+      /** The first claim and this key's own, as far as their positions are known, when several live keys have the digest. */
       readonly contested: readonly Claim[]
       /** The newest record of the key, when this one is older but was appended after it. */
       readonly newest: StoredKey | undefined
     }
 
 /** The claim of a key that has to give its digest away. */
-export type Displaced = Branded<string, 'Displaced'>
+export type DisplacedKey = Branded<string, 'DisplacedKey'>
 
 export type Lookup = { readonly found: KeyHolder | null } | 'incomplete'
 export type Applied = 'applied' | 'stale' | 'digest-held'
@@ -58,31 +58,31 @@ export type Reserved = 'reserved' | 'full' | 'held' | 'deleted'
 /** The view cannot tell: Redis has lost what it knew, and the indexer has not folded the account keys again. */
 export class AccountKeysIncomplete extends Error {
   constructor() {
-    super('the key view is not complete')
+    super('the account-key store is not complete')
     this.name = 'AccountKeysIncomplete'
   }
 }
 
 /**
  * The account keys in Redis: the live view that requests are judged by. Kafka holds the same for good. Every write goes
- * through one of the scripts in keyScripts.ts, which compare revisions and places, so that records may come twice, late, in any
- * order and from several writers. Of the live keys that have one digest, revoked ones included, the first by place holds it; the
+ * through one of the scripts in keyScripts.ts, which compare revisions and positions, so that records may come twice, late, in any
+ * order and from several writers. Of the live keys that have one digest, revoked ones included, the first by position holds it; the
  * others are known, but found by nobody.
  */
 export type AccountKeyStore = {
   /** One look-up by digest, together with the proof that the view is whole. */
   lookup(digest: Digest): Promise<Lookup>
-  /** Applies one change, whatever the view holds; null deletes for good. Without a place it comes after all that have one. */
-  apply(teamId: TeamId, keyId: EntityId, key: StoredKey | null, place?: Place): Promise<Applied>
+  /** Applies one change, whatever the view holds; null deletes for good. Without a position it comes after all that have one. */
+  apply(teamId: TeamId, keyId: EntityId, key: StoredKey | null, position?: AppendPosition): Promise<Applied>
   /** Applies a record to a complete view only. Of other keys, it takes the digest from none but `mayDisplace`. */
   applyRecord(
     teamId: TeamId,
     keyId: EntityId,
     key: StoredKey | null,
-    place: Place,
-    mayDisplace?: Displaced,
-  ): Promise<Verdict>
-  /** Knows from now on that a record of this key with this digest was appended at this place. */
+    position: AppendPosition,
+    mayDisplace?: DisplacedKey,
+  ): Promise<ApplyRecordResult>
+  /** Knows from now on that a record of this key with this digest was appended at this position. */
   claim(claim: Claim): Promise<void>
   /**
    * Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one, a deletion frees it. An id
@@ -104,21 +104,24 @@ const [partitionDigits, offsetDigits] = [10, 19]
 const belowAllRevisions = 0
 const anyDisplaced = '*'
 
-/** The place of a record in its topic. */
-export const placeOf = (record: { appendedAtMs: number; partition: number; offset: bigint }): Place =>
+/** The position of a record in its topic. */
+export const appendPositionOf = (record: { appendedAtMs: number; partition: number; offset: bigint }): AppendPosition =>
   [
     toInstant(record.appendedAtMs),
     String(record.partition).padStart(partitionDigits, '0'),
     String(record.offset).padStart(offsetDigits, '0'),
-  ].join('/') as Place
+  ].join('/') as AppendPosition
 
 /** Where to find the record again. */
-export function positionOf(place: Place): { readonly partition: number; readonly offset: Offset } {
-  const [, partition = '', offset = ''] = place.split('/')
+export function partitionAndOffsetOf(position: AppendPosition): {
+  readonly partition: number
+  readonly offset: Offset
+} {
+  const [, partition = '', offset = ''] = position.split('/')
   return { partition: Number(partition), offset: toOffset(offset) }
 }
 
-const verdictAnswer = z.object({
+const applyReply = z.object({
   outcome: z.enum(['incomplete', 'displaces', 'applied', 'stale', 'digest-held']),
   digest: z.string().optional(),
   claim: z.string().optional(),
@@ -126,15 +129,15 @@ const verdictAnswer = z.object({
   entry: z.string().optional(),
   isDeleted: z.boolean().default(false),
 })
-const reservedAnswer = z.enum(['reserved', 'full', 'held', 'deleted'])
+const reserveReply = z.enum(['reserved', 'full', 'held', 'deleted'])
 
-export function accountKeyStore({ client, runId }: RedisLink, keys: RedisKeys): AccountKeyStore {
+export function accountKeyStore({ client, runId }: RedisConnection, keys: RedisKeys): AccountKeyStore {
   const isComplete = async (): Promise<boolean> => isCurrent(await client.get(keys.accountKeysComplete), runId())
-  const demandComplete = async (): Promise<void> => {
+  const requireComplete = async (): Promise<void> => {
     if (!(await isComplete())) throw new AccountKeysIncomplete()
   }
-  const applied = async (change: Change, mayDisplace: string, run?: string): Promise<Verdict> => {
-    const { teamId, keyId, revision, entry, digest, place } = change
+  const applied = async (change: Change, mayDisplace: string, run?: string): Promise<ApplyRecordResult> => {
+    const { teamId, keyId, revision, entry, digest, position } = change
     const names = [
       keys.teamKeysPrefix,
       keys.deletedKeys(teamId),
@@ -143,8 +146,8 @@ export function accountKeyStore({ client, runId }: RedisLink, keys: RedisKeys): 
       keys.accountKeyPrefix,
       ...(run === undefined ? [] : [keys.accountKeysComplete]),
     ]
-    const values = [teamId, keyId, revision, entry, digest, place, mayDisplace, run ?? '']
-    return readVerdict(String(await evaluate(client, applyScript, names, values)), place)
+    const values = [teamId, keyId, revision, entry, digest, position, mayDisplace, run ?? '']
+    return readApplyReply(String(await evaluate(client, applyScript, names, values)), position)
   }
   return {
     isComplete,
@@ -153,24 +156,24 @@ export function accountKeyStore({ client, runId }: RedisLink, keys: RedisKeys): 
       if (!isCurrent(complete ?? null, runId())) return 'incomplete'
       return { found: holder == null ? null : (JSON.parse(holder) as KeyHolder) }
     },
-    apply: async (teamId, keyId, key, place = lastPlace as Place) => {
-      const { kind } = await applied(changeOf(teamId, keyId, key, place), anyDisplaced)
+    apply: async (teamId, keyId, key, position = lastPosition as AppendPosition) => {
+      const { kind } = await applied(changeOf(teamId, keyId, key, position), anyDisplaced)
       if (kind === 'incomplete' || kind === 'displaces') throw new Error(`a change was answered with ${kind}`)
       return kind
     },
-    applyRecord: async (teamId, keyId, key, place, mayDisplace) =>
-      await applied(changeOf(teamId, keyId, key, place), mayDisplace ?? '', runId() ?? ''),
+    applyRecord: async (teamId, keyId, key, position, mayDisplace) =>
+      await applied(changeOf(teamId, keyId, key, position), mayDisplace ?? '', runId() ?? ''),
     claim: async (claim) => {
       await applied({ ...claim, revision: belowAllRevisions, entry: '' }, anyDisplaced)
     },
     reserve: async (teamId, keyId, nowMs, untilMs) => {
-      await demandComplete()
+      await requireComplete()
       const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKeyPrefix]
       const answer = await evaluate(client, reserveScript, names, [teamId, keyId, nowMs, untilMs, maxKeysPerTeam])
-      return reservedAnswer.parse(answer)
+      return reserveReply.parse(answer)
     },
     list: async (teamId) => {
-      await demandComplete()
+      await requireComplete()
       const entries = await evaluate(client, listScript, [keys.teamKeys(teamId), keys.accountKeyPrefix], [teamId])
       return z
         .array(z.string())
@@ -205,7 +208,7 @@ type Entry = {
   readonly revision: Revision
   readonly key: AccountKey
   readonly expiresAtMs: number | undefined
-  readonly at: Place | undefined
+  readonly at: AppendPosition | undefined
 }
 
 const keyIn = ({ revision, key }: Entry): StoredKey => ({ ...key, revision })
@@ -217,39 +220,39 @@ type Change = Omit<Claim, 'digest'> & {
   readonly digest: Digest | ''
 }
 
-function changeOf(teamId: TeamId, keyId: EntityId, stored: StoredKey | null, place: Place): Change {
-  if (stored === null) return { teamId, keyId, revision: deletedRevision, entry: '', digest: '', place }
+function changeOf(teamId: TeamId, keyId: EntityId, stored: StoredKey | null, position: AppendPosition): Change {
+  if (stored === null) return { teamId, keyId, revision: deletedRevision, entry: '', digest: '', position }
   const { revision, ...key } = stored
   const expiresAtMs = key.expiresAt == null ? undefined : Date.parse(key.expiresAt)
-  const at = place === lastPlace ? undefined : place
+  const at = position === lastPosition ? undefined : position
   const entry: Entry = { revision, key, expiresAtMs, at }
-  return { teamId, keyId, revision, entry: JSON.stringify(entry), digest: key.digest, place }
+  return { teamId, keyId, revision, entry: JSON.stringify(entry), digest: key.digest, position }
 }
 
-function readVerdict(text: string, place: Place): Verdict {
-  const { outcome, digest, claim, first, entry, isDeleted } = verdictAnswer.parse(JSON.parse(text))
+function readApplyReply(text: string, position: AppendPosition): ApplyRecordResult {
+  const { outcome, digest, claim, first, entry, isDeleted } = applyReply.parse(JSON.parse(text))
   const stored = entry === undefined ? undefined : (JSON.parse(entry) as Entry)
   switch (outcome) {
     case 'incomplete':
       return { kind: outcome }
     case 'displaces':
-      return { kind: outcome, holder: (first ?? '') as Displaced, at: stored?.at }
+      return { kind: outcome, holder: (first ?? '') as DisplacedKey, at: stored?.at }
     case 'applied':
     case 'stale':
     case 'digest-held': {
       const claims = [...new Set([first, claim])].flatMap((each) => (each === undefined ? [] : [each]))
       const contested = claims
         .map((each) => readClaim(each, digest as Digest))
-        .filter(({ place }) => place !== lastPlace)
-      const isLate = stored !== undefined && (stored.at ?? '') < place
+        .filter(({ position }) => position !== lastPosition)
+      const isLate = stored !== undefined && (stored.at ?? '') < position
       return { kind: outcome, isDeleted, contested, newest: isLate ? keyIn(stored) : undefined }
     }
   }
 }
 
 function readClaim(text: string, digest: Digest): Claim {
-  const [, place, teamId, keyId] = /^(\S+) ([^/]+)\/(.+)$/.exec(text) ?? []
-  return { teamId: teamId as TeamId, keyId: keyId as EntityId, digest, place: place as Place }
+  const [, position, teamId, keyId] = /^(\S+) ([^/]+)\/(.+)$/.exec(text) ?? []
+  return { teamId: teamId as TeamId, keyId: keyId as EntityId, digest, position: position as AppendPosition }
 }
 
 const evaluate = (client: Redis, script: string, names: string[], values: (string | number)[]): Promise<unknown> =>

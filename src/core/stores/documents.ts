@@ -10,11 +10,11 @@ import { titleTerms } from '../model/titleTerms.ts'
 import { foldTitle } from '../model/titleWords.ts'
 import type { DocumentKind } from './indices.ts'
 
-/** One document to store: its whole source, under an external version that only ever grows. */
+/** One document to index: its whole source, under an external version, which is the revision. */
 export type DocumentWrite = {
   readonly kind: DocumentKind
   readonly id: DocumentId
-  /** Routing: all documents of a team share a shard. */
+  /** The routing value: all documents of a team share a shard. */
   readonly teamId: TeamId
   readonly version: Revision
   /** JSON on one line, in UTF-8. */
@@ -22,16 +22,16 @@ export type DocumentWrite = {
 }
 
 /**
- * Stands before and after the summary of a list document, and nowhere else in it: a tab is white space between JSON tokens, and
- * whoever reads many documents finds their summaries without parsing them.
+ * Surrounds the summary in the source of a list document, and occurs nowhere else in it, so that readers find summaries without
+ * parsing the source. A tab is white space between JSON tokens.
  */
 export const summaryDelimiter = '\t'
 
-const marked = (summary: string): string => summaryDelimiter + summary + summaryDelimiter
+const delimited = (summary: string): string => summaryDelimiter + summary + summaryDelimiter
 
 /**
  * Text that sorts as created time, then id. A keyword, not the date itself: with a numeric field in the index sort
- * Elasticsearch does not stop early, and page 1 of a large team costs five times as much.
+ * Elasticsearch does not terminate early, and page 1 of a large team costs five times as much.
  */
 const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 
@@ -46,12 +46,12 @@ export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentW
     ...listKeys(change.teamId, form.createdAt, form.id, appendedAt),
     ['scene', JSON.stringify(form.scene)],
     ['titleRaw', JSON.stringify(salt + foldCharacters(form.title))],
-    // Every word of it has a space before it.
+    // A space precedes every word, so that a pattern can match at the start of words.
     ['titleFolded', JSON.stringify(`${salt} ${foldTitle(form.title)}`)],
     ['titleWords', salted(words)],
     ['titleJoined', salted(joined)],
     ['titleStarts', salted(starts)],
-    ['summary', marked(renderFormSummary(form, raw))],
+    ['summary', delimited(renderFormSummary(form, raw))],
   ])
   return [
     write('forms', change, revision, Buffer.from(list)),
@@ -70,7 +70,7 @@ export function submissionWrites(change: Change<Submission>, appendedAt: Instant
   return renderedSubmissionWrites(change, rendered, appendedAt)
 }
 
-/** The list and detail documents of a submission that is rendered. */
+/** The list and detail documents of a submission that is rendered already, by the fast path or the slow one. */
 export function renderedSubmissionWrites(
   key: RecordKey,
   { revision, formId, status, submittedAt, summary, detail }: RenderedSubmission,
@@ -78,7 +78,7 @@ export function renderedSubmissionWrites(
 ): DocumentWrite[] {
   const order = `"teamId":"${key.teamId}","position":"${position(submittedAt, key.entityId)}"`
   const windows = `"createdAt":"${submittedAt}","changedAt":"${appendedAt}"`
-  // None of it holds what JSON escapes.
+  // None of these values has characters that JSON escapes.
   const keys = `{${order},${windows},"formId":"${formId}","status":"${status}","summary":${summaryDelimiter}`
   const list = Buffer.allocUnsafe(keys.length + summary.length + listEnd.length)
   list.write(keys, 'latin1')
@@ -114,22 +114,22 @@ const write = (
   source,
 })
 
-/** The same document with every member name once, which Elasticsearch demands. */
+/** The same document with every member name once: Elasticsearch rejects repeated names. */
 export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
   ...document,
   source: Buffer.from(
     renderObject(
       [...rawMembers(document.source.toString())].map(([name, raw]) => {
         const once = withoutRepeatedNames(raw)
-        return [name, name === 'summary' ? marked(once) : once]
+        return [name, name === 'summary' ? delimited(once) : once]
       }),
     ),
   ),
 })
 
 /**
- * A deletion is stored, above every revision: Elasticsearch forgets the versions of deleted documents after a minute, and an
- * older record that comes late would bring the entity back. Team and time stand where no query looks.
+ * A deletion is indexed as a document, with a version above every revision: Elasticsearch forgets the versions of deleted documents
+ * after a minute, and an older record that arrives later would bring the entity back. No query searches its members.
  */
 function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], deletedAt: Instant): DocumentWrite[] {
   const source = Buffer.from(`${tombstoneStart}${JSON.stringify({ teamId: change.teamId, deletedAt })}}`)
@@ -138,7 +138,7 @@ function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], delet
 
 const tombstoneStart = '{"tombstone":'
 
-/** Whether a document's source tells of a deletion. */
+/** Whether a document's source is a tombstone. */
 export const isTombstone = (source: Buffer): boolean =>
   source.subarray(0, tombstoneStart.length).equals(tombstoneStartBytes)
 

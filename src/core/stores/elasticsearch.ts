@@ -8,20 +8,20 @@ import {
 } from '@elastic/transport'
 import type { Config } from '../process/config.ts'
 
-/** Answers as they came: parsing would reorder keys and lose digits of what is passed on byte for byte. */
+/** Leaves responses as text: parsing would reorder keys and lose digits of documents that are served byte for byte. */
 class RawSerializer extends Serializer {
   override deserialize<T = unknown>(json: string): T {
     return json as T
   }
 }
 
-/** What a client of raw bytes gives: those of an answer, and what an error says as text. */
+/** The body of a response of the bytes client: bytes, or text of an error. */
 export type RawBody = Uint8Array | string
 
-/** Gives all its bytes at once: no Buffer, of which the client would make text. */
+/** Returns all bytes as a Uint8Array: the client would turn a Buffer into text. */
 type BodyOfUndici = { bytes(): Promise<Uint8Array> }
 
-/** Leaves answers as the bytes they came in. The client can copy, redact and parse the text of an error. */
+/** Leaves responses as bytes. Errors stay text, which the client copies, redacts and parses. */
 class BytesConnection extends UndiciConnection {
   override async request(
     params: ConnectionRequestParams,
@@ -37,14 +37,14 @@ class BytesConnection extends UndiciConnection {
   }
 }
 
-/** A client whose answers are parsed. It never retries by itself: whoever calls knows whether, when and how often. */
+/** A client that parses responses. It never retries: its callers decide whether, when and how often. */
 export const connectElasticsearch = (config: Config): Client => new Client(options(config))
 
-/** A client whose answers are raw JSON text. */
+/** A client whose responses are raw JSON text. */
 export const connectElasticsearchRaw = (config: Config): Client =>
   new Client({ ...options(config), Serializer: RawSerializer })
 
-/** A client whose answers are raw bytes of JSON. */
+/** A client whose responses are raw bytes of JSON. */
 export const connectElasticsearchBytes = (config: Config): Client =>
   new Client({ ...options(config), Serializer: RawSerializer, Connection: BytesConnection })
 

@@ -7,7 +7,7 @@ const durationBucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
 
 export type EngineCallMetrics = ReturnType<typeof engineCallMetrics>
 
-/** What is measured of the calls that a process makes to Elasticsearch and Redis. */
+/** The metrics of a process's calls to Elasticsearch and Redis. */
 export const engineCallMetrics = (registry: Registry) => ({
   duration: new Histogram({
     name: 'tidemark_engine_call_duration_seconds',
@@ -34,7 +34,7 @@ export function measureElasticsearch(client: Client, metrics: EngineCallMetrics)
   })
 }
 
-/** Hears of every command of a client. */
+/** Measures every command of a client. */
 export const measureRedis =
   (metrics: EngineCallMetrics): OnCommand =>
   (call, durationMs, error) => {
@@ -42,7 +42,7 @@ export const measureRedis =
     if (error !== undefined) metrics.errors.inc({ engine: 'redis', kind: redisKind(error) })
   }
 
-/** The API that a path asks: `search` of `/a,b/_search`. No name of an index begins with `_`. */
+/** The Elasticsearch API in a path: `search` in `/a,b/_search`. Names of indices never begin with `_`. */
 export const callOf = (path: string): string => /\/_([a-z_]+)/.exec(path)?.[1] ?? 'index'
 
 function elasticsearchKind(error: Error): string {

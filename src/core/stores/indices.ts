@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Branded } from '../model/ids.ts'
 
-/** Two indices an entity: the list index carries search keys and the summary, the detail index the single answer. */
+/** Each entity has two indices: the list index with search keys and the summary, the detail index with the whole answer. */
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
@@ -9,7 +9,7 @@ export type DocumentKind = (typeof documentKinds)[number]
 export type Alias = Branded<string, 'Alias'>
 export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 
-/** `<number>-<fingerprint>`: names the four indices of one generation themselves, so that others of the same names differ. */
+/** `<number>-<fingerprint>`: identifies the four indices of a generation, also from earlier indices of the same names. */
 export type GenerationTag = Branded<string, 'GenerationTag'>
 
 export type IndexDefinition = {
@@ -18,12 +18,12 @@ export type IndexDefinition = {
   readonly mappings: Readonly<Record<string, unknown>>
 }
 
-/** The alias that readers use: it points at the generation that serves. */
+/** The alias that readers use; it points to the generation that serves. */
 export const aliasOf = (prefix: string, kind: DocumentKind): Alias => `${prefix}-${kind}` as Alias
 
 /**
- * The alias that writers of one generation use. A write to a missing index would create one without our mapping; a write that
- * requires an alias fails instead, also once the generation is retired and the alias taken away.
+ * The alias that writers of a generation use. A write to a missing index would create one without our mapping; a write that
+ * requires an alias (`require_alias`) fails instead, also after the generation was retired and its alias removed.
  */
 export const writeAliasOf = (index: PhysicalIndex): Alias => `${index}-write` as Alias
 
@@ -31,7 +31,7 @@ export const writeAliasOf = (index: PhysicalIndex): Alias => `${index}-write` as
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
-/** What a physical index's name says; undefined for an index that is not of this prefix. */
+/** Parses the name of a physical index; undefined for an index of another prefix. */
 export function readPhysicalName(
   prefix: string,
   name: string,
@@ -48,7 +48,7 @@ export function readPhysicalName(
 
 const definitions = new Map<DocumentKind, Promise<IndexDefinition>>()
 
-/** What `mappings/<kind>.json` says; read once. */
+/** Reads `mappings/<kind>.json`, once. */
 export function readDefinition(kind: DocumentKind): Promise<IndexDefinition> {
   const known = definitions.get(kind) ?? readJson(kind)
   definitions.set(kind, known)

@@ -20,15 +20,15 @@ type FetchAnswer = {
 type Exchange = { readonly response: { decode(bytes: Buffer): Promise<FetchAnswer> } }
 
 /**
- * Replaces how KafkaJS 2.2.4 decodes what it fetches. Its own decoder knows one codec of four, checks no checksum, fails the
- * whole fetch for one batch of one partition, asks for ever for offsets that compaction emptied, and hands out records of an
- * aborted transaction when a fetch begins inside several. KafkaJS loads it when it first fetches; this has to come before.
+ * Replaces the fetch decoder of KafkaJS 2.2.4. That decoder knows one codec of four, verifies no checksum, fails the whole fetch
+ * because of one batch of one partition, requests offsets that compaction removed for ever, and returns records of an aborted
+ * transaction when a fetch begins inside several transactions. Must run before KafkaJS first fetches, which loads the decoder.
  */
 export function replaceFetchDecoder(): void {
   const path = load.resolve('kafkajs/src/protocol/requests/fetch/v4/decodeMessages')
   load(path)
   const module = load.cache[path]
-  if (module === undefined) throw new Error('the fetch decoder of KafkaJS is not where it was')
+  if (module === undefined) throw new Error('the fetch decoder of KafkaJS has moved')
   module.exports = decodePartition
   wrapRequests<Exchange>('fetch', (ask) => (parts) => {
     const exchange = ask(parts)
@@ -41,7 +41,7 @@ export function replaceFetchDecoder(): void {
   })
 }
 
-/** CORRUPT_MESSAGE: the broker itself cannot read its log. KafkaJS would fail the fetch of every partition. */
+/** CORRUPT_MESSAGE: the broker cannot read its own log. KafkaJS would fail the fetch of every partition. */
 const corruptMessage = 2
 
 function filtered(partition: PartitionData): PartitionData {
@@ -58,11 +58,11 @@ type Ask<Answer> = (parts: { readonly isolationLevel?: number }) => Answer
 const readUncommitted = 0
 
 /**
- * Lets an admin client of KafkaJS 2.2.4 tell the end of a partition. It asks for the last stable offset instead, which an open
- * transaction holds back: records behind it are appended and not yet readable, and a reader that has reached it would take
- * itself for caught up. Consumers name the level that they read at, and are not changed.
+ * Makes the admin client of KafkaJS 2.2.4 return the log end offset (high watermark) of a partition. It asks for the last stable
+ * offset, which does not pass an open transaction: records behind it are appended and not yet readable, and a reader at that offset
+ * would wrongly count as caught up. Consumers name their isolation level and are not affected.
  */
-export function tellRealEnds(): void {
+export function fetchLogEndOffsets(): void {
   wrapRequests(
     'listOffsets',
     (ask) => (parts) => ask({ ...parts, isolationLevel: parts.isolationLevel ?? readUncommitted }),
@@ -74,7 +74,7 @@ function wrapRequests<Answer>(name: string, wrap: (ask: Ask<Answer>) => Ask<Answ
     protocol?: (wanted: { version: number }) => Ask<Answer> | undefined
   }
   const { protocol } = requests
-  if (protocol === undefined) throw new Error(`the ${name} requests of KafkaJS are not where they were`)
+  if (protocol === undefined) throw new Error(`the ${name} requests of KafkaJS have moved`)
   requests.protocol = (wanted) => {
     const ask = protocol(wanted)
     return ask && wrap(ask)

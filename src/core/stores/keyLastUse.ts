@@ -1,18 +1,17 @@
 import type { EntityId, TeamId } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
-import type { RedisLink } from './redis.ts'
+import type { RedisConnection } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 const minuteMs = 60_000
-/** After it, nobody asks any more when a key was used. */
 const lifeSeconds = 90 * 86_400
 
-/** The minute of a moment, as its first millisecond. */
+/** The first millisecond of the minute that a time is in. */
 export const minuteOf = (epochMs: number): number => Math.floor(epochMs / minuteMs) * minuteMs
 
-/** Writes down the minute in which a key was used. It may vanish with Redis: nothing but a person's judgement rests on it. */
+/** Stores the minute in which a key was used. Redis may lose it: it is only shown to people. */
 export async function recordKeyUse(
-  { client }: RedisLink,
+  { client }: RedisConnection,
   keys: RedisKeys,
   teamId: TeamId,
   keyId: EntityId,
@@ -22,9 +21,9 @@ export async function recordKeyUse(
   await client.pipeline().hset(name, keyId, minuteOf(nowMs)).expire(name, lifeSeconds).exec()
 }
 
-/** When a team's keys were last used, to the minute; without keys of which no use is known. */
+/** When each key of a team was last used, to the minute; without keys that were not used. */
 export async function readLastUse(
-  { client }: RedisLink,
+  { client }: RedisConnection,
   keys: RedisKeys,
   teamId: TeamId,
 ): Promise<ReadonlyMap<EntityId, Instant>> {

@@ -4,32 +4,32 @@ import type { Check } from '../process/health.ts'
 import { summaryOf } from '../process/log.ts'
 import type { AccountKeyStore } from './accountKeyStore.ts'
 import { aliasOf } from './indices.ts'
-import type { RedisLink } from './redis.ts'
+import type { RedisConnection } from './redis.ts'
 
 const doesNotAnswer = (error: unknown): string => `does not answer: ${summaryOf(error)}`
 
 /** Whether Redis answers. */
 export const redisAnswers =
-  ({ client }: RedisLink): Check =>
+  ({ client }: RedisConnection): Check =>
   () =>
     client.ping().then(() => undefined, doesNotAnswer)
 
-/** Whether every account key is in Redis; `obstacle` names what keeps a replay from completing it. */
+/** Whether every account key is in Redis; `obstacle` says why the last replay failed. */
 export const accountKeysAreComplete =
-  (view: Pick<AccountKeyStore, 'isComplete'>, obstacle: () => string | undefined = () => undefined): Check =>
+  (store: Pick<AccountKeyStore, 'isComplete'>, obstacle: () => string | undefined = () => undefined): Check =>
   () =>
-    view.isComplete().then(
+    store.isComplete().then(
       (isComplete) => (isComplete ? undefined : ['is not complete', obstacle() ?? []].flat().join(': ')),
       () => 'cannot be looked at',
     )
 
-/** Whether Elasticsearch answers for the indices of this prefix, whatever it holds. */
+/** Whether Elasticsearch answers a request about the indices of this prefix; none of them need exist. */
 export const elasticsearchAnswers =
   (client: Client, prefix: string): Check =>
   (signal) =>
     client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }).then(() => undefined, doesNotAnswer)
 
-/** Whether a broker answers; connects the client when it is not connected. */
+/** Whether a Kafka broker answers; connects the client first when it is not connected. */
 export const kafkaAnswers =
   (admin: Admin): Check =>
   () =>

@@ -3,12 +3,12 @@ import { crc32c } from '@node-rs/crc32'
 import type { KafkaMessage } from 'kafkajs'
 import { decompressRecords } from './recordCompression.ts'
 
-/** A record as KafkaJS passes it on, with what its filters and its batch need to know. */
+/** A record as KafkaJS hands it to consumers, with the fields that its filters need. */
 export type FetchedRecord = KafkaMessage & {
   readonly isControlRecord: boolean
   /** Missing in formats before transactions. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Set on the last record of a fetch, which stands for a batch that cannot be decoded: nothing behind it was read. */
+  /** Set on the last record of a fetch when it stands for a batch that cannot be decoded; nothing after it was read. */
   readonly undecodable?: Undecodable
 }
 
@@ -17,13 +17,13 @@ export class Undecodable extends Error {
   override readonly name = 'Undecodable'
 }
 
-/** Why the batch behind these records cannot be decoded; undefined for a record that was. */
+/** Why the batch that this record stands for cannot be decoded; undefined for a real record. */
 export const undecodableOf = (message: KafkaMessage): Undecodable | undefined =>
   (message as Partial<FetchedRecord>).undecodable
 
-/** One batch may take this much decompressed; a larger one is undecodable. */
+/** The most that one batch may take decompressed; a larger one is undecodable. */
 const maxBatchBytes = 256 * 1024 * 1024
-/** So much of one partition is decompressed per fetch, and one batch more; the rest is fetched again. */
+/** About how much of one partition is decompressed per fetch: no batch is begun above it, the rest is fetched again. */
 const maxPartitionBytes = 4 * 1024 * 1024
 
 type KafkaJsDecoder = {
@@ -43,18 +43,18 @@ const decodeMessageSet = load('kafkajs/src/protocol/messageSet/decoder') as (
   bytes: number,
 ) => Promise<FetchedRecord[]>
 
-/** Offset, length, leader epoch and magic: what every version of the format begins with. */
+/** Offset, length, leader epoch and magic, with which every version of the format begins. */
 const commonHeaderBytes = 17
 const lengthEndsAt = 12
 const currentMagic = 2
-/** From here on the checksum covers a batch. */
+/** The checksum covers a batch from this byte on. */
 const checkedFrom = 21
 const headerBytes = 61
 
 /**
  * Decodes the records of one partition in a fetch answer, up to the first batch that is cut off, that cannot be decoded, or
- * that the bound leaves for the next fetch. Never rejects: a batch that cannot be decoded must not fail the fetch, which
- * brings other partitions too. It becomes a last record with `undecodable`.
+ * that the bound leaves for the next fetch. Never rejects: a batch that cannot be decoded must not fail the fetch, which has
+ * records of other partitions, too. Such a batch becomes the last record, with `undecodable`.
  *
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
@@ -75,7 +75,7 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
       decoded.push(records)
       decodedBytes += recordBytes
     } catch (error) {
-      decoded.push([undecodableRecord(`the record batch ${placeOf(batch)} cannot be decoded`, error)])
+      decoded.push([undecodableRecord(`the record batch ${offsetsOf(batch)} cannot be decoded`, error)])
       break
     }
     rest = rest.subarray(batch.length)
@@ -83,7 +83,7 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
   return decoded.flat()
 }
 
-/** The length that a batch names; that of a whole header when not even that is there. */
+/** The length in a batch's header; that of a header when even the header is cut off. */
 const batchBytes = (bytes: Buffer): number =>
   Math.max(headerBytes, bytes.length < lengthEndsAt ? 0 : lengthEndsAt + bytes.readInt32BE(8))
 
@@ -108,21 +108,22 @@ async function decodeBatch(
     producerId: String(batch.readBigInt64BE(43)),
   }
   const count = batch.readInt32BE(57)
-  // Compaction may leave a batch without records; it then holds nothing that could be decompressed.
+  // Compaction may leave a batch without records; then there is nothing to decompress.
   const body = batch.subarray(headerBytes)
   const bytes = count === 0 ? body : await decompressRecords(attributes & 0x07, body, maxBatchBytes)
   const decoder = new Decoder(bytes)
   const records: FetchedRecord[] = []
   while (records.length < count) records.push(decodeRecord(new Decoder(decoder.readVarIntBytes()), batchContext))
   if (count > 0 && decoder.offset !== bytes.length) throw new Error(`its ${count} records do not fill it`)
-  return { records: withItsEnd(records, batchContext), recordBytes: bytes.length }
+  return { records: withLastOffset(records, batchContext), recordBytes: bytes.length }
 }
 
 /**
- * Compaction removes records and keeps the batch's last offset; for each idempotent producer it even keeps an empty batch.
- * KafkaJS would ask for the missing offsets for ever. A control record there, which it never hands out, makes it move on.
+ * Appends a control record at the batch's last offset when compaction has removed the record there. KafkaJS would fetch the missing
+ * offset for ever; it moves past a control record, which it never hands out. For each idempotent producer, compaction keeps even
+ * an empty batch.
  */
-function withItsEnd(
+function withLastOffset(
   records: FetchedRecord[],
   batchContext: NonNullable<FetchedRecord['batchContext']> & { readonly lastOffset: string },
 ): FetchedRecord[] {
@@ -142,10 +143,10 @@ async function decodeOldFormat(bytes: Buffer): Promise<FetchedRecord[]> {
   }
 }
 
-/** An offset above every other keeps it from KafkaJS's filter of records below the offset that was asked for. */
+/** KafkaJS drops records below the requested offset; this offset is above all. */
 const highestOffset = String(2n ** 63n - 1n)
 
-/** Stands for what cannot be decoded, as the last record of a fetch. */
+/** The record that stands for what cannot be decoded, as the last one of a fetch. */
 export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
   offset: highestOffset,
@@ -155,7 +156,7 @@ export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord 
 
 const lastOffsetOf = (batch: Buffer): string => String(batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23)))
 
-function placeOf(batch: Buffer): string {
+function offsetsOf(batch: Buffer): string {
   if (batch.length < headerBytes) return 'that was fetched'
   return batch.readInt8(commonHeaderBytes - 1) === currentMagic
     ? `at offsets ${batch.readBigInt64BE(0)} to ${lastOffsetOf(batch)}`
@@ -169,9 +170,9 @@ export type AbortedTransaction = { readonly producerId: string; readonly firstOf
 const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 
 /**
- * Makes the records of aborted transactions control records: KafkaJS moves past them without handing them out. A
- * transaction's records are all of its producer's from its first offset to its abort marker. Several transactions may have
- * begun before the first record here, as a fetch may start inside them.
+ * Turns the records of aborted transactions into control records: KafkaJS moves past those without handing them out. A transaction
+ * has all records of its producer from its first offset to its abort marker. A fetch may start inside several transactions, so they
+ * may have begun before the first record.
  */
 export function withoutAborted(
   records: readonly FetchedRecord[],

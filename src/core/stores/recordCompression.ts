@@ -33,7 +33,7 @@ async function decompressSnappy(compressed: Buffer, maxBytes: number): Promise<B
   const isFramed = compressed.subarray(0, framedSnappyMagic.length).equals(framedSnappyMagic)
   const blocks = isFramed ? framedSnappyBlocks(compressed) : [compressed]
   if (blocks.reduce((sum, block) => sum + snappyLength(block), 0) > maxBytes) throw tooLarge(maxBytes)
-  // A result that is not copied stays outside of V8's heap; raw bytes are asked for, so a Buffer comes.
+  // Without options, the result is a Buffer that is not copied and stays outside of V8's heap.
   const parts = await Promise.all(blocks.map((block) => uncompress(block)))
   return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts as Buffer[])
 }
@@ -62,7 +62,7 @@ function snappyLength(block: Buffer): number {
 
 const lz4BlockMaxBytes: Readonly<Record<number, number>> = { 4: 65_536, 5: 262_144, 6: 1_048_576, 7: 4_194_304 }
 
-/** The package has no bound of its own. The header names the size of a full block, so the number of blocks gives one. */
+/** lz4-napi has no bound of its own. The frame's header names the block size, so the number of blocks gives an upper bound. */
 async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buffer> {
   if (lz4MaxBytes(compressed) > maxBytes) throw tooLarge(maxBytes)
   return await decompressFrame(compressed)

@@ -1,14 +1,14 @@
 import { Redis } from 'ioredis'
 
-/** A connection that knows which run of the Redis server it talks to. */
-export type RedisLink = {
+/** A connection to Redis, and the run of the server behind it. */
+export type RedisConnection = {
   readonly client: Redis
-  /** The server's `run_id`, or undefined while not connected: a restarted Redis may have lost its last second. */
+  /** The server's `run_id`, undefined while not connected. It tells a restarted Redis, which may have lost its last second of writes. */
   runId(): string | undefined
   close(): Promise<void>
 }
 
-/** Hears of every command that has ended: its name in lower case, and what it failed with. */
+/** Called after every command, with its name in lower case and its error. */
 export type OnCommand = (name: string, durationMs: number, error: Error | undefined) => void
 
 const connectTimeoutMs = 5_000
@@ -16,15 +16,15 @@ const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
 
 /**
- * Connects to Redis and keeps reconnecting. A command fails at once while Redis is away, and after two seconds without an
- * answer; nothing queues up. `onError` hears of connection faults, which are otherwise survived in silence. `ca`, in PEM, is the
- * authority that alone vouches for a server reached by `rediss://`.
+ * Connects to Redis and keeps reconnecting. A command fails at once while Redis is unreachable, and after two seconds without an
+ * answer; no command is queued. `onError` is called with connection errors, from which the client recovers by itself. `ca`, in
+ * PEM, is the only certificate authority that is trusted for `rediss://`.
  */
 export function connectRedis(
   url: string,
   onError: (error: Error) => void,
   { ca, onCommand = () => undefined }: { readonly ca?: string | undefined; readonly onCommand?: OnCommand } = {},
-): RedisLink {
+): RedisConnection {
   const client = new Redis(url, {
     ...(ca !== undefined && { tls: { ca } }),
     connectTimeout: connectTimeoutMs,
@@ -55,7 +55,7 @@ export function connectRedis(
   }
 }
 
-/** `sendCommand` is the one way that every command takes, also one of a pipeline and one that fails at once. */
+/** Every command goes through `sendCommand`, also those of a pipeline and those that fail at once. */
 function watchCommands(client: Redis, onCommand: OnCommand): void {
   const send = client.sendCommand.bind(client)
   client.sendCommand = (command, stream) => {
@@ -64,4 +64,15 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
     command.promise.then(() => tell(), tell)
     return send(command, stream)
   }
+}
+
+/** How many bytes Redis holds, and its `maxmemory`; undefined when it has none. */
+export type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
+
+export async function readRedisMemory({ client }: RedisConnection): Promise<RedisMemory> {
+  const info = await client.info('memory')
+  const [used, limit] = ['used_memory', 'maxmemory'].map((name) =>
+    Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0),
+  )
+  return { usedBytes: used ?? 0, limitBytes: limit === 0 ? undefined : limit }
 }

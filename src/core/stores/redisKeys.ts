@@ -2,24 +2,24 @@ import type { Digest, TeamId } from '../model/ids.ts'
 import type { TeamList } from '../model/teamList.ts'
 
 /**
- * Every key Tidemark keeps in Redis. Only those that say so have a time to live.
+ * Every key in Redis. Only those that say so have a time to live.
  *
  * | key | type | holds | written by |
  * |---|---|---|---|
- * | `accountKey` | string, JSON | whose a digest is, its state and expiry | `AccountKeyStore` (accountKeyStore.ts) |
- * | `teamKeys` | hash, key id → JSON | the keys of a team: the slots | `AccountKeyStore` |
- * | `keyClaims` | hash, key id → JSON | where the first record of a key with each of its digests was appended, when `teamKeys` does not tell | `AccountKeyStore` |
- * | `digestClaims` | sorted set | the live keys that have one digest, when there are several, in the order of these places | `AccountKeyStore` |
- * | `deletedKeys` | set of key ids | keys of a team that stay deleted, whatever arrives later | `AccountKeyStore` |
- * | `accountKeysComplete` | string | run id of the Redis that has replayed every account key | `AccountKeyStore` |
- * | `accountKeyReplay` | string, 1 h | a replay under way; gone when Redis was flushed meanwhile | `AccountKeyStore` |
+ * | `accountKey` | string, JSON | the key that holds a digest, its state and expiry | `AccountKeyStore` (accountKeyStore.ts) |
+ * | `teamKeys` | hash, key id → JSON | the keys of a team and its reserved slots | `AccountKeyStore` |
+ * | `keyClaims` | hash, key id → JSON | for each digest that a key ever had: where its first record was appended, unless `teamKeys` says so | `AccountKeyStore` |
+ * | `digestClaims` | sorted set | the live keys that have one digest, while there are several, in the order of these positions | `AccountKeyStore` |
+ * | `deletedKeys` | set of key ids | deleted keys of a team; a later record does not bring them back | `AccountKeyStore` |
+ * | `accountKeysComplete` | string | run id of the Redis into which every account key was replayed | `AccountKeyStore` |
+ * | `accountKeyReplay` | string, 1 h | a running replay; gone when Redis was flushed meanwhile | `AccountKeyStore` |
  * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `recordKeyUse` (keyLastUse.ts) |
- * | `watermark` | hash | `generation` that promises, topic/partition → epoch ms, `published` by the Redis of id `run`, `floor` | `publishWatermark`, `adoptGeneration` (watermark.ts) |
- * | `watermarkHold` | string, 10 s | who keeps the watermark where it is while a rebuild switches | `holdWatermark` (watermark.ts) |
- * | `changeToken` | string | random, another one after every change of a team's forms or submissions | `replaceChangeTokens` (changeTokens.ts); the first one `readFreshness` (freshness.ts) |
- * | `session` | string, JSON, 15 min | whom a session of the settings area belongs to, under the SHA-256 of its id | `Sessions` (src/settings/sessions.ts) |
- * | `usedSignIn` | string, until its token expires | a sign-in that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn/usedTokens.ts) |
- * | `limit` prefix | string, 60 s | requests of a key in its minute | the limiter (http/limit.ts) |
+ * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor` | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
+ * | `watermarkHold` | string, 10 s | the rebuild that has stopped the watermark while it switches | `acquireWatermarkHold` (watermark.ts) |
+ * | `changeToken` | string | random, replaced after every change of a team's forms or submissions | `replaceChangeTokens`; the first one `readListVersions` (listVersions.ts) |
+ * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
+ * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn/usedTokens.ts) |
+ * | `limit` prefix | string, 60 s | requests of a key in its minute | the rate limiter (src/api/limit.ts) |
  */
 export type RedisKeys = {
   accountKey(digest: Digest): string

@@ -5,21 +5,21 @@ const leadersMs = 10_000
 const leaderCheckMs = 100
 
 /**
- * Creates topics and waits until a broker names a leader for each of their partitions, at most ten seconds. KafkaJS's own
- * `waitForLeaders` fails at a broker that has not heard of them yet, which is the rule for a moment after they are created.
+ * Creates topics and waits until every partition has a leader, for ten seconds at most. KafkaJS's own `waitForLeaders` fails when
+ * the broker does not know the topics yet, which is usual for a moment after they were created.
  */
 export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
   if (topics.length === 0) return
   await admin.createTopics({ topics, waitForLeaders: false })
   const names = topics.map(({ topic }) => topic)
-  for (let waitedMs = 0; !(await areLed(admin, names)); waitedMs += leaderCheckMs) {
+  for (let waitedMs = 0; !(await haveLeaders(admin, names)); waitedMs += leaderCheckMs) {
     if (waitedMs >= leadersMs)
       throw new kafkajs.KafkaJSError(`no leader yet for every partition of ${names.join(', ')}`)
     await sleep(leaderCheckMs)
   }
 }
 
-async function areLed(admin: Admin, names: string[]): Promise<boolean> {
+async function haveLeaders(admin: Admin, names: string[]): Promise<boolean> {
   try {
     const { topics } = await admin.fetchTopicMetadata({ topics: names })
     return topics.every(({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0))

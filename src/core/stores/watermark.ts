@@ -1,20 +1,20 @@
 import type { GenerationTag } from './indices.ts'
-import type { RedisLink } from './redis.ts'
+import type { RedisConnection } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 /** `<topic>/<partition>` → epoch ms before which everything appended to that partition is searchable. */
 export type PartitionWatermarks = ReadonlyMap<string, number>
 
 /**
- * What became of a round's marks. `incomplete`: a partition has no mark yet; `behind`: a generation that is built anew has not
- * reached the instant at which its building began; `held`: a rebuild is about to switch; `superseded`: another generation is
- * the one that promises; `forgotten`: Redis knows of none.
+ * The result of publishing. `incomplete`: a partition has no watermark yet; `behind`: a generation that is being rebuilt has not
+ * reached the instant at which the rebuild began; `held`: a rebuild is about to switch; `superseded`: the watermark belongs to
+ * another generation; `forgotten`: Redis knows no generation.
  */
-export type Published =
+export type PublishResult =
   | { readonly kind: 'published'; readonly watermarkMs: number }
   | { readonly kind: 'incomplete' | 'behind' | 'held' | 'superseded' | 'forgotten' }
 
-/** The lowest mark of all partitions, once each has one. Neither a partition's mark nor the published one ever goes back. */
+/** The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. */
 const publishScript = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'held' end
 local generation = redis.call('HGET', KEYS[1], 'generation')
@@ -27,9 +27,9 @@ for i = 4, #ARGV, 2 do
 end
 local lowest = nil
 for _, name in ipairs(every) do
-  local mark = tonumber(redis.call('HGET', KEYS[1], name) or '-1')
-  if mark < 0 then return 'incomplete' end
-  if lowest == nil or mark < lowest then lowest = mark end
+  local watermark = tonumber(redis.call('HGET', KEYS[1], name) or '-1')
+  if watermark < 0 then return 'incomplete' end
+  if lowest == nil or watermark < lowest then lowest = watermark end
 end
 if lowest == nil then return 'incomplete' end
 if lowest < tonumber(redis.call('HGET', KEYS[1], 'floor') or '-1') then return 'behind' end
@@ -38,8 +38,11 @@ redis.call('HDEL', KEYS[1], 'floor')
 redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2])
 return string.format('%.0f', published)`
 
-/** Marks belong to one generation; what is published stays true across a switch, unless a floor says that it must not. */
-const adoptScript = `
+/**
+ * Partition watermarks belong to one generation and are dropped with it. The published watermark stays true across a switch,
+ * unless a floor withdraws it.
+ */
+const setGenerationScript = `
 local kept = redis.call('HMGET', KEYS[1], 'generation', 'published', 'run', 'floor')
 if kept[1] ~= ARGV[1] then
   redis.call('DEL', KEYS[1])
@@ -55,77 +58,85 @@ elseif kept[4] then
 end
 return 1`
 
-const keepScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`
+const extendHoldScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`
 
-const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
+const releaseHoldScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
 /**
- * Publishes the marks of the partitions this indexer owns, as true of one generation of indices. `everyPartition` names all
- * partitions of both topics: one that nobody owns holds the watermark back.
+ * Publishes the watermarks of the partitions that this indexer owns, for one generation of indices. `everyPartition` names all
+ * partitions of both topics: the watermark does not pass one that no indexer owns.
  */
 export async function publishWatermark(
-  redis: RedisLink,
+  redis: RedisConnection,
   keys: RedisKeys,
   round: {
     readonly generation: GenerationTag
     readonly everyPartition: readonly string[]
-    readonly marks: PartitionWatermarks
+    readonly partitionWatermarks: PartitionWatermarks
   },
-): Promise<Published> {
-  const pairs = [...round.marks].flatMap(([partition, epochMs]) => [partition, Math.floor(epochMs)])
+): Promise<PublishResult> {
+  const pairs = [...round.partitionWatermarks].flatMap(([partition, epochMs]) => [partition, Math.floor(epochMs)])
   const fixed = [round.generation, runOf(redis), JSON.stringify(round.everyPartition)]
-  const said = String(await redis.client.eval(publishScript, 2, keys.watermark, keys.watermarkHold, ...fixed, ...pairs))
-  switch (said) {
+  const result = String(
+    await redis.client.eval(publishScript, 2, keys.watermark, keys.watermarkHold, ...fixed, ...pairs),
+  )
+  switch (result) {
     case 'held':
     case 'forgotten':
     case 'superseded':
     case 'incomplete':
     case 'behind':
-      return { kind: said }
+      return { kind: result }
     default:
-      return { kind: 'published', watermarkMs: Number(said) }
+      return { kind: 'published', watermarkMs: Number(result) }
   }
 }
 
 /**
- * Makes a generation the one whose marks count. With `floorMs` (epoch ms) the watermark is withdrawn until everything appended
- * before that instant is searchable: the generation does not hold yet what was promised of another.
+ * Sets the generation whose watermarks count. With `floorMs` (epoch ms) the watermark is withdrawn until everything appended
+ * before that instant is searchable: the new generation does not hold yet what the last watermark promised of another one.
  */
-export async function adoptGeneration(
-  redis: RedisLink,
+export async function setWatermarkGeneration(
+  redis: RedisConnection,
   keys: RedisKeys,
   generation: GenerationTag,
   floorMs: number | undefined,
 ): Promise<void> {
-  await redis.client.eval(adoptScript, 1, keys.watermark, generation, Math.floor(floorMs ?? -1))
+  await redis.client.eval(setGenerationScript, 1, keys.watermark, generation, Math.floor(floorMs ?? -1))
 }
 
-/** The generation whose marks count; undefined when Redis knows of none. */
-export async function adoptedGeneration(redis: RedisLink, keys: RedisKeys): Promise<GenerationTag | undefined> {
+/** The generation whose watermarks count; undefined when Redis knows none. */
+export async function readWatermarkGeneration(
+  redis: RedisConnection,
+  keys: RedisKeys,
+): Promise<GenerationTag | undefined> {
   return ((await redis.client.hget(keys.watermark, 'generation')) ?? undefined) as GenerationTag | undefined
 }
 
-/** The watermark as readers are told it, and the mark of every partition. */
-export type PublishedWatermark = { readonly watermarkMs: number | undefined; readonly marks: PartitionWatermarks }
+/** The watermark that API answers carry, and the watermark of every partition. */
+export type PublishedWatermark = {
+  readonly watermarkMs: number | undefined
+  readonly partitionWatermarks: PartitionWatermarks
+}
 
-/** What is published just now; nothing of it when another run of Redis published it. */
-export async function readWatermark(redis: RedisLink, keys: RedisKeys): Promise<PublishedWatermark> {
+/** Reads the published watermark; undefined when an earlier run of Redis published it, which may have lost its last second. */
+export async function readWatermark(redis: RedisConnection, keys: RedisKeys): Promise<PublishedWatermark> {
   const {
     published,
     run,
     generation: _generation,
     floor: _floor,
-    ...marks
+    ...partitions
   } = await redis.client.hgetall(keys.watermark)
   return {
     watermarkMs: published === undefined || run !== redis.runId() ? undefined : Number(published),
-    marks: new Map(Object.entries(marks).map(([name, epochMs]) => [name, Number(epochMs)])),
+    partitionWatermarks: new Map(Object.entries(partitions).map(([name, epochMs]) => [name, Number(epochMs)])),
   }
 }
 
-/** Keeps the watermark where it is until it is released, at most for `maxMs`; false when someone else holds it. */
-export async function holdWatermark(
-  redis: RedisLink,
+/** Stops the watermark until the hold is released, for `maxMs` at most; false when another rebuild has the hold. */
+export async function acquireWatermarkHold(
+  redis: RedisConnection,
   keys: RedisKeys,
   holder: string,
   maxMs: number,
@@ -133,27 +144,32 @@ export async function holdWatermark(
   return (await redis.client.set(keys.watermarkHold, holder, 'PX', maxMs, 'NX')) === 'OK'
 }
 
-/** Holds it for another `maxMs`; false when the hold was over already. */
-export async function keepHolding(redis: RedisLink, keys: RedisKeys, holder: string, maxMs: number): Promise<boolean> {
-  return (await redis.client.eval(keepScript, 1, keys.watermarkHold, holder, maxMs)) === 1
+/** Extends the hold by another `maxMs`; false when it had expired. */
+export async function extendWatermarkHold(
+  redis: RedisConnection,
+  keys: RedisKeys,
+  holder: string,
+  maxMs: number,
+): Promise<boolean> {
+  return (await redis.client.eval(extendHoldScript, 1, keys.watermarkHold, holder, maxMs)) === 1
 }
 
-/** Whether a rebuild is about to switch. */
-export async function isWatermarkHeld(redis: RedisLink, keys: RedisKeys): Promise<boolean> {
+/** Whether a rebuild has stopped the watermark, because it is about to switch. */
+export async function isWatermarkHeld(redis: RedisConnection, keys: RedisKeys): Promise<boolean> {
   return (await redis.client.exists(keys.watermarkHold)) === 1
 }
 
-/** Lets the watermark go on; false when the hold was over already. */
-export async function releaseWatermark(redis: RedisLink, keys: RedisKeys, holder: string): Promise<boolean> {
-  return (await redis.client.eval(releaseScript, 1, keys.watermarkHold, holder)) === 1
+/** Releases the hold, so that the watermark goes on; false when it had expired. */
+export async function releaseWatermarkHold(redis: RedisConnection, keys: RedisKeys, holder: string): Promise<boolean> {
+  return (await redis.client.eval(releaseHoldScript, 1, keys.watermarkHold, holder)) === 1
 }
 
-/** Withdraws the watermark: append times that producers set promise nothing. */
-export async function withdrawWatermark(redis: RedisLink, keys: RedisKeys): Promise<void> {
+/** Withdraws the watermark: without log-append time, producers set the append times, and no promise can rest on them. */
+export async function withdrawWatermark(redis: RedisConnection, keys: RedisKeys): Promise<void> {
   await redis.client.hdel(keys.watermark, 'published')
 }
 
-function runOf(redis: RedisLink): string {
+function runOf(redis: RedisConnection): string {
   const run = redis.runId()
   if (run === undefined) throw new Error('Redis is not connected')
   return run

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { RedisLink } from '../../core/stores/redis.ts'
+import type { RedisConnection } from '../../core/stores/redis.ts'
 import type { RedisKeys } from '../../core/stores/redisKeys.ts'
 import { whileAvailable } from '../requestError.ts'
 
@@ -8,7 +8,7 @@ export type TakeUse = (tokenId: string, usableUntilMs: number) => Promise<boolea
 
 /** Remembers in Redis which tokens were used, as long as they could be used again. */
 export const usedTokens =
-  ({ client }: RedisLink, keys: RedisKeys, nowMs: () => number): TakeUse =>
+  ({ client }: RedisConnection, keys: RedisKeys, nowMs: () => number): TakeUse =>
   async (tokenId, usableUntilMs) => {
     const key = keys.usedSignIn(createHash('sha256').update(tokenId).digest('hex'))
     const leftMs = Math.max(1, Math.ceil(usableUntilMs - nowMs()))

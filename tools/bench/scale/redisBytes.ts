@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { digestOf, plaintextFrom, startOf } from '../../../src/core/model/accountKey.ts'
-import type { EntityId, Revision, TeamId } from '../../../src/core/model/ids.ts'
+import { type EntityId, type Revision, randomToken, type TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
-import { randomToken } from '../../../src/core/model/randomToken.ts'
 import { entityTypes, teamList } from '../../../src/core/model/teamList.ts'
 import { accountKeyStore } from '../../../src/core/stores/accountKeyStore.ts'
-import { replaceChangeTokens } from '../../../src/core/stores/changeTokens.ts'
 import { recordKeyUse } from '../../../src/core/stores/keyLastUse.ts'
-import { connectRedis, type RedisLink } from '../../../src/core/stores/redis.ts'
+import { replaceChangeTokens } from '../../../src/core/stores/listVersions.ts'
+import { connectRedis, type RedisConnection, readRedisMemory } from '../../../src/core/stores/redis.ts'
 import { redisKeys } from '../../../src/core/stores/redisKeys.ts'
-import { readRedisMemory } from '../../../src/core/stores/redisMemory.ts'
 import { waitUntil } from '../../engines/waiting.ts'
 import type { Stage } from '../stage.ts'
 
@@ -36,7 +34,7 @@ export async function measureRedis({ urls, signal }: Stage, teams: number): Prom
   }
 }
 
-async function fill(redis: RedisLink, teams: number): Promise<RedisBytes> {
+async function fill(redis: RedisConnection, teams: number): Promise<RedisBytes> {
   const keys = redisKeys('sized')
   const view = accountKeyStore(redis, keys)
   const all = Array.from({ length: teams }, (_, index) => ({

@@ -2,18 +2,18 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { digestOf } from '../staticFile.ts'
 
-/** A file that pages load; its path tells its content, so that it may be kept for ever. */
+/** A file that pages load. Its path contains a hash of its content, so that browsers may cache it for ever. */
 export type Asset = { readonly path: string; readonly type: 'css' | 'js' | 'svg'; readonly text: string }
 
-/** How long whoever has an asset may keep it. */
+/** The `Cache-Control` of an asset. */
 export const assetCacheControl = 'public, max-age=31536000, immutable'
 
-/** What all pages for people have in common: colours, type, the bar on top. It goes before a page's own style. */
-export const readBaseCss = (): string => read(new URL('look.css', import.meta.url))
+/** The style that all HTML pages share: colours, type, the bar on top. It goes before a page's own style. */
+export const readBaseCss = (): string => read(new URL('base.css', import.meta.url))
 
 export const readIcon = (): Asset => asset('svg', read(new URL('icon.svg', import.meta.url)))
 
-/** An asset of the text of several files, one after the other. */
+/** An asset with the texts of several files, concatenated. */
 export const asset = (type: Asset['type'], ...texts: readonly string[]): Asset => {
   const text = texts.join('\n')
   return { path: `/assets/${digestOf(text)}.${type}`, type, text }

@@ -5,8 +5,8 @@ import { connect } from 'node:tls'
 export type Address = { readonly host: string; readonly port: number }
 
 /**
- * Why the certificate of a TLS server is not to be trusted: `host` when it is another host's; undefined when it is to be. Rejects
- * when nobody shakes hands there. `ca` undefined means the authorities that Node knows.
+ * Why the certificate of a TLS server is not trusted: `host` when it was issued for another host, `authority` for every other
+ * reason; undefined when it is trusted. Rejects when the handshake fails. Without `ca`, Node's own authorities count.
  */
 export async function certificateProblem(
   { host, port }: Address,
@@ -16,7 +16,7 @@ export async function certificateProblem(
   const socket = connect({
     host,
     port,
-    // Judged below: an error would not tell a certificate from everything else that can go wrong.
+    // Checked below: an error would not distinguish the certificate from everything else that can go wrong.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 && { servername: host }),
     ...(ca !== undefined && { ca }),

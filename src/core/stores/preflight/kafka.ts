@@ -6,7 +6,7 @@ import { aborted, addressIn, type EngineProbe } from './probe.ts'
 
 const defaultPort = 9_092
 
-export const door = (config: Config): EngineProbe => ({
+export const probe = (config: Config): EngineProbe => ({
   caSetting: 'KAFKA_SSL_CA_FILE',
   ca: config.KAFKA_SSL_CA_FILE,
   addresses:

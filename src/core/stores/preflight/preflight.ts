@@ -3,33 +3,36 @@ import type { Config, Engine } from '../../process/config.ts'
 import { certificateProblem } from './certificate.ts'
 import type { EngineProbe } from './probe.ts'
 
-/** How an engine takes this process: lets it in, is away just now, or will not let it in before a setting is mended. */
-export type Link = 'open' | 'away' | Problem
+/**
+ * The result of a preflight check. A problem names the setting that is wrong: the engine's certificate is not trusted, or it
+ * rejects the credentials. An engine that is unreachable may come later.
+ */
+export type PreflightResult = 'connected' | 'unreachable' | Problem
 
 const deadlineMs = 3_000
 
-/** A process loads the clients of the engines that it uses, and no others. */
-const probeOf: Readonly<Record<Engine, () => Promise<{ door(config: Config): EngineProbe }>>> = {
+/** Imported on demand: a process loads the clients of the engines that it uses, and no others. */
+const probeOf: Readonly<Record<Engine, () => Promise<{ probe(config: Config): EngineProbe }>>> = {
   ELASTICSEARCH_URL: () => import('./elasticsearch.ts'),
   KAFKA_BROKERS: () => import('./kafka.ts'),
   REDIS_URL: () => import('./redis.ts'),
 }
 
-/** Asks an engine once whether its certificate is to be trusted and its credentials are right; three seconds at most. */
-export async function preflight(config: Config, engine: Engine, stop: AbortSignal): Promise<Link> {
-  const { door } = await probeOf[engine]()
-  const { caSetting, ca, addresses, tryCredentials } = door(config)
+/** Connects to an engine once, for three seconds at most, to check its certificate and our credentials. */
+export async function preflight(config: Config, engine: Engine, stop: AbortSignal): Promise<PreflightResult> {
+  const { probe } = await probeOf[engine]()
+  const { caSetting, ca, addresses, tryCredentials } = probe(config)
   const signal = AbortSignal.any([stop, AbortSignal.timeout(deadlineMs)])
   try {
     for (const address of addresses) {
-      const distrust = await certificateProblem(address, ca, signal)
-      const place = `${address.host}:${address.port}`
-      if (distrust?.is === 'host') return { path: engine, rule: `names ${place}, whose certificate is another host's` }
-      if (distrust !== undefined)
-        return { path: caSetting, rule: `does not vouch for the certificate of ${place} (${distrust.code})` }
+      const untrusted = await certificateProblem(address, ca, signal)
+      const host = `${address.host}:${address.port}`
+      if (untrusted?.is === 'host') return { path: engine, rule: `names ${host}, whose certificate is another host's` }
+      if (untrusted !== undefined)
+        return { path: caSetting, rule: `does not vouch for the certificate of ${host} (${untrusted.code})` }
     }
-    return (await tryCredentials(signal)) ?? 'open'
+    return (await tryCredentials(signal)) ?? 'connected'
   } catch {
-    return 'away'
+    return 'unreachable'
   }
 }

@@ -2,17 +2,17 @@ import type { Problem } from '../../model/result.ts'
 import type { Config } from '../../process/config.ts'
 import type { Address } from './certificate.ts'
 
-/** How one engine is asked whether it lets this process in. */
+/** How preflight checks one engine. */
 export type EngineProbe = {
   readonly caSetting: keyof Config
   readonly ca: string | undefined
-  /** Where it speaks TLS. */
+  /** The addresses at which it is reached by TLS. */
   readonly addresses: readonly Address[]
-  /** What is wrong with the credentials; undefined when nothing is. Rejects when that cannot be told. */
+  /** The setting whose credentials the engine rejects; undefined when it accepts them. Rejects when it is unreachable. */
   tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
 }
 
-/** The address in a URL with a port. */
+/** The host and port of a URL. */
 export function addressIn(url: string, defaultPort: number): Address {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }

@@ -5,7 +5,7 @@ import { aborted, addressIn, type EngineProbe } from './probe.ts'
 
 const defaultPort = 6_379
 
-export const door = ({ REDIS_URL: url = '', REDIS_CA_FILE: ca }: Config): EngineProbe => ({
+export const probe = ({ REDIS_URL: url = '', REDIS_CA_FILE: ca }: Config): EngineProbe => ({
   caSetting: 'REDIS_CA_FILE',
   ca,
   addresses: url.startsWith('rediss:') ? [addressIn(url, defaultPort)] : [],
@@ -18,12 +18,12 @@ export const door = ({ REDIS_URL: url = '', REDIS_CA_FILE: ca }: Config): Engine
         answer.resolve({ path: 'REDIS_URL', rule: 'must name a user and a password: Redis asks who connects' })
       else answer.reject(new Error(message))
     }
-    const link = connectRedis(url, onError, { ca })
-    link.client.once('ready', () => answer.resolve(undefined))
+    const redis = connectRedis(url, onError, { ca })
+    redis.client.once('ready', () => answer.resolve(undefined))
     try {
       return await Promise.race([answer.promise, aborted(signal)])
     } finally {
-      await link.close()
+      await redis.close()
     }
   },
 })
