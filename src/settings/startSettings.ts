@@ -11,7 +11,7 @@ import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { connectRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
-import { accountKeys, keyTopics } from './accountKeys.ts'
+import { AccountKeys, keyTopics } from './accountKeys.ts'
 import { answerClientError, createSettingsApp } from './app.ts'
 import { createSessions } from './sessions.ts'
 import { usedTokens } from './signIn/usedTokens.ts'
@@ -44,9 +44,9 @@ export async function startSettings(
   })
 
   const names = redisKeys(config.INDEX_PREFIX)
-  const view = accountKeyStore(redis, names)
-  const keys = accountKeys({
-    view,
+  const store = accountKeyStore(redis, names)
+  const keys = new AccountKeys({
+    store,
     producer,
     topics: keyTopics(config),
     onChange: ({ change, team, by, key }) => log.info({ change, teamId: team, keyId: key.id, by }, 'account key'),
@@ -82,7 +82,7 @@ export async function startSettings(
       kafka: kafkaAnswers(admin),
       producer: async () => (connection.isMade() ? undefined : 'is not connected yet'),
       redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(view),
+      'account keys': accountKeysAreComplete(store),
     },
   }
 }

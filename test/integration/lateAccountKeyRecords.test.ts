@@ -6,7 +6,7 @@ import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../../src
 import { createProducer } from '../../src/core/stores/kafka.ts'
 import { connectRedis, type RedisLink } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { type AccountKeys, accountKeys, keyTopics } from '../../src/settings/accountKeys.ts'
+import { AccountKeys, keyTopics } from '../../src/settings/accountKeys.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
@@ -58,8 +58,8 @@ function keysBehind(gate?: Gate): AccountKeys {
     await gate?.pass()
     return await producer.sendBatch(batch)
   }
-  return accountKeys({
-    view,
+  return new AccountKeys({
+    store: view,
     producer: { ...producer, sendBatch },
     topics: keyTopics(testConfig(pipeline.names)),
     onChange: () => undefined,
