@@ -6,7 +6,7 @@ import type { OpenSession } from './sessions.ts'
 
 const maxFormBytes = 16 * 1024
 
-/** Rejects a POST unless the browser says that a page of `origin` sent it, in `Origin` or, without that, in `Sec-Fetch-Site`. */
+/** Rejects a request other than GET and HEAD unless the browser says that a page of `origin` sent it, in `Origin` or, without that, in `Sec-Fetch-Site`. */
 export const requireSameOrigin =
   (origin: string): SettingsMiddleware =>
   (ctx, next) => {
