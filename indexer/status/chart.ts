@@ -1,18 +1,17 @@
-import { html } from 'hono/html'
-import type { Html } from './html.ts'
+import { type Html, html } from '../../src/core/process/html.ts'
 
-/** A figure at a moment; undefined where it was not known. */
+/** A value at a time; undefined when it was unknown. */
 export type Point = { readonly atMs: number; readonly value: number | undefined }
 
 const width = 320
 const height = 64
-/** Leaves the whole width of the line within the drawing. */
+/** Keeps the line's whole stroke within the drawing. */
 const margin = 2
 const perMs = (fromMs: number, toMs: number): number => width / Math.max(1, toMs - fromMs)
 
 /**
- * A line over time from `fromMs` to `toMs`, on a scale that begins at 0; it breaks where the figure was not known. `label`
- * says in words what it shows.
+ * A line over time from `fromMs` to `toMs`, on a scale that begins at 0, with a gap wherever the value was unknown. `label` is
+ * read out by screen readers.
  */
 export function lineChart(
   points: readonly Point[],
@@ -33,7 +32,7 @@ export function lineChart(
 </svg>`
 }
 
-/** The highest figure; undefined when none is known. */
+/** The highest value; undefined when none is known. */
 export function highestOf(points: readonly Point[]): number | undefined {
   const known = points.flatMap(({ value }) => (value === undefined ? [] : [value]))
   return known.length === 0 ? undefined : Math.max(...known)
@@ -41,7 +40,7 @@ export function highestOf(points: readonly Point[]): number | undefined {
 
 type Known = { readonly atMs: number; readonly value: number }
 
-/** What lies between two gaps. */
+/** The runs of known values between the gaps. */
 function runsOf(points: readonly Point[]): Known[][] {
   const runs: Known[][] = []
   let isOpen = false
@@ -55,3 +54,7 @@ function runsOf(points: readonly Point[]): Known[][] {
   }
   return runs
 }
+
+/** A bar for a share of a whole, 0 to 1. */
+export const meter = (label: string, share: number, inWords: string): Html =>
+  html`<svg class="meter" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="${label}: ${inWords}"><rect class="whole" width="100" height="6"/><rect class="part" width="${Math.min(100, Math.max(0, 100 * share)).toFixed(1)}" height="6"/></svg>`

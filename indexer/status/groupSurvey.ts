@@ -4,24 +4,24 @@ import { type Commit, fetchCommits, fetchEnds, nameOf, rebuildGroup, type TopicP
 import { readTag } from '../generations/generations.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'
 
-/** How far a partition is visible, whoever reads it. */
+/** How far a partition is processed, whichever indexer owns it. */
 export type PartitionSurvey = TopicPartition & {
   readonly end: bigint
-  /** The first offset that is not committed. */
+  /** The committed offset: the first that is not processed. */
   readonly position: bigint
   readonly behindRecords: number
-  /** Whether any indexer has it. */
+  /** Whether any indexer owns it. */
   readonly isOwned: boolean
 }
 
-/** A generation that is built beside the one that serves. */
+/** A rebuild: a generation that is built beside the one that serves. */
 export type RebuildSurvey = {
   readonly isRunning: boolean
-  /** Share of the records that it holds, 0 to 1. */
+  /** Share of all records that it has processed, 0 to 1. */
   readonly progress: number
 }
 
-/** What Kafka knows of all indexers together. */
+/** What Kafka knows about the whole consumer group. */
 export type GroupSurvey = {
   readonly partitions: readonly PartitionSurvey[]
   readonly indexers: number
@@ -30,7 +30,7 @@ export type GroupSurvey = {
   readonly rebuild: RebuildSurvey | undefined
 }
 
-/** Asks Kafka how far the group has come; `serving` is the number of the generation that its commits speak of. */
+/** Reads the group's progress from Kafka; `serving` is the generation that its commits belong to. */
 export async function surveyGroup(admin: Admin, config: Config, serving: number): Promise<GroupSurvey> {
   const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config
   const rebuildGroupId = rebuildGroup(groupId)
@@ -64,7 +64,7 @@ function partitionsOf(memberAssignment: Buffer): string[] {
   )
 }
 
-/** Commits of a rebuild that is over speak of the generation that serves; a newer one is still being built, or was left. */
+/** A finished rebuild's commits name the generation that serves; commits of a newer one belong to a rebuild that runs or was left. */
 export function rebuildOf(
   ends: Awaited<ReturnType<typeof fetchEnds>>,
   rebuilt: ReadonlyMap<string, Commit>,
@@ -85,7 +85,7 @@ export function rebuildOf(
   return { isRunning, progress: total === 0 ? 1 : Math.min(1, done / total) }
 }
 
-/** Records that became visible between two surveys. A generation that is built anew commits from the beginning again. */
+/** Records processed between two surveys. A partition whose position went back counts nothing: a new generation reads from the start. */
 export function progressBetween(before: GroupSurvey, after: GroupSurvey): number {
   const known = new Map(before.partitions.map((each) => [nameOf(each), each.position]))
   return after.partitions.reduce((sum, each) => {

@@ -1,20 +1,20 @@
 import type { Client } from '@elastic/elasticsearch'
 import { aliasOf, type DocumentKind, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
 
-/** How large an index is. */
+/** The size of an index. */
 export type IndexSurvey = {
   readonly name: string
   readonly kind: DocumentKind
   readonly generation: number
-  /** The documents of deleted entities are among them. */
+  /** Includes the tombstones of deleted entities. */
   readonly documents: number
-  /** Of all copies together. */
+  /** Of all shard copies together. */
   readonly bytes: number
 }
 
 const requestTimeoutMs = 10_000
 
-/** Asks Elasticsearch for the sizes of all indices of this prefix, those that serve and others. Rejects while there are none. */
+/** Reads the sizes of all indices of a prefix, of every generation, from Elasticsearch. Rejects while there are none. */
 export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal): Promise<IndexSurvey[]> {
   const { indices = {} } = await client.indices.stats(
     {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Admin } from 'kafkajs'
 import type { Config } from '../../src/core/process/config.ts'
@@ -5,41 +6,55 @@ import { type RedisConnection, type RedisMemory, readRedisMemory } from '../../s
 import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
 import { type GroupSurvey, progressBetween, surveyGroup } from './groupSurvey.ts'
-import { History, type Sample, sampleEveryMs } from './history.ts'
 import { type IndexSurvey, surveyIndices } from './indexSurvey.ts'
-import { poll, type Seen } from './poll.ts'
 
-/** What is known of the whole replica, by its parts, each as it was seen last. */
+/** A result of polling and the time of its arrival. */
+export type Seen<T> = { readonly value: T; readonly atMs: number }
+
+/** The newest known state of the whole replica, each part with its own time. */
 export type Observed = {
   readonly group: Seen<GroupSurvey & { readonly recordsPerSecond: number | undefined }> | undefined
-  /** The newest that is known. */
+  /** The newest known watermark. */
   readonly watermarkMs: number | undefined
   readonly marks: PublishedWatermark['partitionWatermarks']
   readonly redisMemory: Seen<RedisMemory> | undefined
   readonly indices: Seen<readonly IndexSurvey[]> | undefined
 }
 
+/** The figures at one time; undefined when unknown. */
+export type Sample = {
+  readonly atMs: number
+  readonly watermarkAgeSeconds: number | undefined
+  readonly behindRecords: number | undefined
+  readonly recordsPerSecond: number | undefined
+  readonly deadLetters: number | undefined
+}
+
+export const sampleEveryMs = 5_000
+export const historyMs = 15 * 60_000
+const maxSamples = historyMs / sampleEveryMs
+
 export type Observer = { observed(): Observed; samples(): readonly Sample[] }
 
 const groupEveryMs = 5_000
 const redisEveryMs = 5_000
-/** Sizes cost Elasticsearch more than they change. */
+/** Index statistics are expensive for Elasticsearch and change slowly. */
 const indicesEveryMs = 30_000
-/** What was seen longer ago is not what is. */
+/** An older survey no longer counts as the current state. */
 const staleMs = 3 * groupEveryMs
 
-/** Looks at Kafka, Redis and Elasticsearch until `signal` aborts, so rarely that nobody feels it. */
+/** Polls Kafka, Redis and Elasticsearch until `signal` aborts, at a rate that costs them nothing noticeable. */
 export function observe(
   from: {
     readonly config: Config
-    /** A client of its own: what it cannot find must not keep others from theirs. */
+    /** Not shared: a missing topic makes every metadata request of a KafkaJS client fail. */
     readonly admin: Admin
     readonly elasticsearch: Client
     readonly redis: RedisConnection
     readonly keys: RedisKeys
-    /** The number of the generation that is written; undefined until topics and indices are prepared. */
+    /** The generation that is written; undefined until topics and indices are prepared. */
     serving(): number | undefined
-    /** The watermark that this indexer has published last. */
+    /** The watermark that this indexer published last. */
     watermarkMs(): number | undefined
   },
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
@@ -49,7 +64,7 @@ export function observe(
   let before: Seen<GroupSurvey> | undefined
   const group = poll(async () => {
     const number = serving()
-    // KafkaJS asks for every topic it was once asked for, and fails as long as one of them is missing.
+    // KafkaJS keeps asking for every topic it was ever asked for, and fails as long as one of them is missing.
     if (number === undefined) throw new Error('topics and indices are not prepared yet')
     await admin.connect()
     const survey = await surveyGroup(admin, config, number)
@@ -75,14 +90,14 @@ export function observe(
   return { observed, samples: () => history.samples() }
 }
 
-/** It never goes back: the later one is true. */
+/** The watermark never decreases, so that the greater one is current. */
 const newest = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
 
 const rateOf = (before: Seen<GroupSurvey>, after: Seen<GroupSurvey>): number =>
   (progressBetween(before.value, after.value) * 1_000) / Math.max(1, after.atMs - before.atMs)
 
-/** The figures of now. The tidemark's age goes on growing while nobody can say how it stands. */
+/** The current figures. The watermark's age keeps growing while no newer watermark can be read. */
 export function sampleOf({ group, watermarkMs }: Observed, nowMs: number): Sample {
   const current = group !== undefined && nowMs - group.atMs <= staleMs ? group.value : undefined
   return {
@@ -92,4 +107,43 @@ export function sampleOf({ group, watermarkMs }: Observed, nowMs: number): Sampl
     recordsPerSecond: current?.recordsPerSecond,
     deadLetters: current?.deadLetters,
   }
+}
+
+/** The samples of the last 15 minutes. */
+export class History {
+  readonly #samples: Sample[] = []
+
+  add(sample: Sample): void {
+    this.#samples.push(sample)
+    if (this.#samples.length > maxSamples) this.#samples.shift()
+  }
+
+  /** Oldest first. */
+  samples(): readonly Sample[] {
+    return this.#samples
+  }
+}
+
+/** At most how long a failed poll waits for its next try. */
+const retryMs = 5_000
+
+/**
+ * Calls `ask` every `everyMs`, one call at a time, until `signal` aborts. The function it returns gives the newest result, which
+ * outlives later failures, and undefined before the first.
+ */
+function poll<T>(
+  ask: (signal: AbortSignal) => Promise<T>,
+  { everyMs, clock, signal }: { everyMs: number; clock: () => number; signal: AbortSignal },
+): () => Seen<T> | undefined {
+  let latest: Seen<T> | undefined
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      const value = await ask(signal).catch(() => undefined)
+      if (value !== undefined) latest = { value, atMs: clock() }
+      await sleep(value === undefined ? Math.min(retryMs, everyMs) : everyMs, undefined, { signal, ref: false })
+    }
+  }
+  // `sleep` rejects when the signal aborts, which ends the loop.
+  run().catch(() => undefined)
+  return () => latest
 }

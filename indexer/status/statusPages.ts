@@ -1,20 +1,13 @@
 import { hostname } from 'node:os'
 import type { AdminAnswer, AdminPage, AdminPages } from '../../src/core/process/adminServer.ts'
-import {
-  type Asset,
-  asset,
-  assetCacheControl,
-  read,
-  readBaseCss,
-  readIcon,
-} from '../../src/core/process/assets/assets.ts'
+import { type Asset, assetCacheControl, readAssets } from '../../src/core/process/assets/assets.ts'
 import type { Health } from '../../src/core/process/health.ts'
 import type { Lag } from '../publisher.ts'
 import type { Observer } from './observe.ts'
 import { statusPage } from './page.ts'
 import type { OwnView, StatusView } from './view.ts'
 
-/** What is asked of the indexer itself whenever the page is. */
+/** What the indexer tells about itself whenever the page is requested. */
 export type Own = {
   readonly startedAtMs: number
   readonly maxInFlightBytes: number
@@ -25,7 +18,7 @@ export type Own = {
   nowMs(): number
 }
 
-/** The page may load what is its own, and nobody may put it into a frame. */
+/** The page may load from its own origin only, and no page may frame it. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "style-src 'self'",
@@ -39,27 +32,19 @@ const contentSecurityPolicy = [
 
 const types = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' } as const
 
-/** The status page, where people look for it, and what it loads. */
+/** The status page at `/status`, a redirect from `/`, and the files that the page loads. */
 export function statusPages(from: {
   readonly own: Own
   readonly observer: Observer
   readonly health: Pick<Health, 'results'>
 }): AdminPages {
-  const own = (name: string): string => read(new URL(`assets/${name}`, import.meta.url))
-  const style = asset('css', readBaseCss(), own('status.css'))
-  const script = asset('js', own('status.js'))
-  const icon = readIcon()
-  const paths = { style: style.path, script: script.path, icon: icon.path }
+  const { paths, files } = readAssets(new URL('assets/', import.meta.url), 'status')
   const page: AdminPage = async (query) => {
     const view = await viewOf(from, query.get('refresh') !== 'off')
     return htmlAnswer(String(await statusPage(view, paths)))
   }
-  const toPage: AdminPage = async () => ({ status: 302, headers: { Location: '/status' }, body: '' })
-  return new Map([
-    ['/status', page],
-    ['/', toPage],
-    ...[style, script, icon].map((each) => [each.path, assetPage(each)] as const),
-  ])
+  const redirect: AdminPage = async () => ({ status: 302, headers: { Location: '/status' }, body: '' })
+  return new Map([['/status', page], ['/', redirect], ...files.map((each) => [each.path, assetPage(each)] as const)])
 }
 
 async function viewOf(

@@ -1,10 +1,10 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Observed } from './observe.ts'
 
-/** What an indexer tells of what it shares with others: every indexer tells the same. */
+/** Metrics of the state that all indexers share: every indexer reports the same values. */
 export function surveyMetrics(registry: Registry, observed: () => Observed): void {
   const registers = [registry]
-  /** A gauge that is absent while nobody knows. */
+  /** A gauge that is absent while its value is unknown. */
   const gauge = (name: string, help: string, value: (now: Observed) => number | undefined): void => {
     new Gauge({
       name,

@@ -1,9 +1,10 @@
-import { html } from 'hono/html'
+import { type Html, html } from '../../src/core/process/html.ts'
 import { highestOf, lineChart, type Point } from './chart.ts'
-import { historyMs, type Sample } from './history.ts'
-import type { Html } from './html.ts'
-import { type Level, type StatusView, watermarkLevel } from './view.ts'
-import { count, duration, rate } from './words.ts'
+import { count, duration, rate } from './format.ts'
+import { historyMs, type Sample } from './observe.ts'
+import type { StatusView } from './view.ts'
+
+type Level = 'good' | 'warn' | 'bad' | 'idle'
 
 type Tile = {
   readonly title: string
@@ -14,7 +15,7 @@ type Tile = {
   readonly of: (sample: Sample) => number | undefined
 }
 
-/** The four figures to look at first, each with its last quarter of an hour. */
+/** The four most important figures, each with its chart of the last 15 minutes. */
 export function tiles({ nowMs, samples, observed }: StatusView): Html {
   const { watermarkMs } = observed
   const age = watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000
@@ -22,7 +23,7 @@ export function tiles({ nowMs, samples, observed }: StatusView): Html {
   const behind = group?.partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
   const all: Tile[] = [
     {
-      title: 'Tidemark age',
+      title: 'Watermark age',
       now: age,
       say: duration,
       level: watermarkLevel(age),
@@ -50,7 +51,7 @@ export function tiles({ nowMs, samples, observed }: StatusView): Html {
       now: group?.deadLetters,
       say: count,
       level: (group?.deadLetters ?? 0) > 0 ? 'warn' : 'idle',
-      about: 'Records set aside that Kafka still keeps.',
+      about: 'Dead-lettered records that Kafka still keeps.',
       of: (sample) => sample.deadLetters,
     },
   ]
@@ -70,4 +71,13 @@ function tile({ title, now, say, level, about, of }: Tile, samples: readonly Sam
 ${lineChart(points, { fromMs: nowMs - historyMs, toMs: nowMs, label })}
 <p class="scale" aria-hidden="true"><span>15 min ago</span><span>${highest === undefined ? '' : `at most ${say(highest)}`}</span><span>now</span></p>
 </article>`
+}
+
+const lateSeconds = 30
+const veryLateSeconds = 300
+
+/** With the thresholds of the alerts. */
+function watermarkLevel(ageSeconds: number | undefined): Level {
+  if (ageSeconds === undefined || ageSeconds > veryLateSeconds) return 'bad'
+  return ageSeconds > lateSeconds ? 'warn' : 'good'
 }

@@ -21,10 +21,10 @@ import type { Config } from '../core/process/config.ts'
 import { deletedMessages, keyRecord } from '../core/stores/accountKeyMemory.ts'
 import type { AccountKeyStore, StoredKey } from '../core/stores/accountKeyStore.ts'
 
-/** Which rule a request breaks; `deleted` a key that was deleted while it was created or revoked. */
+/** The rule that a request breaks; `deleted`: the key was deleted while it was being created or revoked. */
 export type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
-/** A request that the rules of account keys refuse; the message tells a person why. */
+/** A request that breaks a rule of account keys; the message is for people. */
 export class KeyRefused extends Error {
   override readonly name = 'KeyRefused'
   readonly reason: KeyRefusal
@@ -35,12 +35,12 @@ export class KeyRefused extends Error {
   }
 }
 
-/** What was asked took effect in one place only; asking again is safe and completes it. */
+/** The change took effect in Redis or in Kafka only; repeating the request is safe and completes it. */
 export class KeyChangeIncomplete extends Error {
   override readonly name = 'KeyChangeIncomplete'
 }
 
-/** Who changed which key of a team, and when: what the audit keeps. */
+/** A record of the audit topic: who changed which key of a team, and when. */
 export type KeyChange = {
   readonly at: Instant
   readonly by: string
@@ -54,7 +54,7 @@ export type KeyChange = {
   }
 }
 
-/** The account keys, what is remembered of them, and the audit of their changes. */
+/** The topics of the account keys, of what the indexer remembers of them, and of the audit. */
 export type KeyTopics = { readonly keys: string; readonly memory: string; readonly audit: string }
 
 export const keyTopics = (config: Config): KeyTopics => ({
@@ -63,29 +63,30 @@ export const keyTopics = (config: Config): KeyTopics => ({
   audit: config.TOPIC_KEY_AUDIT,
 })
 
-export type AccountKeys = {
-  /**
-   * Creates a key; the plaintext exists in this answer only. With a `seed` of 32 secret bytes, asking again gives the same key,
-   * and never a second one.
-   */
-  create(request: {
-    team: string
-    name: string
-    by: string
-    expires?: string | undefined
-    seed?: Uint8Array
-  }): Promise<{ plaintext: string; key: StoredKey }>
-  list(team: string): Promise<StoredKey[]>
-  /** The key stops working at once; it still holds its slot. */
-  revoke(request: { team: string; id: string; by: string }): Promise<void>
-  /** The key is gone for good and its slot is free. */
-  delete(request: { team: string; id: string; by: string }): Promise<void>
+export type AccountKeysDeps = {
+  readonly store: AccountKeyStore
+  readonly producer: Producer
+  readonly topics: KeyTopics
+  /** Called after every completed change. */
+  readonly onChange: (change: KeyChange) => void
+  readonly clock: () => number
+  readonly randomBytes: (count: number) => Uint8Array
 }
+
+export type CreateKeyRequest = {
+  readonly team: string
+  readonly name: string
+  readonly by: string
+  readonly expires?: string | undefined
+  readonly seed?: Uint8Array | undefined
+}
+
+export type CreatedKey = { readonly plaintext: string; readonly key: StoredKey }
 
 const kafkaTimeoutMs = 10_000
 /**
- * Outlives the longest wait for Kafka (KafkaJS tries six times, up to half a minute each), so that a slot is never given away
- * while its record may still be written.
+ * Longer than KafkaJS may take to send (six tries, up to half a minute each), so that a slot is never given to another key while
+ * the record of the first may still be written.
  */
 const reservationMs = 600_000
 const idBytes = 12
@@ -94,139 +95,161 @@ const seedBytes = 32
 const maxConflicts = 5
 
 /**
- * The rules of account keys: ten slots a team, revoked keys included. Redis is where a key lives, Kafka where it lasts. A
- * change is done only when both have it, and its audit record with it; a revoked or deleted key stops in Redis first.
+ * Lists and changes account keys by one set of rules: ten slots a team, revoked keys included. Redis serves the keys, Kafka makes
+ * them durable. A change is complete only when both have it, and Kafka its audit record; a revoked or deleted key stops working
+ * in Redis first.
  */
-export function accountKeys(options: {
-  view: AccountKeyStore
-  producer: Producer
-  topics: KeyTopics
-  /** Is told of every change that is done. */
-  onChange: (change: KeyChange) => void
-  clock: () => number
-  randomBytes: (count: number) => Uint8Array
-}): AccountKeys {
-  const { view, producer, topics, onChange, clock, randomBytes } = options
+export class AccountKeys {
+  readonly #deps: AccountKeysDeps
 
-  const recordsOf = (team: TeamId, id: EntityId, key: StoredKey | null): TopicMessages[] => {
-    const value = key === null ? null : keyRecord(key)
-    const records = [{ topic: topics.keys, messages: [{ key: documentId(team, id), value }] }]
-    return key === null ? [...records, { topic: topics.memory, messages: deletedMessages(team, id) }] : records
-  }
-  const send = async (topicMessages: TopicMessages[]): Promise<void> => {
-    await producer.sendBatch({ acks: -1, timeout: kafkaTimeoutMs, topicMessages })
-  }
-  const record = async (team: TeamId, id: EntityId, key: StoredKey | null, change: KeyChange): Promise<void> => {
-    const audit = { topic: topics.audit, messages: [{ key: documentId(team, id), value: JSON.stringify(change) }] }
-    await send([audit, ...recordsOf(team, id, key)])
-    if (key === null || !(await view.wasDeleted(team, id))) return
-    // The live record may have come after the deletion, which has to be the last word.
-    await send(recordsOf(team, id, null))
-    throw new KeyRefused('deleted', `key ${id} was deleted meanwhile`)
-  }
-  const changeOf = (change: KeyChange['change'], team: TeamId, by: string, key: KeyChange['key']): KeyChange => {
-    const { id, name, start, expiresAt } = key
-    return { at: toInstant(clock()), by: by.toWellFormed(), team, change, key: { id, name, start, expiresAt } }
+  constructor(deps: AccountKeysDeps) {
+    this.#deps = deps
   }
 
-  const find = async (team: TeamId, id: string): Promise<StoredKey> => {
-    const key = (await view.list(team)).find((each) => each.id === id)
+  /**
+   * Creates a key; the plaintext exists in this answer only. With a `seed` of 32 secret bytes, the same request gives the same
+   * key again, and never a second one.
+   */
+  async create(request: CreateKeyRequest): Promise<CreatedKey> {
+    const { store, clock, randomBytes, onChange } = this.#deps
+    const team = readTeam(request.team)
+    const { key, plaintext } = newKey(request, request.seed ?? randomBytes(seedBytes), clock())
+    const id = key.id as EntityId
+    switch (await store.reserve(team, id, clock(), clock() + reservationMs)) {
+      case 'full':
+        throw new KeyRefused(
+          'full',
+          `team ${team} holds ${maxKeysPerTeam} keys already, revoked ones included; delete one first`,
+        )
+      case 'deleted':
+        throw new KeyRefused('deleted', `key ${id} was deleted`)
+      case 'held':
+        return { plaintext, key: await this.#find(team, id) }
+      case 'reserved': {
+        const change = this.#changeOf('created', team, request.by, key)
+        await this.#add(team, key, change)
+        onChange(change)
+        return { plaintext, key }
+      }
+    }
+  }
+
+  async list(team: string): Promise<StoredKey[]> {
+    return (await this.#deps.store.list(readTeam(team))).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
+  }
+
+  /** The key stops working at once; it still holds its slot. */
+  async revoke({ team, id, by }: { team: string; id: string; by: string }): Promise<void> {
+    const { store, clock, onChange } = this.#deps
+    const teamId = readTeam(team)
+    for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
+      const key = await this.#find(teamId, id)
+      const revoked = key.state === 'revoked' ? key : revokedOf(key, by, clock())
+      const applied = key.state === 'revoked' ? 'applied' : await store.apply(teamId, id as EntityId, revoked)
+      if (applied === 'stale') continue
+      const change = this.#changeOf('revoked', teamId, by, revoked)
+      await incompleteOnError(this.#record(teamId, id as EntityId, revoked, change), `key ${id} no longer works`)
+      return onChange(change)
+    }
+    throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
+  }
+
+  /** The key is gone for good and its slot is free. */
+  async delete({ team, id, by }: { team: string; id: string; by: string }): Promise<void> {
+    const { store, onChange } = this.#deps
+    const teamId = readTeam(team)
+    const keyId = id as EntityId
+    // Deleting again completes a deletion that Kafka did not take.
+    const wasDeleted = isIdentifier(id) && (await store.wasDeleted(teamId, keyId))
+    const change = this.#changeOf('deleted', teamId, by, wasDeleted ? { id: keyId } : await this.#find(teamId, id))
+    await store.apply(teamId, keyId, null)
+    await incompleteOnError(this.#record(teamId, keyId, null, change), `key ${id} no longer works`)
+    onChange(change)
+  }
+
+  async #find(team: TeamId, id: string): Promise<StoredKey> {
+    const key = (await this.#deps.store.list(team)).find((each) => each.id === id)
     if (key === undefined) throw new KeyRefused('unknown-key', `team ${team} has no key ${id}`)
     return key
   }
 
-  const add = async (team: TeamId, key: StoredKey, change: KeyChange): Promise<void> => {
+  /** Writes a new key to Kafka, then to Redis, where it works from then on. */
+  async #add(team: TeamId, key: StoredKey, change: KeyChange): Promise<void> {
+    const { store } = this.#deps
     const id = key.id as EntityId
     try {
-      await record(team, id, key, change)
+      await this.#record(team, id, key, change)
     } catch (error) {
       if (error instanceof KeyRefused) throw error
       const reason = `its record was not completed (${(error as Error).message})`
-      // Deleted, not only released: should Kafka have written the record after all, it must bring no eleventh key.
-      await view.apply(team, id, null).catch((failure: Error) => {
+      // Deleted rather than released: Kafka may have written the record after all, and an eleventh key must not come of it.
+      await store.apply(team, id, null).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
           `${reason}, and its slot could not be given back (${failure.message}): delete ${id}`,
         )
       })
       // For a Redis that forgets. When Kafka does not take this either, an indexer that reads the record writes it.
-      await send(recordsOf(team, id, null)).catch(() => undefined)
+      await this.#send(this.#recordsOf(team, id, null)).catch(() => undefined)
       throw new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
-    const applied = await view.apply(team, id, key).catch((error: Error) => {
+    const applied = await store.apply(team, id, key).catch((error: Error) => {
       throw new KeyChangeIncomplete(`key ${id} is recorded, but Redis does not have it (${error.message}): delete it`)
     })
     if (applied === 'digest-held') throw new Error(`another key has the digest of ${id}`)
-    if (applied === 'stale' && (await view.wasDeleted(team, id)))
+    if (applied === 'stale' && (await store.wasDeleted(team, id)))
       throw new KeyRefused('deleted', `key ${id} was deleted meanwhile`)
   }
 
-  return {
-    create: async ({ team, name, by, expires, seed = randomBytes(seedBytes) }) => {
-      const teamId = readTeam(team)
-      const expiresAt = readExpiry(expires, clock())
-      const { id, plaintext } = drawnFrom(seed)
-      const key = {
-        id,
-        name: name.toWellFormed(),
-        digest: digestOf(plaintext),
-        start: startOf(plaintext),
-        state: 'active',
-        createdAt: toInstant(clock()),
-        createdBy: by.toWellFormed(),
-        expiresAt,
-        revision: 1 as Revision,
-      } as const
-      readName(key)
-      switch (await view.reserve(teamId, id, clock(), clock() + reservationMs)) {
-        case 'full':
-          throw new KeyRefused(
-            'full',
-            `team ${teamId} holds ${maxKeysPerTeam} keys already, revoked ones included; delete one first`,
-          )
-        case 'deleted':
-          throw new KeyRefused('deleted', `key ${id} was deleted`)
-        case 'held':
-          return { plaintext, key: await find(teamId, id) }
-        case 'reserved': {
-          const change = changeOf('created', teamId, by, key)
-          await add(teamId, key, change)
-          onChange(change)
-          return { plaintext, key }
-        }
-      }
-    },
+  /** Writes the audit record and the key's own record to Kafka; `key` is null for a deletion. */
+  async #record(team: TeamId, id: EntityId, key: StoredKey | null, change: KeyChange): Promise<void> {
+    const { store, topics } = this.#deps
+    const audit = { topic: topics.audit, messages: [{ key: documentId(team, id), value: JSON.stringify(change) }] }
+    await this.#send([audit, ...this.#recordsOf(team, id, key)])
+    if (key === null || !(await store.wasDeleted(team, id))) return
+    // The key's record may have been appended after its tombstone, which must be the last.
+    await this.#send(this.#recordsOf(team, id, null))
+    throw new KeyRefused('deleted', `key ${id} was deleted meanwhile`)
+  }
 
-    list: async (team) => (await view.list(readTeam(team))).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1)),
+  #recordsOf(team: TeamId, id: EntityId, key: StoredKey | null): TopicMessages[] {
+    const { topics } = this.#deps
+    const value = key === null ? null : keyRecord(key)
+    const records = [{ topic: topics.keys, messages: [{ key: documentId(team, id), value }] }]
+    return key === null ? [...records, { topic: topics.memory, messages: deletedMessages(team, id) }] : records
+  }
 
-    revoke: async ({ team, id, by }) => {
-      const teamId = readTeam(team)
-      for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
-        const key = await find(teamId, id)
-        const revoked = key.state === 'revoked' ? key : revokedOf(key, by, clock())
-        const applied = key.state === 'revoked' ? 'applied' : await view.apply(teamId, id as EntityId, revoked)
-        if (applied === 'stale') continue
-        const change = changeOf('revoked', teamId, by, revoked)
-        await lasting(record(teamId, id as EntityId, revoked, change), `key ${id} no longer works`)
-        return onChange(change)
-      }
-      throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
-    },
+  async #send(topicMessages: TopicMessages[]): Promise<void> {
+    await this.#deps.producer.sendBatch({ acks: -1, timeout: kafkaTimeoutMs, topicMessages })
+  }
 
-    delete: async ({ team, id, by }) => {
-      const teamId = readTeam(team)
-      const keyId = id as EntityId
-      // Deleting again completes a deletion that Kafka did not take.
-      const wasDeleted = isIdentifier(id) && (await view.wasDeleted(teamId, keyId))
-      const change = changeOf('deleted', teamId, by, wasDeleted ? { id: keyId } : await find(teamId, id))
-      await view.apply(teamId, keyId, null)
-      await lasting(record(teamId, keyId, null, change), `key ${id} no longer works`)
-      onChange(change)
-    },
+  #changeOf(change: KeyChange['change'], team: TeamId, by: string, key: KeyChange['key']): KeyChange {
+    const { id, name, start, expiresAt } = key
+    const at = toInstant(this.#deps.clock())
+    return { at, by: by.toWellFormed(), team, change, key: { id, name, start, expiresAt } }
   }
 }
 
-/** Whoever has the seed has the key; nobody else can tell one from the other. */
-function drawnFrom(seed: Uint8Array): { readonly id: EntityId; readonly plaintext: string } {
+/** The key that a request describes. Rejects an expiry or a name that breaks its rule. */
+function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): CreatedKey {
+  const expiresAt = readExpiry(expires, nowMs)
+  const { id, plaintext } = derivedFrom(seed)
+  const key: StoredKey = {
+    id,
+    name: name.toWellFormed(),
+    digest: digestOf(plaintext),
+    start: startOf(plaintext),
+    state: 'active',
+    createdAt: toInstant(nowMs),
+    createdBy: by.toWellFormed(),
+    expiresAt,
+    revision: 1 as Revision,
+  }
+  readName(key)
+  return { key, plaintext }
+}
+
+/** Derives id and plaintext with HKDF: neither can be computed from the other, only from the seed. */
+function derivedFrom(seed: Uint8Array): { readonly id: EntityId; readonly plaintext: string } {
   const part = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))
   return {
     id: `key_${part('account key id', idBytes).toString('base64url')}` as EntityId,
@@ -242,7 +265,8 @@ const revokedOf = (key: StoredKey, by: string, nowMs: number): StoredKey => ({
   revision: (key.revision + 1) as Revision,
 })
 
-async function lasting(recorded: Promise<void>, done: string): Promise<void> {
+/** Any error but a refusal means that the change took effect in Redis (`done`), and not yet in Kafka. */
+async function incompleteOnError(recorded: Promise<void>, done: string): Promise<void> {
   try {
     await recorded
   } catch (error) {

@@ -1,77 +1,126 @@
-import type { RequestListener } from 'node:http'
+import { randomUUID } from 'node:crypto'
+import { type RequestListener, STATUS_CODES } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
+import { type Asset, assetCacheControl, readAssets } from '../core/process/assets/assets.ts'
+import { type Refuse, refusal, statusOf } from '../core/process/clientErrors.ts'
 import { requestLog } from '../core/process/requestLog.ts'
 import { measure, requestMetrics } from '../core/process/requestMetrics.ts'
-import { respondWithFile } from '../core/process/staticFile.ts'
-import { pageAnswers } from './answerPage.ts'
-import { readAssets } from './assets.ts'
-import { methodsOf, type SettingsMiddleware, type SettingsState } from './context.ts'
-import { errors } from './errors.ts'
-import { ownOriginOnly } from './forms.ts'
-import { guardAnswers } from './headers.ts'
-import type { KeyDeps } from './keyDeps.ts'
-import { keyRoutes } from './keyRoutes.ts'
+import { respondWithFile, staticFile } from '../core/process/staticFile.ts'
+import type { SettingsMiddleware, SettingsState } from './context.ts'
+import { sessionCookie } from './cookies.ts'
+import { requireSameOrigin } from './csrf.ts'
+import { errorPages } from './errorPages.ts'
+import { type KeyRouteDeps, keyRoutes } from './keyRoutes.ts'
 import { chooseLanguage } from './language.ts'
 import { RequestError, rejectionReasons } from './requestError.ts'
-import { sessionCookie } from './sessionCookie.ts'
+import { requireSession } from './requireSession.ts'
+import { pageResponder } from './respond.ts'
 import type { Sessions } from './sessions.ts'
-import { signedIn } from './signedIn.ts'
 import { signInRoutes } from './signIn/routes.ts'
-import type { TakeUse } from './signIn/usedTokens.ts'
-import type { SignInJudge } from './signIn/verifyToken.ts'
+import type { ConsumeToken } from './signIn/usedTokens.ts'
+import type { VerifyToken } from './signIn/verifyToken.ts'
 
-/** What the settings area answers from. */
-export type SettingsDeps = Pick<KeyDeps, 'keys' | 'lastUse' | 'nowMs' | 'randomToken'> & {
-  /** Where browsers reach it. */
+export type SettingsDeps = Pick<KeyRouteDeps, 'keys' | 'lastUse' | 'nowMs' | 'randomToken'> & {
+  /** Where browsers reach the settings area. */
   readonly origin: string
-  /** The product's page that gives a new link. */
+  /** The product's page that gives a new sign-in link. */
   readonly signInPage: string | undefined
-  readonly judge: SignInJudge
-  readonly takeUse: TakeUse
+  readonly verifyToken: VerifyToken
+  readonly consumeToken: ConsumeToken
   readonly sessions: Sessions
   readonly log: Logger
   readonly metrics: Registry
 }
 
-/** The settings area as a listener for Node's server; the order of its parts is the order in which a request is judged. */
-export function createSettingsApp(needs: SettingsDeps): RequestListener {
-  const { origin, sessions, log } = needs
-  const requests = requestMetrics(needs.metrics, rejectionReasons)
-  const assets = readAssets()
-  const answerPage = pageAnswers(assets.paths)
-  const cookie = sessionCookie(origin)
-  const parts = { ...needs, cookie, answerPage, signedIn: signedIn(sessions, cookie) }
+/** Pages may load from and send to their own origin only, and no page may frame them. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "script-src 'self'",
+  "img-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')
+
+/** Sent with every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form. */
+const securityHeaders: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': contentSecurityPolicy,
+  'Referrer-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+}
+
+/** The settings area as a listener for Node's HTTP server. */
+export function createSettingsApp(deps: SettingsDeps): RequestListener {
+  const { origin, sessions, log } = deps
+  const isSecure = origin.startsWith('https:')
+  const requests = requestMetrics(deps.metrics, rejectionReasons)
+  const assets = readAssets(new URL('assets/', import.meta.url), 'settings')
+  const respondWithPage = pageResponder(assets.paths)
+  const cookie = sessionCookie(isSecure)
+  const routeDeps = { ...deps, cookie, respondWithPage, requireSession: requireSession(sessions, cookie) }
   const app = new Koa<SettingsState>()
   const reportUnsent = (error: unknown, ctx?: { readonly state: SettingsState }): void =>
     log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
   app.on('error', reportUnsent)
-  const answer = app
+  const handle = app
     .use(requestLog<SettingsState>(log, ({ session }) => ({ teamId: session?.team })))
-    .use(chooseLanguage(origin.startsWith('https:')))
-    .use(errors(log, answerPage, needs.signInPage, requests.rejected))
+    .use(chooseLanguage(isSecure))
+    .use(errorPages(log, respondWithPage, deps.signInPage, requests.rejected))
     .use(measure<SettingsState>(requests))
-    .use(guardAnswers)
+    .use(setSecurityHeaders)
     .use(serveAssets(assets.files))
-    .use(ownOriginOnly(origin))
-    .use(signInRoutes(parts).routes())
-    .use(keyRoutes(parts).routes())
-    .use(unrouted)
+    .use(requireSameOrigin(origin))
+    .use(signInRoutes(routeDeps).routes())
+    .use(keyRoutes(routeDeps).routes())
+    .use(rejectUnrouted)
     .callback()
   return (request, response) => {
-    answer(request, response).catch(reportUnsent)
+    handle(request, response).catch(reportUnsent)
   }
 }
 
-const serveAssets =
-  (files: ReturnType<typeof readAssets>['files']): SettingsMiddleware =>
-  (ctx, next) => {
+/** Answers what the HTTP server could not read as a request, and logs it. No browser sends such bytes, so that plain text will do. */
+export const answerClientError =
+  (log: Logger): Refuse =>
+  (reason) => {
+    const requestId = randomUUID()
+    const status = statusOf[reason]
+    log.info({ requestId, status }, 'request')
+    const headers = {
+      ...securityHeaders,
+      'Content-Type': 'text/plain; charset=utf-8',
+      'X-Request-Id': requestId,
+      ...(status === 405 && { Allow: 'GET, HEAD, POST' }),
+    }
+    return refusal(status, headers, `${STATUS_CODES[status]}\n`)
+  }
+
+const setSecurityHeaders: SettingsMiddleware = (ctx, next) => {
+  ctx.set(securityHeaders)
+  return next()
+}
+
+function serveAssets(assets: readonly Asset[]): SettingsMiddleware {
+  const files = new Map(
+    assets.map(({ path, type, text }) => [path, staticFile({ type, text, cacheControl: assetCacheControl })]),
+  )
+  return (ctx, next) => {
     const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? files.get(ctx.path) : undefined
     return file === undefined ? next() : respondWithFile(ctx, file)
   }
+}
 
-const unrouted: SettingsMiddleware = (ctx) => {
-  const allowed = methodsOf(ctx)
+type Matched = { readonly matched?: readonly { readonly methods: readonly string[] }[] }
+
+/** Ends a request that no route handled with 404, or with 405 when its path has routes of other methods. */
+const rejectUnrouted: SettingsMiddleware = (ctx) => {
+  const { matched = [] }: Matched = ctx
+  const allowed = [...new Set(matched.flatMap(({ methods }) => methods))]
   throw new RequestError(allowed.length === 0 ? { kind: 'not-found' } : { kind: 'method-not-allowed', allowed })
 }

@@ -1,71 +1,72 @@
+import { createHmac } from 'node:crypto'
 import { parseInstant } from '../core/model/instant.ts'
-import { KeyChangeIncomplete, KeyRefused } from './accountKeys.ts'
-import { withinDeadline } from './changeDeadline.ts'
-import type { SettingsContext, SettingsMiddleware } from './context.ts'
-import { isOnceToken, keySeed } from './creation.ts'
-import type { KeyDeps, ShowKeys } from './keyDeps.ts'
-import { listedKey } from './listedKey.ts'
-import { createdPage, shownAlreadyPage } from './pages/createdPage.ts'
+import { type AccountKeys, KeyChangeIncomplete, KeyRefused } from './accountKeys.ts'
 import type { CreateProblem } from './pages/createForm.ts'
-import { writerIn } from './pages/layout.ts'
 import { RequestError, whileAvailable } from './requestError.ts'
 import type { OpenSession } from './sessions.ts'
 
-type Filled = { readonly name: string; readonly expires: string; readonly once: string }
-type Outcome = Awaited<ReturnType<KeyDeps['keys']['create']>> | CreateProblem | 'full'
+/** The fields of the form that creates a key. `once` is the idempotency token of one rendered form. */
+export type CreateKeyForm = { readonly name: string; readonly expires: string; readonly once: string }
 
-/** Long enough for a second click; whoever loads the answer again later must not find the key there. */
-const shownAgainMs = 10_000
+/** A created key with its plaintext, or why there is none. */
+export type CreateKeyResult = Awaited<ReturnType<AccountKeys['create']>> | CreateProblem | 'full'
 
-/** Makes the key that the form asks for, once however often the form arrives, and shows it. */
-export function createKey(needs: KeyDeps, showKeys: ShowKeys): SettingsMiddleware {
-  const { keys, signedIn, answerPage, nowMs, randomToken } = needs
+/** Shorter than browsers wait for an answer, longer than Kafka takes to elect a partition leader. */
+const changeDeadlineMs = 15_000
 
-  const create = async (session: OpenSession, { name, expires, once }: Filled): Promise<Outcome> => {
-    const endOfDay = expires === '' ? undefined : parseInstant(`${expires}T23:59:59.999Z`)
-    if (expires !== '' && endOfDay === undefined) return 'expires'
-    const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }
-    try {
-      return await whileAvailable(withinDeadline(keys.create(request)))
-    } catch (error) {
-      return problemOf(error)
-    }
-  }
-
-  const showKey = async (ctx: SettingsContext, { plaintext, key }: Exclude<Outcome, string>): Promise<void> => {
-    const writer = writerIn(ctx.state.language)
-    const isNew = key.state === 'active' && nowMs() - Date.parse(key.createdAt) <= shownAgainMs
-    if (isNew) return answerPage(ctx, 200, createdPage(key.name, plaintext, writer))
-    await answerPage(ctx, 409, shownAlreadyPage(listedKey(key, new Map(), nowMs()), writer))
-  }
-
-  return signedIn.form(async (ctx, session, form) => {
-    const filled = filledIn(form)
-    const outcome = await create(session, filled)
-    if (typeof outcome !== 'string') return showKey(ctx, outcome)
-    switch (outcome) {
-      case 'full':
-        return showKeys(ctx, session, { status: 409, isFull: true })
-      case 'unfinished':
-        // The same form again: it completes what it began.
-        return showKeys(ctx, session, { status: 503, form: { ...filled, problem: outcome } })
-      case 'deleted':
-        return showKeys(ctx, session, { status: 409, form: { ...filled, once: randomToken(), problem: outcome } })
-      case 'name':
-      case 'expires':
-        return showKeys(ctx, session, { status: 422, form: { ...filled, problem: outcome } })
-    }
-  })
-}
-
-function filledIn(form: URLSearchParams): Filled {
+export function readCreateKeyForm(form: URLSearchParams): CreateKeyForm {
   const once = form.get('once') ?? ''
   if (!isOnceToken(once)) throw new RequestError({ kind: 'foreign-form' })
   return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once }
+}
+
+/** Creates the key that a form describes. Sending the same form again gives the same key, never a second one. */
+export async function createKey(
+  keys: AccountKeys,
+  session: OpenSession,
+  { name, expires, once }: CreateKeyForm,
+): Promise<CreateKeyResult> {
+  const endOfDay = expires === '' ? undefined : parseInstant(`${expires}T23:59:59.999Z`)
+  if (expires !== '' && endOfDay === undefined) return 'expires'
+  const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }
+  try {
+    return await whileAvailable(withDeadline(keys.create(request)))
+  } catch (error) {
+    return problemOf(error)
+  }
 }
 
 function problemOf(error: unknown): CreateProblem | 'full' {
   if (error instanceof KeyChangeIncomplete) return 'unfinished'
   if (!(error instanceof KeyRefused) || error.reason === 'team' || error.reason === 'unknown-key') throw error
   return error.reason
+}
+
+const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
+
+export const isOnceToken = (text: string): boolean => oncePattern.test(text)
+
+/**
+ * The secret bytes that a key is derived from: the same for the same form of the same session. Redis has no session id and the
+ * browser has no session secret, so that neither can compute the seed alone.
+ */
+export const keySeed = ({ id, secret }: OpenSession, once: string): Uint8Array =>
+  createHmac('sha256', Buffer.from(id + secret))
+    .update(once)
+    .digest()
+
+/**
+ * Waits for a change of a key, and rejects with `KeyChangeIncomplete` after fifteen seconds. The change goes on in the
+ * background; requesting it again completes it.
+ */
+export async function withDeadline<T>(change: Promise<T>): Promise<T> {
+  const deadline = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    deadline.reject(new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`))
+  }, changeDeadlineMs)
+  try {
+    return await Promise.race([change, deadline.promise])
+  } finally {
+    clearTimeout(timer)
+  }
 }

@@ -1,76 +1,125 @@
 import { Router } from '@koa/router'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
-import { toInstant } from '../core/model/instant.ts'
-import { withinDeadline } from './changeDeadline.ts'
+import type { EntityId, TeamId } from '../core/model/ids.ts'
+import { type Instant, toInstant } from '../core/model/instant.ts'
+import type { AccountKeys } from './accountKeys.ts'
 import type { SettingsContext, SettingsMiddleware, SettingsState } from './context.ts'
-import { createKey } from './createKey.ts'
-import type { KeyDeps, ShowKeys } from './keyDeps.ts'
-import { type ListedKey, listedKey } from './listedKey.ts'
+import { type CreateKeyResult, createKey, readCreateKeyForm, withDeadline } from './createKey.ts'
 import { confirmPage } from './pages/confirmPage.ts'
+import { createdPage, shownAlreadyPage } from './pages/createdPage.ts'
+import type { CreateForm } from './pages/createForm.ts'
+import { type ListedKey, listedKey } from './pages/keyList.ts'
 import { keysPage } from './pages/keysPage.ts'
-import { writerIn } from './pages/layout.ts'
+import { writerIn } from './pages/languages.ts'
 import type { Messages } from './pages/messages.ts'
 import { RequestError, whileAvailable } from './requestError.ts'
-import { seeOther } from './seeOther.ts'
+import type { RequireSession } from './requireSession.ts'
+import { type RespondWithPage, seeOther } from './respond.ts'
 import type { OpenSession } from './sessions.ts'
+
+export type KeyRouteDeps = {
+  readonly keys: AccountKeys
+  readonly lastUse: (team: TeamId) => Promise<ReadonlyMap<EntityId, Instant>>
+  readonly requireSession: RequireSession
+  readonly respondWithPage: RespondWithPage
+  readonly nowMs: () => number
+  readonly randomToken: () => string
+}
 
 type Change = 'revoke' | 'delete'
 
 const notices = { revoke: 'revoked', delete: 'deleted' } as const satisfies Record<Change, keyof Messages['notices']>
 
-/** Everything an owner does with the keys of the team. */
-export function keyRoutes(needs: KeyDeps): Router<SettingsState, object> {
-  const { keys, lastUse, signedIn, answerPage, nowMs, randomToken } = needs
+/**
+ * How long a repeated form shows the plaintext again: long enough for a double click. Whoever reloads the answer later must not
+ * find the key there.
+ */
+const shownAgainMs = 10_000
 
-  const listed = async ({ team }: OpenSession): Promise<ListedKey[]> => {
-    const [all, uses] = await whileAvailable(Promise.all([keys.list(team), lastUse(team)]))
-    return all.map((key) => listedKey(key, uses, nowMs()))
-  }
-
-  const showKeys: ShowKeys = async (ctx, session, { status, form, isFull = false }) => {
-    const all = await listed(session)
-    const view = {
-      csrf: session.csrf,
-      keys: all,
-      form: form ?? { name: '', expires: '', once: randomToken() },
-      isFull: isFull || all.length >= maxKeysPerTeam,
-      today: toInstant(nowMs()).slice(0, 10),
-      notice: noticeOf(ctx.query['notice']),
-    }
-    await answerPage(ctx, status, keysPage(view, writerIn(ctx.state.language)))
-  }
-
-  const confirm = (change: Change): SettingsMiddleware =>
-    signedIn.page(async (ctx, session) => {
-      const key = (await listed(session)).find(({ id }) => id === ctx['params']['id'])
-      if (key === undefined) throw new RequestError({ kind: 'not-found' })
-      if (change === 'revoke' && key.state === 'revoked') return done(ctx, change)
-      await answerPage(ctx, 200, confirmPage(change, key, session.csrf, writerIn(ctx.state.language)))
-    })
-
-  const carryOut = (change: Change): SettingsMiddleware =>
-    signedIn.form(async (ctx, { team, sub }) => {
-      await whileAvailable(withinDeadline(keys[change]({ team, id: ctx['params']['id'] ?? '', by: sub })))
-      done(ctx, change)
-    })
-
-  const toKeys: SettingsMiddleware = async (ctx) => seeOther(ctx, '/keys')
-
-  return new Router<SettingsState, object>({ sensitive: true })
-    .get('/', toKeys)
+/** The pages and forms by which an owner manages the team's keys. */
+export const keyRoutes = (deps: KeyRouteDeps): Router<SettingsState, object> =>
+  new Router<SettingsState, object>({ sensitive: true })
+    .get('/', async (ctx) => seeOther(ctx, '/keys'))
     .get(
       '/keys',
-      signedIn.page((ctx, session) => showKeys(ctx, session, { status: 200 })),
+      deps.requireSession.page((ctx, session) => showKeys(deps, ctx, session, { status: 200 })),
     )
-    .post('/keys', createKey(needs, showKeys))
-    .get('/keys/:id/revoke', confirm('revoke'))
-    .post('/keys/:id/revoke', carryOut('revoke'))
-    .get('/keys/:id/delete', confirm('delete'))
-    .post('/keys/:id/delete', carryOut('delete'))
+    .post('/keys', create(deps))
+    .get('/keys/:id/revoke', confirm(deps, 'revoke'))
+    .post('/keys/:id/revoke', apply(deps, 'revoke'))
+    .get('/keys/:id/delete', confirm(deps, 'delete'))
+    .post('/keys/:id/delete', apply(deps, 'delete'))
+
+/** Responds with the list of keys and the form for another one, which is empty unless `form` is given. */
+async function showKeys(
+  deps: KeyRouteDeps,
+  ctx: SettingsContext,
+  session: OpenSession,
+  { status, form, isFull = false }: { readonly status: number; readonly form?: CreateForm; readonly isFull?: boolean },
+): Promise<void> {
+  const all = await listKeys(deps, session)
+  const view = {
+    csrf: session.csrf,
+    keys: all,
+    form: form ?? { name: '', expires: '', once: deps.randomToken() },
+    isFull: isFull || all.length >= maxKeysPerTeam,
+    today: toInstant(deps.nowMs()).slice(0, 10),
+    notice: Object.values(notices).find((notice) => notice === ctx.query['notice']),
+  }
+  await deps.respondWithPage(ctx, status, keysPage(view, writerIn(ctx.state.language)))
 }
 
-function noticeOf(asked: unknown): keyof Messages['notices'] | undefined {
-  return Object.values(notices).find((notice) => notice === asked)
+async function listKeys({ keys, lastUse, nowMs }: KeyRouteDeps, { team }: OpenSession): Promise<ListedKey[]> {
+  const [all, uses] = await whileAvailable(Promise.all([keys.list(team), lastUse(team)]))
+  return all.map((key) => listedKey(key, uses, nowMs()))
 }
 
-const done = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${notices[change]}`)
+const create = (deps: KeyRouteDeps): SettingsMiddleware =>
+  deps.requireSession.form(async (ctx, session, fields) => {
+    const form = readCreateKeyForm(fields)
+    const result = await createKey(deps.keys, session, form)
+    if (typeof result !== 'string') return showCreatedKey(deps, ctx, result)
+    switch (result) {
+      case 'full':
+        return showKeys(deps, ctx, session, { status: 409, isFull: true })
+      case 'unfinished':
+        // The same token again: sending this form once more completes the same key.
+        return showKeys(deps, ctx, session, { status: 503, form: { ...form, problem: result } })
+      case 'deleted':
+        return showKeys(deps, ctx, session, {
+          status: 409,
+          form: { ...form, once: deps.randomToken(), problem: result },
+        })
+      case 'name':
+      case 'expires':
+        return showKeys(deps, ctx, session, { status: 422, form: { ...form, problem: result } })
+    }
+  })
+
+async function showCreatedKey(
+  { nowMs, respondWithPage }: KeyRouteDeps,
+  ctx: SettingsContext,
+  { plaintext, key }: Exclude<CreateKeyResult, string>,
+): Promise<void> {
+  const writer = writerIn(ctx.state.language)
+  const isNew = key.state === 'active' && nowMs() - Date.parse(key.createdAt) <= shownAgainMs
+  if (isNew) return respondWithPage(ctx, 200, createdPage(key.name, plaintext, writer))
+  await respondWithPage(ctx, 409, shownAlreadyPage(listedKey(key, new Map(), nowMs()), writer))
+}
+
+/** The page that asks for confirmation before a change. */
+const confirm = (deps: KeyRouteDeps, change: Change): SettingsMiddleware =>
+  deps.requireSession.page(async (ctx, session) => {
+    const key = (await listKeys(deps, session)).find(({ id }) => id === ctx['params']['id'])
+    if (key === undefined) throw new RequestError({ kind: 'not-found' })
+    if (change === 'revoke' && key.state === 'revoked') return showNotice(ctx, change)
+    await deps.respondWithPage(ctx, 200, confirmPage(change, key, session.csrf, writerIn(ctx.state.language)))
+  })
+
+const apply = ({ keys, requireSession }: KeyRouteDeps, change: Change): SettingsMiddleware =>
+  requireSession.form(async (ctx, { team, sub }) => {
+    await whileAvailable(withDeadline(keys[change]({ team, id: ctx['params']['id'] ?? '', by: sub })))
+    showNotice(ctx, change)
+  })
+
+const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${notices[change]}`)

@@ -11,10 +11,10 @@ import { connectKafka, createProducer } from '../core/stores/kafka.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { connectRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
-import { type AccountKeys, accountKeys, keyTopics } from './accountKeys.ts'
+import { AccountKeys, keyTopics } from './accountKeys.ts'
 
-const viewDeadlineMs = 15_000
-const viewPollMs = 100
+const replayDeadlineMs = 15_000
+const replayPollMs = 100
 
 const command = new Command('keys').description("A team's account keys: ten slots, revoked keys included")
 command
@@ -71,12 +71,12 @@ async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise
   const giveUp = new AbortController()
   try {
     const names = redisKeys(config.INDEX_PREFIX)
-    const view = accountKeyStore(redis, names)
-    await Promise.all([untilComplete(view, giveUp.signal), producer.connect()])
+    const store = accountKeyStore(redis, names)
+    await Promise.all([untilComplete(store, giveUp.signal), producer.connect()])
     const topics = keyTopics(config)
-    // The command itself says what it did.
+    // Not logged: the command itself reports its change.
     const onChange = (): void => undefined
-    const keys = accountKeys({ view, producer, topics, onChange, clock: Date.now, randomBytes })
+    const keys = new AccountKeys({ store, producer, topics, onChange, clock: Date.now, randomBytes })
     await action(keys, (teamId) => readLastUse(redis, names, teamId))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)
@@ -88,17 +88,17 @@ async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise
   }
 }
 
-/** Redis knows every key only after the indexer has folded them. */
-async function untilComplete(view: AccountKeyStore, signal: AbortSignal): Promise<void> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(viewDeadlineMs)])
-  let reason = 'the indexer has not folded the account keys into Redis; is it running?'
+/** Waits until the indexer has replayed all account keys into Redis, which knows only some of them before. */
+async function untilComplete(store: AccountKeyStore, signal: AbortSignal): Promise<void> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(replayDeadlineMs)])
+  let reason = 'the indexer has not replayed the account keys into Redis; is it running?'
   while (!deadline.aborted) {
     try {
-      if (await view.isComplete()) return
+      if (await store.isComplete()) return
     } catch (error) {
       reason = `Redis does not answer: ${(error as Error).message}`
     }
-    await sleep(viewPollMs)
+    await sleep(replayPollMs)
   }
   throw new Error(reason)
 }

@@ -1,10 +1,10 @@
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { KeyChangeIncomplete, KeyRefused } from './accountKeys.ts'
 
-/** Why a token signs nobody in, as far as a person is told: a forger learns nothing from it. */
+/** Why a sign-in token is rejected, as coarse as the person may know: whoever forges tokens learns nothing from it. */
 export type SignInRefusal = 'expired' | 'used' | 'not-owner' | 'not-valid'
 
-/** Every way in which a request can end on a page that says why. */
+/** Every way in which a request can end on an error page. */
 export type Failure =
   | { readonly kind: 'sign-in-refused'; readonly reason: SignInRefusal }
   | { readonly kind: 'no-session' }
@@ -17,7 +17,7 @@ export type Failure =
   | { readonly kind: 'unavailable'; readonly cause: Error }
   | { readonly kind: 'internal-error'; readonly cause: unknown }
 
-/** Why a request was turned away, or could not be carried out for now. */
+/** The failures that count as rejected requests in the metrics. */
 export const rejectionReasons = [
   'sign_in_refused',
   'no_session',
@@ -38,7 +38,7 @@ export class RequestError extends Error {
   }
 }
 
-/** What a thrown value means for the request; what nobody foresaw is a bug. */
+/** The failure that a thrown value stands for; any unexpected value is a bug, `internal-error`. */
 export function failureOf(thrown: unknown): Failure {
   if (thrown instanceof RequestError) return thrown.failure
   if (thrown instanceof AccountKeysIncomplete) return { kind: 'unavailable', cause: thrown }
@@ -48,13 +48,13 @@ export function failureOf(thrown: unknown): Failure {
   return { kind: 'internal-error', cause: thrown }
 }
 
-/** Undefined for a failure that tells of the request itself, or of a bug. */
+/** Undefined for failures that are not counted as rejections. */
 export const rejectionReasonOf = ({ kind }: Failure): RejectionReason | undefined =>
   rejectionReasons.find((reason) => reason === kind.replaceAll('-', '_'))
 
 /**
- * The answer of Redis, or of the rules of keys, which talk to it. Every fault that the rules do not name is an outage; the
- * original error would carry a command's arguments into logs.
+ * Awaits Redis, or a call of `AccountKeys`, which uses it. Any error other than those of `AccountKeys` is an outage of Redis. The
+ * original error is not kept: it would carry the command's arguments into the log.
  */
 export async function whileAvailable<T>(answer: Promise<T>): Promise<T> {
   try {

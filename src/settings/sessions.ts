@@ -6,18 +6,18 @@ import type { RedisConnection } from '../core/stores/redis.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import { whileAvailable } from './requestError.ts'
 
-/** Whom the product has sent, and for which team. */
+/** A person whom the product has signed in, and the team. */
 export type Owner = { readonly team: TeamId; readonly sub: string }
 
-/** Fifteen minutes of an owner. `csrf` is in every form; `secret` never leaves the server. */
+/** `csrf` is in every form; `secret` never leaves the server. */
 export type Session = Owner & { readonly csrf: string; readonly secret: string; readonly expiresAtMs: number }
 
-/** A session together with the id that the browser keeps. */
+/** A session with its id, which only the browser keeps. */
 export type OpenSession = Session & { readonly id: string }
 
 export type Sessions = {
   open(owner: Owner): Promise<OpenSession>
-  /** Null for an id that was never given out, and for a session that is over. */
+  /** Null for an unknown id, and for a session that has expired or was ended. */
   find(id: string): Promise<OpenSession | null>
   end(id: string): Promise<void>
 }
@@ -33,7 +33,7 @@ const storedSession = z.object({
   expiresAtMs: z.number(),
 })
 
-/** Sessions in Redis, each under the digest of its id: who reads Redis can pass for nobody. */
+/** Keeps sessions in Redis under the digest of their id: whoever reads Redis cannot take a session over. */
 export function createSessions(
   { client }: RedisConnection,
   keys: RedisKeys,

@@ -8,19 +8,18 @@ import { openKafka } from '../core/stores/kafka.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
-import { accountKeys, keyTopics } from './accountKeys.ts'
-import { createSettingsApp } from './app.ts'
-import { answerClientError } from './clientErrors.ts'
+import { AccountKeys, keyTopics } from './accountKeys.ts'
+import { answerClientError, createSettingsApp } from './app.ts'
 import { createSessions } from './sessions.ts'
 import { usedTokens } from './signIn/usedTokens.ts'
-import { signInJudge } from './signIn/verifyToken.ts'
+import { tokenVerifier } from './signIn/verifyToken.ts'
 
 const defaultPort = 3_001
 const reconnectMs = 1_000
 
 /**
- * Builds the settings area with its live clients and listens on the configured port, also while an engine is away. What it
- * opens is registered with `release`, in the order in which it must outlast what follows.
+ * Builds the settings area with its live clients and listens on the configured port, also while an engine is unreachable.
+ * Everything it opens is registered with `release`, which releases in reverse order.
  */
 export async function startSettings(
   { config, log, metrics, signal, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'signal' | 'release'>,
@@ -34,8 +33,8 @@ export async function startSettings(
     await producer.disconnect()
   })
 
-  const keys = accountKeys({
-    view,
+  const keys = new AccountKeys({
+    store: view,
     producer,
     topics: keyTopics(config),
     onChange: ({ change, team, by, key }) => log.info({ change, teamId: team, keyId: key.id, by }, 'account key'),
@@ -49,14 +48,14 @@ export async function startSettings(
   )
   release('server', () => stopServing(server))
   const port = portOf(server)
-  // The port may have been chosen only now, and the origin names it.
+  // The origin needs the port, which the system may have chosen only now.
   const app = createSettingsApp({
     origin: config.SETTINGS_URL ?? `http://127.0.0.1:${port}`,
     signInPage: config.SIGN_IN_PAGE,
     keys,
     lastUse: (team) => readLastUse(redis, names, team),
-    judge: signInJudge(config, nowMs),
-    takeUse: usedTokens(redis, names, nowMs),
+    verifyToken: tokenVerifier(config, nowMs),
+    consumeToken: usedTokens(redis, names, nowMs),
     sessions: createSessions(redis, names, nowMs, randomBytes),
     nowMs,
     randomToken,
@@ -76,7 +75,7 @@ export async function startSettings(
   }
 }
 
-/** The producer connects again by itself once it was connected, and not before. */
+/** Repeats the producer's first connect until it succeeds; after that, KafkaJS reconnects by itself. */
 function keepConnecting(
   producer: Producer,
   signal: AbortSignal,

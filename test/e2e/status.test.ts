@@ -61,7 +61,7 @@ test('one of two indexers shows what both have done, and which partitions it rea
   const { page, complaints, requested, close } = await openVisit(browser, {})
   await page.goto(statusOf(second))
   expect(await page.locator('h1').innerText()).toMatch(/^Ready/)
-  await eventually(async () => /^\d+ s|^\d\.\d s/.test(await figure(page, 'Tidemark age')))
+  await eventually(async () => /^\d+ s|^\d\.\d s/.test(await figure(page, 'Watermark age')))
   await eventually(async () => (await figure(page, 'Dead letters')) === String(poison))
   await eventually(async () => Number(await figure(page, 'Records a second')) > 0)
   expect(Number(await figure(page, 'Records behind'))).toBeLessThan(20)
@@ -80,7 +80,7 @@ test('one of two indexers shows what both have done, and which partitions it rea
 
   await eventually(async () => /L/.test((await page.locator('.chart .line').first().getAttribute('d')) ?? ''))
   const told = await page.locator('.chart').first().getAttribute('aria-label')
-  expect(told).toMatch(/^Tidemark age over the last 15 minutes: .+ now, .+ at most$/)
+  expect(told).toMatch(/^Watermark age over the last 15 minutes: .+ now, .+ at most$/)
   expect(complaints).toEqual([])
   expect(requested.filter((url) => !url.startsWith(second.adminUrl))).toEqual([])
   await close()

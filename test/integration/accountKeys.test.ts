@@ -6,7 +6,7 @@ import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { accountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../src/settings/accountKeys.ts'
+import { AccountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../src/settings/accountKeys.ts'
 import { eventually } from '../support/eventually.ts'
 
 const nowMs = Date.parse('2026-05-01T12:00:00.000Z')
@@ -63,7 +63,7 @@ function keysOver(over: Partial<AccountKeyStore> = {}) {
   const onChange = (change: KeyChange): void => {
     changes.push(change)
   }
-  return { kafka: state, changes, keys: accountKeys({ ...options, onChange, view: { ...view, ...over } }) }
+  return { kafka: state, changes, keys: new AccountKeys({ ...options, onChange, store: { ...view, ...over } }) }
 }
 const holderOf = async (plaintext: string) => {
   const lookup = await view.lookup(digestOf(plaintext))

@@ -7,7 +7,7 @@ import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../../src
 import { createProducer } from '../../src/core/stores/kafka.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { type AccountKeys, accountKeys, keyTopics } from '../../src/settings/accountKeys.ts'
+import { AccountKeys, keyTopics } from '../../src/settings/accountKeys.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
@@ -60,8 +60,8 @@ function keysBehind(gate?: Gate): AccountKeys {
   })
 }
 function keysSending(sendBatch: Producer['sendBatch']): AccountKeys {
-  return accountKeys({
-    view,
+  return new AccountKeys({
+    store: view,
     producer: { ...producer, sendBatch },
     topics: keyTopics(testConfig(pipeline.names)),
     onChange: () => undefined,

@@ -1,9 +1,9 @@
-// Everything works without this file; with it the page is not loaded anew, and keeps its place.
+// Optional: replaces the content of the page instead of reloading it, which keeps the scroll position.
 
 const seconds = Number(document.currentScript.dataset.seconds)
 
 const refresh = async () => {
-  // Whoever is marking text wants to keep it.
+  // A refresh would lose the text that a person has selected.
   if (!getSelection().isCollapsed || document.hidden) return
   const main = document.querySelector('main')
   try {

@@ -1,4 +1,4 @@
-// Everything works without this file; it makes some of it more pleasant.
+// Optional: every page works without JavaScript.
 
 const agoUnits = [
   ['day', 86_400_000],
@@ -6,7 +6,7 @@ const agoUnits = [
   ['minute', 60_000],
 ]
 
-/** Says how long ago something was, where the page gives the moment. */
+/** Replaces the time in every `<time data-ago>` by how long ago it was. */
 const writeAgo = () => {
   const format = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: 'auto' })
   for (const time of document.querySelectorAll('time[data-ago]')) {
@@ -30,17 +30,17 @@ const offerCopying = () => {
     }
     button.hidden = false
     button.addEventListener('click', () => {
-      // Browsers have a clipboard for pages of safe origins alone.
+      // Browsers offer the clipboard to secure origins only.
       const copied = navigator.clipboard?.writeText(source.textContent) ?? Promise.reject(new Error('no clipboard'))
       copied.then(() => say(button.dataset.copied), giveUp)
     })
   }
 }
 
-/** A form that is on its way is not sent again; one that the browser brings back from its memory is usable again. */
+/** Disables the button of a form that is being sent; a page restored from the back/forward cache gets its buttons back. */
 const sendOnce = () => {
   addEventListener('submit', ({ submitter }) => {
-    // Not at once: a button that is disabled while its form is sent would be left out of it.
+    // After the event: the form data leaves out a button that is disabled already.
     setTimeout(() => {
       if (submitter !== null) submitter.disabled = true
     })
@@ -50,7 +50,7 @@ const sendOnce = () => {
   })
 }
 
-/** What was just done is not told again when the page is loaded again. */
+/** Removes the notice from the URL, so that a reload does not repeat it. */
 const forgetNotice = () => {
   const url = new URL(location.href)
   if (!url.searchParams.has('notice')) return

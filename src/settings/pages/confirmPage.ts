@@ -1,9 +1,9 @@
-import { html } from 'hono/html'
-import type { ListedKey } from '../listedKey.ts'
-import { keyFacts, stateBadge } from './keyList.ts'
-import { csrfField, type Page, type Writer } from './layout.ts'
+import { html } from '../../core/process/html.ts'
+import { keyFacts, type ListedKey, stateBadge } from './keyList.ts'
+import type { Writer } from './languages.ts'
+import { csrfField, type Page } from './layout.ts'
 
-/** What stops, before it stops. */
+/** Asks the owner to confirm a change, and says what will stop working. */
 export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: string, writer: Writer): Page {
   const { say } = writer
   const confirmation = change === 'revoke' ? say.confirmRevoke : say.confirmDelete

@@ -1,20 +1,20 @@
-import { html } from 'hono/html'
-import type { Html } from './html.ts'
-import { csrfField, type Writer } from './layout.ts'
+import { type Html, html } from '../../core/process/html.ts'
+import type { Writer } from './languages.ts'
+import { csrfField } from './layout.ts'
 
-/** Why the form comes back. */
+/** Why no key was created, and the form is shown again. */
 export type CreateProblem = 'name' | 'expires' | 'deleted' | 'unfinished'
 
-/** The form as it is shown: what was typed so far, and what is wrong with it. */
+/** What the form is filled in with, and what is wrong with it. */
 export type CreateForm = {
   readonly name: string
   readonly expires: string
-  /** Names this filling-in of the form: sent twice, it makes one key. */
+  /** Idempotency token: a form that is sent twice creates one key. */
   readonly once: string
   readonly problem?: CreateProblem
 }
 
-/** The form that makes a key; `today` is the first day on which one may expire. */
+/** The form that creates a key; `today` is the first day on which the key may expire. */
 export function createForm(form: CreateForm, csrf: string, today: string, { say }: Writer): Html {
   const { problem } = form
   return html`<form class="panel create" method="post" action="/keys" aria-labelledby="create-title">

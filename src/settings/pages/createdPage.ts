@@ -1,9 +1,9 @@
-import { html } from 'hono/html'
-import type { ListedKey } from '../listedKey.ts'
-import { keyFacts } from './keyList.ts'
-import type { Page, Writer } from './layout.ts'
+import { html } from '../../core/process/html.ts'
+import { keyFacts, type ListedKey } from './keyList.ts'
+import type { Writer } from './languages.ts'
+import type { Page } from './layout.ts'
 
-/** The one page that holds a plaintext key. */
+/** The only page that shows a plaintext key. */
 export const createdPage = (name: string, plaintext: string, { say }: Writer): Page => ({
   title: say.created.title(name),
   content: html`<div class="single panel">
@@ -22,7 +22,7 @@ export const createdPage = (name: string, plaintext: string, { say }: Writer): P
 </div>`,
 })
 
-/** For a form that is sent again when its key has been shown. */
+/** The answer to a form that was sent again after its key was shown. */
 export const shownAlreadyPage = (key: ListedKey, writer: Writer): Page => {
   const { say } = writer
   return {

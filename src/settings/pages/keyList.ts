@@ -1,13 +1,30 @@
-import { html } from 'hono/html'
-import type { KeyState, ListedKey } from '../listedKey.ts'
-import type { Html } from './html.ts'
-import type { Writer } from './layout.ts'
+import type { EntityId } from '../../core/model/ids.ts'
+import type { Instant } from '../../core/model/instant.ts'
+import { type Html, html } from '../../core/process/html.ts'
+import type { StoredKey } from '../../core/stores/accountKeyStore.ts'
+import type { Writer } from './languages.ts'
 
-/** Every key of a team, the newest first, with what can be done to it. */
+export type KeyState = 'active' | 'expired' | 'revoked'
+
+/** A stored key as pages show it. */
+export type ListedKey = StoredKey & { readonly shownState: KeyState; readonly lastUsed: Instant | undefined }
+
+export const listedKey = (key: StoredKey, lastUse: ReadonlyMap<EntityId, Instant>, nowMs: number): ListedKey => ({
+  ...key,
+  shownState: stateOf(key, nowMs),
+  lastUsed: lastUse.get(key.id as EntityId),
+})
+
+function stateOf({ state, expiresAt }: StoredKey, nowMs: number): KeyState {
+  if (state === 'revoked') return 'revoked'
+  return expiresAt != null && Date.parse(expiresAt) <= nowMs ? 'expired' : 'active'
+}
+
+/** All keys of a team, newest first, with links to revoke and delete them. */
 export const keyList = (keys: readonly ListedKey[], writer: Writer): Html =>
   html`<ul class="keys" role="list">${keys.toReversed().map((key) => html`<li>${keyCard(key, writer)}</li>`)}</ul>`
 
-/** What tells a key from the others of its team. */
+/** The details by which a person recognises a key. */
 export const keyFacts = (key: ListedKey, { say, at }: Writer): Html => {
   const { lastUsed, expiresAt, revokedAt, shownState } = key
   const expiryTerm = shownState === 'expired' ? say.keys.expired : say.keys.expires

@@ -1,23 +1,22 @@
-import { html } from 'hono/html'
 import { maxKeysPerTeam } from '../../core/model/accountKey.ts'
-import type { ListedKey } from '../listedKey.ts'
+import { type Html, html } from '../../core/process/html.ts'
 import { type CreateForm, createForm } from './createForm.ts'
-import type { Html } from './html.ts'
-import { keyList } from './keyList.ts'
-import type { Page, Writer } from './layout.ts'
+import { keyList, type ListedKey } from './keyList.ts'
+import type { Writer } from './languages.ts'
+import type { Page } from './layout.ts'
 import type { Messages } from './messages.ts'
 
 export type KeysView = {
   readonly csrf: string
   readonly keys: readonly ListedKey[]
   readonly form: CreateForm
-  /** No slot is left, also when one is taken by a key that is not listed yet. */
+  /** Whether all slots are taken; a key that is being created takes one before it is listed. */
   readonly isFull: boolean
   readonly today: string
   readonly notice: keyof Messages['notices'] | undefined
 }
 
-/** The keys of a team, and the form that makes another one while there is a slot. */
+/** The keys of a team and, while a slot is free, the form that creates another one. */
 export function keysPage({ csrf, keys, form, isFull, today, notice }: KeysView, writer: Writer): Page {
   const { say } = writer
   return {

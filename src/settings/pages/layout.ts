@@ -1,62 +1,36 @@
-import { html } from 'hono/html'
-import type { Html } from './html.ts'
+import type { AssetPaths } from '../../core/process/assets/assets.ts'
+import { type Html, html, htmlDocument } from '../../core/process/html.ts'
 import { type Language, languageNames, languages, messagesIn } from './languages.ts'
 import type { Messages } from './messages.ts'
-import { type Moments, momentsIn } from './moments.ts'
-
-/** Where the browser finds the files that every page uses. */
-export type AssetPaths = { readonly style: string; readonly script: string; readonly icon: string }
-
-/** What a page is written with. */
-export type Writer = { readonly say: Messages; readonly at: Moments }
 
 export type Page = { readonly title: string; readonly content: Html }
 
 export type Frame = {
   readonly language: Language
   readonly assets: AssetPaths
-  /** Who is signed in; `csrf` is the session's. */
+  /** The session of the signed-in owner. */
   readonly owner?: { readonly team: string; readonly csrf: string } | undefined
-  /** Where the same page is had in another language; undefined when only this answer holds it. */
+  /** Where the language switch leads; undefined when only this answer holds the page. */
   readonly path: string | undefined
 }
 
-export const writerIn = (language: Language): Writer => ({ say: messagesIn[language], at: momentsIn(language) })
-
 /** The whole document around a page's content. */
-export const layout = (frame: Frame, { title, content }: Page): Html => {
+export function layout(frame: Frame, { title, content }: Page): Html {
   const { language, assets, owner, path } = frame
-  const { say } = writerIn(language)
-  return html`<!doctype html>
-<html lang="${language}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} – ${say.area}</title>
-<link rel="icon" href="${assets.icon}" type="image/svg+xml">
-<link rel="stylesheet" href="${assets.style}">
-<script src="${assets.script}" defer></script>
-</head>
-<body>
-<header class="bar">
-<div class="bar-inner">
-<a class="brand" href="/keys"><img src="${assets.icon}" alt="" width="28" height="28"><span>${say.area}</span></a>
-<div class="bar-end">
-${path === undefined ? '' : languageSwitch(language, say, path)}
-${owner === undefined ? '' : signedIn(owner, say)}
-</div>
-</div>
-</header>
-<main>
-${content}
-</main>
-</body>
-</html>
-`
+  const say = messagesIn[language]
+  return htmlDocument({
+    language,
+    title: `${title} – ${say.area}`,
+    assets,
+    head: html`<script src="${assets.script}" defer></script>`,
+    brand: { name: say.area, href: '/keys' },
+    barEnd: html`${path === undefined ? '' : languageSwitch(language, say, path)}
+${owner === undefined ? '' : signedIn(owner, say)}`,
+    main: content,
+  })
 }
 
-/** Carried by every form: proof that a page of this session sent it. */
+/** The session's CSRF token, which every form carries. */
 export const csrfField = (csrf: string): Html => html`<input type="hidden" name="csrf" value="${csrf}">`
 
 const languageSwitch = (current: Language, say: Messages, path: string): Html =>

@@ -1,16 +1,15 @@
-import { html } from 'hono/html'
-import type { Html } from './html.ts'
+import { type Html, html } from '../../core/process/html.ts'
 import type { Page } from './layout.ts'
 import type { Notice } from './messages.ts'
 
 export type MessageParts = Notice & {
-  /** Where a person goes from here. */
+  /** The page to go on with. */
   readonly link?: { readonly href: string; readonly label: string } | undefined
-  /** What support asks for. */
+  /** The request id, for support. */
   readonly reference?: string | undefined
 }
 
-/** A page that only says something. */
+/** A page with nothing but a message. */
 export const messagePage = ({ title, text, link, reference }: MessageParts): Page => ({
   title,
   content: html`<div class="single panel message">

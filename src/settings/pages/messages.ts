@@ -1,7 +1,7 @@
-/** A title and the sentences under it. */
+/** A title and the text under it. */
 export type Notice = { readonly title: string; readonly text: string }
 
-/** Everything the settings area says, in one language. */
+/** All texts of the settings area in one language. */
 export type Messages = {
   readonly area: string
   readonly languageSwitch: string

@@ -1,57 +1,56 @@
 import { Router } from '@koa/router'
-import type { AnswerPage } from '../answerPage.ts'
 import type { SettingsMiddleware, SettingsState } from '../context.ts'
+import type { SessionCookie } from '../cookies.ts'
 import { messagesIn } from '../pages/languages.ts'
 import { messagePage } from '../pages/messagePage.ts'
 import { RequestError } from '../requestError.ts'
-import { seeOther } from '../seeOther.ts'
-import type { SessionCookie } from '../sessionCookie.ts'
+import type { RequireSession } from '../requireSession.ts'
+import { type RespondWithPage, seeOther } from '../respond.ts'
 import type { Sessions } from '../sessions.ts'
-import type { SignedIn } from '../signedIn.ts'
-import type { TakeUse } from './usedTokens.ts'
-import type { SignInJudge } from './verifyToken.ts'
+import type { ConsumeToken } from './usedTokens.ts'
+import type { VerifyToken } from './verifyToken.ts'
 
 export type SignInDeps = {
-  readonly judge: SignInJudge
-  readonly takeUse: TakeUse
+  readonly verifyToken: VerifyToken
+  readonly consumeToken: ConsumeToken
   readonly sessions: Sessions
   readonly cookie: SessionCookie
-  readonly signedIn: SignedIn
-  readonly answerPage: AnswerPage
+  readonly requireSession: RequireSession
+  readonly respondWithPage: RespondWithPage
 }
 
-/** How an owner comes in and goes out. */
-export const signInRoutes = (needs: SignInDeps): Router<SettingsState, object> =>
+/** Signing in with a link from the product, and signing out. */
+export const signInRoutes = (deps: SignInDeps): Router<SettingsState, object> =>
   new Router<SettingsState, object>({ sensitive: true })
-    .get('/sign-in', signIn(needs))
-    .post('/sign-out', signOut(needs))
+    .get('/sign-in', signIn(deps))
+    .post('/sign-out', signOut(deps))
     .get('/signed-out', async (ctx) => {
-      await needs.answerPage(ctx, 200, messagePage(messagesIn[ctx.state.language].signedOut))
+      await deps.respondWithPage(ctx, 200, messagePage(messagesIn[ctx.state.language].signedOut))
     })
 
-/** A token becomes a session of its own; one that the browser had before ends, whoever gave it to the browser. */
+/** Turns a token into a new session, and ends the one that the browser had: against session fixation. */
 const signIn =
-  ({ judge, takeUse, sessions, cookie }: SignInDeps): SettingsMiddleware =>
+  ({ verifyToken, consumeToken, sessions, cookie }: SignInDeps): SettingsMiddleware =>
   async (ctx) => {
-    // A look at a link must not use it up.
+    // A link preview (HEAD) must not consume the token.
     if (ctx.method === 'HEAD') throw new RequestError({ kind: 'method-not-allowed', allowed: ['GET'] })
-    // This URL alone holds a secret, and its page has no form.
+    // This URL holds a secret. Its pages have no forms, which would be sent with `Origin: null` under this policy.
     ctx.set('Referrer-Policy', 'no-referrer')
     const { token } = ctx.query
-    const judged = await judge(typeof token === 'string' ? token : '')
-    if (!judged.ok) throw new RequestError({ kind: 'sign-in-refused', reason: judged.reason })
-    if (!(await takeUse(judged.tokenId, judged.usableUntilMs)))
+    const verified = await verifyToken(typeof token === 'string' ? token : '')
+    if (!verified.ok) throw new RequestError({ kind: 'sign-in-refused', reason: verified.reason })
+    if (!(await consumeToken(verified.tokenId, verified.usableUntilMs)))
       throw new RequestError({ kind: 'sign-in-refused', reason: 'used' })
     const former = cookie.read(ctx)
     if (former !== undefined) await sessions.end(former)
-    const session = await sessions.open(judged.owner)
+    const session = await sessions.open(verified.owner)
     ctx.state.session = session
     cookie.write(ctx, session.id)
     seeOther(ctx, '/keys')
   }
 
-const signOut = ({ sessions, cookie, signedIn }: SignInDeps): SettingsMiddleware =>
-  signedIn.form(async (ctx, session) => {
+const signOut = ({ sessions, cookie, requireSession }: SignInDeps): SettingsMiddleware =>
+  requireSession.form(async (ctx, session) => {
     await sessions.end(session.id)
     cookie.clear(ctx)
     seeOther(ctx, '/signed-out')

@@ -3,12 +3,12 @@ import type { RedisConnection } from '../../core/stores/redis.ts'
 import type { RedisKeys } from '../../core/stores/redisKeys.ts'
 import { whileAvailable } from '../requestError.ts'
 
-/** Takes a token's only use; false when somebody had it before. `usableUntilMs` is when nobody could use it any more. */
-export type TakeUse = (tokenId: string, usableUntilMs: number) => Promise<boolean>
+/** Marks a token as used; false when it was used before. `usableUntilMs` is when the token has expired for good. */
+export type ConsumeToken = (tokenId: string, usableUntilMs: number) => Promise<boolean>
 
-/** Remembers in Redis which tokens were used, as long as they could be used again. */
+/** Keeps used tokens in Redis until they have expired, so that each signs in once. */
 export const usedTokens =
-  ({ client }: RedisConnection, keys: RedisKeys, nowMs: () => number): TakeUse =>
+  ({ client }: RedisConnection, keys: RedisKeys, nowMs: () => number): ConsumeToken =>
   async (tokenId, usableUntilMs) => {
     const key = keys.usedSignIn(createHash('sha256').update(tokenId).digest('hex'))
     const leftMs = Math.max(1, Math.ceil(usableUntilMs - nowMs()))

@@ -6,11 +6,11 @@ import type { Config } from '../../core/process/config.ts'
 import { RequestError, type SignInRefusal } from '../requestError.ts'
 import type { Owner } from '../sessions.ts'
 
-export type Judged =
+export type VerifyResult =
   | { readonly ok: true; readonly owner: Owner; readonly tokenId: string; readonly usableUntilMs: number }
   | { readonly ok: false; readonly reason: Exclude<SignInRefusal, 'used'> }
 
-export type SignInJudge = (token: string) => Promise<Judged>
+export type VerifyToken = (token: string) => Promise<VerifyResult>
 
 export type SignInConfig = Pick<Config, 'SIGN_IN_SECRET' | 'SIGN_IN_JWKS_URL' | 'SIGN_IN_ISSUER' | 'SIGN_IN_AUDIENCE'>
 
@@ -19,7 +19,7 @@ const maxLifeSeconds = 300
 const maxOwnerCharacters = 200
 const maxTokenIdCharacters = 200
 const fetchTimeoutMs = 3_000
-/** A public key could pass for a shared secret, so that neither way of signing is ever tried with the keys of the other. */
+/** Against algorithm confusion: a public key is never tried as a shared secret, nor a secret as a public key. */
 const secretAlgorithms = ['HS256']
 const publicKeyAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
 
@@ -34,9 +34,9 @@ const claimsSchema = z.object({
   jti: z.string().min(1).max(maxTokenIdCharacters),
 })
 
-/** Judges the tokens by which the product vouches for an owner: signature, claims and times. Whether one was used is not its business. */
-export function signInJudge(config: SignInConfig, nowMs: () => number): SignInJudge {
-  const verify = verifier(config)
+/** Verifies signature, claims and lifetime of the sign-in tokens that the product issues; `usedTokens` holds whether one was used. */
+export function tokenVerifier(config: SignInConfig, nowMs: () => number): VerifyToken {
+  const verify = jwtVerifier(config)
   return async (token) => {
     const now = nowMs()
     const verified = await verify(token, new Date(now)).catch(refusalOf)
@@ -50,7 +50,7 @@ export function signInJudge(config: SignInConfig, nowMs: () => number): SignInJu
   }
 }
 
-function verifier(config: SignInConfig): (token: string, now: Date) => Promise<JWTPayload> {
+function jwtVerifier(config: SignInConfig): (token: string, now: Date) => Promise<JWTPayload> {
   const rules = {
     issuer: config.SIGN_IN_ISSUER ?? '',
     audience: config.SIGN_IN_AUDIENCE,
@@ -67,11 +67,11 @@ function verifier(config: SignInConfig): (token: string, now: Date) => Promise<J
     (await jwtVerify(token, keys, { ...rules, algorithms: publicKeyAlgorithms, currentDate })).payload
 }
 
-/** Rejects when it is not the token's fault that it cannot be judged. */
+/** Throws `unavailable` when the token could not be verified for want of the product's public keys. */
 function refusalOf(error: Error): 'expired' | 'not-valid' {
   if (error instanceof errors.JWTExpired) return 'expired'
-  const isUndecided = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid
-  if (error instanceof errors.JOSEError && !isUndecided && error.code !== 'ERR_JOSE_GENERIC') return 'not-valid'
+  const isKeySetMissing = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid
+  if (error instanceof errors.JOSEError && !isKeySetMissing && error.code !== 'ERR_JOSE_GENERIC') return 'not-valid'
   const cause = new Error(`the keys of SIGN_IN_JWKS_URL cannot be had: ${error.message}`)
   throw new RequestError({ kind: 'unavailable', cause })
 }

@@ -1,22 +1,32 @@
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { digestOf } from '../staticFile.ts'
 
-/** A file that pages load. Its path contains a hash of its content, so that browsers may cache it for ever. */
+/** A file that pages load. Its path holds a digest of its content, so that it may be cached for ever. */
 export type Asset = { readonly path: string; readonly type: 'css' | 'js' | 'svg'; readonly text: string }
 
-/** The `Cache-Control` of an asset. */
+/** URL paths of the files that every page of an area loads. */
+export type AssetPaths = { readonly style: string; readonly script: string; readonly icon: string }
+
+/** For every asset: a changed file has another path. */
 export const assetCacheControl = 'public, max-age=31536000, immutable'
 
-/** The style that all HTML pages share: colours, type, the bar on top. It goes before a page's own style. */
-export const readBaseCss = (): string => read(new URL('base.css', import.meta.url))
-
-export const readIcon = (): Asset => asset('svg', read(new URL('icon.svg', import.meta.url)))
-
-/** An asset with the texts of several files, concatenated. */
-export const asset = (type: Asset['type'], ...texts: readonly string[]): Asset => {
-  const text = texts.join('\n')
-  return { path: `/assets/${digestOf(text)}.${type}`, type, text }
+/**
+ * Reads what the pages of an area load: the style that all areas share followed by `<name>.css` of `folder`, `<name>.js`, and
+ * the icon.
+ */
+export function readAssets(
+  folder: URL,
+  name: string,
+): { readonly paths: AssetPaths; readonly files: readonly Asset[] } {
+  const style = asset('css', `${read(new URL('base.css', import.meta.url))}\n${read(new URL(`${name}.css`, folder))}`)
+  const script = asset('js', read(new URL(`${name}.js`, folder)))
+  const icon = asset('svg', read(new URL('icon.svg', import.meta.url)))
+  return {
+    paths: { style: style.path, script: script.path, icon: icon.path },
+    files: [style, script, icon],
+  }
 }
 
-export const read = (file: URL): string => readFileSync(fileURLToPath(file), 'utf8')
+const asset = (type: Asset['type'], text: string): Asset => ({ path: `/assets/${digestOf(text)}.${type}`, type, text })
+
+const read = (file: URL): string => readFileSync(file, 'utf8')

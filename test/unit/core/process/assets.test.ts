@@ -1,9 +1,11 @@
-import { asset, readBaseCss, readIcon } from '../../../../src/core/process/assets/assets.ts'
+import { readAssets } from '../../../../src/core/process/assets/assets.ts'
 
-test('what every page loads is there, under a path that names its content', () => {
-  const style = asset('css', readBaseCss())
-  expect(style.text).toContain(':root')
-  expect(style.path).toMatch(/^\/assets\/[\w-]{16}\.css$/)
-  expect(asset('css', readBaseCss(), 'p {}').path).not.toBe(style.path)
-  expect(readIcon().text).toContain('<svg')
+test('what every page loads is there, under paths that name its content', () => {
+  const settings = new URL('../../../../src/settings/assets/', import.meta.url)
+  const status = new URL('../../../../indexer/status/assets/', import.meta.url)
+  const { paths, files } = readAssets(settings, 'settings')
+  expect(files.map(({ type }) => type)).toEqual(['css', 'js', 'svg'])
+  expect(files[0]?.text).toContain(':root')
+  expect(paths.style).toMatch(/^\/assets\/[\w-]{16}\.css$/)
+  expect(readAssets(status, 'status').paths.style).not.toBe(paths.style)
 })

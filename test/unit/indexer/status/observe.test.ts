@@ -1,5 +1,11 @@
-import { History, historyMs, type Sample, sampleEveryMs } from '../../../../indexer/status/history.ts'
-import { type Observed, sampleOf } from '../../../../indexer/status/observe.ts'
+import {
+  History,
+  historyMs,
+  type Observed,
+  type Sample,
+  sampleEveryMs,
+  sampleOf,
+} from '../../../../indexer/status/observe.ts'
 
 const nowMs = 1_000_000
 const partition = { topic: 'forms', end: 10n, position: 5n, isOwned: true }

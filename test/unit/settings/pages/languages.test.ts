@@ -1,4 +1,5 @@
-import { languageNames, languages, messagesIn } from '../../../../src/settings/pages/languages.ts'
+import type { Instant } from '../../../../src/core/model/instant.ts'
+import { languageNames, languages, messagesIn, timeFormatIn } from '../../../../src/settings/pages/languages.ts'
 
 /** Every text of a catalogue by its path; what takes a name is given one. */
 function textsOf(value: unknown, path = ''): [path: string, text: string][] {
@@ -27,4 +28,16 @@ test('the catalogues hold the same texts, each in its own language', () => {
   const foreign = chinese.filter(([, text]) => !/\p{Script=Han}/u.test(text)).map(([path]) => path)
   expect(foreign).toEqual(['.utc', '.keys.slots'])
   expect(Object.keys(languageNames)).toEqual([...languages])
+})
+
+const instant = '2026-02-28T23:59:59.999Z' as Instant
+
+test('times are written in UTC, whatever the time zone of the server', async () => {
+  expect(String(await timeFormatIn('en').exact(instant))).toMatch(
+    /^<time datetime="2026-02-28T23:59:59.999Z">Feb 28, 2026, 11:59\sPM UTC<\/time>$/,
+  )
+  expect(String(await timeFormatIn('zh-Hans').exact(instant))).toBe(
+    '<time datetime="2026-02-28T23:59:59.999Z">2026年2月28日 23:59 UTC</time>',
+  )
+  expect(String(await timeFormatIn('en').ago(instant))).toContain(' data-ago>')
 })

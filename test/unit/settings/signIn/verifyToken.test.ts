@@ -1,13 +1,14 @@
-import { signInJudge } from '../../../../src/settings/signIn/verifyToken.ts'
+import { tokenVerifier } from '../../../../src/settings/signIn/verifyToken.ts'
 import { type Claims, signInClaims, signInSettings, signToken } from '../../../support/signIns.ts'
 
 const nowMs = Date.parse('2026-11-21T12:00:00.000Z')
 const nowSeconds = nowMs / 1_000
 const config = { ...signInSettings, SIGN_IN_JWKS_URL: undefined, SIGN_IN_AUDIENCE: 'tidemark-settings' }
-const judge = async (changes: Claims) => signInJudge(config, () => nowMs)(await signToken(signInClaims(nowMs, changes)))
+const verify = async (changes: Claims) =>
+  tokenVerifier(config, () => nowMs)(await signToken(signInClaims(nowMs, changes)))
 
 test('a good token says who comes, for which team, and until when it could be used', async () => {
-  await expect(judge({ jti: 'j', exp: nowSeconds + 60 })).resolves.toEqual({
+  await expect(verify({ jti: 'j', exp: nowSeconds + 60 })).resolves.toEqual({
     ok: true,
     owner: { sub: 'owner-1', team: 'acme' },
     tokenId: 'j',
@@ -23,7 +24,7 @@ test.each([
   [-4, true],
   [-6, false],
 ])('a token that expires %i seconds from now is good: %s', async (seconds, ok) => {
-  expect((await judge({ exp: nowSeconds + seconds })).ok).toBe(ok)
+  expect((await verify({ exp: nowSeconds + seconds })).ok).toBe(ok)
 })
 
 test.each<[string, Claims, string]>([
@@ -32,14 +33,14 @@ test.each<[string, Claims, string]>([
   ['of a member', { role: 'member' }, 'not-owner'],
   ['of a member, and good for too long', { role: 'member', exp: nowSeconds + 3_600 }, 'not-valid'],
 ])('a token %s is refused as %s', async (_, changes, reason) => {
-  await expect(judge(changes)).resolves.toEqual({ ok: false, reason })
+  await expect(verify(changes)).resolves.toEqual({ ok: false, reason })
 })
 
 test('several audiences are good when ours is one of them', async () => {
-  expect((await judge({ aud: ['other', 'tidemark-settings'] })).ok).toBe(true)
+  expect((await verify({ aud: ['other', 'tidemark-settings'] })).ok).toBe(true)
 })
 
 test('half a character in a name is replaced, and 200 characters may take 400 units', async () => {
-  await expect(judge({ sub: 'a\ud800' })).resolves.toMatchObject({ owner: { sub: 'a\ufffd' } })
-  expect((await judge({ sub: '😀'.repeat(200) })).ok).toBe(true)
+  await expect(verify({ sub: 'a\ud800' })).resolves.toMatchObject({ owner: { sub: 'a\ufffd' } })
+  expect((await verify({ sub: '😀'.repeat(200) })).ok).toBe(true)
 })

@@ -1,4 +1,4 @@
-import { count, duration, rate, size } from '../../../../indexer/status/words.ts'
+import { count, duration, rate, size } from '../../../../indexer/status/format.ts'
 
 test.each([
   [0, '0 s'],

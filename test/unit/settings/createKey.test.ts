@@ -1,4 +1,4 @@
-import { isOnceToken, keySeed } from '../../../src/settings/creation.ts'
+import { isOnceToken, keySeed } from '../../../src/settings/createKey.ts'
 import type { OpenSession } from '../../../src/settings/sessions.ts'
 
 const session = { id: 'id', secret: 'secret' } as OpenSession

@@ -1,12 +1,12 @@
-import { html } from 'hono/html'
+import { type Html, html } from '../../src/core/process/html.ts'
+import { meter } from './chart.ts'
+import { count, size, timeOfDay } from './format.ts'
 import type { RebuildSurvey } from './groupSurvey.ts'
-import type { Html } from './html.ts'
 import type { IndexSurvey } from './indexSurvey.ts'
 import type { StatusView } from './view.ts'
-import { count, size, timeOfDay } from './words.ts'
 
-/** The indices, by generation, and what a rebuild has made of the next one. */
-export function indices({ observed, own }: StatusView): Html {
+/** The indices by generation, and the progress of a rebuild. */
+export function indexTable({ observed, own }: StatusView): Html {
   const seen = observed.indices
   if (seen === undefined) return html`<section><h2>Indices</h2><p class="panel muted">Not known yet.</p></section>`
   return html`<section>
@@ -38,7 +38,3 @@ function generationsInWords(all: readonly IndexSurvey[], written: number | undef
   const own = written === undefined ? 'No generation is written' : `Generation ${written} is written`
   return others.length === 0 ? own : `${own}; there is also ${others.join(', ')}`
 }
-
-/** A share of a whole, 0 to 1, as a bar. */
-export const meter = (label: string, share: number, inWords: string): Html =>
-  html`<svg class="meter" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="${label}: ${inWords}"><rect class="whole" width="100" height="6"/><rect class="part" width="${Math.min(100, Math.max(0, 100 * share)).toFixed(1)}" height="6"/></svg>`

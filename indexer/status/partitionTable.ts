@@ -1,20 +1,19 @@
-import { html } from 'hono/html'
+import { type Html, html } from '../../src/core/process/html.ts'
 import { nameOf } from '../committedOffsets.ts'
+import { count, duration, timeOfDay } from './format.ts'
 import type { PartitionSurvey } from './groupSurvey.ts'
-import type { Html } from './html.ts'
 import type { StatusView } from './view.ts'
-import { count, duration, timeOfDay } from './words.ts'
 
 type Row = {
   readonly partition: number
   readonly behindRecords: number
-  /** Undefined where no mark tells. */
+  /** Undefined when the partition's watermark is unknown. */
   readonly behindSeconds: number | undefined
   readonly owner: 'this' | 'other' | 'none'
 }
 
-/** Every partition of the source topics: how far it is behind, and who reads it. */
-export function partitions(view: StatusView): Html {
+/** Every partition of the source topics: its lag, and whether this or another indexer owns it. */
+export function partitionTable(view: StatusView): Html {
   const { group } = view.observed
   if (group === undefined) return html`<section><h2>Partitions</h2><p class="panel muted">Not known yet.</p></section>`
   const { indexers, partitions: all } = group.value
@@ -25,7 +24,7 @@ export function partitions(view: StatusView): Html {
 </section>`
 }
 
-/** What this indexer knows of its own partitions is newer than what Kafka was asked. */
+/** For its own partitions, this indexer's figures are newer than those of the last survey of Kafka. */
 function rowsOf(some: readonly PartitionSurvey[], { own, observed, nowMs }: StatusView): Row[] {
   const mine = new Map(own.lags.map((lag) => [nameOf(lag), lag]))
   return some

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
-import type { AnswerPage } from './answerPage.ts'
 import type { SettingsMiddleware } from './context.ts'
 import { messagesIn } from './pages/languages.ts'
 import { type MessageParts, messagePage } from './pages/messagePage.ts'
 import type { Messages } from './pages/messages.ts'
 import { type Failure, failureOf, type RejectionReason, rejectionReasonOf } from './requestError.ts'
+import type { RespondWithPage } from './respond.ts'
 
 const statuses: Readonly<Record<Failure['kind'], number>> = {
   'sign-in-refused': 403,
@@ -20,13 +20,13 @@ const statuses: Readonly<Record<Failure['kind'], number>> = {
 }
 
 /**
- * Turns whatever is thrown further in into a page that says what is wrong in a person's words. `signInPage` gives new links;
- * `onRejected` hears of those who may come again.
+ * Turns every error of the middleware after it into a page that explains it. `signInPage` is the product's page that gives a new
+ * sign-in link; `onRejected` counts the rejected requests.
  */
-export const errors =
+export const errorPages =
   (
     log: Logger,
-    answerPage: AnswerPage,
+    respondWithPage: RespondWithPage,
     signInPage: string | undefined,
     onRejected: (reason: RejectionReason) => void,
   ): SettingsMiddleware =>
@@ -35,15 +35,15 @@ export const errors =
       await next()
     } catch (thrown) {
       const failure = failureOf(thrown)
-      // Nobody is told what happens to an answer that nobody waits for any more.
+      // After the client has disconnected, errors say nothing about the server.
       if (ctx.writable) logCause(log, ctx.state.requestId, failure)
       const reason = rejectionReasonOf(failure)
       if (reason !== undefined) onRejected(reason)
       if (failure.kind === 'method-not-allowed') ctx.set('Allow', failure.allowed.join(', '))
-      // What is left of a form is not read, and could be taken for the next request.
+      // The rest of the body stays unread; on a kept-alive connection it would be parsed as the next request.
       if (failure.kind === 'form-too-large' || failure.kind === 'no-form') ctx.set('Connection', 'close')
       const parts = partsOf(failure, messagesIn[ctx.state.language], signInPage, ctx.state.requestId)
-      await answerPage(ctx, statuses[failure.kind], messagePage(parts))
+      await respondWithPage(ctx, statuses[failure.kind], messagePage(parts))
     }
   }
 

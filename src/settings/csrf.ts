@@ -6,8 +6,8 @@ import type { OpenSession } from './sessions.ts'
 
 const maxFormBytes = 16 * 1024
 
-/** Ends a request that changes something unless a page of this origin sent it. */
-export const ownOriginOnly =
+/** Rejects a request other than GET and HEAD unless the browser says that a page of `origin` sent it, in `Origin` or, without that, in `Sec-Fetch-Site`. */
+export const requireSameOrigin =
   (origin: string): SettingsMiddleware =>
   (ctx, next) => {
     if (ctx.method === 'GET' || ctx.method === 'HEAD') return next()
@@ -17,12 +17,12 @@ export const ownOriginOnly =
     return next()
   }
 
-/** The fields of a form that a page of the session sent. */
+/** Reads the body of a form, and rejects it unless it holds the session's CSRF token. */
 export async function readForm(ctx: SettingsContext, session: OpenSession): Promise<URLSearchParams> {
   const isForm = ctx.is('application/x-www-form-urlencoded') !== false && ctx.get('Content-Encoding') === ''
   if (!isForm) throw new RequestError({ kind: 'no-form' })
   const form = new URLSearchParams(await readText(ctx))
-  if (!isSame(form.get('csrf') ?? '', session.csrf)) throw new RequestError({ kind: 'foreign-form' })
+  if (!isSameSecret(form.get('csrf') ?? '', session.csrf)) throw new RequestError({ kind: 'foreign-form' })
   return form
 }
 
@@ -35,7 +35,7 @@ async function readText(ctx: SettingsContext): Promise<string> {
   }
 }
 
-/** Takes the same time wherever the two differ. */
-const isSame = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))
+/** Compares in constant time; digests give both sides the same length. */
+const isSameSecret = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()

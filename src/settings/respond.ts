@@ -1,13 +1,14 @@
+import type { AssetPaths } from '../core/process/assets/assets.ts'
 import type { SettingsContext } from './context.ts'
-import { type AssetPaths, layout, type Page } from './pages/layout.ts'
+import { layout, type Page } from './pages/layout.ts'
 
 const retryAfterSeconds = 5
 
-/** Answers with a page in the request's language. */
-export type AnswerPage = (ctx: SettingsContext, status: number, page: Page) => Promise<void>
+/** Responds with a page in the request's language. */
+export type RespondWithPage = (ctx: SettingsContext, status: number, page: Page) => Promise<void>
 
-export const pageAnswers =
-  (assets: AssetPaths): AnswerPage =>
+export const pageResponder =
+  (assets: AssetPaths): RespondWithPage =>
   async (ctx, status, page) => {
     const { language, session } = ctx.state
     const frame = { language, assets, owner: session, path: pathInOtherLanguages(ctx) }
@@ -19,9 +20,15 @@ export const pageAnswers =
     ctx.body = String(await layout(frame, page))
   }
 
-/** A page that answers a form is had once, and so is one that answers a sign-in. */
+/** Undefined for the answer to a form, which no GET repeats. A sign-in link works once, so that the list of keys stands in for it. */
 function pathInOtherLanguages(ctx: SettingsContext): string | undefined {
   const isAnswerToForm = ctx.method !== 'GET' && ctx.method !== 'HEAD'
   if (isAnswerToForm) return undefined
   return ctx.path === '/sign-in' ? '/keys' : ctx.path
+}
+
+/** Redirects the browser to another page, which it requests with GET (303 See Other). */
+export function seeOther(ctx: SettingsContext, path: string): void {
+  ctx.status = 303
+  ctx.redirect(path)
 }

@@ -3,7 +3,7 @@ const hour = 3_600
 const day = 86_400
 const kibi = 1024
 
-/** A length of time as people say it, no finer than it matters. */
+/** A duration in the largest unit that is precise enough. */
 export function duration(seconds: number): string {
   if (seconds === 0) return '0 s'
   if (seconds < 10) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`

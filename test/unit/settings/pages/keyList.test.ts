@@ -1,7 +1,7 @@
-import type { EntityId } from '../../../src/core/model/ids.ts'
-import type { Instant } from '../../../src/core/model/instant.ts'
-import type { StoredKey } from '../../../src/core/stores/accountKeyStore.ts'
-import { listedKey } from '../../../src/settings/listedKey.ts'
+import type { EntityId } from '../../../../src/core/model/ids.ts'
+import type { Instant } from '../../../../src/core/model/instant.ts'
+import type { StoredKey } from '../../../../src/core/stores/accountKeyStore.ts'
+import { listedKey } from '../../../../src/settings/pages/keyList.ts'
 
 const nowMs = Date.parse('2026-11-21T12:00:00.000Z')
 const key = { id: 'k1', state: 'active' } as StoredKey
