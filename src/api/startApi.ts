@@ -8,15 +8,15 @@ import { connectRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
-import { indexReaderOf } from './search/indexReader.ts'
+import { createIndexReader } from './search/indexReader.ts'
 import { probe } from './search/probe.ts'
 import { openSearchClient } from './search/searchClient.ts'
 
 const defaultPort = 3_000
 
 /**
- * Builds the API with its live clients and listens on the configured port, also while an engine is away. What it opens is registered
- * with `release`, in the order in which it must outlast what follows.
+ * Connects the API's clients and listens on the configured port, also while an engine is unreachable. Everything that is opened is
+ * registered with `release`; it is closed in reverse order.
  */
 export async function startApi(
   { config, log, metrics, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'release'>,
@@ -32,14 +32,14 @@ export async function startApi(
   })
   release('redis', () => redis.close())
 
-  const replica = indexReaderOf(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
-  const names = redisKeys(config.INDEX_PREFIX)
-  const keys = accountKeyStore(redis, names)
+  const indexReader = createIndexReader(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
+  const keyNames = redisKeys(config.INDEX_PREFIX)
+  const accountKeys = accountKeyStore(redis, keyNames)
   const listener = createApp({
-    replica,
+    indexReader,
     redis,
-    redisKeys: names,
-    keys,
+    redisKeys: keyNames,
+    accountKeys,
     baseUrl: config.BASE_URL ?? '/api/v1',
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,
     nowMs,
@@ -53,9 +53,9 @@ export async function startApi(
   return {
     port: portOf(server),
     checks: {
-      elasticsearch: async (signal) => await probe(replica, signal).then(() => undefined),
+      elasticsearch: async (signal) => await probe(indexReader, signal).then(() => undefined),
       redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(keys),
+      'account keys': accountKeysAreComplete(accountKeys),
     },
   }
 }

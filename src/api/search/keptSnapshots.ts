@@ -5,7 +5,7 @@ import type { ListVersion } from '../../core/stores/listVersions.ts'
 import { type CountedSnapshot, countedSnapshot, countMemory } from './countedSnapshot.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import type { SearchClient } from './searchClient.ts'
-import { ReplicaUnavailable } from './unavailable.ts'
+import { ElasticsearchUnavailable } from './searchClient.ts'
 
 /** Who reads a list, and the version it had before; null while none is known. */
 export type ListReader = {
@@ -40,7 +40,7 @@ type Kept = {
  * version is replaced after the refresh that shows a change, and a snapshot is opened after its version was read: so it holds
  * every change that the version stands for.
  */
-export function keepSnapshots(replica: SearchClient): ReadSnapshot {
+export function keepSnapshots(indexReader: SearchClient): ReadSnapshot {
   const memory = countMemory(maxCountedBytes)
   const kept = new LRUCache<string, Kept>({
     max: maxSnapshots,
@@ -68,7 +68,7 @@ export function keepSnapshots(replica: SearchClient): ReadSnapshot {
     { teamId, version, signal }: ListReader,
     read: (snapshot: CountedSnapshot) => Promise<T>,
   ): Promise<T> => {
-    const snapshot = await openListSnapshot(replica, kind, teamId, { lifeMs, signal })
+    const snapshot = await openListSnapshot(indexReader, kind, teamId, { lifeMs, signal })
     const list = teamList(kind, teamId)
     const counted = countedSnapshot(snapshot, memory, { name: String(++opened), list })
     const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
@@ -95,7 +95,8 @@ export function keepSnapshots(replica: SearchClient): ReadSnapshot {
 }
 
 /** A snapshot that was kept may have ended all the same: its index was closed, or Elasticsearch restarted. */
-const isEnd = (error: unknown): boolean => error instanceof ReplicaUnavailable && error.reason === 'missing-snapshot'
+const isEnd = (error: unknown): boolean =>
+  error instanceof ElasticsearchUnavailable && error.reason === 'missing-snapshot'
 
 function closeWhenUnread({ isDropped, readers, snapshot }: Kept): void {
   if (isDropped && readers === 0) snapshot.close()

@@ -5,9 +5,9 @@ import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { createdBetween, type ListCounts, type Stretch } from './deepPage.ts'
 import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
+import { multiSearch } from './multiSearch.ts'
 import type { SearchClient } from './searchClient.ts'
-import { searchTogether } from './searchTogether.ts'
-import { ReplicaUnavailable } from './unavailable.ts'
+import { ElasticsearchUnavailable } from './searchClient.ts'
 
 /** A team's list as it was when the snapshot was opened: all its questions are answered from one refresh, whatever is written. */
 export type ListSnapshot = {
@@ -48,16 +48,16 @@ const rowsOf = ({ skip }: Stretch, limit: number) => ({
 
 /**
  * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last question. It and all its questions
- * reject with `ReplicaUnavailable`.
+ * reject with `ElasticsearchUnavailable`.
  */
 export async function openListSnapshot(
-  { indexPrefix, ask }: SearchClient,
+  { indexPrefix, send }: SearchClient,
   kind: EntityType,
   teamId: TeamId,
   { lifeMs, signal: opening }: { readonly lifeMs: number; readonly signal: AbortSignal },
 ): Promise<ListSnapshot> {
   const keepAlive = `${lifeMs}ms`
-  const opened = await ask(
+  const opened = await send(
     {
       method: 'POST',
       path: `/${aliasOf(indexPrefix, kind)}/_pit`,
@@ -65,10 +65,10 @@ export async function openListSnapshot(
     },
     AbortSignal.timeout(openingDeadlineMs),
   )
-  if (!opened.isFound) throw new ReplicaUnavailable('missing-index', kind)
+  if (!opened.isFound) throw new ElasticsearchUnavailable('missing-index', kind)
   let { id } = JSON.parse(opened.bytes.toString()) as { id: string }
   const close = (): void => {
-    ask(
+    send(
       { method: 'DELETE', path: '/_pit', querystring: {}, body: { id } },
       AbortSignal.timeout(closingDeadlineMs),
     ).catch(() => undefined)
@@ -76,7 +76,7 @@ export async function openListSnapshot(
   // Had the question been given up on its way, nobody would know what to close.
   if (opening.aborted) {
     close()
-    throw new ReplicaUnavailable('deadline', 'nobody waits for the snapshot any more')
+    throw new ElasticsearchUnavailable('deadline', 'nobody waits for the snapshot any more')
   }
   type Body = Readonly<Record<string, unknown>>
   const bodyOf = (filter: readonly Clause[], more: Body): Body => ({
@@ -91,8 +91,8 @@ export async function openListSnapshot(
   }
   const search = async (filter: readonly Clause[], more: Body, signal: AbortSignal): Promise<SearchAnswer> => {
     const body = bodyOf(filter, more)
-    const { isFound, bytes } = await ask({ method: 'POST', path: '/_search', querystring: {}, body }, signal)
-    if (!isFound) throw new ReplicaUnavailable('missing-snapshot', kind)
+    const { isFound, bytes } = await send({ method: 'POST', path: '/_search', querystring: {}, body }, signal)
+    if (!isFound) throw new ElasticsearchUnavailable('missing-snapshot', kind)
     const answer = readAnswer(bytes)
     rename(answer)
     return answer
@@ -131,8 +131,8 @@ export async function openListSnapshot(
         header: {},
         body: bodyOf([...filter, ...clauses], more),
       })
-      const answers = await searchTogether(
-        { ask },
+      const answers = await multiSearch(
+        { send },
         [part([], countOnly), part([stretch.newer], countOnly), part([stretch.clause], rowsOf(stretch, limit))],
         'missing-snapshot',
         signal,
