@@ -1,35 +1,71 @@
-import type { ApiMiddleware, RouteMiddleware } from './context.ts'
-import { Places } from './permits.ts'
+import type { ServerResponse } from 'node:http'
+import type { TeamId } from '../core/model/ids.ts'
+import type { ApiMiddleware } from './context.ts'
 import { RequestError } from './requestError.ts'
-import { whenClosed } from './whenClosed.ts'
 
-/** Requests under way, whoever sent them: most of them have only just come. */
-const maxUnderWay = 8_192
-/** Of those with a good key, in all and of a team: each may hold an answer in memory that is not taken yet. */
-const underWay = { total: 1_024, perTenant: 512 }
+/** Concurrent requests of one process, authenticated or not. */
+const maxRequests = 8_192
+/** Concurrent authenticated requests, in total and of one team. Each may hold an answer in memory that its client has not read. */
+const maxAuthenticated = { total: 1_024, perTenant: 512 }
 
-/** Ends a request that finds no room; nothing is wrong with it. */
+/** Returns a permit. */
+export type Release = () => void
+
+/** A semaphore with a limit in total and a limit for each tenant. */
+export class Permits {
+  readonly #maxTotal: number
+  readonly #maxPerTenant: number
+  readonly #perTenant = new Map<string, number>()
+  #total = 0
+
+  constructor({ total, perTenant }: { readonly total: number; readonly perTenant: number }) {
+    this.#maxTotal = total
+    this.#maxPerTenant = perTenant
+  }
+
+  /** Takes a permit, or says which of the two limits is reached. */
+  acquire(tenant: string): Release | 'total-reached' | 'tenant-reached' {
+    const count = this.#perTenant.get(tenant) ?? 0
+    if (count >= this.#maxPerTenant) return 'tenant-reached'
+    if (this.#total >= this.#maxTotal) return 'total-reached'
+    this.#perTenant.set(tenant, count + 1)
+    this.#total++
+    return () => {
+      const left = (this.#perTenant.get(tenant) ?? 1) - 1
+      if (left === 0) this.#perTenant.delete(tenant)
+      else this.#perTenant.set(tenant, left)
+      this.#total--
+    }
+  }
+}
+
+/** The error of a request for which there is no capacity. */
 export const overCapacity = (what: string): RequestError =>
-  new RequestError({ kind: 'service_unavailable', lacks: 'capacity', cause: new Error(`no room: ${what}`) })
+  new RequestError({ kind: 'service_unavailable', dependency: 'capacity', cause: new Error(`no capacity: ${what}`) })
 
-/** Turns requests away while too many are under way. */
+/** Calls `listener` when the response is closed; at once if it is closed already, because a client may disconnect early. */
+export function whenClosed(response: ServerResponse, listener: () => void): void {
+  if (response.closed) listener()
+  else response.once('close', listener)
+}
+
+/** Refuses requests while too many are in progress. */
 export function admitRequests(): ApiMiddleware {
-  const places = new Places({ total: maxUnderWay, perTenant: maxUnderWay })
+  const permits = new Permits({ total: maxRequests, perTenant: maxRequests })
   return (ctx, next) => {
-    const place = places.enter('everybody')
-    if (typeof place === 'string') throw overCapacity('too many requests are under way')
-    whenClosed(ctx.res, place)
+    const permit = permits.acquire('all')
+    if (typeof permit === 'string') throw overCapacity('too many requests are in progress')
+    whenClosed(ctx.res, permit)
     return next()
   }
 }
 
-/** Turns requests of a team away while too many of it are under way, so that it leaves room for others. */
-export function admitTeams(): RouteMiddleware {
-  const places = new Places(underWay)
-  return (ctx, next) => {
-    const place = places.enter(ctx.state.holder.teamId)
-    if (typeof place === 'string') throw overCapacity('too many requests of one team are under way')
-    whenClosed(ctx.res, place)
-    return next()
+/** Refuses a team's request while too many of the team are in progress, so that one team leaves capacity for the others. */
+export function createTeamAdmission(): (response: ServerResponse, teamId: TeamId) => void {
+  const permits = new Permits(maxAuthenticated)
+  return (response, teamId) => {
+    const permit = permits.acquire(teamId)
+    if (typeof permit === 'string') throw overCapacity('too many requests of one team are in progress')
+    whenClosed(response, permit)
   }
 }

@@ -1,35 +1,80 @@
 import { LRUCache } from 'lru-cache'
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
-import type { AccountKeyStore, KeyHolder } from '../core/stores/accountKeyStore.ts'
-import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
-import type { ApiMiddleware, KeyHolderState } from './context.ts'
+import { type AccountKeyStore, AccountKeysIncomplete, type KeyHolder } from '../core/stores/accountKeyStore.ts'
+import { minuteOf } from '../core/stores/keyLastUse.ts'
+import type { Freshness } from '../core/stores/listVersions.ts'
+import { createTeamAdmission } from './admission.ts'
+import type { ApiContext, ApiMiddleware } from './context.ts'
+import { type CountedRequest, enforceRateLimit } from './rateLimit.ts'
 import { fromRedis, RequestError } from './requestError.ts'
 
-/** Keys of which a process remembers whose they were. */
+/** Keys that a process remembers. */
 const maxKeys = 10_000
 
+/** What Redis is asked about the holder of a key. */
+export type HolderQueries = {
+  readonly counted: Promise<CountedRequest>
+  readonly freshness: Promise<Freshness>
+}
+
+export type HolderLookup = (digest: Digest) => Promise<HolderQueries & { readonly holder: KeyHolder }>
+
+type AuthenticationDeps = {
+  readonly lookUpHolder: HolderLookup
+  readonly requestsPerMinute: number
+  readonly recordUse: (holder: KeyHolder) => void
+}
+
 /**
- * Lets a request pass with an active account key; the route then reads as the key's team. `ask` asks Redis what else it takes to
- * answer the holder: at once with the key itself where the holder of its last request is remembered, which saves a wait. What the
- * key's own look-up says decides; another holder's answers are thrown away.
+ * Lets a request pass that has an active account key, within its team's share of concurrent requests and its key's rate limit. Sets
+ * the key's holder and the freshness of the team's lists in the state.
  */
-export function authenticate(
-  keys: Pick<AccountKeyStore, 'lookup'>,
-  ask: (holder: KeyHolder) => KeyHolderState,
-  nowMs: () => number,
-): ApiMiddleware {
-  const lastHolders = new LRUCache<Digest, KeyHolder>({ max: maxKeys })
+export function authenticate({ lookUpHolder, requestsPerMinute, recordUse }: AuthenticationDeps): ApiMiddleware {
+  const admitTeam = createTeamAdmission()
   return async (ctx, next) => {
-    if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
-      throw new RequestError({ kind: 'bad_request', message: 'Authorization must be sent only once' })
-    const token = bearerToken(ctx.get('Authorization'))
-    if (!token.startsWith(accountKeyPrefix)) throw new RequestError({ kind: 'unauthorized', isTokenSent: token !== '' })
-    const digest = digestOf(token)
-    const looking = fromRedis(keys.lookup(digest))
-    const last = lastHolders.get(digest)
-    const asked = last === undefined ? undefined : { holder: last, ...ask(last) }
-    const lookup = await looking
+    const { holder, counted, freshness } = await lookUpHolder(keyDigestOf(ctx))
+    ctx.state.holder = holder
+    admitTeam(ctx.res, holder.teamId)
+    recordUse(holder)
+    enforceRateLimit(ctx, requestsPerMinute, await fromRedis(counted))
+    Object.assign(ctx.state, { freshness: await fromRedis(freshness) })
+    return next()
+  }
+}
+
+function keyDigestOf(ctx: ApiContext): Digest {
+  if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
+    throw new RequestError({ kind: 'bad_request', message: 'Authorization must be sent only once' })
+  const token = bearerToken(ctx.get('Authorization'))
+  if (!token.startsWith(accountKeyPrefix)) throw new RequestError({ kind: 'unauthorized', isTokenSent: token !== '' })
+  return digestOf(token)
+}
+
+/** The token of an Authorization header; empty if it carries none. */
+export const bearerToken = (header: string): string => /^Bearer +(?<token>.*)$/i.exec(header)?.groups?.['token'] ?? ''
+
+/**
+ * Looks up the holder of a key, and sends the queries about that holder. They are sent together with the lookup if the key's last
+ * holder is remembered, which saves a round trip to Redis. If the lookup finds another holder, their results are discarded.
+ */
+export function createHolderLookup(
+  keys: Pick<AccountKeyStore, 'lookup'>,
+  queryHolder: (holder: KeyHolder) => HolderQueries,
+  nowMs: () => number,
+): HolderLookup {
+  const lastHolders = new LRUCache<Digest, KeyHolder>({ max: maxKeys })
+  const query = (holder: KeyHolder): HolderQueries => {
+    const queries = queryHolder(holder)
+    // A refused request awaits neither; a request that is not refused still sees the error.
+    for (const result of [queries.counted, queries.freshness]) result.catch(() => undefined)
+    return queries
+  }
+  return async (digest) => {
+    const lookingUp = fromRedis(keys.lookup(digest))
+    const expected = lastHolders.get(digest)
+    const early = expected === undefined ? undefined : query(expected)
+    const lookup = await lookingUp
     if (lookup === 'incomplete') throw new AccountKeysIncomplete()
     const holder = lookup.found
     if (holder === null || !isValid(holder, nowMs())) {
@@ -37,14 +82,25 @@ export function authenticate(
       throw new RequestError({ kind: 'unauthorized', isTokenSent: true })
     }
     lastHolders.set(digest, holder)
-    const isAsked = asked?.holder.teamId === holder.teamId && asked.holder.keyId === holder.keyId
-    Object.assign(ctx.state, isAsked ? asked : ask(holder), { holder })
-    return next()
+    const isExpected = expected?.teamId === holder.teamId && expected.keyId === holder.keyId
+    return { ...(isExpected && early !== undefined ? early : query(holder)), holder }
   }
 }
 
-/** The token of an Authorization header; empty when it carries none. */
-export const bearerToken = (header: string): string => /^Bearer +(?<token>.*)$/i.exec(header)?.groups?.['token'] ?? ''
-
 const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
+
+/** Records each key's use at most once a minute. No request waits for the record, or fails without it. */
+export function createUseRecorder(
+  record: (holder: KeyHolder, minuteMs: number) => Promise<void>,
+  nowMs: () => number,
+): (holder: KeyHolder) => void {
+  const lastMinutes = new LRUCache<string, number>({ max: maxKeys })
+  return (holder) => {
+    const key = `${holder.teamId}/${holder.keyId}`
+    const minuteMs = minuteOf(nowMs())
+    if (lastMinutes.get(key) === minuteMs) return
+    lastMinutes.set(key, minuteMs)
+    record(holder, minuteMs).catch(() => undefined)
+  }
+}

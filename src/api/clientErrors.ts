@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { type ClientError, type Refuse, refusal } from '../core/process/clientErrors.ts'
-import { renderError } from './errors.ts'
+import { privateCacheControl, varyHeader } from './conditional.ts'
+import { errorStatuses, renderError } from './errors.ts'
 import { allowedMethods } from './methods.ts'
-import { privateCacheControl, varyHeader } from './privateAnswers.ts'
-import { statuses } from './statuses.ts'
 
-type Told = { readonly code: keyof typeof statuses; readonly message: string }
+type ErrorAnswer = { readonly code: keyof typeof errorStatuses; readonly message: string }
 
-const told: Readonly<Record<ClientError, Told>> = {
+const errorAnswers: Readonly<Record<ClientError, ErrorAnswer>> = {
   timeout: { code: 'request_timeout', message: 'the request took too long to arrive' },
   'long-url': { code: 'uri_too_long', message: 'the URL is too long' },
   'long-headers': { code: 'headers_too_long', message: 'the headers are too long' },
@@ -21,13 +20,13 @@ const told: Readonly<Record<ClientError, Told>> = {
   'no-http': { code: 'bad_request', message: 'this is not HTTP/1.1' },
 }
 
-/** Answers what never becomes a request in the shape of every other error, and logs it. */
+/** Answers and logs requests that Node's HTTP parser rejects, in the same format as every other error. */
 export const answerClientError =
   (log: Logger): Refuse =>
   (reason) => {
-    const { code, message } = told[reason]
+    const { code, message } = errorAnswers[reason]
     const requestId = randomUUID()
-    log.info({ requestId, status: statuses[code] }, 'request')
+    log.info({ requestId, status: errorStatuses[code] }, 'request')
     const headers = {
       'Content-Type': 'application/json; charset=utf-8',
       'Cache-Control': privateCacheControl,
@@ -35,5 +34,5 @@ export const answerClientError =
       'X-Request-Id': requestId,
       ...(code === 'method_not_allowed' && { Allow: allowedMethods }),
     }
-    return refusal(statuses[code], headers, renderError(code, message))
+    return refusal(errorStatuses[code], headers, renderError(code, message))
   }

@@ -4,68 +4,80 @@ import type { Instant } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { namesEtag } from '../core/process/ifNoneMatch.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
-import type { RouteContext } from './context.ts'
+import type { ApiMiddleware, RouteContext } from './context.ts'
 import { ndjson } from './exports.ts'
-import { fromRedis, RequestError } from './requestError.ts'
 
-/** What an answer is made of. */
-export type Asked = {
-  readonly type: EntityType
-  /** Everything beside the team that decides what is answered: the parameters as they were understood. */
-  readonly parameters: Readonly<Record<string, unknown>>
-  /** Windows on the time of change are only whole up to a watermark. */
-  readonly needsWatermark?: boolean
-  /** Whether there is an answer whatever is stored: a list may be empty, an entity may be missing. */
-  readonly alwaysExists: boolean
-  /** JSON, or lines of it. `version` is the list's, read before; null while none is known. */
-  query(version: ListVersion | null): Promise<Buffer | Readable>
+/** The `Cache-Control` of answers to one team. */
+export const privateCacheControl = 'private, no-cache'
+
+/** Their `Vary`: the request headers that an answer depends on. */
+export const varyHeader = 'Authorization, Accept, Accept-Encoding'
+
+/** Keeps shared caches from storing what one team may read, and from serving it to another key. */
+export const privateCaching: ApiMiddleware = (ctx, next) => {
+  ctx.set('Cache-Control', privateCacheControl)
+  ctx.set('Vary', varyHeader)
+  return next()
 }
 
-/** Part of every ETag: another one when the same data would be rendered in another way. */
-const format = 1
-const tagBytes = 16
-
 /**
- * Answers a request from the replica and says how fresh the answer is, or that nothing has changed. The watermark and the version
- * are read before the query: the answer may hold more than they promise, never less.
+ * How fresh an answer is. Validators are read before the query, so the answer may hold more than they promise, never less.
+ * `version` and `etag` are missing while the list's version is unknown, `watermark` while none is published.
  */
-export async function respondConditionally(
+export type Validators = {
+  readonly version: ListVersion | null
+  readonly etag: string | undefined
+  readonly watermark: Instant | null
+}
+
+/** The validators of an answer made from entities of one type. `parameters` are all that select it, apart from team and path. */
+export function validatorsOf(
   ctx: RouteContext,
-  { type, parameters, needsWatermark = false, alwaysExists, query }: Asked,
-): Promise<void> {
-  const { watermark, versions } = await fromRedis(ctx.state.freshness)
+  type: EntityType,
+  parameters: Readonly<Record<string, unknown>>,
+): Validators {
+  const { watermark, versions } = ctx.state.freshness
   const version = versions[type]
-  if (watermark === null && needsWatermark)
-    throw new RequestError({
-      kind: 'service_unavailable',
-      lacks: 'watermark',
-      cause: new Error('there is no tidemark'),
-    })
-  const ifNoneMatch = ctx.get('If-None-Match')
-  const isAnyEnough = ifNoneMatch.trim() === '*'
-  const etag = version === null ? undefined : etagOf(version, ctx.path, parameters)
-  const isKept = etag !== undefined && namesEtag(ifNoneMatch, etag)
-  if (isKept && (alwaysExists || !isAnyEnough)) return notChanged(ctx, etag, watermark)
-  const body = await query(version)
-  if (isKept) return notChanged(ctx, etag, watermark)
-  setFreshness(ctx, etag, watermark)
+  return { version, etag: version === null ? undefined : etagOf(version, ctx.path, parameters), watermark }
+}
+
+/** Part of every ETag. Increase it when the same data is rendered in another way. */
+const renderingVersion = 1
+const etagBytes = 16
+
+/** A weak ETag: the same answer may be sent compressed or not. */
+function etagOf(version: ListVersion, path: string, parameters: Readonly<Record<string, unknown>>): string {
+  const sorted = Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1))
+  const text = JSON.stringify([renderingVersion, version, path, sorted])
+  const digest = createHash('sha256').update(text).digest().subarray(0, etagBytes)
+  return `W/"${digest.toString('base64url')}"`
+}
+
+/** Whether `If-None-Match` names the current ETag. */
+export const isNotModified = (ctx: RouteContext, { etag }: Validators): boolean =>
+  etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
+
+/** Whether `If-None-Match` is `*`, which matches only what exists. An entity must be read to know that; a list always exists. */
+export const matchesAny = (ctx: RouteContext): boolean => ctx.get('If-None-Match').trim() === '*'
+
+/** Answers 304. */
+export function sendNotModified(ctx: RouteContext, validators: Validators): void {
+  setValidators(ctx, validators)
+  ctx.status = 304
+}
+
+/** Sends JSON, or NDJSON as a stream, with its validators; 304 if the client holds the answer already. */
+export function send(ctx: RouteContext, validators: Validators, body: Buffer | Readable): void {
+  if (isNotModified(ctx, validators)) {
+    sendNotModified(ctx, validators)
+    return
+  }
+  setValidators(ctx, validators)
   ctx.type = Buffer.isBuffer(body) ? 'json' : ndjson
   ctx.body = body
 }
 
-/** Weak: the same answer may come compressed or not. */
-export function etagOf(version: ListVersion, path: string, parameters: Readonly<Record<string, unknown>>): string {
-  const text = JSON.stringify([format, version, path, Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1))])
-  const digest = createHash('sha256').update(text).digest().subarray(0, tagBytes)
-  return `W/"${digest.toString('base64url')}"`
-}
-
-function setFreshness(ctx: RouteContext, etag: string | undefined, watermark: Instant | null): void {
+function setValidators(ctx: RouteContext, { etag, watermark }: Validators): void {
   if (etag !== undefined) ctx.set('ETag', etag)
   if (watermark !== null) ctx.set('Replica-Watermark', watermark)
-}
-
-function notChanged(ctx: RouteContext, etag: string, watermark: Instant | null): void {
-  setFreshness(ctx, etag, watermark)
-  ctx.status = 304
 }

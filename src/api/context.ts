@@ -1,27 +1,38 @@
+import type { Readable } from 'node:stream'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
-import type { RateLimiterRes } from 'rate-limiter-flexible'
+import type { z } from 'zod'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { Freshness } from '../core/stores/listVersions.ts'
-import type { Within } from './search/exportList.ts'
+import type { RunQuery } from './search/exportList.ts'
+import type { IndexReader } from './search/indexReader.ts'
 
-/** What is known of every request. `holder` is known once the key was accepted. */
+/** The state of every request; `holder` is set once its key is accepted. */
 export type ApiState = { requestId: string; holder?: KeyHolder }
 
-/** A request in its key's minute. */
-export type Counted = { readonly isRefused: boolean; readonly minute: RateLimiterRes }
-
-/** What Redis is asked about the holder of a key. */
-export type KeyHolderState = {
-  /** How fresh the team's answers are. */
-  readonly freshness: Promise<Freshness>
-  /** The request, counted in the key's minute. */
-  readonly counted: Promise<Counted>
+/** The state of an authenticated request: whose key it carries, how fresh the team's answers are, and its turn to query. */
+export type RouteState = ApiState & {
+  holder: KeyHolder
+  readonly freshness: Freshness
+  runQuery: RunQuery
 }
-
-/** What is known of a request that reaches a route. */
-export type RouteState = ApiState & KeyHolderState & { holder: KeyHolder; runQuery: Within }
 
 export type ApiContext = RouterContext<ApiState, object>
 export type ApiMiddleware = RouterMiddleware<ApiState, object>
 export type RouteContext = RouterContext<RouteState, object>
 export type RouteMiddleware = RouterMiddleware<RouteState, object>
+
+/** Reads and validates a route's parameters. Throws `bad_request`; reports and counts unknown parameters. */
+export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, schema: Schema) => z.output<Schema>
+
+/** The rows of an export, several at a time. */
+export type ExportParts = AsyncGenerator<readonly Buffer[], void, undefined>
+
+/** Starts an export. Resolves once its first part has arrived, so that a failure before is answered like any other. */
+export type StartExport = (ctx: RouteContext, open: (runQuery: RunQuery) => ExportParts) => Promise<Readable>
+
+/** What the routes need besides the request. */
+export type RouteDeps = {
+  readonly indexReader: IndexReader
+  readonly readParameters: ParameterReader
+  readonly startExport: StartExport
+}

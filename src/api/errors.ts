@@ -2,11 +2,24 @@ import type { Logger } from 'pino'
 import type { ApiContext, ApiMiddleware } from './context.ts'
 import { allowedMethods } from './methods.ts'
 import { type Failure, failureOf, type RejectionReason, rejectionReasonOf } from './requestError.ts'
-import { statuses } from './statuses.ts'
+
+/** The status of every error answer, by its code. */
+export const errorStatuses = {
+  bad_request: 400,
+  unauthorized: 401,
+  not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  uri_too_long: 414,
+  rate_limited: 429,
+  headers_too_long: 431,
+  internal_error: 500,
+  service_unavailable: 503,
+} as const
 
 const unavailableRetryAfterSeconds = 5
 
-/** Turns whatever is thrown further in into the one shape of error answers; `onRejected` hears of those who may come again. */
+/** Answers everything thrown by later middleware as JSON; `onRejected` counts requests that were refused or may be retried. */
 export const errors =
   (log: Logger, onRejected: (reason: RejectionReason) => void): ApiMiddleware =>
   async (ctx, next) => {
@@ -14,25 +27,25 @@ export const errors =
       await next()
     } catch (thrown) {
       const failure = failureOf(thrown)
-      // Nobody is told what happens to an answer that nobody waits for any more.
+      // A client that has disconnected gets no answer: its error is neither logged nor counted.
       if (ctx.writable) {
         logCause(log, ctx.state.requestId, failure)
         const reason = rejectionReasonOf(failure)
         if (reason !== undefined) onRejected(reason)
       }
-      answer(ctx, failure)
+      respond(ctx, failure)
     }
   }
 
 /** The body of every error answer. */
 export const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })
 
-/** What was said of an answer that failed when it was ready, and is not true of an error. */
-const saidOfAnswers = ['Content-Encoding', 'ETag', 'Replica-Watermark', 'X-Accel-Buffering']
+/** Headers of an answer that fails after they were set; they are wrong for an error. */
+const headersOfAnswers = ['Content-Encoding', 'ETag', 'Replica-Watermark', 'X-Accel-Buffering']
 
-function answer(ctx: ApiContext, failure: Failure): void {
-  for (const name of saidOfAnswers) ctx.remove(name)
-  ctx.status = statuses[failure.kind]
+function respond(ctx: ApiContext, failure: Failure): void {
+  for (const name of headersOfAnswers) ctx.remove(name)
+  ctx.status = errorStatuses[failure.kind]
   for (const [name, value] of headersOf(failure)) ctx.set(name, value)
   ctx.type = 'json'
   ctx.body = renderError(failure.kind, messageOf(failure))

@@ -1,18 +1,18 @@
-import type { Leave } from './permits.ts'
+import type { Release } from './admission.ts'
 
-/** `full`: nobody more may wait; `late`: no place came free in time; `gone`: nobody waits for it any more. */
-export type NotAdmitted = 'full' | 'late' | 'gone'
+/** Why no permit was given: the queue is full, the wait was too long, or the caller aborted it. */
+export type NotAdmitted = 'queue-full' | 'timed-out' | 'aborted'
 
-type Waiting = { admit(): void }
-type Tenant = { running: number; readonly waiting: Set<Waiting> }
+type Waiter = { admit(): void }
+type Tenant = { running: number; readonly waiting: Set<Waiter> }
 
 /**
- * Places that several tenants share: so many are taken at once in all and by each party, so many wait, so long at most. A place
- * that comes free goes to the party that has waited longest for its turn, so that one that asks for many delays itself alone.
+ * A semaphore with a bounded queue that several tenants share, served round robin: a free permit goes to the tenant whose turn is
+ * longest ago, so a tenant that asks for many delays only itself.
  */
 export class FairQueue {
   readonly #bounds: Bounds
-  /** Those that run or wait; the first in order is the next whose turn it is. */
+  /** Tenants that run or wait, in the order of their turns: the first one is next. */
   readonly #tenants = new Map<string, Tenant>()
   #running = 0
   #waiting = 0
@@ -21,72 +21,72 @@ export class FairQueue {
     this.#bounds = bounds
   }
 
-  /** Resolves with a place, or with why there is none. */
-  async enter(name: string, signal: AbortSignal): Promise<Leave | NotAdmitted> {
-    if (signal.aborted) return 'gone'
-    const party = this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
-    this.#tenants.set(name, party)
-    if (this.#hasPlaceFor(party) && party.waiting.size === 0) return this.#take(name, party)
-    if (this.#waiting >= this.#bounds.maxWaiting) return 'full'
-    return await this.#wait(name, party, signal)
+  /** Resolves with a permit to release, or with why there is none. */
+  async acquire(name: string, signal: AbortSignal): Promise<Release | NotAdmitted> {
+    if (signal.aborted) return 'aborted'
+    const tenant = this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
+    this.#tenants.set(name, tenant)
+    if (this.#hasPermitFor(tenant) && tenant.waiting.size === 0) return this.#take(name, tenant)
+    if (this.#waiting >= this.#bounds.maxWaiting) return 'queue-full'
+    return await this.#wait(name, tenant, signal)
   }
 
-  #hasPlaceFor = ({ running }: Tenant): boolean =>
+  #hasPermitFor = ({ running }: Tenant): boolean =>
     this.#running < this.#bounds.maxRunning && running < this.#bounds.maxRunningPerTenant
 
-  #wait(name: string, party: Tenant, signal: AbortSignal): Promise<Leave | NotAdmitted> {
-    const { promise, resolve } = Promise.withResolvers<Leave | NotAdmitted>()
-    const end = (): void => {
+  #wait(name: string, tenant: Tenant, signal: AbortSignal): Promise<Release | NotAdmitted> {
+    const { promise, resolve } = Promise.withResolvers<Release | NotAdmitted>()
+    const dequeue = (): void => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', leave)
-      party.waiting.delete(entry)
+      signal.removeEventListener('abort', onAbort)
+      tenant.waiting.delete(waiter)
       this.#waiting--
     }
     const giveUp = (why: NotAdmitted) => (): void => {
-      end()
-      this.#forget(name, party)
+      dequeue()
+      this.#forget(name, tenant)
       resolve(why)
     }
-    const leave = giveUp('gone')
-    const timer = setTimeout(giveUp('late'), this.#bounds.maxWaitMs)
-    signal.addEventListener('abort', leave, { once: true })
-    const entry = {
+    const onAbort = giveUp('aborted')
+    const timer = setTimeout(giveUp('timed-out'), this.#bounds.maxWaitMs)
+    signal.addEventListener('abort', onAbort, { once: true })
+    const waiter = {
       admit: (): void => {
-        end()
-        resolve(this.#take(name, party))
+        dequeue()
+        resolve(this.#take(name, tenant))
       },
     }
-    party.waiting.add(entry)
+    tenant.waiting.add(waiter)
     this.#waiting++
     return promise
   }
 
-  /** Whoever gets a place has its next turn after all others. */
-  #take(name: string, party: Tenant): Leave {
+  /** Takes a permit, and moves the tenant behind all others. */
+  #take(name: string, tenant: Tenant): Release {
     this.#tenants.delete(name)
-    this.#tenants.set(name, party)
-    party.running++
+    this.#tenants.set(name, tenant)
+    tenant.running++
     this.#running++
     return () => {
-      party.running--
+      tenant.running--
       this.#running--
-      this.#forget(name, party)
+      this.#forget(name, tenant)
       this.#admitNext()
     }
   }
 
-  /** Gives free places away, one to each party in turn. */
+  /** Gives a released permit to the first tenant in turn that waits and is below its own limit. */
   #admitNext(): void {
-    for (const party of this.#tenants.values()) {
-      const [first] = party.waiting
-      if (first === undefined || !this.#hasPlaceFor(party)) continue
+    for (const tenant of this.#tenants.values()) {
+      const [first] = tenant.waiting
+      if (first === undefined || !this.#hasPermitFor(tenant)) continue
       first.admit()
       return
     }
   }
 
-  #forget(name: string, party: Tenant): void {
-    if (party.running === 0 && party.waiting.size === 0) this.#tenants.delete(name)
+  #forget(name: string, tenant: Tenant): void {
+    if (tenant.running === 0 && tenant.waiting.size === 0) this.#tenants.delete(name)
   }
 }
 

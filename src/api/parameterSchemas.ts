@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
 
 /**
- * What the routes' parameter schemas are built from. A rule is worded to follow the parameter's name, as in
- * "limit must be an integer from 1 to 100". All parameters are sent as text; `meta` says in JSON Schema what the text stands for.
+ * The building blocks of the routes' parameter schemas. A rule follows the parameter's name, as in
+ * "limit must be an integer from 1 to 100". All parameters are sent as text; `meta` describes their type in JSON Schema.
  */
 
 const maxLimit = 100
@@ -43,9 +43,9 @@ export const pageParameters = {
   page: integer(Number.MAX_SAFE_INTEGER).default(1).describe('Page number. A page past the last one is empty.'),
 }
 
-const ofPagesAlone = z.undefined({ error: 'belongs to pages: it must be left out of an export' }).optional()
-/** In the place of `pageParameters` where everything is asked for at once. */
-export const noPageParameters = { limit: ofPagesAlone, page: ofPagesAlone }
+const notInExports = z.undefined({ error: 'belongs to pages: it must be left out of an export' }).optional()
+/** Replaces `pageParameters` in an export. */
+export const noPageParameters = { limit: notInExports, page: notInExports }
 
 export const createdParameters = {
   since: windowBound('from', 'Only what was created at or after this time. A date alone is its first moment in UTC.'),
@@ -62,7 +62,7 @@ export const oneOf = <const Values extends readonly string[]>(values: Values) =>
 
 export const text = z.string().min(1, 'must not be empty').optional()
 
-/** May be empty, which filters nothing. */
+/** May be empty, which matches every title. */
 export const title = z
   .string()
   .refine((value) => [...value].length <= maxTitleCharacters, `must be at most ${maxTitleCharacters} characters`)

@@ -1,20 +1,25 @@
-import type { Counter } from 'prom-client'
+import { Counter, type Registry } from 'prom-client'
 import type { z } from 'zod'
 import { accepted, type Result, refused } from '../core/model/result.ts'
 import { routeOf } from '../core/process/requestLog.ts'
-import type { RouteContext } from './context.ts'
-import { renderIgnored } from './ignoredParameters.ts'
+import type { ParameterReader } from './context.ts'
 import { RequestError } from './requestError.ts'
 
 const maxShownCharacters = 64
+/** Bounds of the `Ignored-Parameters` header. */
+const maxIgnoredNames = 10
+const maxIgnoredBytes = 256
 
-/** Reads the parameters of a route. Throws a `bad_request`; says in a header and counts what it ignores. */
-export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, schema: Schema) => z.output<Schema>
-
-export const parameterReader =
-  (ignoredTotal: Counter<'route'>): ParameterReader =>
-  (ctx, schema) => {
-    // A question mark that the query itself begins with would be taken away.
+/** Creates the reader of the routes' parameters. Unknown parameters are ignored, named in a header and counted. */
+export function parameterReader(registry: Registry): ParameterReader {
+  const ignoredTotal = new Counter({
+    name: 'tidemark_http_ignored_parameters_total',
+    help: 'Query parameters that requests carried and no route knows',
+    labelNames: ['route'],
+    registers: [registry],
+  })
+  return (ctx, schema) => {
+    // Without this question mark, URLSearchParams would strip one that the query itself begins with.
     const query = new URLSearchParams(`?${ctx.querystring}`)
     const ignored = [...new Set(query.keys())].filter((name) => !Object.hasOwn(schema.shape, name))
     if (ignored.length > 0) {
@@ -25,8 +30,9 @@ export const parameterReader =
     if (read.ok) return read.value
     throw new RequestError({ kind: 'bad_request', message: `${read.problem.path} ${read.problem.rule}` })
   }
+}
 
-/** Judges the parameters that `schema` names; the first problem's rule ends with what was sent. */
+/** Validates the parameters that `schema` names. The rule of the first problem ends with the value that was sent. */
 export function readParameters<Schema extends z.ZodObject>(
   schema: Schema,
   query: URLSearchParams,
@@ -39,9 +45,9 @@ export function readParameters<Schema extends z.ZodObject>(
       return refused(name, `must be given only once, not as ${[value, ...more].map(show).join(' and ')}`)
     sent[name] = value
   }
-  const judged = schema.safeParse(sent)
-  if (judged.success) return accepted(judged.data)
-  const issue = judged.error.issues[0]
+  const parsed = schema.safeParse(sent)
+  if (parsed.success) return accepted(parsed.data)
+  const issue = parsed.error.issues[0]
   const name = String(issue?.path[0])
   return refused(name, `${issue?.message}, not ${show(sent[name] ?? '')}`)
 }
@@ -49,4 +55,22 @@ export function readParameters<Schema extends z.ZodObject>(
 function show(value: string): string {
   const characters = [...value]
   return `"${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}"`
+}
+
+/** The value of `Ignored-Parameters`: as many percent-encoded names as fit. The first name is truncated if it alone is too long. */
+export function renderIgnored(names: readonly string[]): string {
+  const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
+  let value = truncate(first)
+  for (const name of rest) {
+    const longer = `${value}, ${encodeURIComponent(name)}`
+    if (longer.length > maxIgnoredBytes) break
+    value = longer
+  }
+  return value
+}
+
+function truncate(name: string): string {
+  const characters = [...name].slice(0, maxIgnoredBytes)
+  while (encodeURIComponent(characters.join('')).length > maxIgnoredBytes) characters.pop()
+  return encodeURIComponent(characters.join(''))
 }

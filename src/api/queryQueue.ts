@@ -1,46 +1,48 @@
-import { overCapacity } from './admission.ts'
+import { overCapacity, whenClosed } from './admission.ts'
 import type { RouteMiddleware } from './context.ts'
 import { FairQueue } from './fairQueue.ts'
-import { whenClosed } from './whenClosed.ts'
 
-/** At once, in all and of a team. Elasticsearch answers no faster when it is asked more at once. */
-const turns = { maxRunning: 64, maxRunningPerTenant: 32, maxWaiting: 1_024, maxWaitMs: 2_000 }
-const questionDeadlineMs = 5_000
+/** Concurrent queries, in total and of one team. Elasticsearch answers no faster when it is sent more at once. */
+const bounds = { maxRunning: 64, maxRunningPerTenant: 32, maxWaiting: 1_024, maxWaitMs: 2_000 }
+const queryDeadlineMs = 5_000
 
-/** Lets teams look things up in turn, and hands every request its `runQuery`, which aborts a question when its time is over or nobody waits for it. */
+/**
+ * Gives every request its `runQuery`, which waits for the team's turn, and aborts the query at its deadline or when the client
+ * disconnects.
+ */
 export function queueQueries(): RouteMiddleware {
-  const queue = new FairQueue(turns)
+  const queue = new FairQueue(bounds)
   return (ctx, next) => {
-    const gone = new AbortController()
+    const disconnected = new AbortController()
     whenClosed(ctx.res, () => {
-      // What was answered has nothing left to abort, and an abort makes an error each time.
-      if (!ctx.res.writableFinished) gone.abort()
+      // A complete answer has nothing left to abort, and every abort constructs an error.
+      if (!ctx.res.writableFinished) disconnected.abort()
     })
-    ctx.state.runQuery = async (ask) => {
-      const place = await queue.enter(ctx.state.holder.teamId, gone.signal)
-      if (typeof place === 'string') throw overCapacity(`a question that waits for its turn is ${place}`)
+    ctx.state.runQuery = async (query) => {
+      const permit = await queue.acquire(ctx.state.holder.teamId, disconnected.signal)
+      if (typeof permit === 'string') throw overCapacity(`a query was not admitted (${permit})`)
       try {
-        return await withinDeadline(ask, gone.signal)
+        return await withDeadline(query, disconnected.signal)
       } finally {
-        place()
+        permit()
       }
     }
     return next()
   }
 }
 
-async function withinDeadline<Answer>(
-  ask: (signal: AbortSignal) => Promise<Answer>,
-  gone: AbortSignal,
-): Promise<Answer> {
+async function withDeadline<Result>(
+  query: (signal: AbortSignal) => Promise<Result>,
+  disconnected: AbortSignal,
+): Promise<Result> {
   const stop = new AbortController()
   const abort = (): void => stop.abort()
-  const timer = setTimeout(abort, questionDeadlineMs)
-  gone.addEventListener('abort', abort, { once: true })
+  const timer = setTimeout(abort, queryDeadlineMs)
+  disconnected.addEventListener('abort', abort, { once: true })
   try {
-    return await ask(stop.signal)
+    return await query(stop.signal)
   } finally {
     clearTimeout(timer)
-    gone.removeEventListener('abort', abort)
+    disconnected.removeEventListener('abort', abort)
   }
 }

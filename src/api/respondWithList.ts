@@ -1,55 +1,59 @@
 import type { WindowBound } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
-import { type Asked, respondConditionally } from './conditional.ts'
-import type { RouteContext } from './context.ts'
+import { isNotModified, send, sendNotModified, type Validators, validatorsOf } from './conditional.ts'
+import type { RouteContext, RouteDeps } from './context.ts'
 import { ndjson } from './exports.ts'
-import type { RouteDeps } from './routeDeps.ts'
+import { RequestError } from './requestError.ts'
 import type { Clause } from './search/clauses.ts'
 import { exportList } from './search/exportList.ts'
 import type { ListReader } from './search/keptSnapshots.ts'
 import { type Page, renderPage } from './search/page.ts'
 
-/** The parameters of a list as they were understood; windows on the time of change are among them. */
+/** The parsed parameters of a list. */
 type ListParameters = Readonly<Record<string, unknown>> & {
   readonly changedSince?: WindowBound | undefined
   readonly changedUntil?: WindowBound | undefined
 }
 
 /** Answers with one page of a list. */
-export const answerPage = (
+export async function respondWithPage(
   ctx: RouteContext,
   type: EntityType,
   parameters: ListParameters,
   readPage: (reader: ListReader) => Promise<Page>,
-): Promise<void> =>
-  respondConditionally(ctx, {
-    ...freshOf(type, parameters),
-    parameters,
-    query: (version) =>
-      ctx.state.runQuery(async (signal) =>
-        renderPage(await readPage({ teamId: ctx.state.holder.teamId, version, signal })),
-      ),
-  })
+): Promise<void> {
+  const validators = listValidators(ctx, type, parameters)
+  if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
+  const { version } = validators
+  const { teamId } = ctx.state.holder
+  const page = await ctx.state.runQuery((signal) => readPage({ teamId, version, signal }))
+  send(ctx, validators, renderPage(page))
+}
 
-/** Answers with a whole list, a line each: what the first filter finds that finds anything. */
-export const answerExport = (
+/** Answers with a whole list as NDJSON: the rows of the first filter that finds any. */
+export async function respondWithExport(
   ctx: RouteContext,
-  { replica, startExport }: Pick<RouteDeps, 'replica' | 'startExport'>,
+  { indexReader, startExport }: Pick<RouteDeps, 'indexReader' | 'startExport'>,
   type: EntityType,
   parameters: ListParameters,
   filters: readonly (readonly Clause[])[],
-): Promise<void> =>
-  respondConditionally(ctx, {
-    ...freshOf(type, parameters),
-    parameters: { ...parameters, as: ndjson },
-    query: () => startExport(ctx, (within) => exportList(replica, type, ctx.state.holder.teamId, filters, within)),
-  })
+): Promise<void> {
+  const validators = listValidators(ctx, type, { ...parameters, as: ndjson })
+  if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
+  const { teamId } = ctx.state.holder
+  const stream = await startExport(ctx, (runQuery) => exportList(indexReader, type, teamId, filters, runQuery))
+  send(ctx, validators, stream)
+}
 
-const freshOf = (
-  type: EntityType,
-  { changedSince, changedUntil }: ListParameters,
-): Pick<Asked, 'type' | 'needsWatermark' | 'alwaysExists'> => ({
-  type,
-  needsWatermark: changedSince !== undefined || changedUntil !== undefined,
-  alwaysExists: true,
-})
+/** The validators of a list. A window on the time of change is complete only up to a watermark, so it needs one. */
+function listValidators(ctx: RouteContext, type: EntityType, parameters: ListParameters): Validators {
+  const validators = validatorsOf(ctx, type, parameters)
+  const needsWatermark = parameters.changedSince !== undefined || parameters.changedUntil !== undefined
+  if (needsWatermark && validators.watermark === null)
+    throw new RequestError({
+      kind: 'service_unavailable',
+      dependency: 'watermark',
+      cause: new Error('no watermark is published'),
+    })
+  return validators
+}

@@ -5,28 +5,28 @@ import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
-import { indexReaderOf } from './search/indexReader.ts'
+import { createIndexReader } from './search/indexReader.ts'
 import { probe } from './search/probe.ts'
 import { openSearchClient } from './search/searchClient.ts'
 
 const defaultPort = 3_000
 
 /**
- * Builds the API with its live clients and listens on the configured port, also while an engine is away. What it opens is registered
- * with `release`, in the order in which it must outlast what follows.
+ * Connects the API's clients and listens on the configured port, also while an engine is unreachable. Everything that is opened is
+ * registered with `release`; it is closed in reverse order.
  */
 export async function startApi(
   { config, log, metrics, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'release'>,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
   const elasticsearch = connectElasticsearchBytes(config)
-  const { redis, redisKeys, accountKeys: keys } = openStores({ config, log, metrics, release }, elasticsearch)
-  const replica = indexReaderOf(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
+  const { redis, redisKeys, accountKeys } = openStores({ config, log, metrics, release }, elasticsearch)
+  const indexReader = createIndexReader(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
   const listener = createApp({
-    replica,
+    indexReader,
     redis,
     redisKeys,
-    keys,
+    accountKeys,
     baseUrl: config.BASE_URL ?? '/api/v1',
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,
     nowMs,
@@ -40,9 +40,9 @@ export async function startApi(
   return {
     port: portOf(server),
     checks: {
-      elasticsearch: async (signal) => await probe(replica, signal).then(() => undefined),
+      elasticsearch: async (signal) => await probe(indexReader, signal).then(() => undefined),
       redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(keys),
+      'account keys': accountKeysAreComplete(accountKeys),
     },
   }
 }

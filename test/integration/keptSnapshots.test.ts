@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
-import { type IndexReader, indexReaderOf } from '../../src/api/search/indexReader.ts'
-import { listRecords } from '../../src/api/search/listRecords.ts'
+import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
+import { findSubmissions } from '../../src/api/submissions.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import type { ListVersion } from '../../src/core/stores/listVersions.ts'
@@ -12,7 +12,6 @@ import { createTestReplica, type TestReplica } from '../support/replica.ts'
 
 const team = 'team-1' as TeamId
 const { signal } = new AbortController()
-const everything = { created: {}, changed: {} }
 const [first, second] = ['version-1', 'version-2'] as [ListVersion, ListVersion]
 
 let stored: TestReplica
@@ -43,26 +42,26 @@ const store = (from: number, to: number): Promise<void> =>
     })),
   )
 
-/** A replica in which every page is a deep one, and what it is asked. */
-function watched(): { replica: IndexReader; asked: string[] } {
+/** A indexReader in which every page is a deep one, and what it is asked. */
+function watched(): { indexReader: IndexReader; asked: string[] } {
   const asked: string[] = []
-  const { indexPrefix, ask } = indexReaderOf(openSearchClient(raw, stored.prefix), 0)
+  const { indexPrefix, send } = createIndexReader(openSearchClient(raw, stored.prefix), 0)
   const asking = {
     indexPrefix,
-    ask: ((question, until) => {
+    send: ((question, until) => {
       asked.push(`${question.method} ${question.path.split('/').at(-1)}`)
-      return ask(question, until)
-    }) as IndexReader['ask'],
+      return send(question, until)
+    }) as IndexReader['send'],
   }
-  return { replica: indexReaderOf(asking, 0), asked }
+  return { indexReader: createIndexReader(asking, 0), asked }
 }
 
 async function read(
-  replica: IndexReader,
+  indexReader: IndexReader,
   version: ListVersion | null,
   page = 11,
 ): Promise<{ total: number; ids: string[] }> {
-  const found = await listRecords(replica, { teamId: team, version, signal }, everything, { page, limit: 20 })
+  const found = await findSubmissions(indexReader, { teamId: team, version, signal }, {}, { page, limit: 20 })
   return { total: found.totalDocs, ids: found.items.map((item) => (JSON.parse(item.toString()) as { id: string }).id) }
 }
 const idsDownFrom = (highest: number): string[] => Array.from({ length: 20 }, (_, at) => `s-${highest - at}`)
@@ -80,56 +79,56 @@ async function openSnapshots(): Promise<number> {
 }
 
 test('a page of an unchanged list is read again with one question, and its neighbours with hardly more', async () => {
-  const { replica, asked } = watched()
-  expect(await read(replica, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
+  const { indexReader, asked } = watched()
+  expect(await read(indexReader, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
   asked.length = 0
-  expect(await read(replica, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
+  expect(await read(indexReader, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
   expect(asked).toEqual(['POST _search'])
   asked.length = 0
-  expect(await read(replica, first, 12)).toEqual({ total: 300, ids: idsDownFrom(79) })
+  expect(await read(indexReader, first, 12)).toEqual({ total: 300, ids: idsDownFrom(79) })
   expect(asked).toEqual(['POST _search'])
 })
 
 test('a list of another version is read as it is then, and the older snapshot is closed', async () => {
-  const { replica } = watched()
-  await read(replica, first)
+  const { indexReader } = watched()
+  await read(indexReader, first)
   await store(300, 320)
-  expect(await read(replica, second)).toEqual({ total: 320, ids: idsDownFrom(119) })
+  expect(await read(indexReader, second)).toEqual({ total: 320, ids: idsDownFrom(119) })
   await eventually(async () => (await openSnapshots()) === 1)
 })
 
 test('a page of a list that has changed a little is found with one question to a new snapshot, before the older one is closed', async () => {
-  const { replica, asked } = watched()
-  await read(replica, first)
+  const { indexReader, asked } = watched()
+  await read(indexReader, first)
   await store(300, 307)
   asked.length = 0
-  expect(await read(replica, second)).toEqual({ total: 307, ids: idsDownFrom(106) })
+  expect(await read(indexReader, second)).toEqual({ total: 307, ids: idsDownFrom(106) })
   expect(asked).toEqual(['POST _pit', 'POST _msearch', 'DELETE _pit'])
 })
 
 test('a list without a version is read anew each time, and leaves nothing open', async () => {
-  const { replica } = watched()
-  expect(await read(replica, null)).toEqual({ total: 300, ids: idsDownFrom(99) })
+  const { indexReader } = watched()
+  expect(await read(indexReader, null)).toEqual({ total: 300, ids: idsDownFrom(99) })
   await store(300, 310)
-  expect(await read(replica, null)).toEqual({ total: 310, ids: idsDownFrom(109) })
+  expect(await read(indexReader, null)).toEqual({ total: 310, ids: idsDownFrom(109) })
   await eventually(async () => (await openSnapshots()) === 0)
 })
 
 test('a snapshot that has ended is opened again', async () => {
-  const { replica, asked } = watched()
-  await read(replica, first)
+  const { indexReader, asked } = watched()
+  await read(indexReader, first)
   const index = `${stored.prefix}-submissions`
   await elasticsearch.indices.close({ index })
   await elasticsearch.indices.open({ index, wait_for_active_shards: 1 })
   asked.length = 0
-  expect(await read(replica, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
+  expect(await read(indexReader, first)).toEqual({ total: 300, ids: idsDownFrom(99) })
   expect(asked.filter((each) => each === 'POST _pit')).toHaveLength(1)
 })
 
 test('readers of several versions at once all get their page, and one snapshot is left', async () => {
-  const { replica } = watched()
+  const { indexReader } = watched()
   const versions = Array.from({ length: 40 }, (_, at) => `version-${at % 7}` as ListVersion)
-  const pages = await Promise.all(versions.map((version) => read(replica, version)))
+  const pages = await Promise.all(versions.map((version) => read(indexReader, version)))
   for (const page of pages) expect(page).toEqual({ total: 300, ids: idsDownFrom(99) })
   await eventually(async () => (await openSnapshots()) === 1)
 })

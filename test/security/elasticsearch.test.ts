@@ -4,12 +4,12 @@ import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkRequest.ts'
 import * as generations from '../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
-import { getForm } from '../../src/api/search/getForm.ts'
-import { indexReaderOf } from '../../src/api/search/indexReader.ts'
+import { readForm } from '../../src/api/forms.ts'
+import { createIndexReader } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
+import { multiSearch } from '../../src/api/search/multiSearch.ts'
 import { probe } from '../../src/api/search/probe.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
-import { searchTogether } from '../../src/api/search/searchTogether.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import {
@@ -165,20 +165,20 @@ describe('the roles of Elasticsearch', () => {
       options(),
     )
     await generations.serveGeneration(keeperClient(), prefix, serving, options())
-    const replica = indexReaderOf(openSearchClient(clientAs('tidemark_api', connectElasticsearchBytes), prefix), 1)
+    const replica = createIndexReader(openSearchClient(clientAs('tidemark_api', connectElasticsearchBytes), prefix), 1)
     const { signal } = options()
     await probe(replica, signal)
-    await getForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)
+    await readForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)
     const snapshot = await openListSnapshot(replica, 'forms', team, { lifeMs: 30_000, signal })
     await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
     await snapshot.survey([], { clause: { match_all: {} }, newer: { match_none: {} }, skip: 0 }, 1, signal)
     snapshot.close()
     const header = { index: `${prefix}-forms`, routing: team }
-    await searchTogether(replica, [{ header, body: { size: 0 } }], 'missing-index', signal)
+    await multiSearch(replica, [{ header, body: { size: 0 } }], 'missing-index', signal)
     const path = `/${prefix}-forms/_pit`
-    const opened = await replica.ask({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
+    const opened = await replica.send({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
     const body = { id: (JSON.parse(opened.bytes.toString()) as { id: string }).id }
-    expect(await replica.ask({ method: 'DELETE', path: '/_pit', querystring: {}, body }, signal)).toMatchObject({
+    expect(await replica.send({ method: 'DELETE', path: '/_pit', querystring: {}, body }, signal)).toMatchObject({
       isFound: true,
     })
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createLimiter } from '../../src/api/limit.ts'
+import { createLimiter } from '../../src/api/rateLimit.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { Registry } from 'prom-client'
 import { indexerMetrics, pipelineMetrics } from '../../indexer/metrics.ts'
 import { surveyMetrics } from '../../indexer/status/surveyMetrics.ts'
-import { apiMetrics } from '../../src/api/metrics.ts'
+import { parameterReader } from '../../src/api/parameters.ts'
+import { rejectionReasons as apiRejectionReasons } from '../../src/api/requestError.ts'
 import { processMetrics } from '../../src/core/process/processMetrics.ts'
 import { requestMetrics } from '../../src/core/process/requestMetrics.ts'
 import { engineCallMetrics } from '../../src/core/stores/engineCallMetrics.ts'
@@ -30,12 +31,17 @@ export async function registeredMetrics(process: Process): Promise<Metric[]> {
   const registry = new Registry()
   processMetrics(registry, { results: async () => [] })
   engineCallMetrics(registry)
-  if (process === 'A') apiMetrics(registry)
+  if (process === 'A') registerApi(registry)
   if (process === 'S') requestMetrics(registry, rejectionReasons)
   if (process === 'I') registerIndexer(registry)
   const labels = new Map(registry.getMetricsAsArray().map((metric) => [metric.name, labelsOf(metric)]))
   const all = await registry.getMetricsAsJSON()
   return all.map(({ name, type }) => ({ name, type: String(type), labels: labels.get(name) ?? [] }))
+}
+
+function registerApi(registry: Registry): void {
+  requestMetrics(registry, apiRejectionReasons)
+  parameterReader(registry)
 }
 
 function registerIndexer(registry: Registry): void {

@@ -6,7 +6,7 @@ import { digestOf, type StaticFile, staticFile } from '../../core/process/static
 const { resolve } = createRequire(import.meta.url)
 const own = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url))
 
-/** The page may load what is named here from its own host, talk to that host, and nothing else. */
+/** The page may load these kinds of files from its own host and send requests to that host, nothing else. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -18,7 +18,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** The page at `/docs` and every file it needs, by path. A file's name tells its content, so that it may be kept for ever. */
+/** The page at `/docs` and every file it needs, by path. File names are content hashes, so the files may be cached for ever. */
 export function docsPage(descriptionPath: string): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>()
   const add = (file: string, type: 'css' | 'js' | 'svg'): string => {

@@ -51,19 +51,19 @@ const submission = {
   },
 }
 
-const judgedForm = [formSchema.parse(form), rawMembers(JSON.stringify(form))] as const
-const judgedSubmission = [submissionSchema.parse(submission), rawMembers(JSON.stringify(submission))] as const
+const parsedForm = [formSchema.parse(form), rawMembers(JSON.stringify(form))] as const
+const parsedSubmission = [submissionSchema.parse(submission), rawMembers(JSON.stringify(submission))] as const
 
 const example = (text: string) => ({ example: { value: JSON.parse(text) as unknown } })
 const listOf = (item: string) =>
   example(renderPage({ totalDocs: 1, page: 1, limit: 20, items: [Buffer.from(item)] }).toString())
 
-/** An answer of each kind, rendered as every other one. */
+/** An example of each answer, rendered by the code that renders real ones. */
 export const examples = {
-  FormList: listOf(renderFormSummary(...judgedForm)),
-  Form: example(renderFormDetail(...judgedForm)),
-  SubmissionList: listOf(renderSubmissionSummary(...judgedSubmission)),
-  Submission: example(renderSubmissionDetail(...judgedSubmission)),
+  FormList: listOf(renderFormSummary(...parsedForm)),
+  Form: example(renderFormDetail(...parsedForm)),
+  SubmissionList: listOf(renderSubmissionSummary(...parsedSubmission)),
+  Submission: example(renderSubmissionDetail(...parsedSubmission)),
 } as const
 
 export const exampleIds = { form: form.id, submission: submission.id } as const

@@ -18,7 +18,7 @@ Submissions hold personal data of respondents; handle them with care.
 A known field without a value is \`null\`. Unknown parameters filter nothing and are named in \`Ignored-Parameters\`. \`HEAD\` answers as
 \`GET\` without a body, and a trailing slash is the same route.`
 
-/** The description of the API as `serverUrl` answers it, made from the schemas that judge requests and records. */
+/** The OpenAPI description of the API at `serverUrl`, generated from the schemas that validate requests and Kafka records. */
 export const describeApi = (serverUrl: string): OpenApi => ({
   openapi: '3.1.1',
   info: { title: 'Tidemark', version: 'v1', description: introduction },

@@ -1,12 +1,10 @@
 import type { z } from 'zod'
-import { getFormParameters } from '../getForm.ts'
-import { getRecordParameters } from '../getRecord.ts'
-import { listFormsParameters } from '../listForms.ts'
-import { listRecordsParameters } from '../listRecords.ts'
+import { getFormParameters, listFormsParameters } from '../forms.ts'
+import { getSubmissionParameters, listSubmissionsParameters } from '../submissions.ts'
 import { exampleIds, type examples } from './examples.ts'
 
 export type Operation = {
-  /** Below the server's address. */
+  /** Relative to the server's URL. */
   readonly path: string
   readonly operationId: string
   readonly tag: 'Forms' | 'Records'
@@ -14,7 +12,7 @@ export type Operation = {
   readonly description: string
   readonly parameters: z.ZodObject
   readonly answer: keyof typeof examples
-  /** What a line holds when all is asked for at once; undefined where there is one thing alone. */
+  /** What a line of an export holds; undefined if the operation returns a single entity. */
   readonly line?: string
   readonly id?: { readonly description: string; readonly example: string }
 }
@@ -49,7 +47,7 @@ export const operations: readonly Operation[] = [
     description:
       'Submissions of the whole team, newest first by `submittedAt`, then by `id` descending. `since` and `until` act on that ' +
       'time and so miss updates; `changedSince=<the last Replica-Watermark>` gives every new and changed submission at least once.',
-    parameters: listRecordsParameters,
+    parameters: listSubmissionsParameters,
     answer: 'SubmissionList',
     line: 'submission',
   },
@@ -59,7 +57,7 @@ export const operations: readonly Operation[] = [
     tag: 'Records',
     summary: 'Get one submission',
     description: 'A submission with its full report.',
-    parameters: getRecordParameters,
+    parameters: getSubmissionParameters,
     answer: 'Submission',
     id: { description: 'The submission identifier.', example: exampleIds.submission },
   },

@@ -5,7 +5,7 @@ import { docsPage } from './docsPage.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
-/** What is answered without a key, and the same for everybody: the description of the API, and the page that shows it. */
+/** The routes that need no key: the OpenAPI description, and the page that shows it. */
 export function publicRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
   const json = staticFile({ type: 'json', text: JSON.stringify(description), cacheControl: 'public, max-age=300' })

@@ -1,12 +1,12 @@
 import { maxUrlBytes } from '../../core/process/clientErrors.ts'
+import { errorStatuses } from '../errors.ts'
 import { ndjson } from '../exports.ts'
-import { statuses } from '../statuses.ts'
 import type { HeaderName } from './headers.ts'
 import type { JsonSchema } from './schemas.ts'
 
-type Refusal = {
+type ErrorResponse = {
   readonly description: string
-  /** A message as it may be sent. */
+  /** An example of the message. */
   readonly message: string
   readonly headers: readonly HeaderName[]
 }
@@ -16,7 +16,7 @@ const always: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
 const counted: readonly HeaderName[] = [...always, 'RateLimit-Policy', 'RateLimit']
 const read: readonly HeaderName[] = [...counted, 'Ignored-Parameters', 'Replica-Watermark', 'ETag']
 
-const refusals: Readonly<Record<keyof typeof statuses, Refusal>> = {
+const errors: Readonly<Record<keyof typeof errorStatuses, ErrorResponse>> = {
   bad_request: {
     description:
       'A parameter breaks its rule; the message names it, the rule and what was sent. Or `Host` is missing, or it or `Authorization` was ' +
@@ -71,24 +71,24 @@ const refusals: Readonly<Record<keyof typeof statuses, Refusal>> = {
   },
 }
 
-const codes = Object.keys(refusals) as (keyof typeof refusals)[]
+const codes = Object.keys(errors) as (keyof typeof errors)[]
 
 /** Every error answer, by its code. */
 export const errorResponses = (): Readonly<Record<string, Response>> =>
   Object.fromEntries(
     codes.map((code) => {
-      const { description, message, headers } = refusals[code]
+      const { description, message, headers } = errors[code]
       const content = json(errorSchema(code), { example: { value: { error: { code, message } } } })
       return [code, { description: `\`${code}\`: ${description}`, headers: named(headers), content }]
     }),
   )
 
-/** Where an operation finds its error answers, by status. */
-export const errorReferences = (isMissingPossible: boolean): Readonly<Record<string, { readonly $ref: string }>> =>
+/** References to the error answers of an operation, by status. */
+export const errorReferences = (canBeMissing: boolean): Readonly<Record<string, { readonly $ref: string }>> =>
   Object.fromEntries(
     codes
-      .filter((code) => isMissingPossible || code !== 'not_found')
-      .map((code) => [statuses[code], { $ref: `#/components/responses/${code}` }]),
+      .filter((code) => canBeMissing || code !== 'not_found')
+      .map((code) => [errorStatuses[code], { $ref: `#/components/responses/${code}` }]),
   )
 
 export const success = (

@@ -6,12 +6,12 @@ import { pageParameters } from '../parameterSchemas.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
-/** What may be sent for `schema`, in JSON Schema. */
+/** The JSON Schema of the input of `schema`. */
 export const sent = (schema: z.ZodObject): JsonSchema =>
   z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
-    // Zod leaves defaults and examples out where text becomes something else.
+    // Zod omits defaults and examples of a schema that transforms its text.
     override: ({ zodSchema, jsonSchema }) => {
       const examples = z.globalRegistry.get(zodSchema)?.['examples']
       if (Array.isArray(examples)) jsonSchema.examples = examples
@@ -19,7 +19,7 @@ export const sent = (schema: z.ZodObject): JsonSchema =>
     },
   })
 
-/** The schemas of the answers, by the names under which the description holds them. */
+/** The schemas of the answers, by their names in the description. */
 export function answerSchemas(): Readonly<Record<string, JsonSchema>> {
   const form = sent(formSchema)
   const submission = sent(submissionSchema)
@@ -33,13 +33,13 @@ export function answerSchemas(): Readonly<Record<string, JsonSchema>> {
   }
 }
 
-/** The schema of an object of which only some members are served, all of them but `omissible` always. */
+/** The schema of an object that is served with `members` alone; those not in `omissible` are always present. */
 function served(schema: JsonSchema, members: Served, omissible: readonly string[] = []): JsonSchema {
-  const { properties: judged = {}, description } = schema
+  const { properties: known = {}, description } = schema
   const properties = members.map((member): [string, JsonSchema] => {
     const [name, inner] = typeof member === 'string' ? [member] : member
-    // What records are not judged by may be anything.
-    const property = (judged[name] ?? {}) as JsonSchema
+    // A member that is not validated may be anything.
+    const property = (known[name] ?? {}) as JsonSchema
     return [name, inner === undefined ? property : servedInner(property, inner)]
   })
   return {

@@ -1,35 +1,35 @@
 import { LRUCache } from 'lru-cache'
 import type { Clause } from './clauses.ts'
-import { findPage, type ListCounts, type Place } from './deepPage.ts'
+import { findPage, type ListCounts, type PagePosition } from './deepPage.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 
-/** Which rows of a list are wanted; the offset counts from 0. */
-export type RowsWanted = { readonly offset: number; readonly limit: number }
-/** How many rows a filter finds, and those that were wanted, as raw bytes. */
+/** A range of rows of a list; the first row has offset 0. */
+export type RowRange = { readonly offset: number; readonly limit: number }
+/** The number of rows that match a filter, and the rows of the range as raw bytes. */
 export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
-/** A snapshot whose counts are remembered, in which rows are found that stand anywhere in its list. */
+/** A snapshot whose counts are cached. It reads rows at any offset without skipping those before. */
 export type CountedSnapshot = {
-  page(filter: readonly Clause[], wanted: RowsWanted, signal: AbortSignal): Promise<RowsFound>
+  page(filter: readonly Clause[], range: RowRange, signal: AbortSignal): Promise<RowsFound>
 }
 
 type Counted = Awaited<ReturnType<ListCounts['countByTime' | 'countEach']>>
-/** The snapshot in which a list was counted last, and by how many rows a page has moved down since, as was seen last. */
+/** The snapshot in which a list was counted last, and by how many rows its pages have moved down since, as last observed. */
 type Guide = { readonly snapshot: string; readonly drift: number }
 
-/** What was counted in several snapshots. */
+/** A cache of the counts of several snapshots. */
 export type CountMemory = {
   readonly counts: LRUCache<string, Counted>
   readonly guides: LRUCache<string, Guide>
 }
 
-/** Of one count in memory; characters of a question take two. */
+/** The estimated size of one cached count; a character of its key takes two bytes. */
 const bytesPerCount = 64
 const maxGuides = 1_000
-/** So many rows may have come or gone before a page while nobody looked, and it is still found at once. */
+/** A page is found at the first try if no more rows than this were added or removed before it since the last observation. */
 const spareRows = 10
 
-/** A memory for counts that takes about so many bytes. */
+/** Creates a cache of about so many bytes. */
 export const countMemory = (maxBytes: number): CountMemory => ({
   counts: new LRUCache({
     maxSize: maxBytes,
@@ -39,9 +39,9 @@ export const countMemory = (maxBytes: number): CountMemory => ({
 })
 
 /**
- * A snapshot never changes, so what was counted once is counted for good. A list that has changed is much like before: its older
- * counts say where a page will be, and one request to the new snapshot brings the rows from there and the counts that prove or
- * refute it. `name` is the snapshot's own within the memory, `list` the list's.
+ * A snapshot never changes, so its counts are cached. A list that has changed differs little from its last snapshot: the older
+ * counts predict where a page begins, and one request to the new snapshot reads the rows there with the counts that confirm or refute
+ * the prediction. `name` is the key of the snapshot in the cache, `list` the key of the list.
  */
 export function countedSnapshot(
   snapshot: ListSnapshot,
@@ -49,45 +49,45 @@ export function countedSnapshot(
   { name: ownName, list }: { readonly name: string; readonly list: string },
 ): CountedSnapshot {
   const guideOf = (filter: readonly Clause[]): string => JSON.stringify([list, filter])
-  /** Looks where the guide leads, and has it learn from what is found there. */
-  const look = async (
+  /** Reads where the older counts predict the rows, and corrects the prediction by the counts found there. */
+  const readPredicted = async (
     filter: readonly Clause[],
-    { offset, limit }: RowsWanted,
+    { offset, limit }: RowRange,
     signal: AbortSignal,
-  ): Promise<RowsFound | 'elsewhere' | 'lost'> => {
+  ): Promise<RowsFound | 'mispredicted' | 'no-prediction'> => {
     const name = guideOf(filter)
     const guide = memory.guides.get(name)
-    // What this snapshot knows of itself was tried, and counting on in it costs less than to look.
-    if (guide === undefined || guide.snapshot === ownName) return 'lost'
+    // This snapshot's own counts were tried before; counting the rest costs less than a prediction.
+    if (guide === undefined || guide.snapshot === ownName) return 'no-prediction'
     const size = limit + 2 * spareRows
     const start = Math.max(0, offset - guide.drift - spareRows)
-    const { stretch } = (await recall(memory, guide.snapshot, filter, { offset: start, limit: size })) ?? {}
-    if (stretch === undefined) return 'lost'
+    const { stretch } = (await findInCache(memory, guide.snapshot, filter, { offset: start, limit: size })) ?? {}
+    if (stretch === undefined) return 'no-prediction'
     const { total, before, rows } = await snapshot.survey(filter, stretch, size, signal)
     const first = before + stretch.skip
     const end = Math.min(offset + limit, total)
     memory.guides.set(name, { ...guide, drift: first - start })
     if (offset >= end) return { total, rows: [] }
-    if (offset < first || end > first + rows.length) return 'elsewhere'
+    if (offset < first || end > first + rows.length) return 'mispredicted'
     return { total, rows: rows.slice(offset - first, end - first) }
   }
-  /** The first look tells how many rows have come or gone; the second one knows. */
-  const guided = async (
+  /** The first attempt measures how many rows were added or removed; the second one applies that. */
+  const readByPrediction = async (
     filter: readonly Clause[],
-    wanted: RowsWanted,
+    range: RowRange,
     signal: AbortSignal,
   ): Promise<RowsFound | undefined> => {
-    let found = await look(filter, wanted, signal)
-    if (found === 'elsewhere') found = await look(filter, wanted, signal)
+    let found = await readPredicted(filter, range, signal)
+    if (found === 'mispredicted') found = await readPredicted(filter, range, signal)
     return typeof found === 'string' ? undefined : found
   }
   return {
-    page: async (filter, wanted, signal) => {
-      const known = await recall(memory, ownName, filter, wanted)
-      const nearby = known === undefined ? await guided(filter, wanted, signal) : undefined
-      if (nearby !== undefined) return nearby
-      const { offset, limit } = wanted
-      const counts = remembering(memory, ownName, filter, snapshot.countsOf(filter, signal))
+    page: async (filter, range, signal) => {
+      const known = await findInCache(memory, ownName, filter, range)
+      const predicted = known === undefined ? await readByPrediction(filter, range, signal) : undefined
+      if (predicted !== undefined) return predicted
+      const { offset, limit } = range
+      const counts = cached(memory, ownName, filter, snapshot.countsOf(filter, signal))
       const { total, stretch } = known ?? (await findPage(counts, offset, limit))
       memory.guides.set(guideOf(filter), { snapshot: ownName, drift: 0 })
       return { total, rows: stretch === undefined ? [] : await snapshot.rows(filter, stretch, limit, signal) }
@@ -95,8 +95,8 @@ export function countedSnapshot(
   }
 }
 
-/** Counts of the snapshot `name`: those in memory, and else those of `source`, which are remembered. */
-function remembering({ counts }: CountMemory, name: string, filter: readonly Clause[], source: ListCounts): ListCounts {
+/** The counts of the snapshot `name`: from the cache, or from `source` and then cached. */
+function cached({ counts }: CountMemory, name: string, filter: readonly Clause[], source: ListCounts): ListCounts {
   const once = async <C extends Counted>(question: readonly unknown[], count: () => Promise<C>): Promise<C> => {
     const key = JSON.stringify([name, filter, ...question])
     const known = counts.get(key)
@@ -111,23 +111,23 @@ function remembering({ counts }: CountMemory, name: string, filter: readonly Cla
   }
 }
 
-const notRemembered = new Error('not counted, or no longer in memory')
-const nothingElse: ListCounts = {
-  countByTime: () => Promise.reject(notRemembered),
-  countEach: () => Promise.reject(notRemembered),
+const notCached = new Error('not counted, or evicted')
+const cacheOnly: ListCounts = {
+  countByTime: () => Promise.reject(notCached),
+  countEach: () => Promise.reject(notCached),
 }
 
-/** Where a page is by what is remembered of the snapshot `name`; undefined when that is not enough to tell. */
-async function recall(
+/** Finds a page by the cached counts of the snapshot `name` alone; undefined if they do not suffice. */
+async function findInCache(
   memory: CountMemory,
   name: string,
   filter: readonly Clause[],
-  { offset, limit }: RowsWanted,
-): Promise<Place | undefined> {
+  { offset, limit }: RowRange,
+): Promise<PagePosition | undefined> {
   try {
-    return await findPage(remembering(memory, name, filter, nothingElse), offset, limit)
+    return await findPage(cached(memory, name, filter, cacheOnly), offset, limit)
   } catch (error) {
-    if (error === notRemembered) return undefined
+    if (error === notCached) return undefined
     throw error
   }
 }

@@ -3,44 +3,44 @@ import type { Clause } from './clauses.ts'
 
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
 
-/** A step of created time that holds rows. */
+/** A bucket of a date histogram over creation time. */
 export type TimeStep = { readonly startMs: number; readonly count: number }
 
-/** Counts of one list, all of one moment of it. */
+/** Counts of one list in one snapshot. */
 export type ListCounts = {
-  /** By steps of created time within a span, newest first; steps without a row are left out. */
+  /** Rows per step of creation time within a span, newest first; empty steps are left out. */
   countByTime(span: TimeSpan | undefined, stepMs: number): Promise<readonly TimeStep[]>
-  /** How many rows of a span each clause finds. */
+  /** Rows of a span per clause. */
   countEach(span: TimeSpan, clauses: readonly Clause[]): Promise<readonly number[]>
 }
 
 /**
- * A stretch of a list that holds a page: the page begins so many rows after the newest one that `clause` finds. `newer` finds all
- * rows before the stretch.
+ * A range of a list that holds a page: the page begins `skip` rows after the newest row that matches `clause`. `newer` matches all
+ * rows before the range.
  */
 export type Stretch = { readonly clause: Clause; readonly newer: Clause; readonly skip: number }
 
-/** How many rows there are, and where a page begins; nowhere when it lies past the end. */
-export type Place = { readonly total: number; readonly stretch: Stretch | undefined }
+/** The total, and the stretch that holds a page; undefined if the page lies past the end. */
+export type PagePosition = { readonly total: number; readonly stretch: Stretch | undefined }
 
 /**
  * Each step divides the one before it, and few are in it. The years 0000 to 9999 have fewer steps of 90 days than the 65,536
  * that Elasticsearch counts at once.
  */
 const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
-/** Rows that Elasticsearch may pass over: about as many as a page holds. */
+/** Rows that Elasticsearch may skip before a page: about as many as a page holds. */
 const maxSkip = 100
-/** Rows of a step that is narrow enough to be searched. */
+/** A step with at most this many rows is searched instead of divided further. */
 const maxStepRows = 1_000
-/** What an id consists of, highest first, as Elasticsearch sorts it. */
+/** The characters of ids in descending sort order of Elasticsearch. */
 const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
 
 /**
- * Finds the `limit` rows from `offset` on without passing over those before them: counts by ever finer steps of time say in
- * which the first one lies, then counts by the characters of the id. The stretch ends soon after the last one. Undefined when
- * the list is shorter; `total` is exact.
+ * Finds the `limit` rows from `offset` on without skipping all rows before them: counts by ever finer steps of creation time
+ * locate the first row, and within one millisecond counts by the characters of the id. The stretch ends soon after the last row, and
+ * is undefined if the list is shorter. `total` is exact.
  */
-export async function findPage(list: ListCounts, offset: number, limit: number): Promise<Place> {
+export async function findPage(list: ListCounts, offset: number, limit: number): Promise<PagePosition> {
   const ladder: (readonly TimeStep[])[] = []
   let [span, skip, total] = [undefined as TimeSpan | undefined, offset, 0]
   for (const stepMs of stepsMs) {
@@ -62,7 +62,7 @@ export async function findPage(list: ListCounts, offset: number, limit: number):
   return { total, stretch: await findWithinMoment(list, span?.fromMs ?? 0, skip, oldestMs) }
 }
 
-/** The step that holds a row, and how many rows of it come before. */
+/** The step that holds the row at `offset`, and how many of its rows come before that row. */
 function stepOf(steps: readonly TimeStep[], offset: number): TimeStep & { readonly at: number; readonly skip: number } {
   let skip = offset
   for (const [at, { startMs, count }] of steps.entries()) {
@@ -72,7 +72,7 @@ function stepOf(steps: readonly TimeStep[], offset: number): TimeStep & { readon
   throw notAddingUp()
 }
 
-/** Where the step begins that holds the last of so many rows. Each rung of the ladder begins within the first step of the one before. */
+/** The start of the step that holds the last of so many rows. Each rung of the ladder divides the first step of the rung before it. */
 function oldestStart(ladder: readonly (readonly TimeStep[])[], rows: number): number {
   let [left, oldestMs] = [rows, 0]
   for (const [rung, steps] of ladder.toReversed().entries()) {
@@ -85,12 +85,12 @@ function oldestStart(ladder: readonly (readonly TimeStep[])[], rows: number): nu
   return oldestMs
 }
 
-/** Rows of one millisecond are ordered by id: one character more at each turn. */
+/** Rows of one millisecond are ordered by id. Each iteration fixes one more character of it. */
 async function findWithinMoment(list: ListCounts, atMs: number, offset: number, oldestMs: number): Promise<Stretch> {
   const moment = { fromMs: atMs, toMs: atMs }
   let [prefix, skip] = [`${instantOf(atMs)}|`, offset]
   for (;;) {
-    // An id sorts before all that begin with it, so it comes after them here.
+    // An id sorts before all longer ids that begin with it, so in descending order it comes last.
     const clauses = [...idCharacters.map((character) => positionBelow(prefix, character)), positionIs(prefix)]
     const counts = await list.countEach(moment, clauses)
     const at = counts.findIndex((count) => {
@@ -108,7 +108,7 @@ async function findWithinMoment(list: ListCounts, atMs: number, offset: number, 
 
 const notAddingUp = (): Error => new Error('the counts of a snapshot do not add up')
 
-/** The clause that finds what was created within a span. */
+/** Matches rows created within a span. */
 export const createdBetween = (fromMs: number, toMs: number): Clause => ({
   range: { createdAt: { gte: instantOf(fromMs), lte: instantOf(toMs) } },
 })
@@ -121,5 +121,5 @@ const upTo = (last: string, oldestMs: number, skip: number): Stretch => ({
 const positionIs = (position: string): Clause => ({ term: { position } })
 const positionBelow = (prefix: string, character: string): Clause => ({ prefix: { position: prefix + character } })
 
-/** A step of time may begin before the first instant there is. */
+/** Clamped, because a step may begin before the first valid instant. */
 const instantOf = (epochMs: number): string => toInstant(clampToInstants(epochMs))

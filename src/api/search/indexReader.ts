@@ -4,19 +4,19 @@ import type { SearchClient } from './searchClient.ts'
 
 const maxLargeLists = 1_000
 
-/** The document view as the queries see it. */
+/** Reads the indices. Holds what is remembered between requests: open snapshots, and which lists are large. */
 export type IndexReader = SearchClient & {
-  /** The offset from which a page is found without passing over the rows before it. */
+  /** The offset from which a page is found by counts instead of by skipping the rows before it. */
   readonly deepPageFrom: number
   readonly readSnapshot: ReadSnapshot
-  /** Lists that were so long when they were counted last that they are better counted apart. */
+  /** Lists whose last count was so large that counting them in a search of its own is faster. */
   readonly largeLists: LRUCache<string, true>
 }
 
-/** A document view behind whoever answers questions. */
-export const indexReaderOf = (asking: SearchClient, deepPageFrom: number): IndexReader => ({
-  ...asking,
+/** An index reader that sends its requests through `client`. */
+export const createIndexReader = (client: SearchClient, deepPageFrom: number): IndexReader => ({
+  ...client,
   deepPageFrom,
-  readSnapshot: keepSnapshots(asking),
+  readSnapshot: keepSnapshots(client),
   largeLists: new LRUCache({ max: maxLargeLists }),
 })

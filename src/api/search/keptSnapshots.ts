@@ -5,16 +5,16 @@ import type { ListVersion } from '../../core/stores/listVersions.ts'
 import { type CountedSnapshot, countedSnapshot, countMemory } from './countedSnapshot.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import type { SearchClient } from './searchClient.ts'
-import { ReplicaUnavailable } from './unavailable.ts'
+import { ElasticsearchUnavailable } from './searchClient.ts'
 
-/** Who reads a list, and the version it had before; null while none is known. */
+/** A read of a team's list; `version` is the list's version before the read, null while it is unknown. */
 export type ListReader = {
   readonly teamId: TeamId
   readonly version: ListVersion | null
   readonly signal: AbortSignal
 }
 
-/** Runs `read` on a snapshot that holds at least what the list held in the reader's version. Rejects as `openListSnapshot`. */
+/** Runs `read` on a snapshot that is at least as new as the reader's version. Rejects like `openListSnapshot`. */
 export type ReadSnapshot = <T>(
   kind: EntityType,
   reader: ListReader,
@@ -29,22 +29,22 @@ type Kept = {
   readonly version: ListVersion | null
   readonly snapshot: ListSnapshot
   readonly counted: CountedSnapshot
-  /** How many are reading it, or the one in its place for the first time. */
+  /** Reads in progress, of this snapshot or of the first read of its replacement. */
   readers: number
-  /** Given up: the last reader closes it. */
+  /** No longer in the cache: the last reader closes it. */
   isDropped: boolean
 }
 
 /**
- * Snapshots that are kept as long as their list has the same version: whoever reads on, or again, finds everything counted. The
- * version is replaced after the refresh that shows a change, and a snapshot is opened after its version was read: so it holds
- * every change that the version stands for.
+ * A cache of snapshots, each valid while its list has the same version, so that later pages reuse its counts. The version is
+ * replaced after the refresh that makes a change visible, and a snapshot is opened after its version was read. So a snapshot holds
+ * every change that its version stands for.
  */
-export function keepSnapshots(replica: SearchClient): ReadSnapshot {
+export function keepSnapshots(indexReader: SearchClient): ReadSnapshot {
   const memory = countMemory(maxCountedBytes)
   const kept = new LRUCache<string, Kept>({
     max: maxSnapshots,
-    // A snapshot that is about to end is not read any more.
+    // A snapshot close to the end of its keep-alive is not used any more.
     ttl: lifeMs / 2,
     updateAgeOnGet: true,
     dispose: (dropped) => {
@@ -54,7 +54,7 @@ export function keepSnapshots(replica: SearchClient): ReadSnapshot {
   })
   let opened = 0
 
-  /** Reads from an entry whose reader was counted before: it may be dropped at any await. */
+  /** Reads from an entry. The caller has counted the reader already, because the entry may be dropped at any await. */
   const use = async <T>(entry: Kept, read: (snapshot: CountedSnapshot) => Promise<T>): Promise<T> => {
     try {
       return await read(entry.counted)
@@ -68,12 +68,12 @@ export function keepSnapshots(replica: SearchClient): ReadSnapshot {
     { teamId, version, signal }: ListReader,
     read: (snapshot: CountedSnapshot) => Promise<T>,
   ): Promise<T> => {
-    const snapshot = await openListSnapshot(replica, kind, teamId, { lifeMs, signal })
+    const snapshot = await openListSnapshot(indexReader, kind, teamId, { lifeMs, signal })
     const list = teamList(kind, teamId)
     const counted = countedSnapshot(snapshot, memory, { name: String(++opened), list })
     const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
     if (version === null) return await use(entry, read)
-    // To close a snapshot costs as much as to open one: nobody waits for a page meanwhile.
+    // Closing a snapshot takes as long as opening one. The replaced one is closed after this read, so that no page waits for it.
     const replaced = kept.peek(list)
     if (replaced !== undefined) replaced.readers++
     kept.set(list, entry)
@@ -87,15 +87,16 @@ export function keepSnapshots(replica: SearchClient): ReadSnapshot {
     try {
       return await use(known, read)
     } catch (error) {
-      if (!isEnd(error)) throw error
+      if (!isMissingSnapshot(error)) throw error
       if (kept.peek(name) === known) kept.delete(name)
       return await useNew(kind, reader, read)
     }
   }
 }
 
-/** A snapshot that was kept may have ended all the same: its index was closed, or Elasticsearch restarted. */
-const isEnd = (error: unknown): boolean => error instanceof ReplicaUnavailable && error.reason === 'missing-snapshot'
+/** A cached snapshot may be missing in Elasticsearch: its index was closed, or a node restarted. */
+const isMissingSnapshot = (error: unknown): boolean =>
+  error instanceof ElasticsearchUnavailable && error.reason === 'missing-snapshot'
 
 function closeWhenUnread({ isDropped, readers, snapshot }: Kept): void {
   if (isDropped && readers === 0) snapshot.close()

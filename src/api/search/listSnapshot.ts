@@ -5,19 +5,19 @@ import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { createdBetween, type ListCounts, type Stretch } from './deepPage.ts'
 import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
+import { multiSearch } from './multiSearch.ts'
 import type { SearchClient } from './searchClient.ts'
-import { searchTogether } from './searchTogether.ts'
-import { ReplicaUnavailable } from './unavailable.ts'
+import { ElasticsearchUnavailable } from './searchClient.ts'
 
-/** A team's list as it was when the snapshot was opened: all its questions are answered from one refresh, whatever is written. */
+/** A team's list at one moment: every search of the snapshot sees the same refresh, whatever is written meanwhile. */
 export type ListSnapshot = {
-  /** Counts what a filter finds. */
+  /** Counts the rows that match a filter. */
   countsOf(filter: readonly Clause[], signal: AbortSignal): ListCounts
-  /** The `summary` of up to `limit` of the rows that a filter finds in a stretch, as raw bytes. */
+  /** Up to `limit` rows of a stretch that match a filter, each a `summary` as raw bytes. */
   rows(filter: readonly Clause[], stretch: Stretch, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
-  /** The same rows, and how many the filter finds in all and before the stretch; asked at once. */
+  /** The same rows, with the counts of matching rows in total and before the stretch, in one request. */
   survey(filter: readonly Clause[], stretch: Stretch, limit: number, signal: AbortSignal): Promise<Survey>
-  /** What is not closed closes itself. */
+  /** Closes the point in time; Elasticsearch closes it after `keep_alive` otherwise. */
   close(): void
 }
 
@@ -36,8 +36,8 @@ const stepsSchema = z.object({
 const eachSchema = z.object({ each: z.object({ buckets: z.array(z.object({ doc_count: z.int() })) }) })
 
 /**
- * With a count: a snapshot is not sorted as its index is, so Elasticsearch would look for a short cut to the first rows that takes
- * longer than to look at all rows of a stretch.
+ * Tracks the total on purpose: a point in time does not use the index sort, and without a total Elasticsearch tries to skip
+ * non-competitive hits, which takes longer than collecting all rows of a stretch.
  */
 const rowsOf = ({ skip }: Stretch, limit: number) => ({
   sort: newestFirst,
@@ -47,17 +47,17 @@ const rowsOf = ({ skip }: Stretch, limit: number) => ({
 })
 
 /**
- * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last question. It and all its questions
- * reject with `ReplicaUnavailable`.
+ * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. Opening it and searching it
+ * reject with `ElasticsearchUnavailable`.
  */
 export async function openListSnapshot(
-  { indexPrefix, ask }: SearchClient,
+  { indexPrefix, send }: SearchClient,
   kind: EntityType,
   teamId: TeamId,
   { lifeMs, signal: opening }: { readonly lifeMs: number; readonly signal: AbortSignal },
 ): Promise<ListSnapshot> {
   const keepAlive = `${lifeMs}ms`
-  const opened = await ask(
+  const opened = await send(
     {
       method: 'POST',
       path: `/${aliasOf(indexPrefix, kind)}/_pit`,
@@ -65,18 +65,18 @@ export async function openListSnapshot(
     },
     AbortSignal.timeout(openingDeadlineMs),
   )
-  if (!opened.isFound) throw new ReplicaUnavailable('missing-index', kind)
+  if (!opened.isFound) throw new ElasticsearchUnavailable('missing-index', kind)
   let { id } = JSON.parse(opened.bytes.toString()) as { id: string }
   const close = (): void => {
-    ask(
+    send(
       { method: 'DELETE', path: '/_pit', querystring: {}, body: { id } },
       AbortSignal.timeout(closingDeadlineMs),
     ).catch(() => undefined)
   }
-  // Had the question been given up on its way, nobody would know what to close.
+  // The opening request is not aborted with the caller: without its response the id to close would be lost.
   if (opening.aborted) {
     close()
-    throw new ReplicaUnavailable('deadline', 'nobody waits for the snapshot any more')
+    throw new ElasticsearchUnavailable('deadline', 'the caller aborted while the snapshot was opened')
   }
   type Body = Readonly<Record<string, unknown>>
   const bodyOf = (filter: readonly Clause[], more: Body): Body => ({
@@ -85,16 +85,16 @@ export async function openListSnapshot(
     track_total_hits: false,
     ...more,
   })
-  /** Elasticsearch may give a snapshot another name with every answer. */
-  const rename = ({ snapshotId }: SearchAnswer): void => {
+  /** Each response may carry a new id for the point in time. */
+  const updateId = ({ snapshotId }: SearchAnswer): void => {
     id = snapshotId ?? id
   }
   const search = async (filter: readonly Clause[], more: Body, signal: AbortSignal): Promise<SearchAnswer> => {
     const body = bodyOf(filter, more)
-    const { isFound, bytes } = await ask({ method: 'POST', path: '/_search', querystring: {}, body }, signal)
-    if (!isFound) throw new ReplicaUnavailable('missing-snapshot', kind)
+    const { isFound, bytes } = await send({ method: 'POST', path: '/_search', querystring: {}, body }, signal)
+    if (!isFound) throw new ElasticsearchUnavailable('missing-snapshot', kind)
     const answer = readAnswer(bytes)
-    rename(answer)
+    updateId(answer)
     return answer
   }
   return {
@@ -131,13 +131,13 @@ export async function openListSnapshot(
         header: {},
         body: bodyOf([...filter, ...clauses], more),
       })
-      const answers = await searchTogether(
-        { ask },
+      const answers = await multiSearch(
+        { send },
         [part([], countOnly), part([stretch.newer], countOnly), part([stretch.clause], rowsOf(stretch, limit))],
         'missing-snapshot',
         signal,
       )
-      for (const answer of answers) rename(answer)
+      for (const answer of answers) updateId(answer)
       const [all, newer, found] = answers
       return { total: totalOf(all), before: totalOf(newer), rows: found.summaries }
     },

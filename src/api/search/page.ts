@@ -1,10 +1,10 @@
-/** Which part of a list is asked for; both count from 1. */
+/** Which page of a list to read; the first is 1. */
 export type PageRequest = { readonly page: number; readonly limit: number }
 
-/** A part of a list: how many match on all pages, and the raw JSON of the items on this one. */
+/** A page of a list: the exact total of all pages, and the raw JSON of the items on this one. */
 export type Page = PageRequest & { readonly totalDocs: number; readonly items: readonly Buffer[] }
 
-/** The list envelope around items that stay as they came. */
+/** Renders the list envelope; items are copied byte for byte. */
 export function renderPage({ totalDocs, page, limit, items }: Page): Buffer {
   const parts: Buffer[] = [Buffer.from(`{"totalDocs":${totalDocs},"page":${page},"limit":${limit},"items":[`)]
   for (const [at, item] of items.entries()) parts.push(...(at === 0 ? [] : [comma]), item)

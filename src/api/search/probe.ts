@@ -2,12 +2,12 @@ import { aliasOf, documentKinds } from '../../core/stores/indices.ts'
 import { countOnly } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
 import type { SearchClient } from './searchClient.ts'
-import { ReplicaUnavailable } from './unavailable.ts'
+import { ElasticsearchUnavailable } from './searchClient.ts'
 
-/** Resolves when every index answers in full; rejects with `ReplicaUnavailable`. */
-export async function probe({ indexPrefix, ask }: SearchClient, signal: AbortSignal): Promise<void> {
+/** Resolves if every shard of every index answers; rejects with `ElasticsearchUnavailable`. */
+export async function probe({ indexPrefix, send }: SearchClient, signal: AbortSignal): Promise<void> {
   const aliases = documentKinds.map((kind) => aliasOf(indexPrefix, kind))
-  const { isFound, bytes } = await ask(
+  const { isFound, bytes } = await send(
     {
       method: 'POST',
       path: `/${aliases.join(',')}/_search`,
@@ -16,6 +16,6 @@ export async function probe({ indexPrefix, ask }: SearchClient, signal: AbortSig
     },
     signal,
   )
-  if (!isFound) throw new ReplicaUnavailable('missing-index', aliases.join(', '))
+  if (!isFound) throw new ElasticsearchUnavailable('missing-index', aliases.join(', '))
   totalOf(readAnswer(bytes))
 }

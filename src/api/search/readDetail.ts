@@ -2,17 +2,17 @@ import { documentId, type EntityId, isIdentifier, type TeamId } from '../../core
 import { isTombstone } from '../../core/stores/documents.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import type { SearchClient } from './searchClient.ts'
-import { ReplicaUnavailable } from './unavailable.ts'
+import { ElasticsearchUnavailable } from './searchClient.ts'
 
-/** How Elasticsearch says that there is no such document in an index that there is. */
+/** The error type of a document that is missing in an existing index. */
 const missingDocument = '"type":"resource_not_found_exception"'
 
 /**
- * The single answer that is stored for an entity of the team, as raw bytes; undefined when there is none, when it was deleted,
- * and for text that cannot be an id. Rejects with `ReplicaUnavailable`.
+ * The stored detail of an entity of the team, as raw bytes; undefined if there is none, if it was deleted, and for text that is no
+ * valid id. Rejects with `ElasticsearchUnavailable`.
  */
 export async function readDetail(
-  { indexPrefix, ask }: SearchClient,
+  { indexPrefix, send }: SearchClient,
   kind: 'form-details' | 'submission-details',
   teamId: TeamId,
   id: string,
@@ -20,8 +20,8 @@ export async function readDetail(
 ): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
   const path = `/${aliasOf(indexPrefix, kind)}/_source/${encodeURIComponent(documentId(teamId, id as EntityId))}`
-  const { isFound, bytes } = await ask({ method: 'GET', path, querystring: { routing: teamId } }, signal)
+  const { isFound, bytes } = await send({ method: 'GET', path, querystring: { routing: teamId } }, signal)
   if (isFound) return isTombstone(bytes) ? undefined : bytes
   if (bytes.includes(missingDocument)) return undefined
-  throw new ReplicaUnavailable('missing-index', kind)
+  throw new ElasticsearchUnavailable('missing-index', kind)
 }

@@ -1,36 +1,53 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { isObject } from '../../core/model/schema.ts'
 import type { RawBody } from '../../core/stores/elasticsearch.ts'
-import { judgeRefusal, ReplicaUnavailable } from './unavailable.ts'
 
 /** One request to Elasticsearch; every part of `path` is already percent-encoded. */
-export type Question = {
+export type SearchRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly querystring: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** A body of lines, in the place of `body`. */
+  /** An NDJSON body, instead of `body`. */
   readonly bulkBody?: Readonly<Record<string, unknown>>[]
 }
 
-/** The answer as it came, raw JSON; nothing but 200 and 404 gets this far. */
-export type Answer = { readonly isFound: boolean; readonly bytes: Buffer }
+/** A response of status 200 or 404, its body as raw JSON. Every other status is an error. */
+export type SearchResponse = { readonly isFound: boolean; readonly bytes: Buffer }
 
-/** Who can be asked. */
+/** Sends requests to Elasticsearch and gives their responses back as raw bytes. */
 export type SearchClient = {
   readonly indexPrefix: string
-  /** Rejects with `ReplicaUnavailable`; with another error only when the question itself is at fault. */
-  ask(question: Question, signal: AbortSignal): Promise<Answer>
+  /** Rejects with `ElasticsearchUnavailable`; with another error only if the request itself is at fault. */
+  send(request: SearchRequest, signal: AbortSignal): Promise<SearchResponse>
 }
 
-/** Asks Elasticsearch through a client whose answers are raw bytes; once, for a reader who waits is told to come again. */
+/**
+ * Why Elasticsearch cannot answer now:
+ * `unreachable` no connection; `deadline` no response in time; `partial` an incomplete response; `missing-index` the alias points
+ * to no index; `missing-snapshot` the point in time has expired; `refused` Elasticsearch rejected the request (overload, permissions).
+ */
+type UnavailableReason = 'unreachable' | 'deadline' | 'partial' | 'missing-index' | 'missing-snapshot' | 'refused'
+
+/** Elasticsearch cannot answer now. The message repeats no part of the request, because requests hold what users typed. */
+export class ElasticsearchUnavailable extends Error {
+  readonly reason: UnavailableReason
+
+  constructor(reason: UnavailableReason, detail: string) {
+    super(`Elasticsearch is unavailable (${reason}): ${detail}`)
+    this.name = 'ElasticsearchUnavailable'
+    this.reason = reason
+  }
+}
+
+/** Sends requests through a client that returns raw bytes. Nothing is retried: the API's own client is told to retry. */
 export const openSearchClient = (client: Client, indexPrefix: string): SearchClient => ({
   indexPrefix,
-  ask: async (question, signal) => {
+  send: async (request, signal) => {
     const { statusCode, body } = await client.transport
-      .request<RawBody>({ ...question }, { signal, ignore: [404], maxRetries: 0, meta: true })
+      .request<RawBody>({ ...request }, { signal, ignore: [404], maxRetries: 0, meta: true })
       .catch((error: unknown) => {
-        throw judgeFailure(error)
+        throw classifyClientError(error)
       })
     return { isFound: statusCode !== 404, bytes: bufferOf(body) }
   },
@@ -39,19 +56,31 @@ export const openSearchClient = (client: Client, indexPrefix: string): SearchCli
 const bufferOf = (body: RawBody): Buffer =>
   typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 
-function judgeFailure(error: unknown): unknown {
-  if (error instanceof errors.ResponseError) return judgeRefusal(error.statusCode ?? 0, errorType(error.body))
+function classifyClientError(error: unknown): unknown {
+  if (error instanceof errors.ResponseError) return classifyErrorResponse(error.statusCode ?? 0, errorType(error.body))
   if (error instanceof errors.RequestAbortedError || error instanceof errors.TimeoutError)
-    return new ReplicaUnavailable('deadline', error.name)
-  if (error instanceof errors.ElasticsearchClientError) return new ReplicaUnavailable('unreachable', error.message)
+    return new ElasticsearchUnavailable('deadline', error.name)
+  if (error instanceof errors.ElasticsearchClientError)
+    return new ElasticsearchUnavailable('unreachable', error.message)
   return error
 }
 
-/** The kind of a refusal; its reason would repeat the question. */
+/**
+ * Classifies an error response by its status and error type; its reason text would repeat the request. A request that
+ * Elasticsearch does not understand is a bug.
+ */
+export function classifyErrorResponse(status: number, type: string): Error {
+  const detail = `${status} ${type}`
+  return status === 400 && type !== 'index_closed_exception'
+    ? new Error(`Elasticsearch does not understand the request: ${detail}`)
+    : new ElasticsearchUnavailable('refused', detail)
+}
+
+/** The type of an error response, without its reason. */
 function errorType(body: unknown): string {
   try {
-    const answer: unknown = typeof body === 'string' ? JSON.parse(body) : body
-    const error = isObject(answer) ? answer['error'] : undefined
+    const response: unknown = typeof body === 'string' ? JSON.parse(body) : body
+    const error = isObject(response) ? response['error'] : undefined
     return isObject(error) ? String(error['type']) : 'without a reason'
   } catch {
     return 'without a reason'

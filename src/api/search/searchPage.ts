@@ -1,66 +1,62 @@
-import type { WindowBound } from '../../core/model/instant.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
 import type { IndexReader } from './indexReader.ts'
 import type { ListReader } from './keptSnapshots.ts'
+import { multiSearch } from './multiSearch.ts'
 import type { Page, PageRequest } from './page.ts'
-import { searchTogether } from './searchTogether.ts'
-import { ReplicaUnavailable } from './unavailable.ts'
-
-/** Both ends belong to the window; an end that is not given is open. */
-export type Window = {
-  readonly since?: WindowBound | undefined
-  readonly until?: WindowBound | undefined
-}
+import { ElasticsearchUnavailable } from './searchClient.ts'
 
 /**
- * One page of a team's list, newest first, with the exact total. A page past the last one is empty. A page that begins at the
- * offset `deepPageFrom` or later is found in a snapshot, without passing over the rows before it.
- * Rejects with `ReplicaUnavailable`.
+ * One page of a team's list, newest first, with the exact total. A page past the last one is empty. A page that begins at offset
+ * `deepPageFrom` or later is read from a snapshot, without skipping the rows before it.
+ * Rejects with `ElasticsearchUnavailable`.
  */
 export const searchPage = (
-  replica: IndexReader,
+  indexReader: IndexReader,
   kind: EntityType,
   reader: ListReader,
   filter: readonly Clause[],
-  wanted: PageRequest,
+  request: PageRequest,
 ): Promise<Page> =>
-  firstOf(wanted) < replica.deepPageFrom
-    ? shallowPage(replica, kind, reader, filter, wanted)
-    : deepPage(replica, kind, reader, filter, wanted)
+  offsetOf(request) < indexReader.deepPageFrom
+    ? shallowPage(indexReader, kind, reader, filter, request)
+    : deepPage(indexReader, kind, reader, filter, request)
 
-const firstOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
+const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 
-/** A list that has so many times the rows that may be passed over takes longer to count row by row than to be asked about twice. */
+/** A list of so many times `deepPageFrom` rows is faster to count in a search of its own than with the hits. */
 const largeFactor = 20
 
 async function shallowPage(
-  replica: IndexReader,
+  indexReader: IndexReader,
   kind: EntityType,
   { teamId, signal }: ListReader,
   filter: readonly Clause[],
-  wanted: PageRequest,
+  request: PageRequest,
 ): Promise<Page> {
-  const { indexPrefix, ask, largeLists, deepPageFrom } = replica
+  const { indexPrefix, send, largeLists, deepPageFrom } = indexReader
   const index = aliasOf(indexPrefix, kind)
-  const to = { routing: teamId, allow_partial_search_results: false }
+  const target = { routing: teamId, allow_partial_search_results: false }
   const query = ofTeam(teamId, filter)
-  const rows = { query, sort: newestFirst, from: firstOf(wanted), size: wanted.limit }
-  const pageOf = (totalDocs: number, items: readonly Buffer[]): Page => ({ ...wanted, totalDocs, items })
+  const rows = { query, sort: newestFirst, from: offsetOf(request), size: request.limit }
+  const pageOf = (totalDocs: number, items: readonly Buffer[]): Page => ({ ...request, totalDocs, items })
 
-  const counted = async (): Promise<Page> => {
+  const countWithHits = async (): Promise<Page> => {
     const body = { ...rows, track_total_hits: true }
-    const { isFound, bytes } = await ask({ method: 'POST', path: `/${index}/_search`, querystring: to, body }, signal)
-    if (!isFound) throw new ReplicaUnavailable('missing-index', kind)
+    const { isFound, bytes } = await send(
+      { method: 'POST', path: `/${index}/_search`, querystring: target, body },
+      signal,
+    )
+    if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)
     const answer = readAnswer(bytes)
     return pageOf(totalOf(answer), answer.summaries)
   }
-  const countedApart = async (): Promise<Page> => {
-    const header = { ...to, index }
-    const [found, count] = await searchTogether(
-      replica,
+  const countSeparately = async (): Promise<Page> => {
+    const header = { ...target, index }
+    const [found, count] = await multiSearch(
+      indexReader,
       [
         { header, body: { ...rows, track_total_hits: false } },
         { header, body: { query, ...countOnly } },
@@ -71,40 +67,28 @@ async function shallowPage(
     return pageOf(totalOf(count), found.summaries)
   }
 
-  const name = JSON.stringify([kind, teamId, filter])
-  const apart = largeLists.has(name) ? await countedApart() : undefined
-  // A refresh between the two can lead to rows that the total contradicts.
-  const page = apart !== undefined && isWhole(apart) ? apart : await counted()
-  if (page.totalDocs > largeFactor * deepPageFrom) largeLists.set(name, true)
-  else largeLists.delete(name)
+  const listKey = JSON.stringify([kind, teamId, filter])
+  const separate = largeLists.has(listKey) ? await countSeparately() : undefined
+  // A refresh between the two searches can make the total contradict the rows.
+  const page = separate !== undefined && isConsistent(separate) ? separate : await countWithHits()
+  if (page.totalDocs > largeFactor * deepPageFrom) largeLists.set(listKey, true)
+  else largeLists.delete(listKey)
   return page
 }
 
-/** Whether a page holds the rows that a list of so many has there. */
-const isWhole = (page: Page): boolean =>
-  page.items.length === Math.min(page.limit, Math.max(0, page.totalDocs - firstOf(page)))
+/** Whether a page holds as many rows as its total implies. */
+const isConsistent = (page: Page): boolean =>
+  page.items.length === Math.min(page.limit, Math.max(0, page.totalDocs - offsetOf(page)))
 
 const deepPage = (
   { readSnapshot }: IndexReader,
   kind: EntityType,
   reader: ListReader,
   filter: readonly Clause[],
-  wanted: PageRequest,
+  request: PageRequest,
 ): Promise<Page> =>
   readSnapshot(kind, reader, async (snapshot) => {
-    const rows = { offset: firstOf(wanted), limit: wanted.limit }
+    const rows = { offset: offsetOf(request), limit: request.limit }
     const found = await snapshot.page(filter, rows, reader.signal)
-    return { ...wanted, totalDocs: found.total, items: found.rows }
+    return { ...request, totalDocs: found.total, items: found.rows }
   })
-
-/** The clauses that a window on a date field needs: none when it is open at both ends. */
-export function within(field: 'createdAt' | 'changedAt', { since, until }: Window): Clause[] {
-  if (since === 'beyond-all' || until === 'beyond-all') return [{ match_none: {} }]
-  if (since === undefined && until === undefined) return []
-  const bounds = { ...(since !== undefined && { gte: since }), ...(until !== undefined && { lte: until }) }
-  return [{ range: { [field]: bounds } }]
-}
-
-/** The clause that a filter on one value needs: none when it is not given. */
-export const equalTo = (field: 'scene' | 'formId' | 'status', value: string | undefined): Clause[] =>
-  value === undefined ? [] : [{ term: { [field]: value } }]

@@ -188,7 +188,7 @@ type Terms = ReturnType<typeof termsOf>
 /** The questions that a team's terms answer; a similar word has at most `mostMistakes`. */
 function termsOf(teamId: TeamId, mostMistakes = 0) {
   const salt = titleSalt(teamId)
-  const eachPiece = (text: string, ask: (piece: string) => Clause): Clause => all(pieces(text).map(ask))
+  const eachPiece = (text: string, clauseOf: (piece: string) => Clause): Clause => all(pieces(text).map(clauseOf))
   return {
     /** A word begins with the text. */
     starting: (text: string): Clause =>

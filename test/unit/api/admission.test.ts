@@ -1,42 +1,42 @@
 import { EventEmitter } from 'node:events'
-import { admitTeams } from '../../../src/api/admission.ts'
-import type { RouteContext } from '../../../src/api/context.ts'
+import type { ServerResponse } from 'node:http'
+import { createTeamAdmission } from '../../../src/api/admission.ts'
 import { RequestError } from '../../../src/api/requestError.ts'
+import type { TeamId } from '../../../src/core/model/ids.ts'
 
 const maxOfTeam = 512
 
-/** Lets requests of a team in; each tells whether it was. */
-function door() {
-  const middleware = admitTeams()
-  return async (teamId: string, isClosed = false): Promise<{ isIn: boolean; leave(): void }> => {
-    const res = Object.assign(new EventEmitter(), { closed: isClosed })
-    const ctx = { state: { holder: { teamId } }, res } as unknown as RouteContext
-    const isIn = await Promise.resolve()
-      .then(() => middleware(ctx, async () => undefined))
-      .then(
-        () => true,
-        (error: unknown) => {
-          if (error instanceof RequestError) return false
-          throw error
-        },
-      )
-    return { isIn, leave: () => res.emit('close') }
+type Request = { readonly isAdmitted: boolean; close(): void }
+
+/** Starts requests of teams. */
+function admission(): (teamId: string, isClosed?: boolean) => Request {
+  const admit = createTeamAdmission()
+  return (teamId, isClosed = false) => {
+    const response = Object.assign(new EventEmitter(), { closed: isClosed })
+    const close = () => response.emit('close')
+    try {
+      admit(response as unknown as ServerResponse, teamId as TeamId)
+      return { isAdmitted: true, close }
+    } catch (error) {
+      if (error instanceof RequestError) return { isAdmitted: false, close }
+      throw error
+    }
   }
 }
 
-test('a team fills its own share and no other, and has room again when an answer is taken', async () => {
-  const enter = door()
-  const inside = await Promise.all(Array.from({ length: maxOfTeam }, () => enter('acme')))
-  expect(inside.every(({ isIn }) => isIn)).toBe(true)
-  expect((await enter('acme')).isIn).toBe(false)
-  expect((await enter('other')).isIn).toBe(true)
-  inside[0]?.leave()
-  expect((await enter('acme')).isIn).toBe(true)
-  expect((await enter('acme')).isIn).toBe(false)
+test('a team uses up its own permits and no others, and gets one back when a response closes', () => {
+  const start = admission()
+  const admitted = Array.from({ length: maxOfTeam }, () => start('acme'))
+  expect(admitted.every(({ isAdmitted }) => isAdmitted)).toBe(true)
+  expect(start('acme').isAdmitted).toBe(false)
+  expect(start('other').isAdmitted).toBe(true)
+  admitted[0]?.close()
+  expect(start('acme').isAdmitted).toBe(true)
+  expect(start('acme').isAdmitted).toBe(false)
 })
 
-test('clients who left before they were let in take no room', async () => {
-  const enter = door()
-  for (let at = 0; at < 2 * maxOfTeam; at++) await enter('acme', true)
-  expect((await enter('acme')).isIn).toBe(true)
+test('a client that disconnects before its request is admitted takes no permit', () => {
+  const start = admission()
+  for (let at = 0; at < 2 * maxOfTeam; at++) start('acme', true)
+  expect(start('acme').isAdmitted).toBe(true)
 })

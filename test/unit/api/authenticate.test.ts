@@ -1,6 +1,8 @@
+import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
-import { authenticate, bearerToken } from '../../../src/api/authenticate.ts'
-import type { ApiContext, KeyHolderState, RouteState } from '../../../src/api/context.ts'
+import { RateLimiterRes } from 'rate-limiter-flexible'
+import { authenticate, bearerToken, createHolderLookup, type HolderQueries } from '../../../src/api/authenticate.ts'
+import type { ApiContext } from '../../../src/api/context.ts'
 import { RequestError } from '../../../src/api/requestError.ts'
 import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import { AccountKeysIncomplete, type KeyHolder, type Lookup } from '../../../src/core/stores/accountKeyStore.ts'
@@ -12,12 +14,25 @@ const holder: KeyHolder = {
   expiresAtMs: null,
 }
 
-const askedOf = (): KeyHolderState => ({ freshness: new Promise(() => {}), counted: new Promise(() => {}) })
+const digest = 'digest-1' as Digest
+const freshness = { watermark: null, versions: { forms: null, submissions: null } }
+const queriesOf = (isRefused = false): HolderQueries => ({
+  freshness: Promise.resolve(freshness),
+  counted: Promise.resolve({ isRefused, window: new RateLimiterRes(isRefused ? 0 : 1, 1_000) }),
+})
 
 const contextOf = (authorization: string): ApiContext =>
-  ({ get: () => authorization, req: { headersDistinct: {} }, state: {} }) as unknown as ApiContext
+  ({
+    get: () => authorization,
+    set: () => undefined,
+    req: { headersDistinct: {} },
+    res: new EventEmitter(),
+    state: {},
+  }) as unknown as ApiContext
 
-async function judge(header: string, lookup: Lookup, nowMs = 0): Promise<{ lookups: Digest[]; outcome: unknown }> {
+type Outcome = { lookups: Digest[]; used: KeyHolder[]; outcome: unknown }
+
+async function outcomeOf(header: string, lookup: Lookup, nowMs = 0, isRefused = false): Promise<Outcome> {
   const lookups: Digest[] = []
   const keys = {
     lookup: async (digest: Digest) => {
@@ -25,32 +40,43 @@ async function judge(header: string, lookup: Lookup, nowMs = 0): Promise<{ looku
       return lookup
     },
   }
+  const used: KeyHolder[] = []
+  const lookUpHolder = createHolderLookup(
+    keys,
+    () => queriesOf(isRefused),
+    () => nowMs,
+  )
+  const recordUse = (by: KeyHolder): number => used.push(by)
   const ctx = contextOf(header)
-  const passes = async (): Promise<unknown> => ctx.state.holder
   try {
-    return {
-      lookups,
-      outcome: await authenticate(keys, askedOf, () => nowMs)(ctx, passes),
-    }
+    const pass = authenticate({ lookUpHolder, requestsPerMinute: 1, recordUse })
+    return { lookups, used, outcome: await pass(ctx, async () => ctx.state) }
   } catch (error) {
-    return { lookups, outcome: error instanceof RequestError ? error.failure : error }
+    return { lookups, used, outcome: error instanceof RequestError ? error.failure : error }
   }
 }
 
 const refused = (isTokenSent: boolean) => ({ kind: 'unauthorized', isTokenSent })
 
 describe('authenticate', () => {
-  test('passes the holder of an active key on, after one look-up', async () => {
-    const { lookups, outcome } = await judge('Bearer rqp_acct_1', { found: holder })
-    expect(outcome).toEqual(holder)
+  test('passes the holder of an active key and the freshness of its lists on, after one lookup', async () => {
+    const { lookups, used, outcome } = await outcomeOf('Bearer rqp_acct_1', { found: holder })
+    expect(outcome).toEqual({ holder, freshness })
     expect(lookups).toHaveLength(1)
+    expect(used).toEqual([holder])
+  })
+
+  test('refuses a request above the rate limit, and records the use of its key', async () => {
+    const { used, outcome } = await outcomeOf('Bearer rqp_acct_1', { found: holder }, 0, true)
+    expect(outcome).toEqual({ kind: 'rate_limited', what: 'requests', retryAfterSeconds: 1 })
+    expect(used).toEqual([holder])
   })
 
   test('looks nothing up for what is no account key', async () => {
     const other = fc.string().filter((token) => !token.trimStart().startsWith('rqp_acct_'))
     await fc.assert(
       fc.asyncProperty(other, async (token) => {
-        const { lookups, outcome } = await judge(`Bearer ${token}`, { found: holder })
+        const { lookups, outcome } = await outcomeOf(`Bearer ${token}`, { found: holder })
         expect(lookups).toEqual([])
         expect(outcome).toMatchObject({ kind: 'unauthorized' })
       }),
@@ -64,35 +90,38 @@ describe('authenticate', () => {
     ['expired at this instant', { ...holder, expiresAtMs: 100 }, 100],
     ['expired', { ...holder, expiresAtMs: 100 }, 101],
   ])('refuses a key that is %s', async (_why, found, nowMs) => {
-    expect((await judge('Bearer rqp_acct_1', { found }, nowMs)).outcome).toEqual(refused(true))
+    expect((await outcomeOf('Bearer rqp_acct_1', { found }, nowMs)).outcome).toEqual(refused(true))
   })
 
   test('passes a key until it expires', async () => {
     const expiring = { ...holder, expiresAtMs: 100 }
-    expect((await judge('Bearer rqp_acct_1', { found: expiring }, 99)).outcome).toEqual(expiring)
+    expect((await outcomeOf('Bearer rqp_acct_1', { found: expiring }, 99)).outcome).toEqual({
+      holder: expiring,
+      freshness,
+    })
   })
 
   test('says whether a token was sent', async () => {
-    expect((await judge('', { found: null })).outcome).toEqual(refused(false))
-    expect((await judge('Basic x', { found: null })).outcome).toEqual(refused(false))
-    expect((await judge('Bearer x', { found: null })).outcome).toEqual(refused(true))
+    expect((await outcomeOf('', { found: null })).outcome).toEqual(refused(false))
+    expect((await outcomeOf('Basic x', { found: null })).outcome).toEqual(refused(false))
+    expect((await outcomeOf('Bearer x', { found: null })).outcome).toEqual(refused(true))
   })
 
-  test('neither passes nor refuses while the key view is incomplete', async () => {
-    expect((await judge('Bearer rqp_acct_1', 'incomplete')).outcome).toBeInstanceOf(AccountKeysIncomplete)
+  test('neither passes nor refuses while the account-key store is incomplete', async () => {
+    expect((await outcomeOf('Bearer rqp_acct_1', 'incomplete')).outcome).toBeInstanceOf(AccountKeysIncomplete)
   })
 })
 
-describe('what else is asked of Redis', () => {
+describe('the queries about the holder', () => {
   const other: KeyHolder = { ...holder, teamId: 'team-2' as TeamId }
   const revoked: KeyHolder = { ...holder, state: 'revoked' }
 
-  /** Requests of one key, one after the other: what is asked, in order, and with whose answers a request goes on. */
+  /** Requests with one key, one after the other: what is queried, in order, and whose results a request gets. */
   async function follow(...found: (KeyHolder | null)[]): Promise<string[][]> {
     const events: string[][] = []
     const answers = found.values()
-    const asked = new Map<unknown, string>()
-    const pass = authenticate(
+    const queried = new Map<unknown, string>()
+    const lookUp = createHolderLookup(
       {
         lookup: async () => {
           events.at(-1)?.push('key')
@@ -101,67 +130,65 @@ describe('what else is asked of Redis', () => {
       },
       ({ teamId }) => {
         events.at(-1)?.push(teamId)
-        const fresh = askedOf()
-        asked.set(fresh.counted, teamId)
-        return fresh
+        const queries = queriesOf()
+        queried.set(queries.counted, teamId)
+        return queries
       },
       () => 0,
     )
     for (const _ of found) {
-      events.push([])
-      const ctx = contextOf('Bearer rqp_acct_1')
-      const next = async (): Promise<void> => {
-        const { holder: passed, counted } = ctx.state as RouteState
-        events.at(-1)?.push(`goes on as ${passed.teamId} with what was asked of ${asked.get(counted)}`)
-      }
-      await pass(ctx, next).catch(() => events.at(-1)?.push('refused'))
+      const own: string[] = []
+      events.push(own)
+      await lookUp(digest).then(
+        ({ holder: passed, counted }) => own.push(`passes as ${passed.teamId} with results of ${queried.get(counted)}`),
+        () => own.push('refused'),
+      )
     }
     return events
   }
-  const goesOn = (teamId: string): string => `goes on as ${teamId} with what was asked of ${teamId}`
+  const passes = (teamId: string): string => `passes as ${teamId} with results of ${teamId}`
 
-  test('waits for the key at its first request, and goes along with it at the next', async () => {
+  test('follow the lookup of a key at its first request, and are sent with it at the next', async () => {
     expect(await follow(holder, holder)).toEqual([
-      ['key', 'team-1', goesOn('team-1')],
-      ['key', 'team-1', goesOn('team-1')],
+      ['key', 'team-1', passes('team-1')],
+      ['key', 'team-1', passes('team-1')],
     ])
   })
 
-  test('is asked anew when the key has become the key of somebody else', async () => {
+  test('are sent again when the key has another holder now', async () => {
     expect(await follow(holder, other, other)).toEqual([
-      ['key', 'team-1', goesOn('team-1')],
-      ['key', 'team-1', 'team-2', goesOn('team-2')],
-      ['key', 'team-2', goesOn('team-2')],
+      ['key', 'team-1', passes('team-1')],
+      ['key', 'team-1', 'team-2', passes('team-2')],
+      ['key', 'team-2', passes('team-2')],
     ])
   })
 
-  test.each([null, revoked])('is not asked again for a key that is %p', async (gone) => {
+  test.each([null, revoked])('are not sent again for a key that is %p', async (gone) => {
     expect(await follow(holder, gone, gone)).toEqual([
-      ['key', 'team-1', goesOn('team-1')],
+      ['key', 'team-1', passes('team-1')],
       ['key', 'team-1', 'refused'],
       ['key', 'refused'],
     ])
   })
 
-  test('goes along with the key before its answer is there', async () => {
+  test('are sent before the lookup of a remembered key is answered', async () => {
     const order: string[] = []
     const { promise, resolve } = Promise.withResolvers<Lookup>()
     const lookups = [Promise.resolve({ found: holder }), promise].values()
-    const pass = authenticate(
+    const lookUp = createHolderLookup(
       { lookup: () => lookups.next().value ?? promise },
       () => {
-        order.push('asked')
-        return askedOf()
+        order.push('queried')
+        return queriesOf()
       },
       () => 0,
     )
-    const ctx = contextOf('Bearer rqp_acct_1')
-    await pass(ctx, async () => undefined)
-    const second = pass(ctx, async () => undefined)
+    await lookUp(digest)
+    const second = lookUp(digest)
     order.push('key answered')
     resolve({ found: holder })
     await second
-    expect(order).toEqual(['asked', 'asked', 'key answered'])
+    expect(order).toEqual(['queried', 'queried', 'key answered'])
   })
 })
 

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals'
 import fc from 'fast-check'
+import type { Release } from '../../../src/api/admission.ts'
 import { FairQueue, type NotAdmitted } from '../../../src/api/fairQueue.ts'
-import type { Leave } from '../../../src/api/permits.ts'
 
 const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs: 1_000 }
 const stays = new AbortController().signal
@@ -15,7 +15,7 @@ test('places go to tenants in turn, however many one of them asks for', async ()
   const queue = new FairQueue({ ...bounds, maxRunning: 1 })
   const order: string[] = []
   const enter = async (name: string): Promise<void> => {
-    const place = await queue.enter(name, stays)
+    const place = await queue.acquire(name, stays)
     if (typeof place === 'string') throw new Error(place)
     order.push(name)
     await settle()
@@ -27,12 +27,12 @@ test('places go to tenants in turn, however many one of them asks for', async ()
 
 test('whoever goes away while waiting takes no place', async () => {
   const queue = new FairQueue({ ...bounds, maxRunning: 1 })
-  const first = await queue.enter('a', stays)
+  const first = await queue.acquire('a', stays)
   const client = new AbortController()
-  const second = queue.enter('b', client.signal)
-  const third = queue.enter('c', stays)
+  const second = queue.acquire('b', client.signal)
+  const third = queue.acquire('c', stays)
   client.abort()
-  expect(await second).toBe('gone')
+  expect(await second).toBe('aborted')
   if (typeof first !== 'string') first()
   expect(await third).toBeInstanceOf(Function)
 })
@@ -40,10 +40,10 @@ test('whoever goes away while waiting takes no place', async () => {
 test('whoever waits too long is told so', async () => {
   jest.useFakeTimers()
   const queue = new FairQueue({ ...bounds, maxRunning: 1 })
-  await queue.enter('a', stays)
-  const second = queue.enter('b', stays)
+  await queue.acquire('a', stays)
+  const second = queue.acquire('b', stays)
   await jest.advanceTimersByTimeAsync(bounds.maxWaitMs)
-  expect(await second).toBe('late')
+  expect(await second).toBe('timed-out')
   jest.useRealTimers()
 })
 
@@ -56,14 +56,14 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const queue = new FairQueue(bounds)
-      const running: { name: string; leave: Leave }[] = []
+      const running: { name: string; leave: Release }[] = []
       const refused: NotAdmitted[] = []
       let waiting = 0
       const waitingOf = new Map<string, number>()
       const arrive = (name: string): void => {
         waiting++
         waitingOf.set(name, (waitingOf.get(name) ?? 0) + 1)
-        const entered = queue.enter(name, stays).then((place) => {
+        const entered = queue.acquire(name, stays).then((place) => {
           waiting--
           waitingOf.set(name, (waitingOf.get(name) ?? 0) - 1)
           if (typeof place === 'string') refused.push(place)
@@ -89,7 +89,7 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
         await settle()
       }
       expect(waiting).toBe(0)
-      expect(new Set(refused)).toEqual(new Set(refused.length > 0 ? ['full'] : []))
+      expect(new Set(refused)).toEqual(new Set(refused.length > 0 ? ['queue-full'] : []))
     }),
   )
 })

@@ -1,16 +1,14 @@
 import fc from 'fast-check'
 import { z } from 'zod'
-import { getFormParameters } from '../../../src/api/getForm.ts'
-import { getRecordParameters } from '../../../src/api/getRecord.ts'
-import { listFormsParameters } from '../../../src/api/listForms.ts'
-import { listRecordsParameters } from '../../../src/api/listRecords.ts'
-import { readParameters } from '../../../src/api/parameters.ts'
+import { getFormParameters, listFormsParameters } from '../../../src/api/forms.ts'
+import { readParameters, renderIgnored } from '../../../src/api/parameters.ts'
+import { getSubmissionParameters, listSubmissionsParameters } from '../../../src/api/submissions.ts'
 
 const schemas: readonly z.ZodObject[] = [
   listFormsParameters,
   getFormParameters,
-  listRecordsParameters,
-  getRecordParameters,
+  listSubmissionsParameters,
+  getSubmissionParameters,
 ]
 const query = (pairs: [string, string][]): URLSearchParams => new URLSearchParams(pairs)
 const anyText = fc.string({ unit: 'binary' }).map((text) => text.toWellFormed())
@@ -18,12 +16,12 @@ const anyText = fc.string({ unit: 'binary' }).map((text) => text.toWellFormed())
 describe('readParameters', () => {
   test('gives the defaults for no parameters', () => {
     expect(readParameters(listFormsParameters, query([]))).toEqual({ ok: true, value: { limit: 20, page: 1 } })
-    expect(readParameters(listRecordsParameters, query([]))).toEqual({ ok: true, value: { limit: 20, page: 1 } })
+    expect(readParameters(listSubmissionsParameters, query([]))).toEqual({ ok: true, value: { limit: 20, page: 1 } })
     expect(readParameters(getFormParameters, query([]))).toEqual({
       ok: true,
       value: { includeFields: true, includeReport: true },
     })
-    expect(readParameters(getRecordParameters, query([]))).toEqual({ ok: true, value: {} })
+    expect(readParameters(getSubmissionParameters, query([]))).toEqual({ ok: true, value: {} })
   })
 
   test('takes every limit from 1 to 100 and every page to 2^53 - 1', () => {
@@ -31,7 +29,7 @@ describe('readParameters', () => {
       fc.property(fc.integer({ min: 1, max: 100 }), fc.maxSafeInteger().map(Math.abs), (limit, distance) => {
         const page = Math.max(1, distance)
         const read = readParameters(
-          listRecordsParameters,
+          listSubmissionsParameters,
           query([
             ['limit', String(limit)],
             ['page', String(page)],
@@ -95,7 +93,7 @@ describe('readParameters', () => {
 
   test('names that every object has are unknown like any other', () => {
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty'])
-      expect(readParameters(getRecordParameters, query([[name, 'x']]))).toEqual({ ok: true, value: {} })
+      expect(readParameters(getSubmissionParameters, query([[name, 'x']]))).toEqual({ ok: true, value: {} })
   })
 
   test('every known parameter given twice is refused', () => {
@@ -115,4 +113,26 @@ describe('readParameters', () => {
 
 test('every schema can be described as JSON schema', () => {
   for (const schema of schemas) expect(z.toJSONSchema(schema, { io: 'input' })).toMatchObject({ type: 'object' })
+})
+
+const anyName = fc.string({ unit: 'binary', maxLength: 400 }).map((text) => text.toWellFormed())
+
+describe('renderIgnored', () => {
+  test('names the first ten that fit', () => {
+    expect(renderIgnored(['Limit'])).toBe('Limit')
+    expect(renderIgnored(['a b', 'é', ','])).toBe('a%20b, %C3%A9, %2C')
+    expect(renderIgnored(Array.from({ length: 11 }, () => 'x'))).toBe('x, x, x, x, x, x, x, x, x, x')
+  })
+
+  test('is ASCII of at most 256 bytes and 10 names, each a beginning of what was sent', () => {
+    fc.assert(
+      fc.property(fc.array(anyName, { minLength: 1, maxLength: 15 }), (names) => {
+        const value = renderIgnored(names)
+        expect(value).toMatch(/^[\x20-\x7e]{0,256}$/)
+        const shown = value.split(', ').map(decodeURIComponent)
+        expect(shown.length).toBeLessThanOrEqual(10)
+        expect(shown.every((name, at) => names[at]?.startsWith(name))).toBe(true)
+      }),
+    )
+  })
 })

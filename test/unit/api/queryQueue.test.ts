@@ -3,7 +3,7 @@ import { jest } from '@jest/globals'
 import type { RouteContext } from '../../../src/api/context.ts'
 import { queueQueries } from '../../../src/api/queryQueue.ts'
 import { RequestError } from '../../../src/api/requestError.ts'
-import type { Within } from '../../../src/api/search/exportList.ts'
+import type { RunQuery } from '../../../src/api/search/exportList.ts'
 
 const middleware = queueQueries()
 
@@ -11,7 +11,7 @@ const middleware = queueQueries()
 async function requestOf(
   teamId: string,
   isClosed = false,
-): Promise<{ runQuery: Within; leave(): void; listeners(): number }> {
+): Promise<{ runQuery: RunQuery; leave(): void; listeners(): number }> {
   const res = Object.assign(new EventEmitter(), { closed: isClosed })
   const ctx = { state: { holder: { teamId } }, res } as unknown as RouteContext
   await middleware(ctx, async () => undefined)

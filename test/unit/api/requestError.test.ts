@@ -1,5 +1,5 @@
 import { failureOf, fromRedis, RequestError } from '../../../src/api/requestError.ts'
-import { ReplicaUnavailable } from '../../../src/api/search/unavailable.ts'
+import { ElasticsearchUnavailable } from '../../../src/api/search/searchClient.ts'
 import { AccountKeysIncomplete } from '../../../src/core/stores/accountKeyStore.ts'
 
 describe('failureOf', () => {
@@ -8,10 +8,10 @@ describe('failureOf', () => {
   })
 
   test.each([
-    ['elasticsearch', new ReplicaUnavailable('deadline', 'x')],
+    ['elasticsearch', new ElasticsearchUnavailable('deadline', 'x')],
     ['account_keys', new AccountKeysIncomplete()],
-  ])('an outage of %s', (lacks, cause) => {
-    expect(failureOf(cause)).toEqual({ kind: 'service_unavailable', lacks, cause })
+  ])('an outage of %s', (dependency, cause) => {
+    expect(failureOf(cause)).toEqual({ kind: 'service_unavailable', dependency, cause })
   })
 
   test.each([new TypeError('x'), 'text', undefined, null, { status: 404 }])('%p is a bug', (cause) => {
@@ -27,7 +27,7 @@ describe('fromRedis', () => {
   test('every fault is an outage, without the arguments of the command', async () => {
     const fault = Object.assign(new Error('READONLY'), { command: { name: 'get', args: ['secret'] } })
     const thrown = await fromRedis(Promise.reject(fault)).catch((error: unknown) => error)
-    expect(failureOf(thrown)).toEqual({ kind: 'service_unavailable', lacks: 'redis', cause: expect.any(Error) })
+    expect(failureOf(thrown)).toEqual({ kind: 'service_unavailable', dependency: 'redis', cause: expect.any(Error) })
     expect(JSON.stringify(thrown)).not.toContain('secret')
     expect(thrown).toMatchObject({ failure: { cause: { message: 'Redis is unavailable: READONLY' } } })
   })

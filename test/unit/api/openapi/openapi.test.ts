@@ -1,14 +1,12 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { z } from 'zod'
-import { getFormParameters } from '../../../../src/api/getForm.ts'
-import { getRecordParameters } from '../../../../src/api/getRecord.ts'
-import { listFormsParameters } from '../../../../src/api/listForms.ts'
-import { listRecordsParameters } from '../../../../src/api/listRecords.ts'
+import type { RouteDeps } from '../../../../src/api/context.ts'
+import { getFormParameters, listFormsParameters } from '../../../../src/api/forms.ts'
 import { describeApi } from '../../../../src/api/openapi/openapi.ts'
 import { readParameters } from '../../../../src/api/parameters.ts'
-import type { RouteDeps } from '../../../../src/api/routeDeps.ts'
 import { routes } from '../../../../src/api/routes.ts'
+import { getSubmissionParameters, listSubmissionsParameters } from '../../../../src/api/submissions.ts'
 import { scenes } from '../../../../src/core/model/form.ts'
 import { reportStatuses } from '../../../../src/core/model/submission.ts'
 import { pointer, schemaJudge } from '../../../support/description.ts'
@@ -51,8 +49,8 @@ const judge = schemaJudge(described)
 const schemas = {
   '/forms': listFormsParameters,
   '/forms/{id}': getFormParameters,
-  '/records': listRecordsParameters,
-  '/records/{id}': getRecordParameters,
+  '/records': listSubmissionsParameters,
+  '/records/{id}': getSubmissionParameters,
 }
 const paths = Object.keys(schemas) as (keyof typeof schemas)[]
 const query = (path: string): Parameter[] =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { readAnswer, readAnswers, type SearchAnswer, totalOf } from '../../../../src/api/search/hits.ts'
-import { ReplicaUnavailable } from '../../../../src/api/search/unavailable.ts'
+import { ElasticsearchUnavailable } from '../../../../src/api/search/searchClient.ts'
 import { withoutTabs } from '../../../../src/core/json/rawJson.ts'
 
 const answerOf = (summaries: readonly string[], changes: Readonly<Record<string, string>> = {}): string => {
@@ -58,15 +58,15 @@ test.each([
   ['with a summary that is null', { hits: '{"hits":[{"_source":{"summary":null}}]}' }],
   ['that was cut', { hits: '{"hits":[{"_source":{"summary":\t{}' }],
 ])('an answer %s is refused', (_why, changes) => {
-  expect(() => read(answerOf(['{}'], changes))).toThrow(ReplicaUnavailable)
+  expect(() => read(answerOf(['{}'], changes))).toThrow(ElasticsearchUnavailable)
 })
 
 test.each(['', '{}', '[]', 'null', '<html>'])('%p is refused', (text) => {
-  expect(() => read(text)).toThrow(ReplicaUnavailable)
+  expect(() => read(text)).toThrow(ElasticsearchUnavailable)
 })
 
 test('a search that does not count has no total', () => {
-  expect(() => totalOf(read(answerOf([], { hits: '{"hits":[]}' })))).toThrow(ReplicaUnavailable)
+  expect(() => totalOf(read(answerOf([], { hits: '{"hits":[]}' })))).toThrow(ElasticsearchUnavailable)
 })
 
 describe('the answers to several searches', () => {
@@ -97,13 +97,13 @@ describe('the answers to several searches', () => {
       [answerOf([], { hits: '{"hits":[{"_source":{"summary":null}}]}' }), answerOf([])],
     ],
   ])('%s are refused', (_why, answers) => {
-    expect(() => readSeveral(...answers)).toThrow(ReplicaUnavailable)
+    expect(() => readSeveral(...answers)).toThrow(ElasticsearchUnavailable)
   })
 
   test.each(['', '{}', '{"responses":{}}', '{"responses":[null]}', '{"responses":[{"status":500}]}'])(
     '%p is refused',
     (text) => {
-      expect(() => readAnswers(Buffer.from(text))).toThrow(ReplicaUnavailable)
+      expect(() => readAnswers(Buffer.from(text))).toThrow(ElasticsearchUnavailable)
     },
   )
 })

@@ -1,16 +1,16 @@
 import { type Client, errors } from '@elastic/elasticsearch'
-import { indexReaderOf } from '../../../../src/api/search/indexReader.ts'
+import { createIndexReader } from '../../../../src/api/search/indexReader.ts'
 import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
 
 const { signal } = new AbortController()
 const question = { method: 'POST', path: '/x/_search', querystring: {}, body: { secret: 'typed' } } as const
 
-const replicaWhose = (request: () => Promise<unknown>) =>
-  indexReaderOf(openSearchClient({ transport: { request } } as unknown as Client, 'x'), 1_000)
+const indexReaderWhose = (request: () => Promise<unknown>) =>
+  createIndexReader(openSearchClient({ transport: { request } } as unknown as Client, 'x'), 1_000)
 
 const failureOf = (error: unknown): Promise<unknown> =>
-  replicaWhose(() => Promise.reject(error))
-    .ask(question, signal)
+  indexReaderWhose(() => Promise.reject(error))
+    .send(question, signal)
     .catch((thrown: unknown) => thrown)
 
 const refusal = (statusCode: number, body: unknown): errors.ResponseError =>
@@ -28,7 +28,7 @@ describe('the failure of a question', () => {
     [refusal(503, 'no JSON'), 'refused'],
     [refusal(400, '{"error":{"type":"index_closed_exception"}}'), 'refused'],
   ])('%p is an outage: %s', async (error, reason) => {
-    expect(await failureOf(error)).toMatchObject({ name: 'ReplicaUnavailable', reason })
+    expect(await failureOf(error)).toMatchObject({ name: 'ElasticsearchUnavailable', reason })
   })
 
   test('a question that is not understood is a bug, told without the question', async () => {
@@ -49,6 +49,6 @@ test.each([
   [200, true, Buffer.from('{}')],
   [404, false, '{}'],
 ])('an answer with status %i is found: %p', async (statusCode, isFound, body) => {
-  const replica = replicaWhose(async () => ({ statusCode, body }))
-  expect(await replica.ask(question, signal)).toEqual({ isFound, bytes: Buffer.from('{}') })
+  const indexReader = indexReaderWhose(async () => ({ statusCode, body }))
+  expect(await indexReader.send(question, signal)).toEqual({ isFound, bytes: Buffer.from('{}') })
 })

@@ -1,26 +1,26 @@
 import fc from 'fast-check'
-import { getForm } from '../../../../src/api/search/getForm.ts'
+import { readForm } from '../../../../src/api/forms.ts'
 import { readDetail } from '../../../../src/api/search/readDetail.ts'
-import type { Question, SearchClient } from '../../../../src/api/search/searchClient.ts'
+import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 
 const { signal } = new AbortController()
 const team = 'team:1' as TeamId
 
-const answering = (text: string, isFound = true): { replica: SearchClient; asked: Question[] } => {
-  const asked: Question[] = []
-  const ask: SearchClient['ask'] = async (question) => {
+const answering = (text: string, isFound = true): { indexReader: SearchClient; asked: SearchRequest[] } => {
+  const asked: SearchRequest[] = []
+  const send: SearchClient['send'] = async (question) => {
     asked.push(question)
     return { isFound, bytes: Buffer.from(text) }
   }
-  return { replica: { indexPrefix: 'tidemark', ask }, asked }
+  return { indexReader: { indexPrefix: 'tidemark', send }, asked }
 }
 const missing = (type: string): string => `{"error":{"root_cause":[],"type":"${type}"},"status":404}`
 
 describe('readDetail', () => {
   test('asks for the one document of the team, percent-encoded', async () => {
-    const { replica, asked } = answering('{}')
-    await readDetail(replica, 'form-details', team, 'a:b', signal)
+    const { indexReader, asked } = answering('{}')
+    await readDetail(indexReader, 'form-details', team, 'a:b', signal)
     expect(asked).toEqual([
       { method: 'GET', path: '/tidemark-form-details/_source/team%3A1%2Fa%3Ab', querystring: { routing: 'team:1' } },
     ])
@@ -28,7 +28,7 @@ describe('readDetail', () => {
 
   test('gives the source byte for byte', async () => {
     const source = '{ "10":1, "2":1.50, "x":"\\u00e9" }'
-    const read = await readDetail(answering(source).replica, 'form-details', team, 'a', signal)
+    const read = await readDetail(answering(source).indexReader, 'form-details', team, 'a', signal)
     expect(String(read)).toBe(source)
   })
 
@@ -37,15 +37,15 @@ describe('readDetail', () => {
       answering(missing('resource_not_found_exception'), false),
       answering('{"tombstone":{"teamId":"team:1"}}'),
     ]
-    for (const { replica } of answers)
-      expect(await readDetail(replica, 'form-details', team, 'a', signal)).toBeUndefined()
+    for (const { indexReader } of answers)
+      expect(await readDetail(indexReader, 'form-details', team, 'a', signal)).toBeUndefined()
   })
 
   test.each([missing('index_not_found_exception'), '', '<html>'])(
     'a missing index is an outage, not a missing document: %p',
     async (text) => {
-      const { replica } = answering(text, false)
-      const reading = readDetail(replica, 'form-details', team, 'a', signal)
+      const { indexReader } = answering(text, false)
+      const reading = readDetail(indexReader, 'form-details', team, 'a', signal)
       await expect(reading).rejects.toMatchObject({ reason: 'missing-index' })
     },
   )
@@ -54,15 +54,15 @@ describe('readDetail', () => {
     const malformed = fc.string({ unit: 'binary' }).filter((id) => !/^[A-Za-z0-9._:-]{1,128}$/.test(id))
     await fc.assert(
       fc.asyncProperty(malformed, async (id) => {
-        const { replica, asked } = answering('{}')
-        expect(await readDetail(replica, 'form-details', team, id, signal)).toBeUndefined()
+        const { indexReader, asked } = answering('{}')
+        expect(await readDetail(indexReader, 'form-details', team, id, signal)).toBeUndefined()
         expect(asked).toEqual([])
       }),
     )
   })
 })
 
-describe('getForm', () => {
+describe('readForm', () => {
   const form = '{"id":"a","10":1.50,"2":{"fields":1},"fields":[{"report":1}],"report":{"x":1E2}}'
 
   test.each([
@@ -72,6 +72,6 @@ describe('getForm', () => {
     [false, false, '{"id":"a","10":1.50,"2":{"fields":1}}'],
   ])('with fields: %p, report: %p', async (includeFields, includeReport, expected) => {
     const parts = { includeFields, includeReport }
-    expect(String(await getForm(answering(form).replica, team, 'a', parts, signal))).toBe(expected)
+    expect(String(await readForm(answering(form).indexReader, team, 'a', parts, signal))).toBe(expected)
   })
 })

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
-import { type IndexReader, indexReaderOf } from '../../../../src/api/search/indexReader.ts'
-import { listForms } from '../../../../src/api/search/listForms.ts'
-import { listRecords } from '../../../../src/api/search/listRecords.ts'
-import type { Question, SearchClient } from '../../../../src/api/search/searchClient.ts'
-import { searchPage, within } from '../../../../src/api/search/searchPage.ts'
+import { findForms } from '../../../../src/api/forms.ts'
+import { windowClauses } from '../../../../src/api/search/clauses.ts'
+import { createIndexReader, type IndexReader } from '../../../../src/api/search/indexReader.ts'
+import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
+import { searchPage } from '../../../../src/api/search/searchPage.ts'
+import { findSubmissions } from '../../../../src/api/submissions.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
 
@@ -13,25 +14,25 @@ const reader = { teamId: team, version: null, signal }
 const emptyAnswer =
   '{"id":"pit","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0,"relation":"eq"},"hits":[]},"aggregations":{"steps":{"buckets":[]}}}'
 
-const listening = (isFound = true): { replica: IndexReader; asked: Question[] } => {
-  const asked: Question[] = []
+const listening = (isFound = true): { indexReader: IndexReader; asked: SearchRequest[] } => {
+  const asked: SearchRequest[] = []
   const asking: SearchClient = {
     indexPrefix: 'tidemark',
-    ask: async (question) => {
+    send: async (question) => {
       asked.push(question)
       return { isFound, bytes: Buffer.from(emptyAnswer) }
     },
   }
-  return { replica: indexReaderOf(asking, 1_000), asked }
+  return { indexReader: createIndexReader(asking, 1_000), asked }
 }
 
 type Body = { from?: number; size: number; query: { bool: { filter: unknown[] } } }
-const bodyOf = (question: Question | undefined): Body => question?.body as Body
+const bodyOf = (question: SearchRequest | undefined): Body => question?.body as Body
 
 describe('searchPage', () => {
   test('asks the alias of the team, newest first, for one page and the exact total', async () => {
-    const { replica, asked } = listening()
-    await searchPage(replica, 'forms', reader, [], { page: 3, limit: 20 })
+    const { indexReader, asked } = listening()
+    await searchPage(indexReader, 'forms', reader, [], { page: 3, limit: 20 })
     expect(asked).toEqual([
       {
         method: 'POST',
@@ -54,9 +55,9 @@ describe('searchPage', () => {
         fc.integer({ min: 11, max: Number.MAX_SAFE_INTEGER }),
         fc.integer({ min: 1, max: 100 }),
         async (page, limit) => {
-          const { replica, asked } = listening()
-          const found = await searchPage(replica, 'forms', reader, [], { page, limit })
-          const isDeep = (page - 1) * limit >= replica.deepPageFrom
+          const { indexReader, asked } = listening()
+          const found = await searchPage(indexReader, 'forms', reader, [], { page, limit })
+          const isDeep = (page - 1) * limit >= indexReader.deepPageFrom
           expect(found).toEqual({ totalDocs: 0, page, limit, items: [] })
           expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(
             isDeep ? ['POST /tidemark-forms/_pit', 'POST /_search', 'DELETE /_pit'] : ['POST /tidemark-forms/_search'],
@@ -68,8 +69,8 @@ describe('searchPage', () => {
   })
 
   test('an alias that points nowhere is an outage', async () => {
-    const { replica } = listening(false)
-    const asking = searchPage(replica, 'forms', reader, [], { page: 1, limit: 20 })
+    const { indexReader } = listening(false)
+    const asking = searchPage(indexReader, 'forms', reader, [], { page: 1, limit: 20 })
     await expect(asking).rejects.toMatchObject({ reason: 'missing-index' })
   })
 })
@@ -84,12 +85,12 @@ describe('a list that is known to be long', () => {
 
   /** Asks so often; each question gets the next answer. Long is what has more than 20 rows. */
   async function ask(answers: readonly string[], times: number) {
-    const asked: Question[] = []
+    const asked: SearchRequest[] = []
     const left = answers.values()
-    const replica = indexReaderOf(
+    const indexReader = createIndexReader(
       {
         indexPrefix: 'tidemark',
-        ask: async (question) => {
+        send: async (question) => {
           asked.push(question)
           return { isFound: true, bytes: Buffer.from(left.next().value ?? '') }
         },
@@ -97,7 +98,8 @@ describe('a list that is known to be long', () => {
       1,
     )
     const pages = []
-    for (let time = 0; time < times; time++) pages.push(await searchPage(replica, 'submissions', reader, [], wanted))
+    for (let time = 0; time < times; time++)
+      pages.push(await searchPage(indexReader, 'submissions', reader, [], wanted))
     return { asked, places: asked.map(({ path }) => path), pages }
   }
 
@@ -148,7 +150,6 @@ describe('a list that is known to be long', () => {
 
 test('whatever is asked, the question stays within the team', async () => {
   const instant = fc.option(fc.constant('2026-01-01T00:00:00.000Z' as Instant), { nil: undefined })
-  const window = fc.record({ since: instant, until: instant })
   const filters = fc.record({
     scene: fc.constantFrom('scored_quiz' as const, undefined),
     titleContains: fc.option(
@@ -157,14 +158,16 @@ test('whatever is asked, the question stays within the team', async () => {
     ),
     formId: fc.option(fc.string(), { nil: undefined }),
     status: fc.constantFrom('failed' as const, undefined),
-    created: window,
-    changed: window,
+    since: instant,
+    until: instant,
+    changedSince: instant,
+    changedUntil: instant,
   })
   await fc.assert(
     fc.asyncProperty(filters, async (filter) => {
-      const { replica, asked } = listening()
-      await listForms(replica, reader, filter, { page: 1, limit: 20 })
-      await listRecords(replica, reader, filter, { page: 1, limit: 20 })
+      const { indexReader, asked } = listening()
+      await findForms(indexReader, reader, filter, { page: 1, limit: 20 })
+      await findSubmissions(indexReader, reader, filter, { page: 1, limit: 20 })
       expect(asked.length).toBeGreaterThanOrEqual(2)
       for (const question of asked) {
         expect(question.querystring['routing']).toBe(team)
@@ -178,8 +181,8 @@ test('whatever is asked, the question stays within the team', async () => {
 
 test('similar titles are asked for only when no title holds what was typed', async () => {
   const titlesAsked = async (titleContains: string): Promise<number> => {
-    const { replica, asked } = listening()
-    await listForms(replica, reader, { titleContains, changed: {} }, { page: 1, limit: 20 })
+    const { indexReader, asked } = listening()
+    await findForms(indexReader, reader, { titleContains }, { page: 1, limit: 20 })
     return asked.length
   }
   expect(await titlesAsked('science')).toBe(2)
@@ -189,9 +192,9 @@ test('similar titles are asked for only when no title holds what was typed', asy
 
 test('a window without ends needs no clause', () => {
   const [since, until] = ['2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z'] as [Instant, Instant]
-  expect(within('createdAt', {})).toEqual([])
-  expect(within('createdAt', { since })).toEqual([{ range: { createdAt: { gte: since } } }])
-  expect(within('changedAt', { until })).toEqual([{ range: { changedAt: { lte: until } } }])
-  expect(within('createdAt', { since, until })).toEqual([{ range: { createdAt: { gte: since, lte: until } } }])
-  expect(within('createdAt', { since: 'beyond-all', until })).toEqual([{ match_none: {} }])
+  expect(windowClauses('createdAt', undefined, undefined)).toEqual([])
+  expect(windowClauses('createdAt', since, undefined)).toEqual([{ range: { createdAt: { gte: since } } }])
+  expect(windowClauses('changedAt', undefined, until)).toEqual([{ range: { changedAt: { lte: until } } }])
+  expect(windowClauses('createdAt', since, until)).toEqual([{ range: { createdAt: { gte: since, lte: until } } }])
+  expect(windowClauses('createdAt', 'beyond-all', until)).toEqual([{ match_none: {} }])
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { originForm } from '../../../src/api/requestTarget.ts'
+import { originForm } from '../../../src/api/normalizeRequest.ts'
 
 describe('originForm', () => {
   test.each([

@@ -1,0 +1,45 @@
+import type { Redis } from 'ioredis'
+import { type RateLimiterAbstract, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
+import type { RedisKeys } from '../core/stores/redisKeys.ts'
+import type { ApiContext } from './context.ts'
+import { RequestError } from './requestError.ts'
+
+const windowSeconds = 60
+
+/** A request counted in its key's window, and whether it exceeds the limit. */
+export type CountedRequest = { readonly isRefused: boolean; readonly window: RateLimiterRes }
+
+/** A fixed-window limiter that counts in Redis, so that all API processes share a key's window. */
+export const createLimiter = (redis: Redis, keys: RedisKeys, requestsPerMinute: number): RateLimiterAbstract =>
+  new RateLimiterRedis({
+    storeClient: redis,
+    keyPrefix: keys.limitPrefix,
+    points: requestsPerMinute,
+    duration: windowSeconds,
+  })
+
+/** Counts a request of a key. Refused requests neither count towards the next window nor delay it. */
+export async function countRequest(
+  limiter: RateLimiterAbstract,
+  { teamId, keyId }: KeyHolder,
+): Promise<CountedRequest> {
+  try {
+    return { isRefused: false, window: await limiter.consume(`${teamId}/${keyId}`) }
+  } catch (refusal) {
+    if (refusal instanceof RateLimiterRes) return { isRefused: true, window: refusal }
+    throw refusal
+  }
+}
+
+/** Sets the rate limit headers, and throws `rate_limited` if the request exceeds the limit. */
+export function enforceRateLimit(
+  ctx: ApiContext,
+  requestsPerMinute: number,
+  { isRefused, window }: CountedRequest,
+): void {
+  const resetSeconds = Math.max(1, Math.ceil(window.msBeforeNext / 1000))
+  ctx.set('RateLimit-Policy', `"key";q=${requestsPerMinute};w=${windowSeconds}`)
+  ctx.set('RateLimit', `"key";r=${window.remainingPoints};t=${resetSeconds}`)
+  if (isRefused) throw new RequestError({ kind: 'rate_limited', what: 'requests', retryAfterSeconds: resetSeconds })
+}

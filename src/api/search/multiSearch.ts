@@ -1,0 +1,32 @@
+import { readAnswers, type SearchAnswer } from './hits.ts'
+import type { SearchClient } from './searchClient.ts'
+import { classifyErrorResponse, ElasticsearchUnavailable } from './searchClient.ts'
+
+/** One search of an `_msearch`. The header names its index and options; it is empty for a search of a snapshot. */
+export type Search = {
+  readonly header: Readonly<Record<string, string | boolean>>
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Runs several searches concurrently in one `_msearch`. Outside of a snapshot each one may see another refresh. `missing` is the
+ * reason given for a 404. Rejects with `ElasticsearchUnavailable`.
+ */
+export async function multiSearch<const Searches extends readonly Search[]>(
+  { send }: Pick<SearchClient, 'send'>,
+  searches: Searches,
+  missing: ElasticsearchUnavailable['reason'],
+  signal: AbortSignal,
+): Promise<{ readonly [At in keyof Searches]: SearchAnswer }> {
+  const bulkBody = searches.flatMap(({ header, body }) => [header, body])
+  const { bytes } = await send({ method: 'POST', path: '/_msearch', querystring: {}, bulkBody }, signal)
+  const answers = readAnswers(bytes).map((answer) => {
+    if (!('status' in answer)) return answer
+    throw answer.status === 404
+      ? new ElasticsearchUnavailable(missing, answer.type)
+      : classifyErrorResponse(answer.status, answer.type)
+  })
+  if (answers.length !== searches.length)
+    throw new ElasticsearchUnavailable('partial', `${answers.length} answers to ${searches.length} searches`)
+  return answers as { readonly [At in keyof Searches]: SearchAnswer }
+}
