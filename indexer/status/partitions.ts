@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { nameOf } from '../committedOffsets.ts'
+import { partitionName } from '../committedOffsets.ts'
 import type { PartitionSurvey } from './groupSurvey.ts'
 import type { Html } from './html.ts'
 import type { StatusView } from './view.ts'
@@ -27,12 +27,12 @@ export function partitions(view: StatusView): Html {
 
 /** What this indexer knows of its own partitions is newer than what Kafka was asked. */
 function rowsOf(some: readonly PartitionSurvey[], { own, observed, nowMs }: StatusView): Row[] {
-  const mine = new Map(own.lags.map((lag) => [nameOf(lag), lag]))
+  const mine = new Map(own.lags.map((lag) => [partitionName(lag), lag]))
   return some
     .toSorted((a, b) => a.partition - b.partition)
     .map((each) => {
-      const lag = mine.get(nameOf(each))
-      const markMs = observed.marks.get(nameOf(each))
+      const lag = mine.get(partitionName(each))
+      const markMs = observed.marks.get(partitionName(each))
       const elsewhere = markMs === undefined ? undefined : Math.max(0, nowMs - markMs) / 1_000
       const seconds = each.behindRecords === 0 ? 0 : elsewhere
       return {
