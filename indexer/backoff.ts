@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { summaryOf } from '../src/core/process/log.ts'
 
 const firstMs = 100
 const maxMs = 10_000
@@ -7,7 +9,7 @@ const maxMs = 10_000
 export const backoffMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
 
-/** Tries until it succeeds or `signal` aborts (then it throws the signal's reason); `onFailure` hears of every failure. */
+/** Repeats `attempt` until it succeeds. Calls `onFailure` after every failure; throws the signal's reason once `signal` aborts. */
 export async function untilDone<T>(
   attempt: () => Promise<T>,
   onFailure: (error: unknown, attempts: number) => void,
@@ -22,6 +24,39 @@ export async function untilDone<T>(
       signal.throwIfAborted()
       onFailure(error, attempts)
       await sleep(backoffMs(attempts, random), undefined, { signal })
+    }
+  }
+}
+
+/** Repeats steps that may fail, logs each failure, and can tell which step has to be repeated at the moment. */
+export class Retries {
+  readonly #log: Logger
+  readonly #random: () => number
+  readonly #signal: AbortSignal
+  #blockedReason: string | undefined
+
+  /** Every retry ends when `signal` aborts. */
+  constructor(log: Logger, random: () => number, signal: AbortSignal) {
+    this.#log = log
+    this.#random = random
+    this.#signal = signal
+  }
+
+  /** The step that failed last and its error, until a step succeeds; undefined when nothing waits. */
+  blockedReason(): string | undefined {
+    return this.#blockedReason
+  }
+
+  /** Repeats `attempt` until it succeeds or a signal aborts. `step` names it in the log and in `blockedReason`. */
+  async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
+    const onFailure = (error: unknown, attempts: number): void => {
+      this.#blockedReason = `${step}: ${summaryOf(error)}`
+      this.#log.warn({ err: error, attempts }, `${step} failed; trying again`)
+    }
+    try {
+      return await untilDone(attempt, onFailure, AbortSignal.any([signal, this.#signal]), this.#random)
+    } finally {
+      this.#blockedReason = undefined
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Bounds what is under way in bytes. Taking never fails; whoever fetches more waits for room first. */
+/** Bounds the bytes in flight. `take` never fails and may exceed the bound; callers wait for `room` before they fetch more. */
 export class ByteBudget {
   readonly maxBytes: number
   #takenBytes = 0
@@ -16,7 +16,7 @@ export class ByteBudget {
     this.#takenBytes += bytes
   }
 
-  give(bytes: number): void {
+  release(bytes: number): void {
     this.#takenBytes -= bytes
     if (!this.hasRoom()) return
     for (const wake of this.#waiting.splice(0)) wake()
@@ -26,7 +26,7 @@ export class ByteBudget {
     return this.#takenBytes < this.maxBytes
   }
 
-  /** Resolves when less than the bound is taken. */
+  /** Resolves once fewer bytes than the bound are taken. */
   async room(): Promise<void> {
     while (!this.hasRoom()) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }

@@ -2,100 +2,106 @@ import type { Admin } from 'kafkajs'
 import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
 
-/** A partition of a topic. */
 export type TopicPartition = { readonly topic: string; readonly partition: number }
 
-export const nameOf = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`
+/** `<topic>/<partition>`: the key of maps by partition, also in Redis. */
+export const partitionName = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`
 
-/** The group in which a rebuild reads. */
+/** The consumer group of rebuilds. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
 
-/** What a group has committed for a partition. */
-export type Commit = {
+/** What a consumer group has committed for a partition. */
+export type CommittedOffset = {
   readonly position: Offset
-  /** The generation of indices that holds everything below the position; undefined when a commit does not say. */
+  /** The generation of indices that holds every record below `position`; undefined when the commit names none. */
   readonly generation: string | undefined
-  /** Every record below that must be set aside is in the dead letters: reading it again sets nothing aside twice. */
+  /** Every invalid record below this offset is in the dead-letters topic already: reading it again must not write it twice. */
   readonly deadLetteredBelow: Offset
 }
 
-/** Where a partition begins and ends. */
-export type Ends = { readonly low: bigint; readonly high: bigint }
+/** The first offset of a partition, and the offset after its last record. */
+export type OffsetRange = { readonly low: bigint; readonly high: bigint }
 
-/** Where reading a partition starts. */
-export type Start = {
+/** The offset at which reading a partition starts. */
+export type StartOffset = {
   readonly position: Offset
-  /** Whether the group's own commit says just this. */
+  /** Whether this is the group's own committed offset. */
   readonly isCommitted: boolean
   readonly deadLetteredBelow: Offset
 }
 
-/** The metadata of a commit: an offset is true only of the indices that the records below it were written to. */
+/** The metadata of a commit. It names the generation of indices, because an offset says nothing about any other one. */
 export const commitMetadata = (generation: GenerationTag, deadLetteredBelow: bigint): string =>
   `${generation} ${deadLetteredBelow}`
 
-/** What Kafka keeps for a partition; undefined when nothing is committed. */
-export function readCommit(offset: string, metadata: string | null): Commit | undefined {
+/** Parses a committed offset and its metadata as Kafka returns them; undefined when nothing is committed. */
+export function readCommittedOffset(offset: string, metadata: string | null): CommittedOffset | undefined {
   if (offset.startsWith('-')) return undefined
   const [, generation, below] = /^(\S+) (\d+)$/.exec(metadata ?? '') ?? []
   const position = toOffset(offset)
-  const writeDeadLetter = toOffset(below ?? '0')
-  return { position, generation, deadLetteredBelow: writeDeadLetter > position ? writeDeadLetter : position }
+  const deadLetteredBelow = toOffset(below ?? '0')
+  return { position, generation, deadLetteredBelow: deadLetteredBelow > position ? deadLetteredBelow : position }
 }
 
 /**
- * Where to start so that nothing is missing in `generation`: at the own commit when it speaks of that generation, or at a
- * rebuild's that does, but never above the own one, below which alone it is known that bad records were set aside. Otherwise
- * at the beginning; also when the topic does not reach as far as a commit, for then it was created anew.
+ * Chooses the start offset of a partition so that no record is missing in `generation` (undefined: the records go into no index).
+ * - Our own committed offset, when it names that generation.
+ * - The offset committed by a rebuild, when it names that generation, but never above our own: only below our own offset is it
+ *   certain that invalid records are in the dead letters.
+ * - Otherwise the beginning of the partition. This includes committed offsets outside the partition's range: the topic was
+ *   deleted and created again, or retention removed the records.
  */
-export function startOf(
-  { low, high }: Ends,
-  own: Commit | undefined,
-  rebuilt: Commit | undefined,
+export function startOffset(
+  { low, high }: OffsetRange,
+  own: CommittedOffset | undefined,
+  rebuilt: CommittedOffset | undefined,
   generation: GenerationTag | undefined,
-): Start {
-  const isTrue = (commit: Commit | undefined): commit is Commit =>
+): StartOffset {
+  const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
-  const deadLetteredBelow = isTrue(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
-  if (isTrue(own) && (generation === undefined || own.generation === generation))
+  const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
+  if (isInRange(own) && (generation === undefined || own.generation === generation))
     return { position: own.position, isCommitted: true, deadLetteredBelow }
-  if (isTrue(own) && isTrue(rebuilt) && rebuilt.generation === generation) {
+  if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation) {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
     return { position, isCommitted: false, deadLetteredBelow }
   }
   return { position: low as Offset, isCommitted: false, deadLetteredBelow }
 }
 
-/** Everything a group has committed of the topics, by `nameOf`. */
-export async function fetchCommits(
+/** The committed offsets of a group for the topics, by `partitionName`. */
+export async function fetchCommittedOffsets(
   admin: Admin,
   groupId: string,
   topics: readonly string[],
-): Promise<Map<string, Commit>> {
-  const commits = new Map<string, Commit>()
+): Promise<Map<string, CommittedOffset>> {
+  const commits = new Map<string, CommittedOffset>()
   for (const { topic, partitions } of await admin.fetchOffsets({ groupId, topics: [...topics] })) {
     for (const { partition, offset, metadata } of partitions) {
-      const commit = readCommit(offset, metadata)
-      if (commit !== undefined) commits.set(nameOf({ topic, partition }), commit)
+      const commit = readCommittedOffset(offset, metadata)
+      if (commit !== undefined) commits.set(partitionName({ topic, partition }), commit)
     }
   }
   return commits
 }
 
-/** The ends of every partition of the topics, by `nameOf`. */
-export async function fetchEnds(admin: Admin, topics: readonly string[]): Promise<Map<string, Ends & TopicPartition>> {
-  const ends = new Map<string, Ends & TopicPartition>()
+/** The offset range of every partition of the topics, by `partitionName`. */
+export async function fetchOffsetRanges(
+  admin: Admin,
+  topics: readonly string[],
+): Promise<Map<string, OffsetRange & TopicPartition>> {
+  const ends = new Map<string, OffsetRange & TopicPartition>()
   for (const topic of topics)
     for (const { partition, low, high } of await admin.fetchTopicOffsets(topic))
-      ends.set(nameOf({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) })
+      ends.set(partitionName({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) })
   return ends
 }
 
 /**
- * Where each of the partitions starts, by `nameOf`. `rebuildGroupId`: a group whose commits count beside the own ones;
- * `generationOf`: the indices that a topic's records go into. A partition that Kafka does not know yet is left out.
+ * The start offset of each partition, by `partitionName`. `rebuildGroupId`: a second group whose commits count (see `startOffset`);
+ * `generationOf`: the generation that a topic's records are written to. A partition that Kafka does not know yet is left out.
  */
-export async function fetchStarts(
+export async function fetchStartOffsets(
   admin: Admin,
   partitions: readonly TopicPartition[],
   from: {
@@ -104,17 +110,17 @@ export async function fetchStarts(
     readonly rebuildGroupId?: string
     generationOf(topic: string): GenerationTag | undefined
   },
-): Promise<Map<string, Start>> {
+): Promise<Map<string, StartOffset>> {
   const { topics, groupId, rebuildGroupId, generationOf } = from
-  const ends = await fetchEnds(admin, topics)
-  const own = await fetchCommits(admin, groupId, topics)
-  const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommits(admin, rebuildGroupId, topics)
+  const ends = await fetchOffsetRanges(admin, topics)
+  const own = await fetchCommittedOffsets(admin, groupId, topics)
+  const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommittedOffsets(admin, rebuildGroupId, topics)
   return new Map(
     partitions.flatMap((each) => {
-      const [name, end] = [nameOf(each), ends.get(nameOf(each))]
+      const [name, end] = [partitionName(each), ends.get(partitionName(each))]
       return end === undefined
         ? []
-        : [[name, startOf(end, own.get(name), rebuilt?.get(name), generationOf(each.topic))] as const]
+        : [[name, startOffset(end, own.get(name), rebuilt?.get(name), generationOf(each.topic))] as const]
     }),
   )
 }

@@ -7,29 +7,29 @@ import { summaryOf } from '../src/core/process/log.ts'
 import { type Undecodable, undecodableOf } from '../src/core/stores/recordBatches.ts'
 import { backoffMs } from './backoff.ts'
 import type { ByteBudget } from './budget.ts'
-import { nameOf, type Start, type TopicPartition } from './committedOffsets.ts'
+import { partitionName, type StartOffset, type TopicPartition } from './committedOffsets.ts'
 import { OffsetTracker } from './offsetTracker.ts'
 import { recordBytes, type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 /** How long the partitions of an indexer that was killed stay without one. */
 const sessionTimeoutMs = 10_000
 const heartbeatIntervalMs = 1_500
-/** How long the others wait for a member that does not come back when partitions are given out anew. */
+/** How long a rebalance waits for a member that does not rejoin. */
 const rebalanceTimeoutMs = 15_000
-/** How long partitions that were added to a topic stay unread. */
+/** The longest time until partitions that were added to a topic are noticed. */
 const metadataMaxAgeMs = 10_000
 const fetchWaitMs = 500
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
 const undecodableRetryMs = 5_000
-/** Records judged in one turn of the event loop, so that heartbeats and answers are not held up. */
+/** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
 const recordsPerTurn = 100
 
-/** A partition this indexer owns in the current generation of its group. */
-export type Assigned = TopicPartition & { readonly start: Start; readonly ledger: OffsetTracker }
+/** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
+export type AssignedPartition = TopicPartition & { readonly start: StartOffset; readonly offsets: OffsetTracker }
 
-type Reading = Assigned & {
-  /** The offset that the next batch must have been asked for. */
-  next: bigint
+type FetchState = AssignedPartition & {
+  /** The offset from which the next batch must have been fetched. */
+  nextOffset: bigint
 }
 
 export type ConsumerOptions = {
@@ -37,55 +37,55 @@ export type ConsumerOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly budget: ByteBudget
-  /** Where reading starts, by `nameOf`, for at least the partitions given. */
-  starts(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, Start>>
-  /** Takes a record over and calls `settled` once it is acknowledged, stale or dead-lettered. Must not throw. */
-  readonly onRecord: (record: SourceRecord, assigned: Assigned, settled: () => void) => void
+  /** The start offset of each partition, by `partitionName`. */
+  startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
+  /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
+  readonly onRecord: (record: SourceRecord, start: StartOffset, onProcessed: () => void) => void
   readonly onRebalance: () => void
   readonly log: Logger
   readonly random: () => number
 }
 
-/** What a commit says of one partition. */
-export type Position = TopicPartition & { readonly position: Offset; readonly metadata: string }
+/** The offset to commit for one partition. */
+export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
 
 /**
- * Reads the source topics as a member of a group. Every assignment starts with new ledgers, at the positions that `starts`
- * says: what an older one still settles moves nothing. Whatever KafkaJS gives up on, the consumer is built anew, with backoff,
- * until it is stopped.
+ * Reads the source topics as a member of a consumer group. Every assignment begins with new offset trackers, at the offsets that
+ * `startOffsets` returns: records of an earlier assignment that are processed later change nothing. When the KafkaJS consumer
+ * crashes, another one is created, with backoff, until `pause` or `leave`.
  */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
   readonly #stop = new AbortController()
-  #assigned = new Map<string, Reading>()
-  /** Partitions that are paused at a record batch that cannot be decoded, by name. */
+  #assigned = new Map<string, FetchState>()
+  /** Paused partitions: the next record batch cannot be decoded. By `partitionName`. */
   #undecodable = new Map<string, Undecodable>()
   #consumer: Consumer | undefined
-  #trouble: string | undefined = 'has not joined its group yet'
+  #blockedReason: string | undefined = 'has not joined its group yet'
 
   constructor(options: ConsumerOptions) {
     this.#options = options
   }
 
-  assigned(): readonly Assigned[] {
+  assigned(): readonly AssignedPartition[] {
     return [...this.#assigned.values()]
   }
 
-  /** What keeps the consumer from reading; undefined when it reads. */
-  trouble(): string | undefined {
-    return this.#trouble
+  /** Why the consumer reads nothing; undefined while it reads. */
+  blockedReason(): string | undefined {
+    return this.#blockedReason
   }
 
-  /** Names each partition that stands at a record batch that cannot be decoded, with the reason; the others are read. */
-  undecodable(): string | undefined {
+  /** Names each partition that is paused at an undecodable record batch, with the reason; the other partitions are read. */
+  undecodableReason(): string | undefined {
     const reasons = [...this.#undecodable].map(([name, { message }]) => `${name}: ${message}`)
     return reasons.length > 0 ? reasons.join('; ') : undefined
   }
 
-  /** Commits positions of partitions owned now; the broker refuses them when the generation is over. */
-  async commit(positions: readonly Position[]): Promise<void> {
+  /** Commits offsets of partitions that are assigned now; after a rebalance the broker rejects them. */
+  async commit(commits: readonly PartitionCommit[]): Promise<void> {
     await this.#consumer?.commitOffsets(
-      positions.map(({ topic, partition, position, metadata }) => ({
+      commits.map(({ topic, partition, position, metadata }) => ({
         topic,
         partition,
         offset: String(position),
@@ -94,26 +94,26 @@ export class SourceConsumer {
     )
   }
 
-  /** Reads until `stop`. */
+  /** Reads until `pause` or `leave`. */
   async run(): Promise<void> {
     for (let attempts = 1; !this.#stop.signal.aborted; attempts++) {
       try {
         await this.#readUntilCrash()
       } catch (error) {
-        this.#trouble = summaryOf(error)
-        this.#options.log.warn({ err: error, attempts }, 'consumer ended; starting another')
+        this.#blockedReason = summaryOf(error)
+        this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
         if (!this.#stop.signal.aborted) await sleep(backoffMs(attempts, this.#options.random))
       }
     }
   }
 
-  /** Fetches nothing more; partitions stay owned, so that what is under way can still be committed. */
+  /** Stops fetching. The partitions stay assigned, so that records in flight can still be committed. */
   pause(): void {
     this.#stop.abort()
     if (this.#assigned.size > 0) this.#consumer?.pause(this.#options.topics.map((topic) => ({ topic })))
   }
 
-  /** Leaves the group, so that another indexer has the partitions at once. */
+  /** Leaves the group, so that its partitions are assigned to other indexers at once. */
   async leave(): Promise<void> {
     this.#stop.abort()
     this.#forgetAssignment()
@@ -138,14 +138,14 @@ export class SourceConsumer {
     consumer.on(consumer.events.CRASH, ({ payload }) => crashed.reject(payload.error))
     consumer.on(consumer.events.REBALANCING, () => {
       this.#forgetAssignment()
-      this.#trouble = 'waits for its partitions'
+      this.#blockedReason = 'waits for its partitions'
     })
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      this.#begin(consumer, payload.memberAssignment).catch(crashed.reject)
+      this.#startAssignment(consumer, payload.memberAssignment).catch(crashed.reject)
     })
     consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
-      // Transaction markers alone, or offsets that compaction emptied: KafkaJS moves on without calling eachBatch.
-      if (payload.batchSize === 0) this.#passed(this.#assigned.get(nameOf(payload)), payload.lastOffset)
+      // KafkaJS does not call eachBatch for batches that hold only transaction markers or were emptied by compaction.
+      if (payload.batchSize === 0) this.#endBatch(this.#assigned.get(partitionName(payload)), payload.lastOffset)
     })
     try {
       await consumer.connect()
@@ -163,9 +163,9 @@ export class SourceConsumer {
     }
   }
 
-  /** Fetches nothing until it is known where each partition starts: a commit may speak of other indices. */
-  async #begin(consumer: Consumer, memberAssignment: Readonly<Record<string, number[]>>): Promise<void> {
-    const { starts, log, onRebalance } = this.#options
+  /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
+  async #startAssignment(consumer: Consumer, memberAssignment: Readonly<Record<string, number[]>>): Promise<void> {
+    const { startOffsets, log, onRebalance } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
     const assignment = Object.entries(memberAssignment).map(([topic, partitions]) => ({ topic, partitions }))
@@ -173,30 +173,31 @@ export class SourceConsumer {
       partitions.map((partition) => ({ topic, partition })),
     )
     consumer.pause(assignment)
-    const known = await starts(partitions)
-    // Another assignment came, or the end.
+    const starts = await startOffsets(partitions)
+    // Meanwhile there was another rebalance, or the consumer was stopped.
     if (this.#assigned !== none || this.#stop.signal.aborted) return
-    const readings = partitions.map((each): Reading => {
-      const start = known.get(nameOf(each))
-      if (start === undefined) throw new Error(`it is not known where ${nameOf(each)} starts`)
-      return { ...each, start, ledger: new OffsetTracker(start.position), next: start.position }
+    const states = partitions.map((each): FetchState => {
+      const start = starts.get(partitionName(each))
+      if (start === undefined) throw new Error(`the start offset of ${partitionName(each)} is not known`)
+      return { ...each, start, offsets: new OffsetTracker(start.position), nextOffset: start.position }
     })
-    for (const { topic, partition, next } of readings) consumer.seek({ topic, partition, offset: String(next) })
-    this.#assigned = new Map(readings.map((reading) => [nameOf(reading), reading]))
+    for (const { topic, partition, nextOffset } of states)
+      consumer.seek({ topic, partition, offset: String(nextOffset) })
+    this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     consumer.resume(assignment)
-    this.#trouble = undefined
+    this.#blockedReason = undefined
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
   async #takeBatch({ batch, resolveOffset, heartbeat, isRunning }: EachBatchPayload): Promise<void> {
-    const reading = this.#assigned.get(nameOf(batch))
-    if (reading === undefined) return
-    expectNext(batch, reading)
+    const state = this.#assigned.get(partitionName(batch))
+    if (state === undefined) return
+    expectNextOffset(batch, state)
     const { budget, onRecord } = this.#options
     let taken = 0
     for (const message of batch.messages) {
       const undecodable = undecodableOf(message)
-      if (undecodable !== undefined) return this.#pauseAt(undecodable, reading)
+      if (undecodable !== undefined) return this.#pausePartition(undecodable, state)
       while (!budget.hasRoom() && isRunning() && !this.#stop.signal.aborted) {
         await Promise.race([budget.room(), sleep(heartbeatIntervalMs, undefined, { ref: false })])
         await heartbeat()
@@ -204,30 +205,30 @@ export class SourceConsumer {
       if (!isRunning() || this.#stop.signal.aborted) return
       const record = sourceRecord(batch.topic, batch.partition, message)
       const bytes = recordBytes(record)
-      const settle = reading.ledger.add(record.offset, record.appendedAtMs)
+      const markProcessed = state.offsets.track(record.offset, record.appendedAtMs)
       budget.take(bytes)
-      onRecord(record, reading, () => {
-        budget.give(bytes)
-        settle()
+      onRecord(record, state.start, () => {
+        budget.release(bytes)
+        markProcessed()
       })
       resolveOffset(message.offset)
-      reading.next = record.offset + 1n
+      state.nextOffset = record.offset + 1n
       if (++taken % recordsPerTurn === 0) await nextTurn()
     }
-    this.#passed(reading, batch.lastOffset())
+    this.#endBatch(state, batch.lastOffset())
     resolveOffset(batch.lastOffset())
     await heartbeat()
   }
 
-  #forgetAssignment(): Map<string, Reading> {
+  #forgetAssignment(): Map<string, FetchState> {
     this.#undecodable = new Map()
     this.#assigned = new Map()
     return this.#assigned
   }
 
-  /** Pauses one partition, and fetches its next batch again after a while: compaction may have removed it. */
-  #pauseAt(undecodable: Undecodable, reading: Reading): void {
-    const [name, consumer, { topic, partition }] = [nameOf(reading), this.#consumer, reading]
+  /** Pauses one partition and fetches its next batch again later: compaction may have removed the undecodable one. */
+  #pausePartition(undecodable: Undecodable, state: FetchState): void {
+    const [name, consumer, { topic, partition }] = [partitionName(state), this.#consumer, state]
     if (this.#undecodable.get(name)?.message !== undecodable.message)
       this.#options.log.error(
         { err: undecodable, topic, partition },
@@ -236,25 +237,27 @@ export class SourceConsumer {
     this.#undecodable.set(name, undecodable)
     consumer?.pause([{ topic, partitions: [partition] }])
     const retry = setTimeout(() => {
-      if (this.#assigned.get(name) === reading && !this.#stop.signal.aborted)
+      if (this.#assigned.get(name) === state && !this.#stop.signal.aborted)
         consumer?.resume([{ topic, partitions: [partition] }])
     }, undecodableRetryMs)
     retry.unref()
   }
 
-  #passed(reading: Reading | undefined, lastOffset: string): void {
-    if (reading === undefined) return
-    this.#undecodable.delete(nameOf(reading))
-    reading.ledger.passed(toOffset(lastOffset))
-    reading.next = toOffset(lastOffset) + 1n
+  #endBatch(state: FetchState | undefined, lastOffset: string): void {
+    if (state === undefined) return
+    this.#undecodable.delete(partitionName(state))
+    state.offsets.endBatch(toOffset(lastOffset))
+    state.nextOffset = toOffset(lastOffset) + 1n
   }
 }
 
-/** KafkaJS moves a position by itself when the log does not hold it any more; then the start has to be found anew. */
-function expectNext(batch: Batch, { next }: Reading): void {
+/** KafkaJS resets an offset that is out of range by itself; then the start offset has to be determined again. */
+function expectNextOffset(batch: Batch, { nextOffset }: FetchState): void {
   const { fetchedOffset } = batch as Batch & { readonly fetchedOffset: string }
-  if (toOffset(fetchedOffset) === next) return
-  throw new kafkajs.KafkaJSNonRetriableError(`${nameOf(batch)} was read from ${fetchedOffset} instead of ${next}`)
+  if (toOffset(fetchedOffset) === nextOffset) return
+  throw new kafkajs.KafkaJSNonRetriableError(
+    `${partitionName(batch)} was read from ${fetchedOffset} instead of ${nextOffset}`,
+  )
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>

@@ -1,21 +1,26 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
-/** How far a partition has come. */
+/** How far a partition is processed. */
 export type Progress = {
-  /** Every record below is settled. */
+  /** The contiguous processed offset: every record below it is processed. */
   readonly position: Offset
-  /** Append time of the first record that is not settled. */
+  /** Append time of the first record that is not processed. */
   readonly oldestUnprocessedAtMs: number | undefined
-  /** Append time of the last record of the settled prefix. */
+  /** Append time of the last record below `position`. */
   readonly processedAtMs: number | undefined
 }
 
-type Entry = { readonly offset: bigint; readonly appendedAtMs: number; settled: boolean }
+type Entry = { readonly offset: bigint; readonly appendedAtMs: number; isProcessed: boolean }
+
+/** A batch end is no record and has no append time. */
+const noAppendTime = Number.NaN
+/** The processed entries at the head of the list are removed once there are so many. */
+const compactAfter = 1_000
 
 /**
- * The records of one partition between fetched and settled (acknowledged, stale or dead-lettered). Records settle in any
- * order; only the contiguous settled prefix counts. Offsets have gaps (compaction, transaction markers), so the position
- * also advances over what `passed` names.
+ * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered). Records may be processed in
+ * any order; the position covers only the contiguous ones. Offsets have gaps (compaction, transaction markers), so the position
+ * also advances to the end of every batch.
  */
 export class OffsetTracker {
   #entries: Entry[] = []
@@ -23,34 +28,34 @@ export class OffsetTracker {
   #position: bigint
   #processedAtMs: number | undefined
 
-  /** `start`: where reading begins. */
+  /** `start`: the offset at which reading begins. */
   constructor(start: Offset) {
     this.#position = start
   }
 
-  /** Notes a fetched record, in the order of offsets; call the result once it is settled. */
-  add(offset: Offset, appendedAtMs: number): () => void {
-    const entry = { offset, appendedAtMs, settled: false }
+  /** Adds a fetched record, in the order of offsets. The returned function marks the record as processed. */
+  track(offset: Offset, appendedAtMs: number): () => void {
+    const entry = { offset, appendedAtMs, isProcessed: false }
     this.#entries.push(entry)
     return () => {
-      entry.settled = true
+      entry.isProcessed = true
     }
   }
 
-  /** Notes that nothing but the records added so far lies at or below `lastOffset`. */
-  passed(lastOffset: Offset): void {
-    this.#entries.push({ offset: lastOffset, appendedAtMs: Number.NaN, settled: true })
+  /** Notes the end of a batch: no records but the tracked ones lie at or below `lastOffset`. */
+  endBatch(lastOffset: Offset): void {
+    this.#entries.push({ offset: lastOffset, appendedAtMs: noAppendTime, isProcessed: true })
   }
 
   progress(): Progress {
     let entry = this.#entries[this.#head]
-    while (entry?.settled) {
+    while (entry?.isProcessed) {
       if (entry.offset >= this.#position) this.#position = entry.offset + 1n
       if (!Number.isNaN(entry.appendedAtMs)) this.#processedAtMs = entry.appendedAtMs
       this.#head++
       entry = this.#entries[this.#head]
     }
-    if (this.#head > 1_000 || entry === undefined) {
+    if (this.#head > compactAfter || entry === undefined) {
       this.#entries = this.#entries.slice(this.#head)
       this.#head = 0
     }
@@ -63,9 +68,12 @@ export class OffsetTracker {
 }
 
 /**
- * Everything appended to the partition before the result (epoch ms) is settled; undefined when that is not known.
- * Behind: the append time of the first record not settled. Caught up with the end that was asked for after `askedAtMs` was
- * read from this clock: that reading, less the skew allowed between our clock and the broker's. Else: the last settled.
+ * The watermark of one partition (epoch ms): everything appended to the partition before it is processed. Undefined when that
+ * is not known.
+ * - Behind: the append time of the first unprocessed record.
+ * - Caught up with an end offset that was requested after our clock read `askedAtMs`: that reading, less the skew allowed
+ *   between our clock and the broker's.
+ * - Otherwise: the append time of the last processed record.
  */
 export function partitionWatermark(
   progress: Progress,

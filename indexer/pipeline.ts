@@ -1,68 +1,82 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
-import type { Kafka } from 'kafkajs'
+import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { AccountKey } from '../src/core/model/accountKey.ts'
 import type { Change } from '../src/core/model/change.ts'
 import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
 import { ByteBudget } from './budget.ts'
+import type { BulkFailure } from './bulk/bulkFailure.ts'
 import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkRequest.ts'
 import { BulkWriter, type Outcome } from './bulk/bulkWriter.ts'
-import { commitMetadata, type Ends, type Start, type TopicPartition } from './committedOffsets.ts'
-import { type Assigned, SourceConsumer } from './consumer.ts'
+import {
+  commitMetadata,
+  fetchOffsetRanges,
+  fetchStartOffsets,
+  type StartOffset,
+  type TopicPartition,
+} from './committedOffsets.ts'
+import { SourceConsumer } from './consumer.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { project } from './project/project.ts'
-import { Publisher, type PublisherOptions } from './publisher.ts'
+import { type Lag, Publisher, type ReaderUpdates } from './publisher.ts'
 import type { SourceRecord } from './sourceRecord.ts'
+import { documentTopics } from './topics.ts'
 
-const maxFlights = 2
+const maxConcurrentRequests = 2
 const bulkTimeoutMs = 60_000
 const refreshTimeoutMs = 60_000
 const drainDeadlineMs = 4_000
-/** Then the partitions are given back all the same: whoever has them next reads again what was not committed. */
-const lastRoundDeadlineMs = 3_000
+/** Then the group is left all the same: the next owner of the partitions reads again what was not committed. */
+const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
+
+/** What the pipeline of the generation in service does beside writing documents. */
+export type ServingTasks = ReaderUpdates & {
+  /** The group of rebuilds: its committed offsets count where they name this generation. */
+  readonly rebuildGroupId: string
+  /** Handles an invalid record; the record is processed once it resolves. */
+  rejectRecord(
+    record: SourceRecord,
+    problem: Problem,
+    start: StartOffset,
+    signal: AbortSignal,
+  ): Promise<'dead-letter' | 'stale'>
+  /** Applies a change of an account key, or returns why its record is invalid. */
+  applyAccountKey(
+    change: Change<AccountKey>,
+    record: SourceRecord,
+    signal: AbortSignal,
+  ): Promise<'indexed' | 'stale' | Problem>
+  /** Called for every record that was not rejected. */
+  recordAccepted(record: SourceRecord): void
+}
 
 export type PipelineOptions = {
   readonly config: Config
   readonly kafka: Kafka
+  readonly admin: Admin
   readonly elasticsearch: Client
   /** The indices that are written. */
   readonly generation: Generation
   readonly groupId: string
   readonly topics: readonly string[]
-  starts(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, Start>>
-  ends(): Promise<ReadonlyMap<string, Ends>>
-  /** Takes a record that cannot be stored; the record is settled once it resolves. */
-  refuse(
-    record: SourceRecord,
-    problem: Problem,
-    assigned: Assigned,
-    signal: AbortSignal,
-  ): Promise<'dead-letter' | 'stale'>
-  applyKey(
-    change: Change<AccountKey>,
-    record: SourceRecord,
-    signal: AbortSignal,
-  ): Promise<'indexed' | 'stale' | Problem>
-  /** Hears of every record that was not refused. */
-  onAccepted(record: SourceRecord): void
-  readonly replaceChangeTokens: PublisherOptions['replaceChangeTokens']
-  readonly publish: PublisherOptions['publish']
-  readonly onLag: PublisherOptions['onLag']
+  /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles invalid records and account keys. */
+  readonly serving: ServingTasks | undefined
   readonly metrics: PipelineMetrics
   readonly log: Logger
-  readonly clock: () => number
-  readonly random: () => number
-  /** Hears of a bug. */
+  /** Called with the error when the pipeline stops because of a bug. */
   fail(error: unknown): void
 }
 
+/** Why a part of the pipeline makes no progress; a part without a problem is left out. */
+export type BlockedReasons = Partial<Readonly<Record<'writer' | 'publisher' | 'consumer' | 'decoding', string>>>
+
 /**
- * Everything between the topics and one generation of indices: fetch, judge, store, settle, make visible. What is under way
- * is bounded by `MAX_IN_FLIGHT_BYTES`.
+ * Moves records from the topics into one generation of indices: fetch, validate, write, refresh, commit. The bytes in flight are
+ * bounded by `MAX_IN_FLIGHT_BYTES`.
  */
 export class Pipeline {
   readonly #options: PipelineOptions
@@ -72,24 +86,19 @@ export class Pipeline {
   readonly #writer: BulkWriter
   readonly #consumer: SourceConsumer
   readonly #publisher: Publisher
-  #writerTrouble: string | undefined
+  #writerBlockedReason: string | undefined
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    const { config, kafka, groupId, topics, starts, ends, generation, metrics, log, clock, random } = options
+    const { config, kafka, admin, groupId, topics, generation, serving, metrics, log } = options
     this.#budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
     this.#writer = new BulkWriter({
       send: (documents) => this.#send(documents),
       ...bulkBounds,
-      maxFlights,
-      random,
+      maxConcurrentRequests,
+      random: Math.random,
       signal: this.#writing.signal,
-      onTrouble: (trouble) => {
-        if (trouble !== null && this.#writerTrouble === undefined)
-          log.warn({ kind: trouble.kind }, 'documents cannot be stored; trying on')
-        if (trouble === null && this.#writerTrouble !== undefined) log.info('documents are stored again')
-        this.#writerTrouble = trouble?.reason
-      },
+      onBlocked: (failure) => this.#noteBlockedWriter(failure),
       onFatal: options.fail,
     })
     this.#consumer = new SourceConsumer({
@@ -97,28 +106,26 @@ export class Pipeline {
       groupId,
       topics,
       budget: this.#budget,
-      starts,
-      onRecord: (record, assigned, settled) => this.#take(record, assigned, settled),
+      startOffsets: (partitions) => this.#startOffsets(partitions),
+      onRecord: (record, start, onProcessed) => this.#process(record, start, onProcessed),
       onRebalance: () => metrics.rebalances.inc(),
       log,
-      random,
+      random: Math.random,
     })
     this.#publisher = new Publisher({
       assigned: () => this.#consumer.assigned(),
-      ends,
+      offsetRanges: () => fetchOffsetRanges(admin, topics),
       refresh: () => this.#refresh(),
-      replaceChangeTokens: options.replaceChangeTokens,
-      commit: (positions) => this.#consumer.commit(positions),
-      commitMetadata: ({ start }) => commitMetadata(generation.tag, start.deadLetteredBelow),
-      publish: options.publish,
-      onLag: options.onLag,
+      commit: (commits) => this.#consumer.commit(commits),
+      commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
+      readers: serving,
       isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
-      clock,
+      clock: Date.now,
       log,
     })
   }
 
-  /** Runs until `signal` aborts or `publish` says that it is over; then stops fetching, and keeps the partitions. */
+  /** Runs until `signal` aborts or the generation is retired. Then it stops fetching and keeps its partitions. */
   async run(signal: AbortSignal): Promise<void> {
     const stop = (): void => this.#publishing.abort()
     signal.addEventListener('abort', stop, { once: true })
@@ -130,22 +137,22 @@ export class Pipeline {
     await reading
   }
 
-  /** Finishes what is under way, as far as that takes no more than 4 s, makes it visible within 3 s, and gives the partitions back. */
-  async leave(): Promise<void> {
+  /** Waits up to 4 s for the records in flight, publishes them within 3 s, and leaves the group. */
+  async shutDown(): Promise<void> {
     this.#consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
-    while (this.#budget.takenBytes > 0 && this.#writerTrouble === undefined && !deadline.aborted)
+    while (this.#budget.takenBytes > 0 && this.#writerBlockedReason === undefined && !deadline.aborted)
       await sleep(drainPollMs)
     try {
       if (this.#consumer.assigned().length > 0)
-        await Promise.race([this.#publisher.publish(), sleep(lastRoundDeadlineMs, undefined, { ref: false })])
+        await Promise.race([this.#publisher.publish(), sleep(lastPublishDeadlineMs, undefined, { ref: false })])
     } finally {
       this.#writing.abort()
       await this.#consumer.leave()
     }
   }
 
-  /** Makes visible what is settled now. */
+  /** Makes visible what is processed now. */
   async publish(): Promise<void> {
     await this.#publisher.publish()
   }
@@ -154,61 +161,81 @@ export class Pipeline {
     return this.#budget.takenBytes
   }
 
-  /** What keeps each part from its work; undefined when nothing does. */
-  troubles(): {
-    readonly writer?: string
-    readonly publisher?: string
-    readonly consumer?: string
-    readonly decoding?: string
-  } {
-    const [writer, publisher, consumer] = [this.#writerTrouble, this.#publisher.trouble(), this.#consumer.trouble()]
-    const decoding = this.#consumer.undecodable()
-    return {
-      ...(writer !== undefined && { writer }),
-      ...(publisher !== undefined && { publisher }),
-      ...(consumer !== undefined && { consumer }),
-      ...(decoding !== undefined && { decoding }),
-    }
+  lags(): readonly Lag[] {
+    return this.#publisher.lags()
   }
 
-  /** Most records are settled without a promise of their own: there are thousands under way. */
-  #take(record: SourceRecord, assigned: Assigned, settled: () => void): void {
-    const { config, applyKey, onAccepted, metrics, fail } = this.#options
-    const count = (outcome: RecordOutcome): void => {
+  blockedReasons(): BlockedReasons {
+    const reasons = {
+      writer: this.#writerBlockedReason,
+      publisher: this.#publisher.blockedReason(),
+      consumer: this.#consumer.blockedReason(),
+      decoding: this.#consumer.undecodableReason(),
+    }
+    return Object.fromEntries(Object.entries(reasons).filter(([, reason]) => reason !== undefined))
+  }
+
+  #noteBlockedWriter(failure: BulkFailure | null): void {
+    const { log } = this.#options
+    if (failure !== null && this.#writerBlockedReason === undefined)
+      log.warn({ kind: failure.kind }, 'documents cannot be written; trying again')
+    if (failure === null && this.#writerBlockedReason !== undefined) log.info('documents are written again')
+    this.#writerBlockedReason = failure?.reason
+  }
+
+  async #startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>> {
+    const { config, admin, topics, groupId, generation, serving } = this.#options
+    const indexed = documentTopics(config)
+    return await fetchStartOffsets(admin, partitions, {
+      topics,
+      groupId,
+      ...(serving !== undefined && { rebuildGroupId: serving.rebuildGroupId }),
+      generationOf: (topic) => (indexed.includes(topic) ? generation.tag : undefined),
+    })
+  }
+
+  /** Callbacks instead of a promise a record, because thousands of records are in flight. */
+  #process(record: SourceRecord, start: StartOffset, onProcessed: () => void): void {
+    const { config, serving, metrics } = this.#options
+    const finish = (outcome: RecordOutcome): void => {
       metrics.records.inc({ topic: record.topic, outcome })
-      settled()
+      onProcessed()
     }
     const accept = (outcome: 'indexed' | 'stale'): void => {
-      onAccepted(record)
-      count(outcome)
+      serving?.recordAccepted(record)
+      finish(outcome)
     }
-    const finish = (outcome: Promise<void>): void => {
-      outcome.catch((error: unknown) => {
-        if (!this.#writing.signal.aborted) fail(error)
-      })
+    const reject = async (problem: Problem): Promise<void> =>
+      finish((await serving?.rejectRecord(record, problem, start, this.#writing.signal)) ?? 'stale')
+    const applyAccountKey = async (change: Change<AccountKey>): Promise<void> => {
+      const applied = (await serving?.applyAccountKey(change, record, this.#writing.signal)) ?? 'stale'
+      return typeof applied === 'string' ? accept(applied) : await reject(applied)
     }
-    const refuse = async (problem: Problem): Promise<void> =>
-      count(await this.#options.refuse(record, problem, assigned, this.#writing.signal))
     const projection = project(record, config)
     switch (projection.kind) {
-      case 'refused':
-        finish(refuse(projection.problem))
+      case 'invalid':
+        this.#failUnlessDone(reject(projection.problem))
         break
-      case 'account-key': {
-        const applied = applyKey(projection.change, record, this.#writing.signal)
-        finish(applied.then((found) => (typeof found === 'string' ? accept(found) : refuse(found))))
+      case 'account-key':
+        this.#failUnlessDone(applyAccountKey(projection.change))
         break
-      }
       case 'documents': {
         const { documents, version, list } = projection
         const done = (outcome: Outcome): void => {
           this.#publisher.noteWrite(list)
-          if (outcome.kind === 'rejected') finish(refuse({ path: 'document', rule: outcome.reason }))
+          if (outcome.kind === 'rejected') this.#failUnlessDone(reject({ path: 'document', rule: outcome.reason }))
           else accept(outcome.kind)
         }
         this.#writer.submit({ documents, version, done })
       }
     }
+  }
+
+  /** Handling a record retries what can fail; any other error is a bug, unless the pipeline is shutting down. */
+  #failUnlessDone(handling: Promise<void>): void {
+    handling.catch((error: unknown) => {
+      if (!this.#writing.signal.aborted) this.#options.fail(error)
+    })
   }
 
   async #send(documents: Parameters<typeof sendBulk>[2]): ReturnType<typeof sendBulk> {
@@ -230,10 +257,10 @@ export class Pipeline {
     const { _shards: shards } = await elasticsearch.indices.refresh({ index }, options).finally(stop)
     if (shards === undefined || shards.failed > 0)
       throw new Error(`refresh failed on ${shards?.failed ?? 'all'} shards`)
-    if (shards.successful < index.length) throw new Error(`refresh reached ${shards.successful} shards only`)
+    if (shards.successful < index.length) throw new Error(`only ${shards.successful} shards were refreshed`)
     if (shards.successful === shards.total) return
-    // A copy that is not assigned is neither: without a replica all is well, without a primary nothing is.
+    // An unassigned copy is neither successful nor failed. A missing replica is harmless; a missing primary is not.
     const { status } = await elasticsearch.cluster.health({ index, timeout: '1s' }, options)
-    if (status === 'red') throw new Error('refresh did not reach every shard')
+    if (status === 'red') throw new Error('not every shard was refreshed')
   }
 }

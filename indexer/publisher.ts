@@ -3,32 +3,38 @@ import type { Logger } from 'pino'
 import type { Offset } from '../src/core/model/ids.ts'
 import type { TeamList } from '../src/core/model/teamList.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import { type Ends, nameOf, type TopicPartition } from './committedOffsets.ts'
-import type { Assigned, Position } from './consumer.ts'
-import { type OffsetTracker, partitionWatermark } from './offsetTracker.ts'
+import { type OffsetRange, partitionName, type StartOffset, type TopicPartition } from './committedOffsets.ts'
+import type { AssignedPartition, PartitionCommit } from './consumer.ts'
+import { type OffsetTracker, type Progress, partitionWatermark } from './offsetTracker.ts'
 
 /** How far a partition is visible, and how far it is behind its end. */
 export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }
 
-/** Whether a round was the last one: others write and promise from now on. */
-export type RoundEnd = 'going-on' | 'over'
+/** `retired`: another generation is written and published from now on, so that this publisher must stop. */
+export type PublishResult = 'continue' | 'retired'
+
+/** How readers learn about progress. A generation that is being rebuilt has no readers. */
+export type ReaderUpdates = {
+  /** Makes answers outdated that readers keep of these lists. */
+  replaceChangeTokens(lists: readonly TeamList[]): Promise<void>
+  /** Publishes the watermarks (epoch ms) of our partitions; `known` holds every partition of the topics. By `partitionName`. */
+  publishWatermarks(
+    watermarks: ReadonlyMap<string, number>,
+    known: ReadonlyMap<string, TopicPartition>,
+  ): Promise<PublishResult>
+}
 
 export type PublisherOptions = {
-  assigned(): readonly Assigned[]
-  /** Ends of every partition of the source topics, by `nameOf`. */
-  ends(): Promise<ReadonlyMap<string, Ends>>
+  assigned(): readonly AssignedPartition[]
+  /** The offset range of every partition of the source topics, by `partitionName`. */
+  offsetRanges(): Promise<ReadonlyMap<string, OffsetRange & TopicPartition>>
   /** Makes every acknowledged write searchable. */
   refresh(): Promise<void>
-  /** Tells readers of these lists that what they keep is out of date. */
-  replaceChangeTokens(lists: readonly TeamList[]): Promise<void>
-  commit(positions: readonly Position[]): Promise<void>
-  /** What a commit of this partition says beside its position. */
-  commitMetadata(assigned: Assigned): string
-  /** Publishes how far partitions are complete: name → epoch ms. */
-  publish(marks: ReadonlyMap<string, number>): Promise<RoundEnd>
-  /** Hears after every round how far each owned partition is behind. */
-  onLag(lags: readonly Lag[]): void
-  /** Whether much is still to be written: then refreshes come less often. */
+  commit(commits: readonly PartitionCommit[]): Promise<void>
+  /** The metadata of a partition's commit. */
+  commitMetadata(start: StartOffset): string
+  readonly readers: ReaderUpdates | undefined
+  /** Whether many writes are in flight; then refreshes are less frequent. */
   isBehind(): boolean
   readonly clock: () => number
   readonly log: Logger
@@ -40,47 +46,57 @@ const idleIntervalMs = 1_000
 /** How far the broker's clock, which stamps append times, may be from ours. */
 const allowedSkewMs = 1_000
 
+/** A partition as one round of publishing sees it. */
+type PartitionProgress = AssignedPartition & { readonly progress: Progress }
+
 /**
- * Makes progress visible, always in this order: refresh, change tokens, commit, watermark. So what is committed is searchable,
- * nobody who saw the watermark is answered "not changed" for less, and the watermark promises nothing that is not.
+ * Makes progress visible, always in this order: refresh, change tokens, commit, watermark. Therefore committed records are
+ * searchable, no reader who has seen a watermark is answered "not changed" for older content, and the watermark covers only
+ * what is searchable.
  */
 export class Publisher {
   readonly #options: PublisherOptions
   readonly #committed = new WeakMap<OffsetTracker, bigint>()
   /** Lists whose documents were written since the last refresh. */
   #written = new Set<TeamList>()
-  /** Lists that were refreshed, and whose tokens are still the old ones. */
+  /** Lists that were refreshed and whose change tokens are still to be replaced. */
   #refreshed = new Set<TeamList>()
-  /** Two rounds at once would let the second commit what the first has not refreshed yet. */
+  /** The round in progress. Concurrent rounds could commit what the other one has not refreshed yet. */
   #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = 0
-  #trouble: string | undefined
+  #lags: readonly Lag[] = []
+  #blockedReason: string | undefined
 
   constructor(options: PublisherOptions) {
     this.#options = options
   }
 
-  /** Notes that a write was acknowledged, or found stale: then someone else wrote it, perhaps without a refresh or a token. */
+  /** Notes an acknowledged or stale write. A stale one was written by somebody who may not have refreshed it or replaced its token. */
   noteWrite(list: TeamList): void {
     this.#written.add(list)
   }
 
-  /** What keeps progress from becoming visible; undefined when nothing does. */
-  trouble(): string | undefined {
-    return this.#trouble
+  /** Why progress does not become visible; undefined while it does. */
+  blockedReason(): string | undefined {
+    return this.#blockedReason
   }
 
-  /** Publishes until `signal` aborts or a round is the last one; a failed step is tried again at the next turn. */
+  /** The lag of every owned partition after the last round. */
+  lags(): readonly Lag[] {
+    return this.#lags
+  }
+
+  /** Publishes until `signal` aborts or the generation is retired; a failed step is repeated in the next round. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(tickMs, undefined, { signal }).catch(() => undefined)
       if (signal.aborted || !this.#isDue()) continue
       try {
-        const end = await this.publish()
-        this.#trouble = undefined
-        if (end === 'over') return
+        const result = await this.publish()
+        this.#blockedReason = undefined
+        if (result === 'retired') return
       } catch (error) {
-        this.#trouble = summaryOf(error)
+        this.#blockedReason = summaryOf(error)
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
       }
     }
@@ -92,66 +108,90 @@ export class Publisher {
     return !this.#options.isBehind() || sinceMs >= behindIntervalMs
   }
 
-  /** One round, after the one under way. Throws what a step throws; the steps after it are left for the next round. */
-  publish(): Promise<RoundEnd> {
+  /** Runs one round after the one in progress. Throws the error of a failed step; the next round makes up for the rest. */
+  publish(): Promise<PublishResult> {
     const round = this.#round.then(() => this.#publishOnce())
     this.#round = round.catch(() => undefined)
     return round
   }
 
-  async #publishOnce(): Promise<RoundEnd> {
-    const { assigned, ends, publish, onLag, clock } = this.#options
+  async #publishOnce(): Promise<PublishResult> {
+    const { assigned, offsetRanges, readers, clock } = this.#options
     const askedAtMs = clock()
     this.#publishedAtMs = askedAtMs
     const owned = assigned()
-    const known = await ends()
+    const ranges = await offsetRanges()
     const written = this.#written
     this.#written = new Set()
-    const rounds = owned.map((each) => ({ ...each, progress: each.ledger.progress() }))
-    await this.#makeVisible(written)
-    await this.#commit(rounds.map(({ progress, ...each }) => ({ ...each, position: progress.position })))
-    const lags: Lag[] = []
-    const marks = new Map<string, number>()
-    for (const { topic, partition, progress } of rounds) {
-      const high = known.get(nameOf({ topic, partition }))?.high
-      const mark = partitionWatermark(
-        progress,
-        high === undefined ? undefined : { offset: high, askedAtMs },
-        allowedSkewMs,
-      )
-      if (mark !== undefined) marks.set(nameOf({ topic, partition }), mark)
-      const records = high === undefined || high < progress.position ? 0n : high - progress.position
-      const seconds = records === 0n || mark === undefined ? 0 : Math.max(0, askedAtMs - mark) / 1_000
-      lags.push({ topic, partition, position: progress.position, records, seconds })
-    }
-    onLag(lags)
-    return await publish(marks)
+    const partitions = owned.map((each) => ({ ...each, progress: each.offsets.progress() }))
+    await this.#makeSearchable(written)
+    await this.#replaceChangeTokens()
+    await this.#commit(partitions)
+    const watermarks = watermarksOf(partitions, ranges, askedAtMs)
+    this.#lags = partitions.map((each) => lagOf(each, ranges, watermarks, askedAtMs))
+    return (await readers?.publishWatermarks(watermarks, ranges)) ?? 'continue'
   }
 
-  async #makeVisible(written: ReadonlySet<TeamList>): Promise<void> {
-    const { refresh, replaceChangeTokens } = this.#options
-    if (written.size > 0) {
-      await refresh().catch((error: unknown) => {
-        for (const list of written) this.#written.add(list)
-        throw error
-      })
-      for (const list of written) this.#refreshed.add(list)
-    }
+  async #makeSearchable(written: ReadonlySet<TeamList>): Promise<void> {
+    if (written.size === 0) return
+    await this.#options.refresh().catch((error: unknown) => {
+      for (const list of written) this.#written.add(list)
+      throw error
+    })
+    for (const list of written) this.#refreshed.add(list)
+  }
+
+  async #replaceChangeTokens(): Promise<void> {
     if (this.#refreshed.size === 0) return
-    await replaceChangeTokens([...this.#refreshed])
+    await this.#options.readers?.replaceChangeTokens([...this.#refreshed])
     this.#refreshed = new Set()
   }
 
-  async #commit(rounds: readonly (Assigned & { readonly position: Position['position'] })[]): Promise<void> {
+  async #commit(partitions: readonly PartitionProgress[]): Promise<void> {
     const { assigned, commit, commitMetadata } = this.#options
-    // A generation that began meanwhile may have given the partition to another indexer, whose commits must not be undone.
-    const current = new Set(assigned().map(({ ledger }) => ledger))
-    const due = rounds.filter(({ ledger, position, start }) => {
-      const committed = this.#committed.get(ledger) ?? (start.isCommitted ? start.position : -1n)
-      return position > committed && current.has(ledger)
+    // A rebalance during this round may have given the partition to another indexer, whose commits must not be overwritten.
+    const current = new Set(assigned().map(({ offsets }) => offsets))
+    const due = partitions.filter(({ offsets, progress, start }) => {
+      const committed = this.#committed.get(offsets) ?? (start.isCommitted ? start.position : -1n)
+      return progress.position > committed && current.has(offsets)
     })
     if (due.length === 0) return
-    await commit(due.map((each) => ({ ...each, metadata: commitMetadata(each) })))
-    for (const { ledger, position } of due) this.#committed.set(ledger, position)
+    await commit(
+      due.map(({ topic, partition, progress: { position }, start }) => ({
+        topic,
+        partition,
+        position,
+        metadata: commitMetadata(start),
+      })),
+    )
+    for (const { offsets, progress } of due) this.#committed.set(offsets, progress.position)
   }
+}
+
+function watermarksOf(
+  partitions: readonly PartitionProgress[],
+  ranges: ReadonlyMap<string, OffsetRange>,
+  askedAtMs: number,
+): Map<string, number> {
+  const watermarks = new Map<string, number>()
+  for (const each of partitions) {
+    const offset = ranges.get(partitionName(each))?.high
+    const end = offset === undefined ? undefined : { offset, askedAtMs }
+    const watermark = partitionWatermark(each.progress, end, allowedSkewMs)
+    if (watermark !== undefined) watermarks.set(partitionName(each), watermark)
+  }
+  return watermarks
+}
+
+function lagOf(
+  { topic, partition, progress: { position } }: PartitionProgress,
+  ranges: ReadonlyMap<string, OffsetRange>,
+  watermarks: ReadonlyMap<string, number>,
+  askedAtMs: number,
+): Lag {
+  const name = partitionName({ topic, partition })
+  const [high, watermark] = [ranges.get(name)?.high, watermarks.get(name)]
+  const records = high === undefined || high < position ? 0n : high - position
+  const seconds = records === 0n || watermark === undefined ? 0 : Math.max(0, askedAtMs - watermark) / 1_000
+  return { topic, partition, position, records, seconds }
 }

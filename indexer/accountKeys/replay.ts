@@ -4,110 +4,104 @@ import type { Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { readAccountKeyRecord } from '../../src/core/model/change.ts'
 import { documentId } from '../../src/core/model/ids.ts'
+import type { Config } from '../../src/core/process/config.ts'
 import { summaryOf } from '../../src/core/process/log.ts'
 import { readMemoryRecord } from '../../src/core/stores/accountKeyMemory.ts'
-import {
-  type AccountKeyStore,
-  type AppendPosition,
-  appendPositionOf,
-  partitionAndOffsetOf,
-} from '../../src/core/stores/accountKeyStore.ts'
+import { type AccountKeyStore, appendPositionOf } from '../../src/core/stores/accountKeyStore.ts'
 import { readTopic } from '../readTopic.ts'
 import type { SourceRecord } from '../sourceRecord.ts'
 import { storedKey } from './apply.ts'
 
 const checkIntervalMs = 1_000
 
+export type AccountKeyReplayDeps = {
+  readonly config: Config
+  readonly kafka: Kafka
+  readonly store: AccountKeyStore
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
 /**
- * Keeps the key view whole until `signal` aborts: whenever Redis is new, was flushed, or restarted (it may have lost its last
- * second), all account keys are folded into it again. Until then every key is answered 503.
+ * Keeps the account-key store complete: whenever Redis is new, was flushed, or restarted (it may have lost its last second), all
+ * account keys are replayed from Kafka. Until then every request is answered with 503.
  */
-export async function keepAccountKeysComplete(options: {
-  kafka: Kafka
-  /** The account keys, and what is remembered of them beside. */
-  topics: { readonly keys: string; readonly memory: string }
-  view: AccountKeyStore
-  log: Logger
-  signal: AbortSignal
-  /** Hears why a fold failed, and undefined once one has succeeded. */
-  onObstacle: (obstacle: string | undefined) => void
-}): Promise<void> {
-  const { view, log, signal, onObstacle } = options
-  while (!signal.aborted) {
-    try {
-      if (!(await view.isComplete())) {
-        const count = await fold(options)
-        onObstacle(undefined)
-        log.info({ records: count }, 'key view is complete')
+export class AccountKeyReplay {
+  readonly #deps: AccountKeyReplayDeps
+  #blockedReason: string | undefined
+
+  constructor(deps: AccountKeyReplayDeps) {
+    this.#deps = deps
+  }
+
+  /** Why the last replay failed; undefined once one has succeeded. */
+  blockedReason(): string | undefined {
+    return this.#blockedReason
+  }
+
+  /** Checks the store once a second, until the signal aborts. */
+  async run(): Promise<void> {
+    const { store, log, signal } = this.#deps
+    while (!signal.aborted) {
+      try {
+        if (!(await store.isComplete())) {
+          const count = await this.#replay()
+          this.#blockedReason = undefined
+          log.info({ records: count }, 'account keys are replayed')
+        }
+      } catch (error) {
+        this.#blockedReason = summaryOf(error)
+        if (!signal.aborted) log.warn({ err: error }, 'account keys could not be replayed; trying again')
       }
-    } catch (error) {
-      onObstacle(summaryOf(error))
-      if (!signal.aborted) log.warn({ err: error }, 'key view could not be completed; trying again')
+      await sleep(checkIntervalMs, undefined, { signal }).catch(() => undefined)
     }
-    await sleep(checkIntervalMs, undefined, { signal }).catch(() => undefined)
+  }
+
+  /** Reads both topics to their present end, in parallel, and marks the store complete. Returns the number of records. */
+  async #replay(): Promise<number> {
+    const { config, kafka, store, signal } = this.#deps
+    const token = randomUUID()
+    const { complete } = await store.beginReplay(token)
+    let count = 0
+    const read = (topic: string, part: string, apply: (record: SourceRecord) => Promise<unknown>): Promise<void> => {
+      const onRecord = async (record: SourceRecord): Promise<void> => {
+        await apply(record)
+        count++
+      }
+      return readTopic({ kafka, topic, groupId: `tidemark-key-replay-${part}-${token}`, signal, onRecord })
+    }
+    const reads = await Promise.allSettled([
+      read(config.TOPIC_ACCOUNT_KEYS, 'keys', (record) => applyKeyRecord(store, record)),
+      read(config.TOPIC_KEY_MEMORY, 'memory', (record) => applyMemoryRecord(store, record)),
+    ])
+    for (const each of reads) if (each.status === 'rejected') throw each.reason
+    if (!(await complete())) throw new Error('Redis lost account keys during the replay')
+    return count
   }
 }
 
-/** Reads both topics from their beginning to their present end, at once, and marks the view complete. */
-async function fold({ kafka, topics, view, signal }: Parameters<typeof keepAccountKeysComplete>[0]): Promise<number> {
-  const token = randomUUID()
-  const { complete } = await view.beginReplay(token)
-  let count = 0
-  const read = (topic: string, part: string, apply: (record: SourceRecord) => Promise<unknown>): Promise<void> => {
-    const onRecord = async (record: SourceRecord): Promise<void> => {
-      await apply(record)
-      count++
-    }
-    return readTopic({ kafka, topic, groupId: `tidemark-key-replay-${part}-${token}`, signal, onRecord })
-  }
-  const readings = await Promise.allSettled([
-    read(topics.keys, 'keys', (record) => applyKeyRecord(view, record)),
-    read(topics.memory, 'memory', (record) => recall(view, record)),
-  ])
-  for (const reading of readings) if (reading.status === 'rejected') throw reading.reason
-  if (!(await complete())) throw new Error('Redis lost keys while they were folded')
-  return count
-}
-
-async function applyKeyRecord(view: AccountKeyStore, record: SourceRecord): Promise<void> {
+async function applyKeyRecord(store: AccountKeyStore, record: SourceRecord): Promise<void> {
   const read = readAccountKeyRecord(record.key, record.value)
   if (!read.ok) return
   const { teamId, entityId } = read.value
-  await view.apply(teamId, entityId, storedKey(read.value), appendPositionOf(record))
+  await store.apply(teamId, entityId, storedKey(read.value), appendPositionOf(record))
 }
 
-async function recall(view: AccountKeyStore, record: SourceRecord): Promise<void> {
+async function applyMemoryRecord(store: AccountKeyStore, record: SourceRecord): Promise<void> {
   const memory = readMemoryRecord(record)
   switch (memory?.kind) {
     case 'deleted':
-      await view.apply(memory.teamId, memory.keyId, null)
+      await store.apply(memory.teamId, memory.keyId, null)
       break
     case 'claim':
-      await view.claim(memory)
+      await store.claim(memory)
       break
     case 'newest': {
       const read = readAccountKeyRecord(Buffer.from(documentId(memory.teamId, memory.keyId)), memory.value)
-      if (read.ok) await view.apply(memory.teamId, memory.keyId, storedKey(read.value))
+      if (read.ok) await store.apply(memory.teamId, memory.keyId, storedKey(read.value))
       break
     }
     case undefined:
       break
   }
-}
-
-/** Reads the record at a place of the keys' topic again; undefined once compaction has taken it: then a newer one is there. */
-export async function recordAt(options: {
-  kafka: Kafka
-  topic: string
-  place: AppendPosition
-  signal: AbortSignal
-}): Promise<SourceRecord | undefined> {
-  const { place, ...reading } = options
-  const { partition, offset } = partitionAndOffsetOf(place)
-  let found: SourceRecord | undefined
-  const onRecord = async (record: SourceRecord): Promise<void> => {
-    if (record.partition === partition && record.offset === offset) found = record
-  }
-  await readTopic({ ...reading, groupId: `tidemark-key-replay-again-${randomUUID()}`, onRecord })
-  return found
 }

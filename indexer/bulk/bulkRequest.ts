@@ -1,26 +1,26 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../../src/core/stores/indices.ts'
-import { type ItemError, type ItemOutcome, judgeItem } from './bulkFailure.ts'
+import { classifyItem, type ItemError, type ItemOutcome } from './bulkFailure.ts'
 
-type AnswerItem = { _id?: string; status?: number; error?: ItemError }
-type Answer = { items?: Partial<Record<string, AnswerItem>>[] }
+type ResponseItem = { _id?: string; status?: number; error?: ItemError }
+type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 
 /** The bounds of one bulk request; a single record may be larger. */
 export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 } as const
 
-/** The answer of a bulk request does not tell of the documents that were sent. */
-export class UnfitAnswer extends Error {
+/** The items of a bulk response do not correspond to the documents of its request. */
+export class MalformedBulkResponse extends Error {
   constructor(what: string) {
-    super(`bulk answer does not fit its request: ${what}`)
-    this.name = 'UnfitAnswer'
+    super(`bulk response does not match its request: ${what}`)
+    this.name = 'MalformedBulkResponse'
   }
 }
 
-/** Where each kind of document is stored. */
+/** The index of each kind of document. */
 export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
-/** Action and source lines of one bulk request; `source` holds no line break. */
+/** Encodes one bulk request: an action line and a source line for each document. `source` must hold no line break. */
 export function encodeBulk(indices: Indices, writes: readonly DocumentWrite[]): Buffer {
   const actions = writes.map((write) => actionLine(indices, write))
   const bytes = writes.reduce((sum, { source }, at) => sum + (actions[at]?.length ?? 0) + source.length + 1, 0)
@@ -36,18 +36,18 @@ export function encodeBulk(indices: Indices, writes: readonly DocumentWrite[]): 
 
 const lineBreak = 0x0a
 
-/** Every character of it is of ASCII, as ids and names of indices are. */
+/** ASCII only, as ids and index names are. */
 const actionLine = (indices: Indices, { kind, id, teamId, version }: DocumentWrite): string =>
   `{"index":{"_index":"${writeAliasOf(indices[kind])}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"external"}}\n`
 
-/** Sends `writes`, encoded as `bulkBody`, and judges each item by its own status; outcomes come in the order of `writes`. */
+/** Sends `writes`, encoded as `bulkBody`, and classifies each item of the response. Outcomes are in the order of `writes`. */
 export async function sendBulk(
   client: Client,
   bulkBody: Buffer,
   writes: readonly DocumentWrite[],
   options: { timeoutMs: number; signal: AbortSignal },
 ): Promise<ItemOutcome[]> {
-  const answer = await client.transport.request<Answer>(
+  const response = await client.transport.request<Response>(
     {
       method: 'POST',
       path: '/_bulk',
@@ -59,11 +59,12 @@ export async function sendBulk(
     },
     { requestTimeout: options.timeoutMs, signal: options.signal },
   )
-  const items = answer.items ?? []
-  if (items.length !== writes.length) throw new UnfitAnswer(`${items.length} items for ${writes.length} documents`)
+  const items = response.items ?? []
+  if (items.length !== writes.length)
+    throw new MalformedBulkResponse(`${items.length} items for ${writes.length} documents`)
   return items.map((item, at) => {
     const index = item['index']
-    if (index?.status === undefined || index._id !== writes[at]?.id) throw new UnfitAnswer(`item ${at}`)
-    return judgeItem(index.status, index.error)
+    if (index?.status === undefined || index._id !== writes[at]?.id) throw new MalformedBulkResponse(`item ${at}`)
+    return classifyItem(index.status, index.error)
   })
 }

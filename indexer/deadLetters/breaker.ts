@@ -1,50 +1,50 @@
-/** Judged records that the share is taken of. */
+/** The number of latest records of which the rejected share is taken. */
 const windowSize = 1_000
-/** Refused among them at which nearly all of them are. */
+/** With so many rejected records in the window the breaker opens. */
 const opensAt = 950
-/** While it is open, one record a second is let through: the wait ends by itself, and a topic is not drained. */
+/** An open breaker lets one record pass at this interval: so it can close by itself, and a topic is not drained. */
 const trickleMs = 1_000
 
 /**
- * Holds back dead letters of one topic while nearly all of its records are refused: then it is rarely the records that are
- * wrong, and a bad release must not move a topic into the dead letters. Records behind those that are held are judged all the
- * same; once enough of them are good, everything is let through.
+ * A circuit breaker that pauses the dead letters of one topic while nearly all of its records are rejected. Then usually the
+ * release is wrong and not the records, and a bad release must not move a topic into the dead letters. Records behind the
+ * paused ones are validated nevertheless; once enough of them are valid, the breaker closes and every paused record passes.
  */
 export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)
-  #judged = 0
-  #refused = 0
-  #held: (() => void)[] = []
+  #observed = 0
+  #rejected = 0
+  #waiting: (() => void)[] = []
   #trickle: NodeJS.Timeout | undefined
 
   get isOpen(): boolean {
-    return this.#refused >= opensAt
+    return this.#rejected >= opensAt
   }
 
-  /** Notes what became of a record. */
-  judged(isRefused: boolean): void {
-    const at = this.#judged++ % windowSize
-    this.#refused += Number(isRefused) - (this.#outcomes[at] ?? 0)
-    this.#outcomes[at] = Number(isRefused)
-    if (!this.isOpen) for (const release of this.#held.splice(0)) release()
+  /** Counts a record. */
+  observe(isRejected: boolean): void {
+    const at = this.#observed++ % windowSize
+    this.#rejected += Number(isRejected) - (this.#outcomes[at] ?? 0)
+    this.#outcomes[at] = Number(isRejected)
+    if (!this.isOpen) for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
-  /** Resolves when a refused record may be set aside. */
-  async permit(): Promise<void> {
+  /** Resolves when one rejected record may become a dead letter. */
+  async acquirePermit(): Promise<void> {
     if (!this.isOpen) return
-    this.#trickle ??= setInterval(() => this.#letOneThrough(), trickleMs).unref()
-    await new Promise<void>((resolve) => this.#held.push(resolve))
+    this.#trickle ??= setInterval(() => this.#grantOne(), trickleMs).unref()
+    await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }
 
-  /** Lets nothing through any more. */
-  close(): void {
+  /** Grants no more permits. */
+  stop(): void {
     clearInterval(this.#trickle)
-    this.#held = []
+    this.#waiting = []
   }
 
-  #letOneThrough(): void {
-    this.#held.shift()?.()
-    if (this.#held.length > 0) return
+  #grantOne(): void {
+    this.#waiting.shift()?.()
+    if (this.#waiting.length > 0) return
     clearInterval(this.#trickle)
     this.#trickle = undefined
   }

@@ -6,12 +6,12 @@ import { printable } from '../../src/core/process/log.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
 import { connectKafka, createProducer } from '../../src/core/stores/kafka.ts'
 import { readTopic } from '../readTopic.ts'
-import { type DeadLetter, readDeadLetter, replayOf } from './deadLetters.ts'
+import { type DeadLetter, readDeadLetter, replayMessage } from './deadLetters.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }
 type Letter = DeadLetter & { readonly place: string }
 
-const command = new Command('dead-letters').description('Records that were set aside because they break the contract')
+const command = new Command('dead-letters').description('Records that were rejected because they break the contract')
 filtered(command.command('list').description('place, time, source, key and reason of each')).action(
   async (filter: Filter) => {
     await withLetters(filter, async (letters) => {
@@ -31,7 +31,8 @@ filtered(
       const chosen = letters.filter((letter) => all === true || place?.includes(letter.place))
       const unknown = (place ?? []).filter((each) => !chosen.some((letter) => letter.place === each))
       if (unknown.length > 0) return complain(`no dead letter at ${unknown.join(', ')}`)
-      for (const letter of chosen) await producer.send({ acks: -1, topic: letter.topic, messages: [replayOf(letter)] })
+      for (const letter of chosen)
+        await producer.send({ acks: -1, topic: letter.topic, messages: [replayMessage(letter)] })
       process.stderr.write(`${chosen.length} records sent again\n`)
     })
   })

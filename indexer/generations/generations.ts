@@ -18,33 +18,33 @@ export type Generation = {
   readonly number: number
   readonly tag: GenerationTag
   readonly indices: Readonly<Record<DocumentKind, PhysicalIndex>>
-  /** Readers are led to all of its indices, and to no others. */
+  /** The read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
-  /** Nobody took the way to write from it. */
+  /** All of its write aliases exist. */
   readonly isWritable: boolean
-  /** It once held everything that was promised; since then it has been written on or superseded, never emptied. */
-  readonly isWhole: boolean
-  /** Its mappings are those that this program writes for. */
-  readonly isOurs: boolean
+  /** It has served before, so it held everything below the watermark; since then it was written on or retired, never emptied. */
+  readonly hasServed: boolean
+  /** Its mappings are those of this release. */
+  readonly hasCurrentMappings: boolean
 }
 
-/** A generation of which some indices may be missing: its creation was cut short, or someone deleted them. */
+/** A generation of which indices may be missing: its creation was interrupted, or somebody deleted them. */
 export type FoundGeneration = {
   readonly number: number
   readonly indices: ReadonlyMap<DocumentKind, FoundIndex>
-  readonly isOurs: boolean
+  readonly hasCurrentMappings: boolean
   /** Undefined while an index is missing. */
   readonly complete: Generation | undefined
 }
 
 type FoundIndex = { readonly name: PhysicalIndex; readonly uuid: string; readonly aliases: ReadonlySet<string> }
 
-/** A generation as a commit or Redis remembers it. */
+/** A generation named by a committed offset or by Redis. */
 export type KnownGeneration = { readonly number: number; readonly tag: GenerationTag }
 
 export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout: number }
 
-/** Every generation there is, lowest number first. */
+/** Finds every generation, lowest number first. */
 export async function findGenerations(
   client: Client,
   prefix: string,
@@ -62,32 +62,38 @@ export async function findGenerations(
   const own = new Map(
     await Promise.all(documentKinds.map(async (kind) => [kind, (await readDefinition(kind)).version] as const)),
   )
-  const byNumber = new Map<number, { indices: Map<DocumentKind, FoundIndex>; isOurs: boolean }>()
+  const byNumber = new Map<number, { indices: Map<DocumentKind, FoundIndex>; hasCurrentMappings: boolean }>()
   for (const [name, state] of Object.entries(found)) {
     const read = readPhysicalName(prefix, name)
     if (read === undefined) continue
-    const { indices, isOurs } = byNumber.get(read.generation) ?? { indices: new Map(), isOurs: true }
+    const { indices, hasCurrentMappings } = byNumber.get(read.generation) ?? {
+      indices: new Map(),
+      hasCurrentMappings: true,
+    }
     indices.set(read.kind, {
       name: name as PhysicalIndex,
       uuid: String(state.settings?.index?.uuid ?? ''),
       aliases: new Set(Object.keys(state.aliases ?? {})),
     })
-    byNumber.set(read.generation, { indices, isOurs: isOurs && read.version === own.get(read.kind) })
+    byNumber.set(read.generation, {
+      indices,
+      hasCurrentMappings: hasCurrentMappings && read.version === own.get(read.kind),
+    })
   }
-  const isLedTo = (kind: DocumentKind, number: number): boolean =>
+  const isReadFrom = (kind: DocumentKind, number: number): boolean =>
     [...byNumber].every(
       ([each, { indices }]) => (indices.get(kind)?.aliases.has(aliasOf(prefix, kind)) ?? false) === (each === number),
     )
   return [...byNumber]
     .sort(([a], [b]) => a - b)
-    .map(([number, each]) => ({ number, ...each, complete: complete(prefix, number, each, isLedTo) }))
+    .map(([number, each]) => ({ number, ...each, complete: complete(prefix, number, each, isReadFrom) }))
 }
 
 function complete(
   prefix: string,
   number: number,
-  { indices, isOurs }: Pick<FoundGeneration, 'indices' | 'isOurs'>,
-  isLedTo: (kind: DocumentKind, number: number) => boolean,
+  { indices, hasCurrentMappings }: Pick<FoundGeneration, 'indices' | 'hasCurrentMappings'>,
+  isReadFrom: (kind: DocumentKind, number: number) => boolean,
 ): Generation | undefined {
   const found = documentKinds.flatMap((kind) => indices.get(kind) ?? [])
   if (found.length < documentKinds.length) return undefined
@@ -98,32 +104,32 @@ function complete(
     number,
     tag: `${number}-${fingerprint.slice(0, 16)}` as GenerationTag,
     indices: Object.fromEntries([...indices].map(([kind, { name }]) => [kind, name])) as Generation['indices'],
-    isServing: documentKinds.every((kind) => isLedTo(kind, number)),
+    isServing: documentKinds.every((kind) => isReadFrom(kind, number)),
     isWritable: found.every(({ name, aliases }) => aliases.has(writeAliasOf(name))),
-    isWhole: found.every(({ aliases }) => aliases.has(wholeAlias(prefix, number))),
-    isOurs,
+    hasServed: found.every(({ aliases }) => aliases.has(servedAlias(prefix, number))),
+    hasCurrentMappings,
   }
 }
 
 /**
- * The number of the generation to write, and whether it is there. The one that serves; when none does, the newest that was
- * written so far (its aliases were taken away); else one that is half made; else a new one, above every number ever seen, so
- * that what is remembered of a lost generation is never taken for true of another.
+ * Chooses the number of the generation to write, and tells whether its indices exist: the generation in service; else the newest
+ * one that was written so far (its aliases were removed); else an unfinished one; else a new number above every known one, so
+ * that committed offsets of a lost generation never count for another.
  */
 export function chooseGeneration(
   found: readonly FoundGeneration[],
   newest: KnownGeneration | undefined,
-): { readonly number: number; readonly isThere: boolean } {
+): { readonly number: number; readonly exists: boolean } {
   const chosen =
     found.find(({ complete }) => complete?.isServing) ??
     found.find(({ complete }) => newest !== undefined && complete?.tag === newest.tag) ??
-    found.findLast(({ number, isOurs }) => isOurs && number > (newest?.number ?? 0))
-  if (chosen !== undefined) return { number: chosen.number, isThere: chosen.complete !== undefined }
-  return { number: 1 + Math.max(0, newest?.number ?? 0, ...found.map(({ number }) => number)), isThere: false }
+    found.findLast(({ number, hasCurrentMappings }) => hasCurrentMappings && number > (newest?.number ?? 0))
+  if (chosen !== undefined) return { number: chosen.number, exists: chosen.complete !== undefined }
+  return { number: 1 + Math.max(0, newest?.number ?? 0, ...found.map(({ number }) => number)), exists: false }
 }
 
 /**
- * Creates what is missing of a generation; it does not serve yet. Each index has `INDEX_SHARDS` primary shards. Safe to call from
+ * Creates the missing indices of a generation, which does not serve yet. Each index has `INDEX_SHARDS` primary shards. Safe to call from
  * several processes at once.
  */
 export async function createGeneration(
@@ -157,8 +163,8 @@ export async function createGeneration(
   return created
 }
 
-/** Gives the way to write back to a generation, also one that was taken by `forbidWriting`. */
-export async function allowWriting(
+/** Restores the write aliases of a generation and removes its write block. Undoes `blockWrites`. */
+export async function unblockWrites(
   client: Client,
   { indices }: Pick<Generation, 'indices'>,
   options: RequestOptions,
@@ -170,10 +176,10 @@ export async function allowWriting(
 }
 
 /**
- * Ends all writing to a generation; what was under way is finished or refused when it returns. The alias goes first: where it is
- * missing, indexers know that this was done, and undo it once no rebuild is switching any more.
+ * Blocks writes to a generation; when it returns, writes in flight are finished or rejected. The write aliases are removed first:
+ * a missing write alias tells indexers that a rebuild did this. They undo it once no rebuild holds the watermark.
  */
-export async function forbidWriting(
+export async function blockWrites(
   client: Client,
   { indices }: Pick<Generation, 'indices'>,
   options: RequestOptions,
@@ -185,7 +191,7 @@ export async function forbidWriting(
   for (const index of Object.values(indices)) await client.indices.addBlock({ index, block: 'write' }, options)
 }
 
-/** Leads readers to a generation, all kinds in one step, and takes the way to write from every lower one. */
+/** Points the read aliases to a generation, in one request, and removes the write aliases of every lower one. */
 export async function serveGeneration(
   client: Client,
   prefix: string,
@@ -197,7 +203,7 @@ export async function serveGeneration(
     [...each.indices].flatMap(([kind, { name, aliases }]): estypes.IndicesUpdateAliasesAction[] => {
       const [read, write] = [aliasOf(prefix, kind), writeAliasOf(name)]
       if (each.number === number)
-        return [{ add: { index: name, alias: read } }, { add: { index: name, alias: wholeAlias(prefix, number) } }]
+        return [{ add: { index: name, alias: read } }, { add: { index: name, alias: servedAlias(prefix, number) } }]
       const isRetired = each.number < number
       return [read, ...(isRetired ? [write] : [])].flatMap((alias) =>
         aliases.has(alias) ? [{ remove: { index: name, alias, must_exist: false } }] : [],
@@ -207,7 +213,7 @@ export async function serveGeneration(
   await client.indices.updateAliases({ actions }, options)
 }
 
-/** Requests, points in time and scrolls that read a generation just now. */
+/** The number of searches, points in time and scrolls that are open on a generation. */
 export async function countReaders(
   client: Client,
   { indices }: Pick<Generation, 'indices'>,
@@ -229,14 +235,14 @@ export async function deleteGeneration(
   )
 }
 
-/** What a commit or Redis remembers, from its tag; undefined for what is no tag. */
+/** Parses the tag of a generation; undefined when it is no tag. */
 export function readTag(tag: string | undefined): KnownGeneration | undefined {
   const [, number] = /^(\d+)-[0-9a-f]{16}$/.exec(tag ?? '') ?? []
   return number === undefined ? undefined : { number: Number(number), tag: tag as GenerationTag }
 }
 
-/** Set in the same step in which a generation first serves. */
-const wholeAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`
+/** Set in the request by which a generation first serves. */
+const servedAlias = (prefix: string, number: number): string => `${prefix}-generation-${number}-whole`
 
 const isAlreadyThere = (error: unknown): boolean =>
   error instanceof errors.ResponseError && error.message.includes('resource_already_exists_exception')

@@ -4,28 +4,28 @@ import type { RebuildOptions } from './rebuildOptions.ts'
 import { reconcileAll } from './reconcile.ts'
 
 const requestTimeoutMs = 30_000
-/** Longer than any request of the API that began with the old indices. */
+/** Longer than any API request that began on the old indices. */
 const graceMs = 10_000
 const readersDeadlineMs = 600_000
 const pollMs = 1_000
 
 /**
- * Removes what rebuilds that were cut short have left beside the serving generation, and half made indices of other releases.
- * What a generation that once served knows better is carried over first.
+ * Removes what interrupted rebuilds have left beside the generation in service, and unfinished indices of other releases. An
+ * older generation that once served is reconciled first.
  */
 export async function pruneUnfinished(options: RebuildOptions, serving: Generation): Promise<void> {
   const { config, elasticsearch, signal, report } = options
   const request = { signal, requestTimeout: requestTimeoutMs }
   for (const each of await findGenerations(elasticsearch, config.INDEX_PREFIX, request)) {
     const isOld = each.number < serving.number
-    if (!isOld && (each.number === serving.number || each.isOurs)) continue
+    if (!isOld && (each.number === serving.number || each.hasCurrentMappings)) continue
     report.step(`generation ${each.number} is left over and is removed`)
-    if (isOld && each.complete?.isWhole === true) await reconcileAll(options, each.complete, serving)
+    if (isOld && each.complete?.hasServed === true) await reconcileAll(options, each.complete, serving)
     await deleteGeneration(elasticsearch, each, request)
   }
 }
 
-/** Removes a generation once nobody reads it any more; the next rebuild does when that takes too long. */
+/** Removes a generation once nobody reads it. When that takes too long, it is left to the next rebuild. */
 export async function pruneRetired(options: RebuildOptions, retired: Generation): Promise<void> {
   const { config, elasticsearch, signal, report } = options
   const request = { signal, requestTimeout: requestTimeoutMs }

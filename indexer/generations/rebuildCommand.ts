@@ -9,7 +9,7 @@ import { connectRedis } from '../../src/core/stores/redis.ts'
 import { rebuild } from './rebuild.ts'
 import type { Comparison, RebuildReport } from './rebuildOptions.ts'
 
-/** How long Redis may take to be there. */
+/** How long to wait for the connection to Redis. */
 const redisDeadlineMs = 10_000
 const pollMs = 50
 
@@ -64,7 +64,7 @@ function reportTo(stream: NodeJS.WriteStream): { report: RebuildReport; end: () 
         end()
         stream.write(`${text}\n`)
       },
-      reach: (what, done, total) => {
+      progress: (what, done, total) => {
         if (total === 0) return
         if (bar?.what !== what || bar.total !== total) {
           end()
@@ -80,7 +80,7 @@ function reportTo(stream: NodeJS.WriteStream): { report: RebuildReport; end: () 
   }
 }
 
-function describe(kind: string, { documents, carriedOver, movedOn, checksum }: Comparison): string {
-  const counts = `${documents} documents, ${carriedOver} carried over, ${movedOn} newer already`
+function describe(kind: string, { documents, reconciled, newerInTarget, checksum }: Comparison): string {
+  const counts = `${documents} documents, ${reconciled} reconciled, ${newerInTarget} newer already`
   return `${kind}: ${counts}; checksum ${checksum.old} before, ${checksum.new} after`
 }

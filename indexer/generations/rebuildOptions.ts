@@ -4,23 +4,22 @@ import type { Logger } from 'pino'
 import type { Config } from '../../src/core/process/config.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 
-/** What a comparison of two indices of one kind found. */
+/** The result of comparing an old and a new index of one kind. */
 export type Comparison = {
-  /** Documents of the old index that were looked at. */
+  /** Documents of the old index that were compared. */
   readonly documents: number
-  /** Those of which the old index knew more: a higher version, or that they are there at all. */
-  readonly carriedOver: number
-  /** Those of which the new index knows more already. */
-  readonly movedOn: number
-  /** Over ids and versions of all but those that moved on; the same in both indices when nothing is missing. */
+  /** Documents that were copied, because the new index had a lower version or none. */
+  readonly reconciled: number
+  /** Documents that have a higher version in the new index. */
+  readonly newerInTarget: number
+  /** Over ids and versions, without the documents that are newer in the target; equal when nothing is missing. */
   readonly checksum: { readonly old: string; readonly new: string }
 }
 
-/** What whoever started the rebuild sees of it. */
+/** How a rebuild reports to whoever started it. */
 export type RebuildReport = {
   step(text: string): void
-  /** So many of so many records are read, or documents compared. */
-  reach(what: 'records read' | 'documents compared', done: number, total: number): void
+  progress(what: 'records read' | 'documents compared', done: number, total: number): void
   compared(comparisons: Readonly<Record<string, Comparison>>): void
 }
 
@@ -29,7 +28,7 @@ export type RebuildOptions = {
   readonly kafka: Kafka
   readonly admin: Admin
   readonly elasticsearch: Client
-  /** A client whose answers are raw text. */
+  /** A client that returns response bodies as text. */
   readonly raw: Client
   readonly redis: RedisConnection
   readonly report: RebuildReport

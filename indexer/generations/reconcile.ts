@@ -11,14 +11,14 @@ import type { Comparison, RebuildOptions } from './rebuildOptions.ts'
 
 export type ReconcileOptions = {
   readonly elasticsearch: Client
-  /** A client whose answers are raw text. */
+  /** A client that returns response bodies as text. */
   readonly raw: Client
   readonly from: Generation
   readonly to: Generation
   readonly signal: AbortSignal
   onProgress(documents: number): void
-  /** Hears what the writing waits for, and null when it is over. */
-  onTrouble(reason: string | null): void
+  /** Called with the reason why documents cannot be written, and with null once they are written again. */
+  onBlocked(reason: string | null): void
 }
 
 type Version = { readonly id: string; readonly version: number }
@@ -29,41 +29,41 @@ const idsPerRequest = 2_000
 /** Each may be a megabyte or more. */
 const sourcesPerRequest = 20
 const checksumBytes = 6
-/** A pass over so few documents may be repeated while the watermark waits. */
+/** A pass over so few documents is short enough to be repeated while the watermark is held. */
 const smallPass = 5_000
 
 /**
- * Brings what an old generation knows better into a new one. A compacted topic forgets: deletions after its retention, and a
- * high revision that a lower one followed late. Every pass looks at what was written since the pass before, by the sequence
- * numbers of the shards.
+ * Copies documents that are missing or older in the new generation from the old one. Compaction removes records that a rebuild
+ * would need: tombstones after their retention, and a high revision that a late record with a lower one has replaced. Every
+ * pass compares what was written since the pass before, by the sequence numbers of the shards.
  */
 export class Reconciliation {
   readonly #options: ReconcileOptions
-  /** `<index>/<shard>` → the highest sequence number that was looked at. */
-  readonly #seen = new Map<string, number>()
+  /** `<index>/<shard>` → the highest sequence number that was compared. */
+  readonly #compared = new Map<string, number>()
 
   readonly #writer: BulkWriter
-  /** Rejects when the writer stands still for good, or the work is called off. */
+  /** Rejects when the writer meets a bug, or the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
 
   constructor(options: ReconcileOptions) {
     this.#options = options
-    const { elasticsearch, to, signal, onTrouble } = options
+    const { elasticsearch, to, signal, onBlocked } = options
     this.#stopped.promise.catch(() => undefined)
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
     this.#writer = new BulkWriter({
       send: (documents) =>
         sendBulk(elasticsearch, encodeBulk(to.indices, documents), documents, { timeoutMs: requestTimeoutMs, signal }),
       ...bulkBounds,
-      maxFlights: 1,
+      maxConcurrentRequests: 1,
       random: Math.random,
       signal,
-      onTrouble: (trouble) => onTrouble(trouble?.reason ?? null),
+      onBlocked: (trouble) => onBlocked(trouble?.reason ?? null),
       onFatal: this.#stopped.reject,
     })
   }
 
-  /** Compares what was written to the old generation since the last pass, and carries over what it knows better. */
+  /** Compares what was written to the old generation since the last pass, and copies what is missing or older in the new one. */
   async pass(): Promise<Readonly<Record<DocumentKind, Comparison>>> {
     const { elasticsearch, from, to, signal } = this.#options
     const index = documentKinds.flatMap((kind) => [from.indices[kind], to.indices[kind]])
@@ -75,12 +75,12 @@ export class Reconciliation {
 
   async #passOf(kind: DocumentKind): Promise<Comparison> {
     const { from, onProgress } = this.#options
-    const tally = { documents: 0, carriedOver: 0, movedOn: 0 }
+    const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
     const sums = { old: 0, new: 0 }
     const add = (sum: number, each: Version): number => (sum + fingerprint(each)) % 2 ** (8 * checksumBytes)
     for (const { shard, last } of await this.#shards(from.indices[kind])) {
-      const place = `${from.indices[kind]}/${shard}`
-      for await (const old of this.#written(from.indices[kind], shard, this.#seen.get(place) ?? -1, last)) {
+      const shardName = `${from.indices[kind]}/${shard}`
+      for await (const old of this.#written(from.indices[kind], shard, this.#compared.get(shardName) ?? -1, last)) {
         const known = await this.#compare(kind, old, tally)
         old.forEach((each, at) => {
           const version = known[at] ?? 0
@@ -90,25 +90,25 @@ export class Reconciliation {
         })
         onProgress(old.length)
       }
-      this.#seen.set(place, last)
+      this.#compared.set(shardName, last)
     }
     return { ...tally, checksum: { old: sums.old.toString(16), new: sums.new.toString(16) } }
   }
 
-  /** The versions in the new index, after what is missing there was carried over. */
+  /** Copies what is missing or older in the new index; returns the versions there afterwards. */
   async #compare(
     kind: DocumentKind,
     old: readonly Version[],
-    tally: { documents: number; carriedOver: number; movedOn: number },
+    tally: { documents: number; reconciled: number; newerInTarget: number },
   ): Promise<number[]> {
     const known = await this.#versions(kind, old)
-    const better = old.filter(({ version }, at) => version > (known[at] ?? 0))
+    const missing = old.filter(({ version }, at) => version > (known[at] ?? 0))
     tally.documents += old.length
-    tally.carriedOver += better.length
-    tally.movedOn += old.filter(({ version }, at) => version < (known[at] ?? 0)).length
-    if (better.length === 0) return known
-    for (let at = 0; at < better.length; at += sourcesPerRequest)
-      await this.#copy(kind, better.slice(at, at + sourcesPerRequest))
+    tally.reconciled += missing.length
+    tally.newerInTarget += old.filter(({ version }, at) => version < (known[at] ?? 0)).length
+    if (missing.length === 0) return known
+    for (let at = 0; at < missing.length; at += sourcesPerRequest)
+      await this.#copy(kind, missing.slice(at, at + sourcesPerRequest))
     return await this.#versions(kind, old)
   }
 
@@ -119,7 +119,7 @@ export class Reconciliation {
       { signal, requestTimeout: requestTimeoutMs },
     )
     const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
-    if (shards.length === 0) throw new Error(`${index} tells nothing of its shards`)
+    if (shards.length === 0) throw new Error(`${index} has no shard statistics`)
     return shards.map(([shard, copies]) => {
       const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.max_seq_no
       if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
@@ -127,7 +127,7 @@ export class Reconciliation {
     })
   }
 
-  /** Ids and versions of what was written to a shard above one sequence number, up to another. */
+  /** Ids and versions of what was written to a shard above one sequence number, up to and including another. */
   async *#written(index: PhysicalIndex, shard: number, above: number, last: number): AsyncGenerator<Version[]> {
     if (last <= above) return
     const { elasticsearch, signal } = this.#options
@@ -172,7 +172,7 @@ export class Reconciliation {
       { signal, requestTimeout: requestTimeoutMs },
     )
     return answer.docs.map((found, at) => {
-      if ('error' in found) throw new Error(`${to.indices[kind]} does not tell of ${documents[at]?.id}`)
+      if ('error' in found) throw new Error(`${to.indices[kind]} cannot be asked for ${documents[at]?.id}`)
       return found.found ? (found._version ?? 0) : 0
     })
   }
@@ -201,34 +201,34 @@ export class Reconciliation {
     const outcomes = await Promise.race([Promise.all(stored), this.#stopped.promise])
     outcomes.forEach((outcome, at) => {
       if (outcome.kind === 'rejected')
-        throw new Error(`${kind} ${copies[at]?.id} cannot be carried over: ${outcome.reason}`)
+        throw new Error(`${kind} ${copies[at]?.id} cannot be reconciled: ${outcome.reason}`)
     })
   }
 }
 
-/** Passes until one is so small that it may be repeated while the watermark waits. */
+/** Runs passes until one is short enough to be repeated while the watermark is held. */
 export async function reconcileAll(options: RebuildOptions, from: Generation, to: Generation): Promise<Reconciliation> {
   const { elasticsearch, raw, report, signal } = options
   const { count: total } = await elasticsearch.count({ index: Object.values(from.indices) }, { signal })
   let [compared, isFirst] = [0, true]
   const onProgress = (documents: number): void => {
     compared += documents
-    if (isFirst) report.reach('documents compared', Math.min(compared, total), total)
+    if (isFirst) report.progress('documents compared', Math.min(compared, total), total)
   }
   let waitingFor: string | null = null
-  const onTrouble = (reason: string | null): void => {
+  const onBlocked = (reason: string | null): void => {
     if (reason !== null && reason !== waitingFor) report.step(`waiting: ${reason}`)
     waitingFor = reason
   }
-  const carryOver = new Reconciliation({ elasticsearch, raw, from, to, signal, onProgress, onTrouble })
+  const reconciliation = new Reconciliation({ elasticsearch, raw, from, to, signal, onProgress, onBlocked })
   for (; ; isFirst = false) {
-    const comparisons = await carryOver.pass()
+    const comparisons = await reconciliation.pass()
     if (isFirst) report.compared(comparisons)
     for (const [kind, { checksum }] of Object.entries(comparisons))
-      if (checksum.old !== checksum.new) throw new Error(`${kind} differ although they were carried over`)
+      if (checksum.old !== checksum.new) throw new Error(`${kind} differ after reconciliation`)
     const documents = Object.values(comparisons).reduce((sum, each) => sum + each.documents, 0)
     if (isFirst || documents > smallPass) continue
-    return carryOver
+    return reconciliation
   }
 }
 

@@ -9,10 +9,9 @@ import {
   readWatermarkGeneration,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
-import type { Commit } from '../committedOffsets.ts'
-import type { RoundEnd } from '../publisher.ts'
+import type { CommittedOffset } from '../committedOffsets.ts'
+import type { PublishResult } from '../publisher.ts'
 import {
-  allowWriting,
   chooseGeneration,
   createGeneration,
   findGenerations,
@@ -21,6 +20,7 @@ import {
   type RequestOptions,
   readTag,
   serveGeneration,
+  unblockWrites,
 } from './generations.ts'
 
 export type Stores = {
@@ -30,21 +30,21 @@ export type Stores = {
   readonly keys: RedisKeys
 }
 
-/** What the groups of the indexers and of rebuilds have committed for the document topics. */
-export type GroupCommits = { readonly own: Iterable<Commit>; readonly rebuilt: Iterable<Commit> }
+/** The committed offsets of the indexers' group and of the rebuilds' group for the document topics. */
+export type GroupCommits = { readonly own: Iterable<CommittedOffset>; readonly rebuilt: Iterable<CommittedOffset> }
 
 const timeoutMs = 30_000
 
 /**
- * The generation of indices that this indexer writes and promises. One that was lost (deleted, restored from an older state) is
- * built anew from Kafka: the watermark is withdrawn, and readers are led to it, once it holds everything appended before the
- * building began.
+ * The generation of indices that this indexer writes and publishes the watermark of. One that was lost (deleted, or restored from
+ * an older snapshot) is built again from Kafka: the watermark is withdrawn, and the generation serves once it holds every record
+ * that was appended before the build began.
  */
 export class ServedGeneration {
   readonly generation: Generation
   readonly #stores: Stores
   readonly #options: RequestOptions
-  /** Set while the generation does not hold yet what was promised before. */
+  /** The start of the build, while the generation does not hold everything below an earlier watermark. */
   #floorMs: number | undefined
   #isServing: boolean
   #watermarkMs: number | undefined
@@ -73,82 +73,82 @@ export class ServedGeneration {
     const adopted = await readWatermarkGeneration(redis, keys)
     const written = [...commits.own].map(({ generation }) => generation)
     const newest = newestOf([adopted, ...written])
-    const { number, isThere } = chooseGeneration(found, newest)
+    const { number, exists } = chooseGeneration(found, newest)
     const generation =
-      (isThere ? found.find((each) => each.number === number)?.complete : undefined) ??
+      (exists ? found.find((each) => each.number === number)?.complete : undefined) ??
       (await createGeneration(elasticsearch, config, number, options))
-    if (!generation.isOurs)
+    if (!generation.hasCurrentMappings)
       throw new Error(
         `generation ${number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,
       )
     const rebuilt = [...commits.rebuilt].map((commit) => commit.generation)
     const isKnown = [adopted, ...written, ...(generation.isServing ? rebuilt : [])].includes(generation.tag)
-    const isFirst = newest === undefined && !found.some(({ complete }) => complete?.isWhole)
-    const holdsPromises = isFirst || (generation.isWhole && isKnown)
-    const floorMs = holdsPromises ? undefined : clock()
+    const isFirst = newest === undefined && !found.some(({ complete }) => complete?.hasServed)
+    const holdsWatermark = isFirst || (generation.hasServed && isKnown)
+    const floorMs = holdsWatermark ? undefined : clock()
     if (!generation.isWritable) {
       if (await isWatermarkHeld(redis, keys)) throw new Error('a rebuild is about to switch')
-      await allowWriting(elasticsearch, generation, options)
+      await unblockWrites(elasticsearch, generation, options)
     }
     const served = new ServedGeneration(stores, generation, floorMs, options)
-    if (holdsPromises && !generation.isServing) await served.#serve()
+    if (holdsWatermark && !generation.isServing) await served.#serve()
     await setWatermarkGeneration(redis, keys, generation.tag, floorMs)
     return served
   }
 
-  /** The watermark as it was published last. */
+  /** The watermark as it was last published. */
   get watermarkMs(): number | undefined {
     return this.#watermarkMs
   }
 
-  /** What readers miss while the generation is built anew; undefined when it serves. */
-  trouble(): string | undefined {
+  /** Why readers do not read this generation; undefined while they do. */
+  notServingReason(): string | undefined {
     return this.#isServing ? undefined : `generation ${this.generation.number} is being built from Kafka`
   }
 
-  /** Whether it is still the one to write: its indices are there to be written, and readers are led to it or to nothing. */
+  /** Whether it is still the generation to write: its indices exist and are writable, and no other generation serves. */
   async isCurrent(): Promise<boolean> {
     const { config, elasticsearch } = this.#stores
     const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, this.#options)
     const serving = found.find(({ complete }) => complete?.isServing)
     const own = found.find(({ complete }) => complete?.tag === this.generation.tag)
     if (own?.complete === undefined || (serving === undefined ? this.#isServing : serving !== own)) return false
-    // A rebuild takes the way to write away, for the moment before it switches; one that died meanwhile holds nothing for long.
+    // A rebuild blocks writes just before it switches. The hold on the watermark of a rebuild that died expires soon.
     return own.complete.isWritable || (await isWatermarkHeld(this.#stores.redis, this.#stores.keys))
   }
 
-  /** Publishes marks as true of this generation. It is looked at last: what is promised of a retired one would be a lie. */
-  async publish(everyPartition: readonly string[], marks: PartitionWatermarks): Promise<RoundEnd> {
+  /** Publishes partition watermarks of this generation, after checking that it is current: those of a retired one are not true. */
+  async publish(everyPartition: readonly string[], watermarks: PartitionWatermarks): Promise<PublishResult> {
     const { redis, keys } = this.#stores
-    if (!(await this.isCurrent())) return 'over'
+    if (!(await this.isCurrent())) return 'retired'
     const published = await publishWatermark(redis, keys, {
       generation: this.generation.tag,
       everyPartition,
-      partitionWatermarks: marks,
+      partitionWatermarks: watermarks,
     })
     switch (published.kind) {
       case 'published':
         this.#watermarkMs = published.watermarkMs
         this.#floorMs = undefined
         if (!this.#isServing) await this.#serve()
-        return 'going-on'
+        return 'continue'
       case 'superseded':
-        return 'over'
+        return 'retired'
       case 'forgotten':
         await setWatermarkGeneration(redis, keys, this.generation.tag, this.#floorMs)
-        return 'going-on'
+        return 'continue'
       case 'incomplete':
       case 'behind':
       case 'held':
-        return 'going-on'
+        return 'continue'
     }
   }
 
-  /** Where there is no watermark, nothing is promised, and readers are led to what there is. */
-  async serveWithoutWatermark(): Promise<RoundEnd> {
-    if (!(await this.isCurrent())) return 'over'
+  /** Without append times there is no watermark to wait for: readers read what there is. */
+  async serveWithoutWatermark(): Promise<PublishResult> {
+    if (!(await this.isCurrent())) return 'retired'
     if (!this.#isServing) await this.#serve()
-    return 'going-on'
+    return 'continue'
   }
 
   async #serve(): Promise<void> {

@@ -20,7 +20,7 @@ import {
 } from '../../src/core/stores/documents.ts'
 import type { SourceRecord } from '../sourceRecord.ts'
 
-/** What a record asks for. */
+/** What a record is converted to. */
 export type Projection =
   | {
       readonly kind: 'documents'
@@ -30,31 +30,31 @@ export type Projection =
       readonly list: TeamList
     }
   | { readonly kind: 'account-key'; readonly change: Change<AccountKey> }
-  | { readonly kind: 'refused'; readonly problem: Problem }
+  | { readonly kind: 'invalid'; readonly problem: Problem }
 
 type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'TOPIC_ACCOUNT_KEYS'>
 
-/** Judges a record by its topic's contract and says what it asks for. Never throws. */
+/** Validates a record against its topic's contract and converts it. Never throws. */
 export function project(record: SourceRecord, topics: TopicNames): Projection {
   switch (record.topic) {
     case topics.TOPIC_FORMS:
       return documents('forms', record, readFormRecord(record.key, record.value), formWrites)
     case topics.TOPIC_SUBMISSIONS:
       return (
-        plainSubmission(record) ??
+        fastSubmission(record) ??
         documents('submissions', record, readSubmissionRecord(record.key, record.value), submissionWrites)
       )
     case topics.TOPIC_ACCOUNT_KEYS: {
       const read = readAccountKeyRecord(record.key, record.value)
-      return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'refused', problem: read.problem }
+      return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'invalid', problem: read.problem }
     }
     default:
-      return { kind: 'refused', problem: { path: 'topic', rule: 'is not one of the source topics' } }
+      return { kind: 'invalid', problem: { path: 'topic', rule: 'is not one of the source topics' } }
   }
 }
 
-/** What `documents` makes of it, at once; undefined when the record has to be read with care. */
-function plainSubmission(record: SourceRecord): Projection | undefined {
+/** The fast path: the same result as `documents` in one pass over the bytes; undefined when the record needs the slow path. */
+function fastSubmission(record: SourceRecord): Projection | undefined {
   const key = readKey(record.key)
   if (!key.ok || record.value === null) return undefined
   const submission = readFastSubmission(key.value.entityId, record.value)
@@ -69,7 +69,7 @@ function documents<Entity>(
   read: Result<Change<Entity>>,
   writes: (change: Change<Entity>, appendedAt: ReturnType<typeof toInstant>) => DocumentWrite[],
 ): Projection {
-  if (!read.ok) return { kind: 'refused', problem: read.problem }
+  if (!read.ok) return { kind: 'invalid', problem: read.problem }
   const { teamId, live } = read.value
   return storing(type, teamId, live?.revision ?? deletedRevision, writes(read.value, toInstant(record.appendedAtMs)))
 }

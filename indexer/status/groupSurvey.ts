@@ -1,6 +1,13 @@
 import kafkajs, { type Admin } from 'kafkajs'
 import type { Config } from '../../src/core/process/config.ts'
-import { type Commit, fetchCommits, fetchEnds, nameOf, rebuildGroup, type TopicPartition } from '../committedOffsets.ts'
+import {
+  type CommittedOffset,
+  fetchCommittedOffsets,
+  fetchOffsetRanges,
+  partitionName,
+  rebuildGroup,
+  type TopicPartition,
+} from '../committedOffsets.ts'
 import { readTag } from '../generations/generations.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'
 
@@ -35,10 +42,10 @@ export async function surveyGroup(admin: Admin, config: Config, serving: number)
   const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config
   const rebuildGroupId = rebuildGroup(groupId)
   const [ends, commits, rebuilt, letters, { groups }] = await Promise.all([
-    fetchEnds(admin, sourceTopics(config)),
-    fetchCommits(admin, groupId, sourceTopics(config)),
-    fetchCommits(admin, rebuildGroupId, documentTopics(config)),
-    fetchEnds(admin, [deadLetters]),
+    fetchOffsetRanges(admin, sourceTopics(config)),
+    fetchCommittedOffsets(admin, groupId, sourceTopics(config)),
+    fetchCommittedOffsets(admin, rebuildGroupId, documentTopics(config)),
+    fetchOffsetRanges(admin, [deadLetters]),
     admin.describeGroups([groupId, rebuildGroupId]),
   ])
   const membersOf = (id: string): (typeof groups)[number]['members'] =>
@@ -60,19 +67,19 @@ export async function surveyGroup(admin: Admin, config: Config, serving: number)
 function partitionsOf(memberAssignment: Buffer): string[] {
   const decoded = kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)
   return Object.entries(decoded?.assignment ?? {}).flatMap(([topic, partitions]) =>
-    partitions.map((partition) => nameOf({ topic, partition })),
+    partitions.map((partition) => partitionName({ topic, partition })),
   )
 }
 
 /** A finished rebuild's commits name the generation that serves; commits of a newer one belong to a rebuild that runs or was left. */
 export function rebuildOf(
-  ends: Awaited<ReturnType<typeof fetchEnds>>,
-  rebuilt: ReadonlyMap<string, Commit>,
+  ends: Awaited<ReturnType<typeof fetchOffsetRanges>>,
+  rebuilt: ReadonlyMap<string, CommittedOffset>,
   topics: readonly string[],
   isRunning: boolean,
   serving: number,
 ): RebuildSurvey | undefined {
-  const isNewer = ({ generation }: Commit): boolean => (readTag(generation)?.number ?? 0) > serving
+  const isNewer = ({ generation }: CommittedOffset): boolean => (readTag(generation)?.number ?? 0) > serving
   const isUnderWay = [...rebuilt.values()].some(isNewer)
   if (!isRunning && !isUnderWay) return undefined
   let [done, total] = [0, 0]
@@ -87,9 +94,9 @@ export function rebuildOf(
 
 /** Records processed between two surveys. A partition whose position went back counts nothing: a new generation reads from the start. */
 export function progressBetween(before: GroupSurvey, after: GroupSurvey): number {
-  const known = new Map(before.partitions.map((each) => [nameOf(each), each.position]))
+  const known = new Map(before.partitions.map((each) => [partitionName(each), each.position]))
   return after.partitions.reduce((sum, each) => {
-    const from = known.get(nameOf(each))
+    const from = known.get(partitionName(each))
     return from === undefined || each.position < from ? sum : sum + Number(each.position - from)
   }, 0)
 }

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../src/core/process/html.ts'
-import { nameOf } from '../committedOffsets.ts'
+import { partitionName } from '../committedOffsets.ts'
 import { count, duration, timeOfDay } from './format.ts'
 import type { PartitionSurvey } from './groupSurvey.ts'
 import type { StatusView } from './view.ts'
@@ -26,12 +26,12 @@ export function partitionTable(view: StatusView): Html {
 
 /** For its own partitions, this indexer's figures are newer than those of the last survey of Kafka. */
 function rowsOf(some: readonly PartitionSurvey[], { own, observed, nowMs }: StatusView): Row[] {
-  const mine = new Map(own.lags.map((lag) => [nameOf(lag), lag]))
+  const mine = new Map(own.lags.map((lag) => [partitionName(lag), lag]))
   return some
     .toSorted((a, b) => a.partition - b.partition)
     .map((each) => {
-      const lag = mine.get(nameOf(each))
-      const markMs = observed.marks.get(nameOf(each))
+      const lag = mine.get(partitionName(each))
+      const markMs = observed.marks.get(partitionName(each))
       const elsewhere = markMs === undefined ? undefined : Math.max(0, nowMs - markMs) / 1_000
       const seconds = each.behindRecords === 0 ? 0 : elsewhere
       return {

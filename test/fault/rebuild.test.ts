@@ -126,7 +126,7 @@ test('what the topics have forgotten is carried over: deletions, and revisions a
   await pipeline.produceWorld(late)
   const rebuild = await startRebuild()
   await expectRebuilt(rebuild, 2)
-  expect(rebuild.log()).toMatch(/submissions: \d+ documents, [1-9]\d* carried over/)
+  expect(rebuild.log()).toMatch(/submissions: \d+ documents, [1-9]\d* reconciled/)
   await untilAllApplied(api)
   await expectFold(pipeline, api, { ...world, records: [...world.records, ...late] })
 })

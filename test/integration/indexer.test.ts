@@ -1,5 +1,5 @@
 import { Client } from '@elastic/elasticsearch'
-import { forbidWriting } from '../../indexer/generations/generations.ts'
+import { blockWrites } from '../../indexer/generations/generations.ts'
 import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
@@ -91,7 +91,7 @@ test('the way to write that a rebuild took, and did not live to give back, is ta
   ])
   const indices = Object.fromEntries(await Promise.all(named))
   const options = { signal: AbortSignal.timeout(10_000), requestTimeout: 10_000 }
-  await forbidWriting(elasticsearch, { indices: indices as Parameters<typeof forbidWriting>[1]['indices'] }, options)
+  await blockWrites(elasticsearch, { indices: indices as Parameters<typeof blockWrites>[1]['indices'] }, options)
   await pipeline.produce('forms', [formRecord('a', 1)])
   await eventually(async () => (await readySays(indexer)).includes('404'))
   await settled(indexer, 1)

@@ -121,11 +121,11 @@ async function indexAndRebuild(name: string): Promise<void> {
   await client.indices.refresh({ index: Object.values(from.indices) }, options())
   await client.cluster.health({ index: Object.values(from.indices), timeout: '1s' }, options())
   await generations.serveGeneration(client, prefix, from, options())
-  const unheard = { onProgress: () => undefined, onTrouble: () => undefined }
-  const carryOver = new Reconciliation({ elasticsearch: client, raw, from, to, signal, ...unheard })
-  expect((await carryOver.pass()).forms).toMatchObject({ documents: 1, carriedOver: 1 })
-  await generations.forbidWriting(client, from, options())
-  await generations.allowWriting(client, from, options())
+  const unheard = { onProgress: () => undefined, onBlocked: () => undefined }
+  const reconciliation = new Reconciliation({ elasticsearch: client, raw, from, to, signal, ...unheard })
+  expect((await reconciliation.pass()).forms).toMatchObject({ documents: 1, reconciled: 1 })
+  await generations.blockWrites(client, from, options())
+  await generations.unblockWrites(client, from, options())
   await client.count({ index: Object.values(to.indices) }, options())
   await surveyIndices(client, prefix, signal)
   await generations.serveGeneration(client, prefix, to, options())

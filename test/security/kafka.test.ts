@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AclEntry, Admin } from 'kafkajs'
 import { pino } from 'pino'
-import { fetchCommits, fetchStarts, rebuildGroup } from '../../indexer/committedOffsets.ts'
+import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/committedOffsets.ts'
 import { readTopic } from '../../indexer/readTopic.ts'
 import { surveyGroup } from '../../indexer/status/groupSurvey.ts'
 import { documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
@@ -83,8 +83,8 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
     const groups = { groupId: group, rebuildGroupId: rebuildGroup(group) }
     return [
       ensureTopics(admin, config, silent),
-      fetchCommits(admin, group, documentTopics(config)),
-      fetchStarts(admin, [], { ...groups, topics: sourceTopics(config), generationOf: () => undefined }),
+      fetchCommittedOffsets(admin, group, documentTopics(config)),
+      fetchStartOffsets(admin, [], { ...groups, topics: sourceTopics(config), generationOf: () => undefined }),
       surveyGroup(admin, config, 1),
       read(config.TOPIC_FORMS, group),
       read(config.TOPIC_SUBMISSIONS, groups.rebuildGroupId),

@@ -13,10 +13,10 @@ test('who waits for room gets it once enough was given back, and not before', as
   budget.take(200)
   const got: string[] = []
   const waiting = ['a', 'b'].map((name) => budget.room().then(() => got.push(name)))
-  budget.give(100)
+  budget.release(100)
   await Promise.resolve()
   expect(got).toEqual([])
-  budget.give(1)
+  budget.release(1)
   await Promise.all(waiting)
   expect(got).toEqual(['a', 'b'])
 })
@@ -28,11 +28,11 @@ test('who was woken waits on when another took the room first', async () => {
   const waiting = budget.room().then(() => {
     hasRoom = true
   })
-  budget.give(100)
+  budget.release(100)
   budget.take(100)
   await new Promise((resolve) => setImmediate(resolve))
   expect(hasRoom).toBe(false)
-  budget.give(100)
+  budget.release(100)
   await waiting
   expect(hasRoom).toBe(true)
 })

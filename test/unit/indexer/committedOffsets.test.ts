@@ -1,11 +1,16 @@
 import fc from 'fast-check'
-import { type Commit, commitMetadata, readCommit, startOf } from '../../../indexer/committedOffsets.ts'
+import {
+  type CommittedOffset,
+  commitMetadata,
+  readCommittedOffset,
+  startOffset,
+} from '../../../indexer/committedOffsets.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
-const commit = (position: number, generation: string | undefined, deadLetteredBelow = position): Commit => ({
+const commit = (position: number, generation: string | undefined, deadLetteredBelow = position): CommittedOffset => ({
   position: at(position),
   generation,
   deadLetteredBelow: at(deadLetteredBelow),
@@ -13,23 +18,23 @@ const commit = (position: number, generation: string | undefined, deadLetteredBe
 const ends = { low: 0n, high: 100n }
 
 test('what a commit says reads back as it was said', () => {
-  expect(readCommit('7', commitMetadata(first, 9n))).toEqual(commit(7, first, 9))
-  expect(readCommit('12', commitMetadata(first, 9n))).toEqual(commit(12, first, 12))
+  expect(readCommittedOffset('7', commitMetadata(first, 9n))).toEqual(commit(7, first, 9))
+  expect(readCommittedOffset('12', commitMetadata(first, 9n))).toEqual(commit(12, first, 12))
 })
 
 test.each([null, '', 'by hand', '1-0123456789abcdef nine'])(
   'a commit with the metadata %j names no indices',
   (metadata) => {
-    expect(readCommit('7', metadata)).toEqual(commit(7, undefined))
+    expect(readCommittedOffset('7', metadata)).toEqual(commit(7, undefined))
   },
 )
 
 test('nothing committed is no commit', () => {
-  expect(readCommit('-1', null)).toBeUndefined()
+  expect(readCommittedOffset('-1', null)).toBeUndefined()
 })
 
 test('reading goes on where it was when the commit speaks of the indices that are written', () => {
-  expect(startOf(ends, commit(40, first), undefined, first)).toEqual({
+  expect(startOffset(ends, commit(40, first), undefined, first)).toEqual({
     position: 40n,
     isCommitted: true,
     deadLetteredBelow: 40n,
@@ -37,11 +42,11 @@ test('reading goes on where it was when the commit speaks of the indices that ar
 })
 
 test('for a topic whose records go into no index, every commit counts', () => {
-  expect(startOf(ends, commit(40, undefined), undefined, undefined).position).toBe(40n)
+  expect(startOffset(ends, commit(40, undefined), undefined, undefined).position).toBe(40n)
 })
 
 test('for other indices everything is read again, but bad records are not set aside twice', () => {
-  expect(startOf(ends, commit(40, first), undefined, second)).toEqual({
+  expect(startOffset(ends, commit(40, first), undefined, second)).toEqual({
     position: 0n,
     isCommitted: false,
     deadLetteredBelow: 40n,
@@ -49,17 +54,17 @@ test('for other indices everything is read again, but bad records are not set as
 })
 
 test('after a rebuild reading goes on where the rebuild was, or before it where the indexer was not so far', () => {
-  expect(startOf(ends, commit(40, first), commit(30, second), second).position).toBe(30n)
-  expect(startOf(ends, commit(40, first), commit(60, second), second).position).toBe(40n)
-  expect(startOf(ends, undefined, commit(60, second), second).position).toBe(0n)
-  expect(startOf(ends, commit(40, first), commit(30, first), second).position).toBe(0n)
+  expect(startOffset(ends, commit(40, first), commit(30, second), second).position).toBe(30n)
+  expect(startOffset(ends, commit(40, first), commit(60, second), second).position).toBe(40n)
+  expect(startOffset(ends, undefined, commit(60, second), second).position).toBe(0n)
+  expect(startOffset(ends, commit(40, first), commit(30, first), second).position).toBe(0n)
 })
 
 test.each([
   ['the topic was created anew and is shorter', { low: 0n, high: 10n }],
   ['the records at the commit are deleted', { low: 50n, high: 100n }],
 ])('reading starts at the beginning when %s', (_, now) => {
-  const start = startOf(now, commit(40, first), undefined, first)
+  const start = startOffset(now, commit(40, first), undefined, first)
   expect([start.position, start.isCommitted]).toEqual([now.low, false])
 })
 
@@ -75,7 +80,7 @@ test('whatever is committed, nothing that the generation may lack is passed over
       const [live, other] = [own, rebuilt].map(
         (each) => each && commit(each.position, each.generation, each.position + each.more),
       )
-      const { position } = startOf(now, live, other, second)
+      const { position } = startOffset(now, live, other, second)
       const proven = [live, other].filter((each) => each?.generation === second).map((each) => each?.position ?? 0n)
       const highest = proven.reduce((max, each) => (each > max ? each : max), now.low as bigint)
       expect(position >= now.low && position <= now.high && position <= highest).toBe(true)

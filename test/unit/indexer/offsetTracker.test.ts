@@ -13,32 +13,32 @@ test('before the first fetch the position is where reading starts, and nothing i
 })
 
 test('an offset below the position, named late, does not move it back', () => {
-  const ledger = new OffsetTracker(at(7))
-  ledger.passed(at(3))
-  expect(ledger.progress().position).toBe(7n)
+  const offsets = new OffsetTracker(at(7))
+  offsets.endBatch(at(3))
+  expect(offsets.progress().position).toBe(7n)
 })
 
 test('a record that settles early waits for those before it', () => {
-  const ledger = new OffsetTracker(at(1))
-  const settle = [1, 2, 3].map((offset) => ledger.add(at(offset), offset * 10))
+  const offsets = new OffsetTracker(at(1))
+  const settle = [1, 2, 3].map((offset) => offsets.track(at(offset), offset * 10))
   settle[1]?.()
-  expect(ledger.progress()).toEqual({ position: 1n, oldestUnprocessedAtMs: 10, processedAtMs: undefined })
+  expect(offsets.progress()).toEqual({ position: 1n, oldestUnprocessedAtMs: 10, processedAtMs: undefined })
   settle[0]?.()
-  expect(ledger.progress()).toEqual({ position: 3n, oldestUnprocessedAtMs: 30, processedAtMs: 20 })
+  expect(offsets.progress()).toEqual({ position: 3n, oldestUnprocessedAtMs: 30, processedAtMs: 20 })
 })
 
 test('the position passes over offsets that hold no record, once the records before them are settled', () => {
-  const ledger = new OffsetTracker(at(4))
-  const settle = ledger.add(at(4), 40)
-  ledger.passed(at(9))
-  expect(ledger.progress().position).toBe(4n)
+  const offsets = new OffsetTracker(at(4))
+  const settle = offsets.track(at(4), 40)
+  offsets.endBatch(at(9))
+  expect(offsets.progress().position).toBe(4n)
   settle()
-  expect(ledger.progress()).toEqual({ position: 10n, oldestUnprocessedAtMs: undefined, processedAtMs: 40 })
+  expect(offsets.progress()).toEqual({ position: 10n, oldestUnprocessedAtMs: undefined, processedAtMs: 40 })
 })
 
-/** A partition as a list of records, beside the ledger that is to tell the same. */
+/** A partition as a list of records, beside the offsets that is to tell the same. */
 class Model {
-  readonly ledger: OffsetTracker
+  readonly offsets: OffsetTracker
   readonly #start: Offset
   readonly #records: { offset: bigint; settle: () => void; isSettled: boolean }[] = []
   #next: bigint
@@ -46,12 +46,12 @@ class Model {
   constructor(start: number) {
     this.#next = BigInt(start)
     this.#start = at(start)
-    this.ledger = new OffsetTracker(this.#start)
+    this.offsets = new OffsetTracker(this.#start)
   }
 
   fetch(gap: number): void {
     const offset = this.#next + BigInt(gap)
-    this.#records.push({ offset, settle: this.ledger.add(at(offset), Number(offset)), isSettled: false })
+    this.#records.push({ offset, settle: this.offsets.track(at(offset), Number(offset)), isSettled: false })
     this.#next = offset + 1n
   }
 
@@ -84,7 +84,7 @@ test('whatever settles in whatever order, the position is the end of the settled
       for (const [step, number] of all) {
         if (step === 'fetch') model.fetch(number % 4)
         else model.settle(number)
-        const progress = model.ledger.progress()
+        const progress = model.offsets.progress()
         expect(progress).toEqual(model.progress())
         expect(progress.position >= last).toBe(true)
         last = progress.position
@@ -94,12 +94,12 @@ test('whatever settles in whatever order, the position is the end of the settled
 })
 
 test('thousands of settled records leave the later ones in place', () => {
-  const ledger = new OffsetTracker(at(0))
-  const settles = Array.from({ length: 5_000 }, (_, offset) => ledger.add(at(offset), offset))
-  settles.slice(0, 4_000).map((settle) => settle())
-  expect(ledger.progress()).toEqual({ position: 4_000n, oldestUnprocessedAtMs: 4_000, processedAtMs: 3_999 })
-  settles.slice(4_000).map((settle) => settle())
-  expect(ledger.progress()).toEqual({ position: 5_000n, oldestUnprocessedAtMs: undefined, processedAtMs: 4_999 })
+  const offsets = new OffsetTracker(at(0))
+  const marks = Array.from({ length: 5_000 }, (_, offset) => offsets.track(at(offset), offset))
+  marks.slice(0, 4_000).map((settle) => settle())
+  expect(offsets.progress()).toEqual({ position: 4_000n, oldestUnprocessedAtMs: 4_000, processedAtMs: 3_999 })
+  marks.slice(4_000).map((settle) => settle())
+  expect(offsets.progress()).toEqual({ position: 5_000n, oldestUnprocessedAtMs: undefined, processedAtMs: 4_999 })
 })
 
 describe('Everything appended to a partition before its mark is settled', () => {

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
-import { type Lag, Publisher, type RoundEnd } from '../../../indexer/publisher.ts'
+import { Publisher, type PublishResult } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -11,10 +11,9 @@ const at = (offset: number): Offset => BigInt(offset) as Offset
 
 function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {
   const start = { position: at(options.start ?? 0), isCommitted: options.isCommitted ?? true, deadLetteredBelow: at(0) }
-  const ledger = new OffsetTracker(start.position)
-  const current = { ledger, nowMs: options.nowMs ?? 100_000, isBehind: false, looks: 0 }
+  const offsets = new OffsetTracker(start.position)
+  const current = { offsets, nowMs: options.nowMs ?? 100_000, isBehind: false, looks: 0 }
   const steps: string[] = []
-  const lags: Lag[] = []
   const failing = new Set<string>()
   /** What happens once while a step is under way. */
   const during = new Map<string, () => void>()
@@ -26,18 +25,18 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     await new Promise((resolve) => setImmediate(resolve))
   }
   const publisher = new Publisher({
-    assigned: () => [{ topic: 'forms', partition: 0, start, ledger: current.ledger }],
-    ends: async () => new Map([[forms, { low: 0n, high: BigInt(options.high) }]]),
+    assigned: () => [{ topic: 'forms', partition: 0, start, offsets: current.offsets }],
+    offsetRanges: async () => new Map([[forms, { topic: 'forms', partition: 0, low: 0n, high: BigInt(options.high) }]]),
     refresh: () => step('refresh'),
-    replaceChangeTokens: (lists) => step('tokens', ` ${lists.join()}`),
-    commit: (positions) =>
-      step('commit', positions.map(({ position, metadata }) => ` ${position}${metadata}`).join('')),
+    commit: (commits) => step('commit', commits.map(({ position, metadata }) => ` ${position}${metadata}`).join('')),
     commitMetadata: () => '',
-    publish: async (marks): Promise<RoundEnd> => {
-      await step('publish', [...marks].map(([name, mark]) => ` ${name}=${mark}`).join(''))
-      return 'going-on'
+    readers: {
+      replaceChangeTokens: (lists) => step('tokens', ` ${lists.join()}`),
+      publishWatermarks: async (watermarks): Promise<PublishResult> => {
+        await step('publish', [...watermarks].map(([name, watermark]) => ` ${name}=${watermark}`).join(''))
+        return 'continue'
+      },
     },
-    onLag: (each) => lags.splice(0, lags.length, ...each),
     isBehind: () => {
       current.looks++
       return current.isBehind
@@ -45,20 +44,20 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     clock: () => current.nowMs,
     log: pino({ level: 'silent' }),
   })
-  return { ledger, current, publisher, steps, failing, during, lags }
+  return { offsets, current, publisher, steps, failing, during }
 }
 
 test('what was written is refreshed first, then committed, then promised', async () => {
-  const { ledger, publisher, steps } = setting({ high: 2 })
-  for (const offset of [0, 1]) ledger.add(at(offset), 50)()
+  const { offsets, publisher, steps } = setting({ high: 2 })
+  for (const offset of [0, 1]) offsets.track(at(offset), 50)()
   publisher.noteWrite(list)
   await publisher.publish()
   expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 2', `publish ${forms}=99000`])
 })
 
 test('nothing is committed or promised when the refresh fails, and the next round makes up for it', async () => {
-  const { ledger, publisher, steps, failing } = setting({ high: 1 })
-  ledger.add(at(0), 50)()
+  const { offsets, publisher, steps, failing } = setting({ high: 1 })
+  offsets.track(at(0), 50)()
   publisher.noteWrite(list)
   failing.add('refresh')
   await expect(publisher.publish()).rejects.toThrow('refresh fails')
@@ -69,8 +68,8 @@ test('nothing is committed or promised when the refresh fails, and the next roun
 })
 
 test('nothing is promised when the commit fails, and it is tried again without another refresh', async () => {
-  const { ledger, publisher, steps, failing } = setting({ high: 1 })
-  ledger.add(at(0), 50)()
+  const { offsets, publisher, steps, failing } = setting({ high: 1 })
+  offsets.track(at(0), 50)()
   publisher.noteWrite(list)
   failing.add('commit')
   await expect(publisher.publish()).rejects.toThrow('commit fails')
@@ -80,8 +79,8 @@ test('nothing is promised when the commit fails, and it is tried again without a
 })
 
 test('a record that settles while the refresh is under way waits for the next round', async () => {
-  const { ledger, publisher, steps, during } = setting({ high: 2 })
-  const [first, second] = [ledger.add(at(0), 50), ledger.add(at(1), 60)]
+  const { offsets, publisher, steps, during } = setting({ high: 2 })
+  const [first, second] = [offsets.track(at(0), 50), offsets.track(at(1), 60)]
   first()
   publisher.noteWrite(list)
   during.set('refresh', () => {
@@ -103,10 +102,10 @@ test('a record that settles while the refresh is under way waits for the next ro
 })
 
 test('a round that is asked for while another refreshes begins after it, and commits nothing it has not refreshed', async () => {
-  const { ledger, publisher, steps, during } = setting({ high: 1 })
-  ledger.add(at(0), 50)()
+  const { offsets, publisher, steps, during } = setting({ high: 1 })
+  offsets.track(at(0), 50)()
   publisher.noteWrite(list)
-  let second: Promise<RoundEnd> | undefined
+  let second: Promise<PublishResult> | undefined
   during.set('refresh', () => {
     second = publisher.publish()
   })
@@ -117,21 +116,21 @@ test('a round that is asked for while another refreshes begins after it, and com
 })
 
 test('a partition that was given to another indexer meanwhile is not committed any more', async () => {
-  const { ledger, current, publisher, steps, during } = setting({ high: 1 })
-  ledger.add(at(0), 50)()
+  const { offsets, current, publisher, steps, during } = setting({ high: 1 })
+  offsets.track(at(0), 50)()
   publisher.noteWrite(list)
   during.set('refresh', () => {
-    current.ledger = new OffsetTracker(at(0))
+    current.offsets = new OffsetTracker(at(0))
   })
   await publisher.publish()
   expect(steps).toEqual(['refresh', 'tokens forms/acme', `publish ${forms}=99000`])
 })
 
 test('a partition with an unsettled record promises no more than that record was appended at', async () => {
-  const { ledger, publisher, steps } = setting({ high: 3 })
-  ledger.add(at(0), 50)()
-  ledger.add(at(1), 60)
-  ledger.add(at(2), 70)()
+  const { offsets, publisher, steps } = setting({ high: 3 })
+  offsets.track(at(0), 50)()
+  offsets.track(at(1), 60)
+  offsets.track(at(2), 70)()
   publisher.noteWrite(list)
   await publisher.publish()
   expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=60`])
@@ -150,8 +149,8 @@ test('a partition that has records ahead of what was committed, none of them fet
 })
 
 test('nothing is committed or promised while tokens cannot be replaced, and they are replaced without another refresh', async () => {
-  const { ledger, publisher, steps, failing } = setting({ high: 1 })
-  ledger.add(at(0), 50)()
+  const { offsets, publisher, steps, failing } = setting({ high: 1 })
+  offsets.track(at(0), 50)()
   publisher.noteWrite(list)
   failing.add('tokens')
   await expect(publisher.publish()).rejects.toThrow('tokens fails')
@@ -168,15 +167,15 @@ test('a start that was not committed as such is committed, though nothing was re
 })
 
 test('the lag is told in records and in the age of the first that is not visible', async () => {
-  const { ledger, publisher, lags } = setting({ high: 5, nowMs: 10_000 })
-  ledger.add(at(0), 4_000)()
-  ledger.add(at(1), 6_000)
+  const { offsets, publisher } = setting({ high: 5, nowMs: 10_000 })
+  offsets.track(at(0), 4_000)()
+  offsets.track(at(1), 6_000)
   publisher.noteWrite(list)
   await publisher.publish()
-  expect(lags).toEqual([{ topic: 'forms', partition: 0, position: 1n, records: 4n, seconds: 4 }])
+  expect(publisher.lags()).toEqual([{ topic: 'forms', partition: 0, position: 1n, records: 4n, seconds: 4 }])
   const idle = setting({ start: 5, high: 5 })
   await idle.publisher.publish()
-  expect(idle.lags).toEqual([{ topic: 'forms', partition: 0, position: 5n, records: 0n, seconds: 0 }])
+  expect(idle.publisher.lags()).toEqual([{ topic: 'forms', partition: 0, position: 5n, records: 0n, seconds: 0 }])
 })
 
 test('while far behind, what was written is made visible every ten seconds, and at once when that is over', async () => {

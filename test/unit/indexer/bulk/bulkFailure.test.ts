@@ -1,5 +1,5 @@
 import { errors } from '@elastic/elasticsearch'
-import { judgeItem, judgeRequestError } from '../../../../indexer/bulk/bulkFailure.ts'
+import { classifyItem, classifyRequestError } from '../../../../indexer/bulk/bulkFailure.ts'
 
 test.each([
   [200, undefined, 'written'],
@@ -22,19 +22,19 @@ test.each([
   [503, 'unavailable_shards_exception', 'retry'],
   [0, undefined, 'retry'],
 ])('an item of status %d (%s) is %s', (status, type, kind) => {
-  expect(judgeItem(status, type === undefined ? undefined : { type }).kind).toBe(kind)
+  expect(classifyItem(status, type === undefined ? undefined : { type }).kind).toBe(kind)
 })
 
 test('whatever is not settled tells why', () => {
   for (const status of [400, 403, 503])
-    expect(judgeItem(status, { type: 'some_exception' })).toMatchObject({ reason: `${status} some_exception` })
+    expect(classifyItem(status, { type: 'some_exception' })).toMatchObject({ reason: `${status} some_exception` })
 })
 
 const responseError = (statusCode: number, body: unknown = {}): Error =>
   new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })
 
 test.each([
-  ['400', responseError(400), 'suspect'],
+  ['400', responseError(400), 'bad-request'],
   ['413', responseError(413), 'split'],
   ['401', responseError(401), 'pause'],
   ['403', responseError(403), 'pause'],
@@ -51,7 +51,7 @@ test.each([
   ['a bug', new TypeError('undefined is not a function'), 'fatal'],
   ['no error at all', 'thrown', 'fatal'],
 ])('a request that ends with %s', (_, error, kind) => {
-  expect(judgeRequestError(error).kind).toBe(kind)
+  expect(classifyRequestError(error).kind).toBe(kind)
 })
 
 const rejected = (bytes: number): string =>
@@ -62,9 +62,9 @@ test.each([
   [204_800, 'retry'],
 ])('"later" to %d bytes where 204800 are the most there will ever be room for is %s', (bytes, kind) => {
   const body = { error: { type: 'es_rejected_execution_exception', reason: rejected(bytes) } }
-  expect(judgeRequestError(responseError(429, body)).kind).toBe(kind)
+  expect(classifyRequestError(responseError(429, body)).kind).toBe(kind)
   const ofShard = rejected(bytes).replaceAll('coordinating_', 'primary_')
-  expect(judgeItem(429, { type: 'es_rejected_execution_exception', reason: ofShard }).kind).toBe(kind)
+  expect(classifyItem(429, { type: 'es_rejected_execution_exception', reason: ofShard }).kind).toBe(kind)
 })
 
 describe('a reason quotes no document', () => {
@@ -85,12 +85,12 @@ describe('a reason quotes no document', () => {
     [403, { type: 'ada@example.com' }, '403 without a reason'],
     [500, undefined, '500 without a reason'],
   ])('%d', (status, error, reason) => {
-    expect(judgeItem(status, error)).toMatchObject({ reason })
-    expect(judgeRequestError(responseError(status, { error }))).toMatchObject({ reason })
+    expect(classifyItem(status, error)).toMatchObject({ reason })
+    expect(classifyRequestError(responseError(status, { error }))).toMatchObject({ reason })
   })
 
   test('nor does one of an answer that cannot be read', () => {
     const unread = new errors.DeserializationError('Unexpected token a in "ada@example.com"', 'ada@example.com')
-    expect(judgeRequestError(unread)).toMatchObject({ reason: expect.not.stringContaining('ada') })
+    expect(classifyRequestError(unread)).toMatchObject({ reason: expect.not.stringContaining('ada') })
   })
 })

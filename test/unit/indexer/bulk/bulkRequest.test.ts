@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
-import { encodeBulk, sendBulk, UnfitAnswer } from '../../../../indexer/bulk/bulkRequest.ts'
+import { encodeBulk, MalformedBulkResponse, sendBulk } from '../../../../indexer/bulk/bulkRequest.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
 import { documentKinds, physicalName } from '../../../../src/core/stores/indices.ts'
@@ -42,7 +42,7 @@ test('each document is one action line and one source line, under an external ve
   ])
 })
 
-test('each item is judged by its own status, in the order of the documents', async () => {
+test('each item is classified by its own status, in the order of the documents', async () => {
   const client = answering([item(201), item(409, 'version_conflict_engine_exception')])
   expect(await sendBulk(client, body, writes, options)).toEqual([{ kind: 'written' }, { kind: 'stale' }])
 })
@@ -63,5 +63,5 @@ test.each([
   ['an item of another action', [item(201), { delete: { _id: 't/a', status: 200 } }]],
   ['an item without a status', [item(201), { index: { _id: 't/a' } }]],
 ])('an answer with %s is not believed', async (_, items) => {
-  await expect(sendBulk(answering(items), body, writes, options)).rejects.toThrow(UnfitAnswer)
+  await expect(sendBulk(answering(items), body, writes, options)).rejects.toThrow(MalformedBulkResponse)
 })

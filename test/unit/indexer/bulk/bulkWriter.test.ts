@@ -1,6 +1,6 @@
 import { errors } from '@elastic/elasticsearch'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
-import { UnfitAnswer } from '../../../../indexer/bulk/bulkRequest.ts'
+import { MalformedBulkResponse } from '../../../../indexer/bulk/bulkRequest.ts'
 import { BulkWriter, type Outcome } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
@@ -35,13 +35,13 @@ function writing(send: Send, bounds: { maxBulkBytes?: number; maxBulkDocuments?:
     },
     maxBulkBytes: bounds.maxBulkBytes ?? 1_000_000,
     maxBulkDocuments: bounds.maxBulkDocuments ?? 1_000,
-    maxFlights: 2,
+    maxConcurrentRequests: 2,
     random: () => {
       waits.push(requests.length)
       return 0
     },
     signal: new AbortController().signal,
-    onTrouble: (trouble) => troubles.push(trouble?.kind ?? 'over'),
+    onBlocked: (trouble) => troubles.push(trouble?.kind ?? 'over'),
     onFatal: (error) => fatal.push(error),
   })
   const submit = (entity: string, version: number, source?: string): Promise<Outcome> => {
@@ -89,7 +89,7 @@ test('only the document that is not stored yet is sent again', async () => {
 
 test.each([
   ['no answer', new errors.ConnectionError('away'), 'retry'],
-  ['an answer that does not fit', new UnfitAnswer('1 items for 2 documents'), 'retry'],
+  ['a response that does not match', new MalformedBulkResponse('1 items for 2 documents'), 'retry'],
   ['an overloaded engine', responseError(503), 'retry'],
   ['missing rights', responseError(403), 'pause'],
 ])('%s is waited out', async (_, failure, trouble) => {

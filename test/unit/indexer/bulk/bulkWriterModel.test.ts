@@ -91,10 +91,10 @@ async function outcomesOf(
     send: (documents) => engine.send(documents),
     maxBulkBytes: 1_000,
     maxBulkDocuments: maxDocuments,
-    maxFlights: 2,
+    maxConcurrentRequests: 2,
     random: () => 0,
     signal: new AbortController().signal,
-    onTrouble: () => undefined,
+    onBlocked: () => undefined,
     onFatal: (error) => fatal.push(error),
   })
   const submit = (record: Submitted, at: number): void =>

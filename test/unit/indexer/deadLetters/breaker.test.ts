@@ -1,14 +1,14 @@
 import { jest } from '@jest/globals'
 import { Breaker } from '../../../../indexer/deadLetters/breaker.ts'
 
-const judge = (breaker: Breaker, count: number, isRefused: boolean): void => {
-  for (let each = 0; each < count; each++) breaker.judged(isRefused)
+const observeAll = (breaker: Breaker, count: number, isRefused: boolean): void => {
+  for (let each = 0; each < count; each++) breaker.observe(isRefused)
 }
 /** Asks for `count` permits and tells how many of them came. */
 function permits(breaker: Breaker, count: number): () => number {
   let come = 0
   for (let each = 0; each < count; each++)
-    breaker.permit().then(
+    breaker.acquirePermit().then(
       () => come++,
       () => undefined,
     )
@@ -25,7 +25,7 @@ afterEach(() => {
 
 test('a few hundred bad records in a row are let through', async () => {
   const breaker = new Breaker()
-  judge(breaker, 949, true)
+  observeAll(breaker, 949, true)
   const come = permits(breaker, 949)
   await turn()
   expect([come(), breaker.isOpen]).toEqual([949, false])
@@ -33,7 +33,7 @@ test('a few hundred bad records in a row are let through', async () => {
 
 test('once nearly all of a thousand are bad, they are held, but for one a second', async () => {
   const breaker = new Breaker()
-  judge(breaker, 1_000, true)
+  observeAll(breaker, 1_000, true)
   const come = permits(breaker, 10)
   await turn()
   expect([come(), breaker.isOpen]).toEqual([0, true])
@@ -44,26 +44,26 @@ test('once nearly all of a thousand are bad, they are held, but for one a second
 
 test('good records among those that follow end it, and everything held is let through', async () => {
   const breaker = new Breaker()
-  judge(breaker, 1_000, true)
+  observeAll(breaker, 1_000, true)
   const come = permits(breaker, 10)
-  judge(breaker, 50, false)
+  observeAll(breaker, 50, false)
   expect(breaker.isOpen).toBe(true)
-  judge(breaker, 1, false)
+  observeAll(breaker, 1, false)
   await turn()
   expect([come(), breaker.isOpen]).toEqual([10, false])
 })
 
 test('bad records among many good ones never open it', () => {
   const breaker = new Breaker()
-  for (let each = 0; each < 20_000; each++) breaker.judged(each % 10 !== 0)
+  for (let each = 0; each < 20_000; each++) breaker.observe(each % 10 !== 0)
   expect(breaker.isOpen).toBe(false)
 })
 
 test('closed, it lets nothing through any more', async () => {
   const breaker = new Breaker()
-  judge(breaker, 1_000, true)
+  observeAll(breaker, 1_000, true)
   const come = permits(breaker, 10)
-  breaker.close()
+  breaker.stop()
   jest.advanceTimersByTime(60_000)
   await turn()
   expect(come()).toBe(0)

@@ -49,11 +49,11 @@ test('an account key asks for a change of the key view, a deleted one too', () =
 test('a record is judged by the topic it came from', () => {
   const form = { revision: 3, form: formEntity({ id: 'f1' }) }
   expect(project(recordOf('s', 'acme/f1', form), topics)).toMatchObject({
-    kind: 'refused',
+    kind: 'invalid',
     problem: { path: 'submission' },
   })
-  expect(project(recordOf('k', 'acme/f1', form), topics)).toMatchObject({ kind: 'refused', problem: { path: 'key' } })
-  expect(project(recordOf('x', 'acme/f1', form), topics)).toMatchObject({ kind: 'refused', problem: { path: 'topic' } })
+  expect(project(recordOf('k', 'acme/f1', form), topics)).toMatchObject({ kind: 'invalid', problem: { path: 'key' } })
+  expect(project(recordOf('x', 'acme/f1', form), topics)).toMatchObject({ kind: 'invalid', problem: { path: 'topic' } })
 })
 
 test('no bytes of any topic make it throw', () => {
@@ -61,7 +61,7 @@ test('no bytes of any topic make it throw', () => {
   fc.assert(
     fc.property(fc.constantFrom('f', 's', 'k', 'x'), bytes, bytes, (topic, key, value) => {
       const { kind } = project({ ...recordOf(topic, '', null), key, value }, topics)
-      expect(['documents', 'account-key', 'refused']).toContain(kind)
+      expect(['documents', 'account-key', 'invalid']).toContain(kind)
     }),
   )
 })

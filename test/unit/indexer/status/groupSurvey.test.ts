@@ -1,4 +1,4 @@
-import type { Commit } from '../../../../indexer/committedOffsets.ts'
+import type { CommittedOffset } from '../../../../indexer/committedOffsets.ts'
 import {
   type GroupSurvey,
   type PartitionSurvey,
@@ -12,14 +12,14 @@ const ends = new Map([
   ['submissions/0', { topic: 'submissions', partition: 0, low: 0n, high: 300n }],
   ['account-keys/0', { topic: 'account-keys', partition: 0, low: 0n, high: 999n }],
 ])
-const commit = (position: number, generation: string): Commit => ({
+const commit = (position: number, generation: string): CommittedOffset => ({
   position: toOffset(String(position)),
   generation,
   deadLetteredBelow: toOffset('0'),
 })
 const topics = ['forms', 'submissions']
 const next = '2-0123456789abcdef'
-const rebuild = (commits: [string, Commit][], isRunning: boolean) =>
+const rebuild = (commits: [string, CommittedOffset][], isRunning: boolean) =>
   rebuildOf(ends, new Map(commits), topics, isRunning, 1)
 
 describe('a rebuild', () => {
@@ -28,7 +28,7 @@ describe('a rebuild', () => {
   })
 
   test('has come as far as its commits say, of the records that there are', () => {
-    const commits: [string, Commit][] = [
+    const commits: [string, CommittedOffset][] = [
       ['forms/0', commit(110, next)],
       ['submissions/0', commit(100, next)],
     ]

@@ -1,0 +1,161 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Admin, Kafka } from 'kafkajs'
+import type { Logger } from 'pino'
+import { randomToken } from '../../src/core/model/ids.ts'
+import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import type { AccountKeyApplier } from '../accountKeys/apply.ts'
+import type { Retries } from '../backoff.ts'
+import { fetchCommittedOffsets, rebuildGroup, type TopicPartition } from '../committedOffsets.ts'
+import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
+import type { PipelineMetrics } from '../metrics.ts'
+import { type BlockedReasons, Pipeline } from '../pipeline.ts'
+import type { Lag, PublishResult } from '../publisher.ts'
+import { documentTopics, sourceTopics } from '../topics.ts'
+import { ServedGeneration, type Stores } from './servedGeneration.ts'
+
+/** How often it is checked that the generation is still the one to write. */
+const generationCheckMs = 1_000
+
+export type GenerationRunnerDeps = {
+  readonly stores: Stores
+  readonly kafka: Kafka
+  readonly admin: Admin
+  readonly accountKeys: AccountKeyApplier
+  readonly deadLetters: DeadLetterWriter
+  readonly metrics: PipelineMetrics
+  readonly retries: Retries
+  readonly log: Logger
+  /** Aborts when the process is asked to stop. */
+  readonly stopping: AbortSignal
+  /** Aborts when the process has published its last records. */
+  readonly closing: AbortSignal
+  /** Called with a bug. */
+  fail(error: unknown): void
+}
+
+/** Runs the pipeline of the generation to be written. When that generation is retired or lost, it goes on with the next one. */
+export class GenerationRunner {
+  readonly #deps: GenerationRunnerDeps
+  #served: ServedGeneration | undefined
+  #pipeline: Pipeline | undefined
+
+  constructor(deps: GenerationRunnerDeps) {
+    this.#deps = deps
+  }
+
+  /** Runs until the process is asked to stop. `hasAppendTimes`: the broker stamps append times, so there is a watermark. */
+  async run(hasAppendTimes: boolean): Promise<void> {
+    const { retries, log, stopping } = this.#deps
+    while (!stopping.aborted) {
+      const served = await retries.untilDone('preparing indices', () => this.#openGeneration(), stopping)
+      const pipeline = this.#createPipeline(served, hasAppendTimes)
+      this.#served = served
+      this.#pipeline = pipeline
+      log.info({ generation: served.generation.number }, 'writing')
+      const retired = new AbortController()
+      const watching = this.#watch(served, retired)
+      await pipeline.run(AbortSignal.any([stopping, retired.signal]))
+      retired.abort()
+      await watching
+      if (stopping.aborted) return
+      log.info({ generation: served.generation.number }, 'generation is retired or lost')
+      await pipeline
+        .shutDown()
+        .catch((error: unknown) => log.warn({ err: error }, 'left the group without a last commit'))
+    }
+  }
+
+  /** Publishes what is in flight and leaves the group. */
+  async stop(): Promise<void> {
+    await this.#pipeline?.shutDown()
+  }
+
+  /** Whether a first generation was opened. */
+  get hasStarted(): boolean {
+    return this.#pipeline !== undefined
+  }
+
+  /** Why records make no progress, by part of the pipeline. */
+  blockedReasons(): BlockedReasons {
+    return this.#pipeline?.blockedReasons() ?? {}
+  }
+
+  /** Why the generation does not serve; undefined while it does. */
+  notServingReason(): string | undefined {
+    return this.#served?.notServingReason()
+  }
+
+  /** The number of the generation that is written. */
+  generationNumber(): number | undefined {
+    return this.#served?.generation.number
+  }
+
+  /** The watermark as it was last published. */
+  watermarkMs(): number | undefined {
+    return this.#served?.watermarkMs
+  }
+
+  inFlightBytes(): number {
+    return this.#pipeline?.inFlightBytes() ?? 0
+  }
+
+  lags(): readonly Lag[] {
+    return this.#pipeline?.lags() ?? []
+  }
+
+  async #openGeneration(): Promise<ServedGeneration> {
+    const { stores, admin, closing } = this.#deps
+    const { CONSUMER_GROUP: group } = stores.config
+    const topics = documentTopics(stores.config)
+    const own = await fetchCommittedOffsets(admin, group, topics)
+    const rebuilt = await fetchCommittedOffsets(admin, rebuildGroup(group), topics)
+    return await ServedGeneration.open(stores, { own: own.values(), rebuilt: rebuilt.values() }, Date.now, closing)
+  }
+
+  #createPipeline(served: ServedGeneration, hasAppendTimes: boolean): Pipeline {
+    const { stores, kafka, admin, accountKeys, deadLetters, metrics, log, fail } = this.#deps
+    const { config, elasticsearch, redis, keys } = stores
+    return new Pipeline({
+      config,
+      kafka,
+      admin,
+      elasticsearch,
+      generation: served.generation,
+      groupId: config.CONSUMER_GROUP,
+      topics: sourceTopics(config),
+      serving: {
+        rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
+        rejectRecord: (record, problem, start, signal) => deadLetters.reject(record, problem, start, signal),
+        applyAccountKey: (change, record, signal) => accountKeys.apply(change, record, signal),
+        recordAccepted: (record) => deadLetters.recordAccepted(record),
+        replaceChangeTokens: (lists) => replaceChangeTokens(redis, keys, lists, randomToken),
+        publishWatermarks: (watermarks, known) =>
+          hasAppendTimes ? this.#publishWatermarks(served, watermarks, known) : served.serveWithoutWatermark(),
+      },
+      metrics,
+      log,
+      fail,
+    })
+  }
+
+  /** Partitions can be added to a topic at any time; until one is read, it holds the watermark back. */
+  async #publishWatermarks(
+    served: ServedGeneration,
+    watermarks: ReadonlyMap<string, number>,
+    known: ReadonlyMap<string, TopicPartition>,
+  ): Promise<PublishResult> {
+    const documents = documentTopics(this.#deps.stores.config)
+    const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
+    const ofDocuments = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
+    return await served.publish(everyPartition, ofDocuments)
+  }
+
+  async #watch(served: ServedGeneration, retired: AbortController): Promise<void> {
+    const ended = AbortSignal.any([this.#deps.stopping, retired.signal])
+    while (!ended.aborted) {
+      await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
+      const isCurrent = ended.aborted || (await served.isCurrent().catch(() => true))
+      if (!isCurrent) retired.abort()
+    }
+  }
+}
