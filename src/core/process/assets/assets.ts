@@ -9,7 +9,7 @@ export type Asset = { readonly path: string; readonly type: 'css' | 'js' | 'svg'
 export const assetCacheControl = 'public, max-age=31536000, immutable'
 
 /** What all pages for people have in common: colours, type, the bar on top. It goes before a page's own style. */
-export const readBaseCss = (): string => read(new URL('look.css', import.meta.url))
+export const readBaseCss = (): string => read(new URL('base.css', import.meta.url))
 
 export const readIcon = (): Asset => asset('svg', read(new URL('icon.svg', import.meta.url)))
 
