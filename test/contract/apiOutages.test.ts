@@ -54,7 +54,7 @@ describe('Redis away', () => {
     expectUnavailable(await api.send(endpoint, { key: 'rqp_acct_unknown' }))
     expect(await api.readiness()).toEqual([
       expect.stringContaining('redis: does not answer'),
-      'key view: cannot be looked at',
+      'account keys: cannot be looked at',
     ])
     relay.restore()
     await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
@@ -225,7 +225,7 @@ test('a key view that is lost and not yet rebuilt gives 503, never 401, until it
   await replica.loseAccountKeys()
   for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   expectUnavailable(await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' }))
-  expect(await api.readiness()).toEqual(['key view: is not complete'])
+  expect(await api.readiness()).toEqual(['account keys: is not complete'])
   await replica.completeAccountKeys()
   expect((await api.send('/api/v1/forms', { key: keyOf(team) })).status).toBe(200)
   expect((await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' })).status).toBe(401)

@@ -52,7 +52,7 @@ async function killAndRestore(olderState: string): Promise<void> {
 /** Both connections, that of the API and that of the api.replica, have found the Redis of now. */
 const readsRedis = async (): Promise<boolean> => {
   const problems = await api.readiness()
-  return problems.join() === 'key view: is not complete' && api.replica.isConnected()
+  return problems.join() === 'account keys: is not complete' && api.replica.isConnected()
 }
 
 test('a Redis that comes back with an older state never says "not changed" of what has changed meanwhile', async () => {
