@@ -5,7 +5,7 @@ const rank = ({ path }) => folders.findIndex((folder) => path.includes(`/test/${
 
 /** Begins with the folders whose files take minutes, so that no worker is left alone with one of them at the end. */
 export default class SlowestFirst extends Sequencer {
-  sort(tests) {
-    return [...super.sort(tests)].sort((a, b) => rank(a) - rank(b))
+  async sort(tests) {
+    return (await super.sort(tests)).toSorted((a, b) => rank(a) - rank(b))
   }
 }
