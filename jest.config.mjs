@@ -6,6 +6,7 @@ const shared = {
 /** @type {import('jest').Config} */
 export default {
   maxWorkers: 2,
+  testSequencer: '<rootDir>/test/support/slowestFirst.mjs',
   testTimeout: 120_000,
   reporters: ['default', '<rootDir>/test/support/countReporter.mjs'],
   projects: [

@@ -2,40 +2,26 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import { startTestApi, type TestApi } from '../support/api.ts'
-import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { firstRows, HeldExports } from '../support/heldExports.ts'
 import { describeNginx, type Nginx, startNginx } from '../support/nginx.ts'
 import { queryWorld } from '../support/queryWorld.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'acme'
 
-let replica: TestReplica
-let elasticsearch: FaultyElasticsearch
-let api: TestApi
-let key: string
+const api = useApi({
+  teams: [team],
+  fill: (replica) => queryWorld(61).storeIn(replica),
+  hasFaultyElasticsearch: true,
+})
 let shipped: string
 beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  await queryWorld(61).storeIn(replica)
-  elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
-  api = await startTestApi({
-    settings: { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: elasticsearch.url, RATE_LIMIT_PER_MINUTE: '100000' },
-  })
   shipped = await readFile('deploy/nginx.conf', 'utf8')
-})
-afterAll(async () => {
-  await api.close()
-  await elasticsearch.close()
-  await replica.close()
 })
 
 const holding: HeldExports[] = []
 const hold = (): HeldExports => {
-  const held = new HeldExports(elasticsearch)
+  const held = new HeldExports(api.elasticsearch)
   holding.push(held)
   return held
 }
@@ -68,7 +54,7 @@ describeNginx().each([
 
   const ask = (from: string, encoding: string): Promise<Response> =>
     fetch(`${from}/api/v1/records`, {
-      headers: { authorization: `Bearer ${key}`, accept: 'application/x-ndjson', 'accept-encoding': encoding },
+      headers: { authorization: `Bearer ${api.key}`, accept: 'application/x-ndjson', 'accept-encoding': encoding },
     })
 
   describe.each(['identity', 'gzip', 'br'])('an export in %s', (encoding) => {

@@ -2,42 +2,24 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
-import { startTestApi, type TestApi } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
-import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { HeldExports } from '../support/heldExports.ts'
 import { queryWorld } from '../support/queryWorld.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'acme'
 const ndjson = 'application/x-ndjson'
 const encodings = ['identity', 'gzip', 'br', 'zstd', 'deflate']
 
-let replica: TestReplica
-let elasticsearch: FaultyElasticsearch
-let api: TestApi
-let key: string
-const start = (): Promise<TestApi> =>
-  startTestApi({
-    settings: { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: elasticsearch.url, RATE_LIMIT_PER_MINUTE: '100000' },
-  })
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  await queryWorld(61).storeIn(replica)
-  elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
-  api = await start()
-})
-afterAll(async () => {
-  await api.close()
-  await elasticsearch.close()
-  await replica.close()
+const api = useApi({
+  teams: [team],
+  fill: (replica) => queryWorld(61).storeIn(replica),
+  hasFaultyElasticsearch: true,
 })
 
 const holding: HeldExports[] = []
 const hold = (): HeldExports => {
-  const held = new HeldExports(elasticsearch)
+  const held = new HeldExports(api.elasticsearch)
   holding.push(held)
   return held
 }
@@ -56,7 +38,7 @@ async function exportInOldHttp(port: number, encoding: string): Promise<{ receiv
     socket.once('end', () => resolve('end'))
     socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''))
   })
-  const headers = [`Authorization: Bearer ${key}`, `Accept: ${ndjson}`, `Accept-Encoding: ${encoding}`]
+  const headers = [`Authorization: Bearer ${api.key}`, `Accept: ${ndjson}`, `Accept-Encoding: ${encoding}`]
   socket.write(['GET /api/v1/records HTTP/1.0', ...headers, '', ''].join('\r\n'))
   const end = await ended
   socket.destroy()
@@ -76,7 +58,7 @@ describe.each(encodings)('an export in %s that fails on its way', (encoding) => 
 
   test('is broken off over HTTP/1.1', async () => {
     const held = hold()
-    const headers = { authorization: `Bearer ${key}`, accept: ndjson, 'accept-encoding': encoding }
+    const headers = { authorization: `Bearer ${api.key}`, accept: ndjson, 'accept-encoding': encoding }
     const sent = request({ port: api.port, path: '/api/v1/records', agent: false, headers }).end()
     const [received] = (await once(sent, 'response')) as [IncomingMessage]
     expect([received.statusCode, received.headers['transfer-encoding']]).toEqual([200, 'chunked'])
@@ -102,7 +84,7 @@ test('what breaks an export off is logged with the id of its request', async () 
 })
 
 test('an export that a stop cuts resets the connection', async () => {
-  const stopping = await start()
+  const stopping = await api.startAnother()
   const held = hold()
   const exporting = exportInOldHttp(stopping.port, 'identity')
   await held.untilReached()

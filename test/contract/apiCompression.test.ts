@@ -3,32 +3,17 @@ import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:ht
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
-import { startTestApi, type TestApi } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey('team-1')
-  const ids = Array.from({ length: 20 }, (_, at) => `f${at}`)
-  await replica.storeForms(...ids.map((id) => ({ team: 'team-1', id, entity: formEntity({ id }) })))
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
-})
+const ids = Array.from({ length: 20 }, (_, at) => `f${at}`)
+const api = useApi({ forms: ids.map((id) => ({ team: 'team-1', id, entity: formEntity({ id }) })) })
 
 const get = async (
   target: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }> => {
-  const asked = { authorization: `Bearer ${key}`, ...headers }
+  const asked = { authorization: `Bearer ${api.key}`, ...headers }
   const sent = request({ port: api.port, path: target, headers: asked, agent: false }).end()
   const [received] = (await once(sent, 'response')) as [IncomingMessage]
   return { status: received.statusCode ?? 0, headers: received.headers, body: await buffer(received) }
@@ -39,7 +24,7 @@ test.each([
   ['br', brotliDecompressSync],
   ['zstd', zstdDecompressSync],
 ])('a page comes in %s when asked for, and is the same', async (encoding, decompress) => {
-  const plain = (await api.send('/api/v1/forms', { key })).text
+  const plain = (await api.get('/api/v1/forms')).text
   const { headers, body } = await get('/api/v1/forms', { 'accept-encoding': encoding })
   expect([headers['content-encoding'], decompress(body).toString()]).toEqual([encoding, plain])
   expect(body.length).toBeLessThan(plain.length / 4)
@@ -64,8 +49,8 @@ describe.each(['identity;q=0', '*;q=0', 'unknown, *;q=0', 'gzip;q=0, identity;q=
       '/docs',
     ])('%s', async (path) => {
       for (const method of ['GET', 'HEAD']) {
-        const plain = await api.send(path, { key, method })
-        const answer = await api.send(path, { key, method, headers: { 'accept-encoding': acceptEncoding } })
+        const plain = await api.get(path, { method })
+        const answer = await api.get(path, { method, headers: { 'accept-encoding': acceptEncoding } })
         expect([answer.status, answer.text, answer.headers['content-encoding']]).toEqual([
           plain.status,
           plain.text,

@@ -9,7 +9,7 @@ import {
   answer as fakeAnswer,
   startFakeElasticsearch,
 } from '../support/fakeElasticsearch.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const watermark = '2026-11-21T10:00:00.123Z' as Instant
@@ -18,26 +18,14 @@ const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/
 const forms = teamList('forms', team as TeamId)
 const submissions = teamList('submissions', team as TeamId)
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  await replica.storeForms({ team, id: 'a', entity: formEntity({ id: 'a' }) })
-  await replica.storeSubmissions({ team, id: 'a', entity: submissionEntity({ id: 'a' }) })
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
+const api = useApi({
+  forms: [{ team, id: 'a', entity: formEntity({ id: 'a' }) }],
+  submissions: [{ team, id: 'a', entity: submissionEntity({ id: 'a' }) }],
 })
-afterAll(async () => {
-  await api.close()
-  await replica.close()
-})
-beforeEach(() => replica.publishWatermark(watermark))
+beforeEach(() => api.replica.publishWatermark(watermark))
 
 const get = (target: string, ifNoneMatch?: string, more: Record<string, string> = {}): Promise<TestAnswer> =>
-  api.send(target, { key, headers: { ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }), ...more } })
+  api.get(target, { headers: { ...(ifNoneMatch !== undefined && { 'if-none-match': ifNoneMatch }), ...more } })
 const etagOf = async (target: string): Promise<string> => (await get(target)).headers['etag'] ?? ''
 
 describe.each(endpoints)('a conditional %s', (endpoint) => {
@@ -45,7 +33,7 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     const etag = await etagOf(endpoint)
     expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
     expect(await etagOf(endpoint)).toBe(etag)
-    expect((await api.send(endpoint, { key, method: 'HEAD' })).headers['etag']).toBe(etag)
+    expect((await api.get(endpoint, { method: 'HEAD' })).headers['etag']).toBe(etag)
   })
 
   test.each([
@@ -55,7 +43,7 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     ['any tag', () => '*'],
   ])('is answered 304 without a body to %s, with the watermark of now', async (_, sent) => {
     const etag = await etagOf(endpoint)
-    await replica.publishWatermark(later)
+    await api.replica.publishWatermark(later)
     const { status, text, headers } = await get(endpoint, sent(etag))
     expect([status, text, headers['etag'], headers['replica-watermark']]).toEqual([304, '', etag, later])
     expect(headers).toMatchObject({ 'cache-control': 'private, no-cache', ratelimit: expect.any(String) })
@@ -70,7 +58,7 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
   })
 
   test('is answered 304 to fetch', async () => {
-    const headers = { authorization: `Bearer ${key}`, 'if-none-match': await etagOf(endpoint) }
+    const headers = { authorization: `Bearer ${api.key}`, 'if-none-match': await etagOf(endpoint) }
     expect((await fetch(`http://127.0.0.1:${api.port}${endpoint}`, { headers })).status).toBe(304)
   })
 
@@ -78,7 +66,7 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     const etag = await etagOf(endpoint)
     expect((await get(endpoint, 'W/"another"')).status).toBe(200)
     expect((await get(endpoint, undefined, { 'if-modified-since': new Date().toUTCString() })).status).toBe(200)
-    await replica.replaceChangeToken(endpoint.includes('forms') ? forms : submissions)
+    await api.replica.replaceChangeToken(endpoint.includes('forms') ? forms : submissions)
     const answer = await get(endpoint, etag)
     expect([answer.status, answer.headers['etag'] === etag]).toEqual([200, false])
   })
@@ -86,15 +74,15 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
   test('is answered in full after Redis forgot, or when other indices serve', async () => {
     for (const event of ['flushed', 'switched'] as const) {
       const etag = await etagOf(endpoint)
-      await replica.disturb(event)
+      await api.replica.disturb(event)
       const answer = await get(endpoint, etag)
       expect([event, answer.status, answer.headers['etag'] === etag]).toEqual([event, 200, false])
-      await replica.publishWatermark(watermark)
+      await api.replica.publishWatermark(watermark)
     }
   })
 
   test('has no ETag while it is not known which indices serve', async () => {
-    await replica.publishWatermark(null)
+    await api.replica.publishWatermark(null)
     expect((await get(endpoint)).headers['etag']).toBeUndefined()
   })
 })
@@ -121,9 +109,9 @@ test.each([
 
 test('a change of a form leaves the tags of submissions alone, and one of another team leaves all alone', async () => {
   const [form, record] = [await etagOf('/api/v1/forms'), await etagOf('/api/v1/records')]
-  await replica.replaceChangeToken(teamList('forms', 'team-2' as TeamId))
+  await api.replica.replaceChangeToken(teamList('forms', 'team-2' as TeamId))
   expect((await get('/api/v1/forms', form)).status).toBe(304)
-  await replica.replaceChangeToken(forms)
+  await api.replica.replaceChangeToken(forms)
   expect((await get('/api/v1/records', record)).status).toBe(304)
 })
 
@@ -133,7 +121,7 @@ test('what does not exist is 404 whatever tag is sent', async () => {
 
 test('the tag of one team is nothing to another', async () => {
   const etag = await etagOf('/api/v1/forms')
-  const other = await replica.storeKey('team-2', { id: 'key-2' })
+  const other = await api.replica.storeKey('team-2', { id: 'key-2' })
   const { status } = await api.send('/api/v1/forms', { key: other, headers: { 'if-none-match': etag } })
   expect(status).toBe(200)
 })
@@ -144,7 +132,7 @@ describe('Without Elasticsearch', () => {
   beforeAll(async () => {
     fake = await startFakeElasticsearch()
     alone = await startTestApi({
-      settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000', ELASTICSEARCH_URL: fake.url },
+      settings: { INDEX_PREFIX: api.replica.prefix, RATE_LIMIT_PER_MINUTE: '100000', ELASTICSEARCH_URL: fake.url },
     })
   })
   afterAll(async () => {
@@ -160,7 +148,11 @@ describe('Without Elasticsearch', () => {
       fakeAnswer(200, emptySearch)(request, response)
     })
     for (const method of ['GET', 'HEAD']) {
-      const { status } = await alone.send(endpoint, { key, method, headers: { 'if-none-match': `"x", ${etag}` } })
+      const { status } = await alone.send(endpoint, {
+        key: api.key,
+        method,
+        headers: { 'if-none-match': `"x", ${etag}` },
+      })
       expect([status, asked]).toEqual([304, 0])
     }
   })

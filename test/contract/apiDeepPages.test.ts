@@ -1,7 +1,6 @@
-import { startTestApi, type TestApi } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { type Random, seeded } from '../support/random.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 type Row = { readonly id: string; readonly submittedAt: string; readonly formId: string; readonly status: string }
 
@@ -32,29 +31,16 @@ const byPosition = (a: Row, b: Row): number => {
   return one < other ? 1 : -1
 }
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey('team-1')
-  await replica.storeSubmissions(
+const api = useApi({
+  submissions: [
     ...rows.map((row) => ({
       team: 'team-1',
       id: row.id,
       entity: submissionEntity({ ...row, result: { status: row.status } }),
     })),
     ...rows.slice(0, 50).map((row) => ({ team: 'team-2', id: row.id, entity: submissionEntity({ ...row }) })),
-  )
-  api = await startTestApi({
-    settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000', DEEP_PAGE_FROM: '1' },
-  })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
+  ],
+  settings: { DEEP_PAGE_FROM: '1' },
 })
 
 const filters: [string, (row: Row) => boolean][] = [
@@ -76,7 +62,7 @@ test('every page of every filter, however deep, holds the rows that stand there,
     const expected = rows.filter(matches).sort(byPosition)
     const limit = 1 + random.below(100)
     const page = 1 + random.below(Math.ceil(expected.length / limit) + 2)
-    const { status, json } = await api.send(`/api/v1/records?${filter}&limit=${limit}&page=${page}`, { key })
+    const { status, json } = await api.get(`/api/v1/records?${filter}&limit=${limit}&page=${page}`)
     const { totalDocs, items } = json as { totalDocs: number; items: { id: string }[] }
     expect({ filter, limit, page, status, totalDocs, ids: items.map(({ id }) => id) }).toEqual({
       filter,
@@ -90,6 +76,6 @@ test('every page of every filter, however deep, holds the rows that stand there,
 })
 
 test('a page beyond all counting is empty, with the true total', async () => {
-  const { status, json } = await api.send(`/api/v1/records?limit=100&page=${Number.MAX_SAFE_INTEGER}`, { key })
+  const { status, json } = await api.get(`/api/v1/records?limit=100&page=${Number.MAX_SAFE_INTEGER}`)
   expect([status, json]).toEqual([200, { totalDocs: count, page: Number.MAX_SAFE_INTEGER, limit: 100, items: [] }])
 })

@@ -1,25 +1,13 @@
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import type { TestAnswer } from '../support/api.ts'
 import { pointer, type SchemaJudge, schemaJudge } from '../support/description.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const at = '2026-01-01T00:00:00Z'
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-let description: { components: { headers: object } }
-let judge: SchemaJudge
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '200' } })
-  description = (await api.send('/api/v1/openapi.json')).json as typeof description
-  judge = schemaJudge(description)
-  await replica.storeForms(
+const api = useApi({
+  forms: [
     { team, id: 'full', entity: formEntity({ id: 'full' }) },
     { team, id: 'bare', entity: { id: 'bare', title: '', scene: 'scored_quiz', createdAt: at, updatedAt: at } },
     {
@@ -27,8 +15,8 @@ beforeAll(async () => {
       id: 'opaque',
       entity: formEntity({ id: 'opaque', localization: JSON.parse(opaque) as unknown, fields: [1, null, 'x', []] }),
     },
-  )
-  await replica.storeSubmissions(
+  ],
+  submissions: [
     { team, id: 'full', entity: submissionEntity({ id: 'full' }) },
     {
       team,
@@ -53,11 +41,14 @@ beforeAll(async () => {
         '"serialNumber":1.7e1',
       ),
     },
-  )
+  ],
+  settings: { RATE_LIMIT_PER_MINUTE: '200' },
 })
-afterAll(async () => {
-  await api.close()
-  await replica.close()
+let description: { components: { headers: object } }
+let judge: SchemaJudge
+beforeAll(async () => {
+  description = (await api.send('/api/v1/openapi.json')).json as typeof description
+  judge = schemaJudge(description)
 })
 
 const mediaOf = (path: string, status: number): string[] => [
@@ -105,8 +96,8 @@ describe('what the API answers is what its description says', () => {
     ['/records/{id}', '/records/hollow'],
     ['/records/{id}', '/records/unusual'],
   ])('%s: %s', async (path, target) => {
-    await replica.publishWatermark('2026-04-01T00:00:00.000Z' as never)
-    const answer = await api.send(`/api/v1${target}`, { key })
+    await api.replica.publishWatermark('2026-04-01T00:00:00.000Z' as never)
+    const answer = await api.get(`/api/v1${target}`)
     expect(answer.status).toBe(200)
     expectDescribed(path, answer)
   })
@@ -121,7 +112,7 @@ describe('what the API answers is what its description says', () => {
     ['a URL that is longer still', 414, '/forms', `/forms?titleContains=${'a'.repeat(40_000)}`, {}],
     ['long headers', 431, '/forms', '/forms', { headers: { cookie: 'a'.repeat(40_000) } }],
   ])('%s: %i', async (_what, status, path, target, request) => {
-    const answer = await api.send(`/api/v1${target}`, { key, ...request })
+    const answer = await api.get(`/api/v1${target}`, { ...request })
     expect(answer.status).toBe(status)
     expectDescribed(path, answer)
   })
@@ -132,8 +123,8 @@ describe('what the API answers is what its description says', () => {
       expect(answer.status).toBe(401)
       expectDescribed('/forms', answer)
     }
-    const worn = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '1' } })
-    const other = await replica.storeKey(team, { id: 'worn' })
+    const worn = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' })
+    const other = await api.replica.storeKey(team, { id: 'worn' })
     await worn.send('/api/v1/records', { key: other })
     const refused = await worn.send('/api/v1/records', { key: other })
     await worn.close()
@@ -142,15 +133,15 @@ describe('what the API answers is what its description says', () => {
   })
 
   test('without a key view, and without an index', async () => {
-    await replica.loseAccountKeys()
-    const unavailable = await api.send('/api/v1/forms', { key })
-    await replica.completeAccountKeys()
+    await api.replica.loseAccountKeys()
+    const unavailable = await api.get('/api/v1/forms')
+    await api.replica.completeAccountKeys()
     expect(unavailable.status).toBe(503)
     expectDescribed('/forms', unavailable)
 
-    await replica.dropAlias('forms')
-    const indexless = await api.send('/api/v1/forms?Limit=5', { key })
-    await replica.restoreAlias('forms')
+    await api.replica.dropAlias('forms')
+    const indexless = await api.get('/api/v1/forms?Limit=5')
+    await api.replica.restoreAlias('forms')
     expect(indexless.status).toBe(503)
     expectDescribed('/forms', indexless)
   })

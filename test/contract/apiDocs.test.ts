@@ -1,24 +1,13 @@
-import { startTestApi, type TestApi } from '../support/api.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { startTestApi } from '../support/api.ts'
+import { useApi } from '../support/useApi.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
-let replica: TestReplica
-let api: TestApi
-let key: string
+const api = useApi({ settings: { RATE_LIMIT_PER_MINUTE: '3' } })
 let assets: readonly string[]
-
 beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey('team-1')
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '3' } })
   const html = await (await read('/docs')).text()
   assets = [...html.matchAll(/(?:src|href)="(\/docs\/[^"]+)"/g)].map(([, path]) => path ?? '')
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
 })
 
 const read = (path: string, request: RequestInit = {}): Promise<Response> =>
@@ -112,11 +101,11 @@ test('OPTIONS gives 204 with Allow', async () => {
 
 test('a key that is sent along is not counted', async () => {
   for (const path of [descriptionPath, descriptionPath, descriptionPath, descriptionPath]) {
-    const { status, headers } = await api.send(path, { key })
+    const { status, headers } = await api.get(path)
     expect(status).toBe(200)
     expect(headers['ratelimit']).toBeUndefined()
   }
-  expect((await api.send('/api/v1/forms', { key })).headers['ratelimit']).toContain('r=2;')
+  expect((await api.get('/api/v1/forms')).headers['ratelimit']).toContain('r=2;')
 })
 
 test.each([
@@ -141,7 +130,7 @@ test('without its engines the API still tells what it is', async () => {
 })
 
 test('the description names where clients reach the API', async () => {
-  const settings = { INDEX_PREFIX: replica.prefix, BASE_URL: 'https://quiz.example/api/v1' }
+  const settings = { INDEX_PREFIX: api.replica.prefix, BASE_URL: 'https://quiz.example/api/v1' }
   const named = await startTestApi({ settings })
   const { json } = await named.send(descriptionPath)
   await named.close()

@@ -1,24 +1,14 @@
-import { startTestApi, type TestApi } from '../support/api.ts'
 import { sendRaw, statusesIn } from '../support/raw.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const path = '/api/v1/forms'
 const host = 'Host: api.example\r\n'
 const close = 'Connection: close\r\n'
 
-let replica: TestReplica
-let api: TestApi
+const api = useApi()
 let authorization: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  authorization = `Authorization: Bearer ${await replica.storeKey('team-1')}\r\n`
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
+beforeAll(() => {
+  authorization = `Authorization: Bearer ${api.key}\r\n`
 })
 
 const ask = (head: string, body = ''): Promise<string> => sendRaw(api.port, `${head}\r\n${body}`)

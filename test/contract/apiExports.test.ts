@@ -7,46 +7,32 @@ import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { Client } from '@elastic/elasticsearch'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import type { TestAnswer } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Exchange, type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import type { Exchange } from '../support/faultyElasticsearch.ts'
 import { firstRows, HeldExports, laterPart } from '../support/heldExports.ts'
 import { queryWorld } from '../support/queryWorld.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const [team, other] = ['acme', 'b.team:1']
 const ndjson = 'application/x-ndjson'
 const watermark = '2026-11-21T08:00:00.000Z' as Instant
 
-let replica: TestReplica
-let elasticsearch: FaultyElasticsearch
+const api = useApi({
+  teams: [team, other],
+  fill: (replica) => queryWorld(61).storeIn(replica),
+  watermark,
+  hasFaultyElasticsearch: true,
+})
 let client: Client
-let api: TestApi
-let key: string
-let otherKey: string
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  otherKey = await replica.storeKey(other)
-  await queryWorld(61).storeIn(replica)
-  await replica.publishWatermark(watermark)
+beforeAll(() => {
   client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
-  elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
-  api = await startTestApi({
-    settings: { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: elasticsearch.url, RATE_LIMIT_PER_MINUTE: '100000' },
-  })
 })
-afterAll(async () => {
-  await api.close()
-  await elasticsearch.close()
-  await client.close()
-  await replica.close()
-})
+afterAll(() => client.close())
 
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<TestAnswer> =>
-  api.send(path, { key, method, headers: { accept: ndjson, ...headers } })
+  api.get(path, { method, headers: { accept: ndjson, ...headers } })
 const linesOf = ({ text }: TestAnswer): string[] => {
   expect(text === '' || text.endsWith('\n')).toBe(true)
   return text.split('\n').slice(0, -1)
@@ -57,7 +43,7 @@ const withLimit = (path: string, page: number): string =>
 async function walked(path: string): Promise<unknown[]> {
   const items: unknown[] = []
   for (let page = 1; ; page++) {
-    const { json } = await api.send(withLimit(path, page), { key })
+    const { json } = await api.get(withLimit(path, page))
     const found = (json as { items: unknown[] }).items
     if (found.length === 0) return items
     items.push(...found)
@@ -65,13 +51,13 @@ async function walked(path: string): Promise<unknown[]> {
 }
 
 const openContexts = async (): Promise<number> => {
-  const { _all: all } = await client.indices.stats({ index: `${replica.prefix}-*`, metric: 'search' })
+  const { _all: all } = await client.indices.stats({ index: `${api.replica.prefix}-*`, metric: 'search' })
   return all.total?.search?.open_contexts ?? 0
 }
 
 /** An export that is read by hand. */
 async function open(
-  as = key,
+  as = api.key,
   path = '/api/v1/records',
   acceptEncoding = 'identity',
 ): Promise<{ sent: ClientRequest; received: IncomingMessage }> {
@@ -117,7 +103,7 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
 
   test('holds the same, in fewer bytes', async () => {
     const plain = (await ask('/api/v1/records')).text
-    const { received } = await open(key, '/api/v1/records', encoding)
+    const { received } = await open(api.key, '/api/v1/records', encoding)
     let receivedBytes = 0
     received.on('data', (chunk: Buffer) => {
       receivedBytes += chunk.length
@@ -127,8 +113,8 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
   })
 
   test('hands over every row that was found before the next ones are', async () => {
-    const held = new HeldExports(elasticsearch)
-    const { received } = await open(key, '/api/v1/records', encoding)
+    const held = new HeldExports(api.elasticsearch)
+    const { received } = await open(api.key, '/api/v1/records', encoding)
     const rows = createInterface({ input: decompressed(received) })[Symbol.asyncIterator]()
     const first: unknown[] = []
     while (first.length < firstRows) first.push(JSON.parse((await rows.next()).value ?? ''))
@@ -142,7 +128,7 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
   test('is told of by HEAD as by GET', async () => {
     const headers = { 'accept-encoding': encoding }
     const head = await ask('/api/v1/records', headers, 'HEAD')
-    const { received } = await open(key, '/api/v1/records', encoding)
+    const { received } = await open(api.key, '/api/v1/records', encoding)
     received.resume()
     for (const name of ['content-encoding', 'content-type', 'content-length', 'vary', 'etag', 'replica-watermark'])
       expect([name, head.headers[name]]).toEqual([name, received.headers[name]])
@@ -200,11 +186,11 @@ test('HEAD tells of an export without it', async () => {
 
 test('an export is of one moment, whatever is written meanwhile', async () => {
   const before = await walked('/api/v1/records')
-  const held = new HeldExports(elasticsearch)
+  const held = new HeldExports(api.elasticsearch)
   const exporting = ask('/api/v1/records')
   await held.untilReached()
   const [id, submittedAt] = ['written-meanwhile', '1000-01-01T00:00:00.000Z']
-  await replica.storeSubmissions({ team, id, entity: submissionEntity({ id, submittedAt }) })
+  await api.replica.storeSubmissions({ team, id, entity: submissionEntity({ id, submittedAt }) })
   held.goOn()
   expect(linesOf(await exporting).map((line) => JSON.parse(line))).toEqual(before)
   expect(linesOf(await ask('/api/v1/records'))).toHaveLength(before.length + 1)
@@ -221,7 +207,7 @@ test.each([
     },
   ],
 ] as const)('an export is broken off, never ended, when Elasticsearch %s on the way', async (_how, fault) => {
-  const broken = elasticsearch.inject('/_search', fault, { when: laterPart })
+  const broken = api.elasticsearch.inject('/_search', fault, { when: laterPart })
   const { received } = await open()
   expect(received.statusCode).toBe(200)
   await expect(readText(received)).rejects.toThrow('aborted')
@@ -230,7 +216,7 @@ test.each([
 })
 
 test('an export that cannot begin is answered 503', async () => {
-  const broken = elasticsearch.inject('/_pit', (exchange) => exchange.response.destroy())
+  const broken = api.elasticsearch.inject('/_pit', (exchange) => exchange.response.destroy())
   const { status, headers } = await ask('/api/v1/records')
   expect([status, headers['content-type'], headers['retry-after']]).toEqual([
     503,
@@ -241,7 +227,7 @@ test('an export that cannot begin is answered 503', async () => {
 })
 
 test('a team has four exports at once; others are served meanwhile, and a client that goes away makes room', async () => {
-  const held = new HeldExports(elasticsearch)
+  const held = new HeldExports(api.elasticsearch)
   const running = [await open(), await open(), await open(), await open()]
   const few = '/api/v1/records?formId=none'
   const refused = await ask(few)
@@ -250,8 +236,8 @@ test('a team has four exports at once; others are served meanwhile, and a client
     expect.stringMatching(/^[1-9]/),
     { error: { code: 'rate_limited', message: expect.stringContaining('exports') } },
   ])
-  expect((await api.send('/api/v1/forms', { key })).status).toBe(200)
-  expect((await api.send(few, { key: otherKey, headers: { accept: ndjson } })).status).toBe(200)
+  expect((await api.get('/api/v1/forms')).status).toBe(200)
+  expect((await api.send(few, { key: api.keyOf(other), headers: { accept: ndjson } })).status).toBe(200)
   running[0]?.sent.destroy()
   await eventually(async () => (await ask(few)).status === 200)
   held.goOn()

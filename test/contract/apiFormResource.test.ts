@@ -1,26 +1,12 @@
-import { startTestApi, type TestApi } from '../support/api.ts'
 import { formEntity, opaque } from '../support/entities.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
-})
+const api = useApi()
 
 const read = async (target: string): Promise<{ text: string; json: Record<string, unknown> }> => {
-  const { status, text, json } = await api.send(`/api/v1${target}`, { key })
+  const { status, text, json } = await api.get(`/api/v1${target}`)
   expect(status).toBe(200)
   return { text, json: json as Record<string, unknown> }
 }
@@ -40,7 +26,7 @@ const summaryFields = [
 
 describe('form', () => {
   beforeAll(() =>
-    replica.storeForms(
+    api.replica.storeForms(
       { team, id: 'full', entity: formEntity({ id: 'full' }) },
       {
         team,

@@ -1,30 +1,15 @@
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import type { TestAnswer } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const otherTeam = 'team-2'
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-let otherKey: string
+const api = useApi({ teams: [team, otherTeam, 'team-3'] })
 
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  otherKey = await replica.storeKey(otherTeam)
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
-})
+const get = (target: string, sentKey = api.key): Promise<TestAnswer> => api.send(`/api/v1${target}`, { key: sentKey })
 
-const get = (target: string, sentKey = key): Promise<TestAnswer> => api.send(`/api/v1${target}`, { key: sentKey })
-
-const list = async (query = '', sentKey = key): Promise<{ ids: string[]; totalDocs: number; limit: number }> => {
+const list = async (query = '', sentKey = api.key): Promise<{ ids: string[]; totalDocs: number; limit: number }> => {
   const { status, json } = await get(`/forms${query}`, sentKey)
   expect(status).toBe(200)
   const { items, ...envelope } = json as { items: { id: string }[]; totalDocs: number; limit: number }
@@ -36,7 +21,7 @@ describe('GET /api/v1/forms', () => {
   const expectedOrder = ['quiz-4', 'quiz-3', 'quiz-2', 'quiz-1', 'same-c', 'same-b', 'same-a']
 
   beforeAll(() =>
-    replica.storeForms(
+    api.replica.storeForms(
       ...scenes.map((scene, index) => ({
         team,
         id: `quiz-${index + 1}`,
@@ -56,7 +41,7 @@ describe('GET /api/v1/forms', () => {
   })
 
   test('lists nothing of other teams', async () => {
-    expect(await list('', otherKey)).toMatchObject({ ids: ['foreign'], totalDocs: 1 })
+    expect(await list('', api.keyOf(otherTeam))).toMatchObject({ ids: ['foreign'], totalDocs: 1 })
   })
 
   test.each(scenes.map((scene, index) => [scene, `quiz-${index + 1}`]))('scene=%s filters', async (scene, id) => {
@@ -106,11 +91,11 @@ describe('GET /api/v1/forms', () => {
 
   test('an updated form shows its newest state, and a deleted one is gone', async () => {
     const changing = { team, id: 'changing' }
-    await replica.storeForms({ ...changing, entity: formEntity({ id: 'changing', title: 'Before' }), revision: 1 })
-    await replica.storeForms({ ...changing, entity: formEntity({ id: 'changing', title: 'After' }), revision: 2 })
+    await api.replica.storeForms({ ...changing, entity: formEntity({ id: 'changing', title: 'Before' }), revision: 1 })
+    await api.replica.storeForms({ ...changing, entity: formEntity({ id: 'changing', title: 'After' }), revision: 2 })
     expect((await get('/forms/changing')).json).toMatchObject({ title: 'After' })
     expect((await list()).ids).toContain('changing')
-    await replica.storeForms({ ...changing, entity: null })
+    await api.replica.storeForms({ ...changing, entity: null })
     expect((await get('/forms/changing')).status).toBe(404)
     expect(await list()).toMatchObject({ ids: expectedOrder, totalDocs: 7 })
   })
@@ -118,15 +103,15 @@ describe('GET /api/v1/forms', () => {
 
 describe('GET /api/v1/forms/{id}', () => {
   const withoutParts = ['description', 'layout', 'systemText']
+  const read = (target: string): Promise<TestAnswer> => get(target, api.keyOf('team-3'))
   const partsOf = async (query: string): Promise<string[]> => {
-    const { status, json } = await get(`/forms/parts${query}`)
+    const { status, json } = await read(`/forms/parts${query}`)
     expect(status).toBe(200)
     return Object.keys(json as object).slice(10)
   }
 
   beforeAll(async () => {
-    key = await replica.storeKey('team-3')
-    await replica.storeForms(
+    await api.replica.storeForms(
       { team: 'team-3', id: 'parts', entity: formEntity({ id: 'parts' }) },
       { team: 'team-3', id: 'A.b_c:d-9', entity: formEntity({ id: 'A.b_c:d-9' }) },
       { team: 'team-4', id: 'foreign', entity: formEntity({ id: 'foreign' }) },
@@ -164,15 +149,15 @@ describe('GET /api/v1/forms/{id}', () => {
   })
 
   test.each(['0', '1', 'no', 'yes', 'falsee', ''])('includeReport=%s gives 400', async (sent) => {
-    const { status, json } = await get(`/forms/parts?includeReport=${sent}`)
+    const { status, json } = await read(`/forms/parts?includeReport=${sent}`)
     expect(status).toBe(400)
     const message = `includeReport must be true or false, not "${sent}"`
     expect(json).toEqual({ error: { code: 'bad_request', message } })
   })
 
   test('every character an id may have is found, percent-encoded or not', async () => {
-    expect((await get('/forms/A.b_c:d-9')).json).toMatchObject({ id: 'A.b_c:d-9' })
-    expect((await get('/forms/A%2Eb%5Fc%3Ad%2D9')).json).toMatchObject({ id: 'A.b_c:d-9' })
+    expect((await read('/forms/A.b_c:d-9')).json).toMatchObject({ id: 'A.b_c:d-9' })
+    expect((await read('/forms/A%2Eb%5Fc%3Ad%2D9')).json).toMatchObject({ id: 'A.b_c:d-9' })
   })
 
   test.each([
@@ -188,7 +173,7 @@ describe('GET /api/v1/forms/{id}', () => {
     ['has a malformed id: too long', 'x'.repeat(129)],
     ['has a malformed id: no ASCII', '%C3%A9'],
   ])('a form that %s gives 404, all alike', async (_why, id) => {
-    const { status, text } = await get(`/forms/${id}`)
+    const { status, text } = await read(`/forms/${id}`)
     expect(status).toBe(404)
     expect(text).toBe('{"error":{"code":"not_found","message":"no such form"}}')
   })

@@ -1,28 +1,16 @@
 import type { Instant } from '../../src/core/model/instant.ts'
-import { startTestApi, type TestAnswer, type TestApi, type TestRequest } from '../support/api.ts'
+import type { TestAnswer, TestRequest } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/f0', '/api/v1/records/f0']
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  await replica.publishWatermark('2026-11-21T10:00:00.123Z' as Instant)
-  key = await replica.storeKey(team)
-  const ids = Array.from({ length: 20 }, (_, at) => `f${at}`)
-  await replica.storeForms(...ids.map((id) => ({ team, id, entity: formEntity({ id, fields: ids }) })))
-  await replica.storeSubmissions(...ids.map((id) => ({ team, id, entity: submissionEntity({ id, data: { ids } }) })))
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
+const ids = Array.from({ length: 20 }, (_, at) => `f${at}`)
+const api = useApi({
+  forms: ids.map((id) => ({ team, id, entity: formEntity({ id, fields: ids }) })),
+  submissions: ids.map((id) => ({ team, id, entity: submissionEntity({ id, data: { ids } }) })),
+  watermark: '2026-11-21T10:00:00.123Z' as Instant,
 })
 
 /** All but what is another one with every request, and how the body comes. */
@@ -40,14 +28,14 @@ async function expectAsGet(target: string, request: TestRequest, status: number)
 }
 
 describe.each(endpoints)('HEAD %s has the status and the headers of GET, and no body', (endpoint) => {
-  test('for what is there', () => expectAsGet(endpoint, { key }, 200))
+  test('for what is there', () => expectAsGet(endpoint, { key: api.key }, 200))
 
   test('behind a trailing slash, with a parameter that is not known', () =>
-    expectAsGet(`${endpoint}/?Limit=1`, { key }, 200))
+    expectAsGet(`${endpoint}/?Limit=1`, { key: api.key }, 200))
 
   test('when nothing has changed', async () => {
-    const etag = (await api.send(endpoint, { key })).headers['etag'] ?? ''
-    await expectAsGet(endpoint, { key, headers: { 'if-none-match': etag } }, 304)
+    const etag = (await api.get(endpoint)).headers['etag'] ?? ''
+    await expectAsGet(endpoint, { key: api.key, headers: { 'if-none-match': etag } }, 304)
   })
 
   test('without a key, and with a bad one', async () => {
@@ -56,16 +44,16 @@ describe.each(endpoints)('HEAD %s has the status and the headers of GET, and no 
   })
 
   test('when the key view is not complete', async () => {
-    await replica.loseAccountKeys()
-    await expectAsGet(endpoint, { key }, 503)
-    await replica.completeAccountKeys()
+    await api.replica.loseAccountKeys()
+    await expectAsGet(endpoint, { key: api.key }, 503)
+    await api.replica.completeAccountKeys()
   })
 
   test.each(['gzip', 'br', 'zstd', 'deflate', 'identity', 'gzip;q=0'])('when %s is accepted', async (encoding) => {
-    const request = { method: 'HEAD', key, headers: { 'accept-encoding': encoding } }
+    const request = { method: 'HEAD', key: api.key, headers: { 'accept-encoding': encoding } }
     const head = await api.send(endpoint, request)
     const url = `http://127.0.0.1:${api.port}${endpoint}`
-    const get = await fetch(url, { headers: { ...request.headers, authorization: `Bearer ${key}` } })
+    const get = await fetch(url, { headers: { ...request.headers, authorization: `Bearer ${api.key}` } })
     await get.arrayBuffer()
     for (const name of ['content-encoding', 'content-length', 'vary', 'etag'])
       expect([name, head.headers[name]]).toEqual([name, get.headers.get(name) ?? undefined])
@@ -79,11 +67,11 @@ test.each([
   ['/api/v1/records/a%20b', 404],
   ['/api/v1/unknown', 404],
   [`/api/v1/forms?titleContains=${'a'.repeat(9_000)}`, 414],
-])('HEAD of what is refused: %s', (target, status) => expectAsGet(target, { key }, status))
+])('HEAD of what is refused: %s', (target, status) => expectAsGet(target, { key: api.key }, status))
 
 test('HEAD of a key that is used up', async () => {
-  const strict = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '1' } })
-  const worn = await replica.storeKey(team, { id: 'worn' })
+  const strict = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' })
+  const worn = await api.replica.storeKey(team, { id: 'worn' })
   await strict.send('/api/v1/forms', { key: worn })
   const { status, text, headers } = await strict.send('/api/v1/forms', { key: worn, method: 'HEAD' })
   expect([status, text, headers['retry-after']]).toEqual([429, '', expect.stringMatching(/^\d+$/)])

@@ -1,61 +1,53 @@
 import type { Instant } from '../../src/core/model/instant.ts'
-import { startTestApi, type TestAnswer, type TestApi, type TestRequest } from '../support/api.ts'
+import type { TestAnswer, TestRequest } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
-const team = 'team-1'
 const minute = 1_000
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  await replica.publishWatermark('2026-11-21T10:00:00.123Z' as Instant)
-  key = await replica.storeKey(team)
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: String(minute) } })
+const api = useApi({
+  watermark: '2026-11-21T10:00:00.123Z' as Instant,
+  settings: { RATE_LIMIT_PER_MINUTE: String(minute) },
 })
-afterAll(async () => {
-  await api.close()
-  await replica.close()
-})
-beforeEach(() => replica.endMinutes())
+beforeEach(() => api.replica.endMinutes())
 
 const send = (target: string, request: TestRequest = {}) => api.send(target, request)
 
 const authenticated: [string, number, () => Promise<TestAnswer>][] = [
-  ['a page', 200, () => send('/api/v1/forms', { key })],
-  ['HEAD', 200, () => send('/api/v1/records/', { key, method: 'HEAD' })],
-  ['nothing changed', 304, () => send('/api/v1/forms', { key, headers: { 'if-none-match': '*' } })],
-  ['a parameter that breaks its rule', 400, () => send('/api/v1/forms?limit=0', { key })],
-  ['nothing under an id', 404, () => send('/api/v1/records/unknown', { key })],
-  ['an unknown route', 404, () => send('/api/v1/unknown', { key })],
-  ['another method', 405, () => send('/api/v1/forms', { key, method: 'DELETE' })],
+  ['a page', 200, () => send('/api/v1/forms', { key: api.key })],
+  ['HEAD', 200, () => send('/api/v1/records/', { key: api.key, method: 'HEAD' })],
+  ['nothing changed', 304, () => send('/api/v1/forms', { key: api.key, headers: { 'if-none-match': '*' } })],
+  ['a parameter that breaks its rule', 400, () => send('/api/v1/forms?limit=0', { key: api.key })],
+  ['nothing under an id', 404, () => send('/api/v1/records/unknown', { key: api.key })],
+  ['an unknown route', 404, () => send('/api/v1/unknown', { key: api.key })],
+  ['another method', 405, () => send('/api/v1/forms', { key: api.key, method: 'DELETE' })],
   ['a bug', 500, () => whileMisled('/api/v1/forms')],
   ['an index that is not there', 503, () => whileMissing('/api/v1/records')],
 ]
 const others: [string, number, () => Promise<TestAnswer>][] = [
-  ['OPTIONS', 204, () => send('/api/v1/forms', { key, method: 'OPTIONS' })],
+  ['OPTIONS', 204, () => send('/api/v1/forms', { key: api.key, method: 'OPTIONS' })],
   ['no key', 401, () => send('/api/v1/forms')],
   ['a bad key', 401, () => send('/api/v1/forms', { key: 'rqp_acct_unknown' })],
-  ['a long URL', 414, () => send(`/api/v1/forms?titleContains=${'a'.repeat(9_000)}`, { key })],
-  ['a URL that is longer still', 414, () => send(`/api/v1/forms?titleContains=${'a'.repeat(40_000)}`, { key })],
-  ['long headers', 431, () => send('/api/v1/forms', { key, headers: { cookie: 'a'.repeat(40_000) } })],
+  ['a long URL', 414, () => send(`/api/v1/forms?titleContains=${'a'.repeat(9_000)}`, { key: api.key })],
+  [
+    'a URL that is longer still',
+    414,
+    () => send(`/api/v1/forms?titleContains=${'a'.repeat(40_000)}`, { key: api.key }),
+  ],
+  ['long headers', 431, () => send('/api/v1/forms', { key: api.key, headers: { cookie: 'a'.repeat(40_000) } })],
 ]
 
 async function whileMisled(target: string): Promise<TestAnswer> {
-  await replica.misleadAlias('forms')
-  const answer = await send(target, { key })
-  await replica.restoreAlias('forms')
+  await api.replica.misleadAlias('forms')
+  const answer = await send(target, { key: api.key })
+  await api.replica.restoreAlias('forms')
   return answer
 }
 
 async function whileMissing(target: string): Promise<TestAnswer> {
-  await replica.dropAlias('submissions')
-  const answer = await send(target, { key })
-  await replica.restoreAlias('submissions')
+  await api.replica.dropAlias('submissions')
+  const answer = await send(target, { key: api.key })
+  await api.replica.restoreAlias('submissions')
   return answer
 }
 
@@ -101,5 +93,5 @@ describe('every authenticated answer', () => {
 test.each(others)('%s, %i: costs nothing and says nothing of limits', async (_what, _status, ask) => {
   const { headers } = await ask()
   expect([headers['ratelimit'], headers['ratelimit-policy']]).toEqual([undefined, undefined])
-  expect((await send('/api/v1/forms', { key })).headers['ratelimit']).toContain(`r=${minute - 1};`)
+  expect((await send('/api/v1/forms', { key: api.key })).headers['ratelimit']).toContain(`r=${minute - 1};`)
 })

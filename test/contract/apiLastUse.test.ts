@@ -2,43 +2,30 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { startTestApi, type TestApi } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const startMs = Date.parse('2026-05-01T12:00:30.500Z')
 
-let replica: TestReplica
-let link: RedisConnection
-let api: TestApi
 let nowMs = startMs
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
+const api = useApi({ teams: [], settings: { RATE_LIMIT_PER_MINUTE: '2' }, nowMs: () => nowMs })
+let link: RedisConnection
+beforeAll(() => {
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  api = await startTestApi({
-    settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '2' },
-    nowMs: () => nowMs,
-  })
 })
-afterAll(async () => {
-  await api.close()
-  await link.close()
-  await replica.close()
-})
+afterAll(() => link.close())
 beforeEach(async () => {
   nowMs = startMs
-  await replica.endMinutes()
+  await api.replica.endMinutes()
 })
 
 const uses = async (): Promise<Record<string, string>> =>
-  Object.fromEntries(await readLastUse(link, redisKeys(replica.prefix), team as TeamId))
+  Object.fromEntries(await readLastUse(link, redisKeys(api.replica.prefix), team as TeamId))
 const use = async (key: string): Promise<number> => (await api.send('/api/v1/forms', { key })).status
 
 test('the last use of a key is known to the minute, refused requests included', async () => {
-  const key = await replica.storeKey(team, { id: 'k1' })
+  const key = await api.replica.storeKey(team, { id: 'k1' })
   await use(key)
   await eventually(async () => (await uses())['k1'] === '2026-05-01T12:00:00.000Z')
   nowMs += 60_000
@@ -47,24 +34,24 @@ test('the last use of a key is known to the minute, refused requests included', 
 })
 
 test('a key that was never used, or is not accepted, has no last use', async () => {
-  const revoked = await replica.storeKey(team, { id: 'revoked', state: 'revoked' })
-  const used = await replica.storeKey(team, { id: 'used' })
+  const revoked = await api.replica.storeKey(team, { id: 'revoked', state: 'revoked' })
+  const used = await api.replica.storeKey(team, { id: 'used' })
   expect([await use(revoked), await use(used)]).toEqual([401, 200])
   await eventually(async () => 'used' in (await uses()))
   expect(await uses()).not.toHaveProperty('revoked')
 })
 
 test('a key is written down once a minute, however often it is used', async () => {
-  const key = await replica.storeKey(team, { id: 'busy' })
+  const key = await api.replica.storeKey(team, { id: 'busy' })
   await use(key)
   await eventually(async () => 'busy' in (await uses()))
-  const name = redisKeys(replica.prefix).lastUse(team as TeamId)
+  const name = redisKeys(api.replica.prefix).lastUse(team as TeamId)
   await link.client.hdel(name, 'busy')
   nowMs += 29_000
-  await replica.endMinutes()
+  await api.replica.endMinutes()
   // Answers are given in the order of a connection's commands: a note of these would be there before the next one's.
   for (let at = 0; at < 2; at++) await use(key)
-  await use(await replica.storeKey(team, { id: 'marker' }))
+  await use(await api.replica.storeKey(team, { id: 'marker' }))
   await eventually(async () => 'marker' in (await uses()))
   expect(await uses()).not.toHaveProperty('busy')
 })

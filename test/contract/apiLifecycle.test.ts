@@ -4,17 +4,9 @@ import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
 import { killPrograms, startProgram, untilReady } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useReplica } from '../support/useApi.ts'
 
-let replica: TestReplica
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey('team-1')
-})
-afterAll(() => replica.close())
+const { replica, keyOf } = useReplica()
 
 test('the API starts while its engines are away', async () => {
   const nowhere = await startRelay('127.0.0.1', 1)
@@ -24,7 +16,7 @@ test('the API starts while its engines are away', async () => {
     settings: { ELASTICSEARCH_URL: `http://${address}`, REDIS_URL: `redis://${address}` },
     awaitReady: false,
   })
-  expect((await api.send('/api/v1/forms', { key })).status).toBe(503)
+  expect((await api.send('/api/v1/forms', { key: keyOf('team-1') })).status).toBe(503)
   expect((await api.readiness()).map((each) => each.split(':')[0])).toEqual(['elasticsearch', 'redis', 'account keys'])
   await api.close()
   await nowhere.close()
@@ -37,10 +29,10 @@ test('a request that runs when the API stops is answered; no other is accepted',
   fake.answerWith((request, response) => {
     answerNow = () => answer(200, emptySearch)(request, response)
   })
-  const running = api.send('/api/v1/forms', { key, headers: { connection: 'keep-alive' } })
+  const running = api.send('/api/v1/forms', { key: keyOf('team-1'), headers: { connection: 'keep-alive' } })
   await eventually(() => answerNow !== undefined)
   const closed = api.close()
-  await expect(api.send('/api/v1/forms', { key })).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+  await expect(api.send('/api/v1/forms', { key: keyOf('team-1') })).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   answerNow?.()
   expect((await running).status).toBe(200)
   await closed

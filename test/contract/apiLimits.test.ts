@@ -1,26 +1,15 @@
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import type { TestAnswer } from '../support/api.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 
-let replica: TestReplica
-let api: TestApi
+const api = useApi({ teams: [], settings: { RATE_LIMIT_PER_MINUTE: '' } })
 let keyNumber = 0
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
-})
 
 /** A key that has made no request yet. */
 const freshKey = async (): Promise<{ id: string; key: string }> => {
   const id = `key-${++keyNumber}`
-  return { id, key: await replica.storeKey(team, { id }) }
+  return { id, key: await api.replica.storeKey(team, { id }) }
 }
 
 const send = (key: string, target = '/api/v1/forms', method = 'GET'): Promise<TestAnswer> =>
@@ -102,7 +91,7 @@ test('the limit is judged before route, method and parameters', async () => {
 test('the key is judged before the limit: one that is used up and then revoked gives 401', async () => {
   const { id, key } = await freshKey()
   await sendMany(key, 121)
-  await replica.storeKey(team, { id, plaintext: key, state: 'revoked', revision: 2 })
+  await api.replica.storeKey(team, { id, plaintext: key, state: 'revoked', revision: 2 })
   expect((await send(key)).status).toBe(401)
 })
 
@@ -122,23 +111,23 @@ test('requests without a valid key cost no key anything, and say nothing of limi
 test("the minute is 60 s from the key's first request; refused requests do not extend it", async () => {
   const { id, key } = await freshKey()
   await send(key)
-  const afterFirstMs = await replica.minuteLeftMs(team, id)
+  const afterFirstMs = await api.replica.minuteLeftMs(team, id)
   expect(afterFirstMs).toBeGreaterThan(0)
   expect(afterFirstMs).toBeLessThanOrEqual(60_000)
   await sendMany(key, 200)
   expect((await send(key)).status).toBe(429)
-  expect(await replica.minuteLeftMs(team, id)).toBeLessThan(afterFirstMs)
+  expect(await api.replica.minuteLeftMs(team, id)).toBeLessThan(afterFirstMs)
 })
 
 test('when the minute is over the key has 120 again', async () => {
   const { key } = await freshKey()
   await sendMany(key, 130)
-  await replica.endMinutes()
+  await api.replica.endMinutes()
   expect((await send(key)).headers['ratelimit']).toMatch(/r=119;t=60/)
 })
 
 test('API processes share the minute of a key', async () => {
-  const other = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
+  const other = await api.startAnother()
   const { key } = await freshKey()
   await send(key)
   expect((await other.send('/api/v1/forms', { key })).headers['ratelimit']).toMatch(/r=118/)
@@ -146,7 +135,7 @@ test('API processes share the minute of a key', async () => {
 })
 
 test('the limit is a setting, which the policy names', async () => {
-  const strict = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '1' } })
+  const strict = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' })
   const { key } = await freshKey()
   const first = await strict.send('/api/v1/forms', { key })
   expect(first.headers).toMatchObject({

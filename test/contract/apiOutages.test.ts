@@ -5,24 +5,17 @@ import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, type FakeElasticsearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
 import { type Relay, startRelay } from '../support/relay.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useReplica } from '../support/useApi.ts'
 
 const team = 'team-1'
 const lists = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms?titleContains=quiz']
 const details = ['/api/v1/forms/one', '/api/v1/records/one']
 const endpoints = [...lists, ...details]
 
-let replica: TestReplica
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  await replica.storeForms({ team, id: 'one', entity: formEntity({ id: 'one' }) })
-  await replica.storeSubmissions({ team, id: 'one', entity: submissionEntity({ id: 'one' }) })
+const { replica, keyOf } = useReplica({
+  forms: [{ team, id: 'one', entity: formEntity({ id: 'one' }) }],
+  submissions: [{ team, id: 'one', entity: submissionEntity({ id: 'one' }) }],
 })
-afterAll(() => replica.close())
 
 const settings = (more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({
   INDEX_PREFIX: replica.prefix,
@@ -57,14 +50,14 @@ describe('Redis away', () => {
 
   test.each(endpoints)('%s gives 503 with a good or a bad key, and answers again when it is back', async (endpoint) => {
     relay.cut()
-    expectUnavailable(await api.send(endpoint, { key }))
+    expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
     expectUnavailable(await api.send(endpoint, { key: 'rqp_acct_unknown' }))
     expect(await api.readiness()).toEqual([
       expect.stringContaining('redis: does not answer'),
-      'key view: cannot be looked at',
+      'account keys: cannot be looked at',
     ])
     relay.restore()
-    await eventually(async () => (await api.send(endpoint, { key })).status === 200)
+    await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
   })
 
   test('what is no account key is refused without asking Redis', async () => {
@@ -73,7 +66,7 @@ describe('Redis away', () => {
     expect((await api.send('/api/v1/forms', { key: 'rqp_live_1' })).status).toBe(401)
     expect((await api.send('/api/v1/forms', { method: 'OPTIONS' })).status).toBe(204)
     relay.restore()
-    await eventually(async () => (await api.send('/api/v1/forms', { key })).status === 200)
+    await eventually(async () => (await api.send('/api/v1/forms', { key: keyOf(team) })).status === 200)
   })
 })
 
@@ -92,18 +85,18 @@ describe('Elasticsearch away', () => {
 
   test.each(endpoints)('%s gives 503 and answers again when it is back', async (endpoint) => {
     relay.cut()
-    expectUnavailable(await api.send(endpoint, { key }))
+    expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
     expect(await api.readiness()).toEqual([expect.stringContaining('unreachable')])
     relay.restore()
-    await eventually(async () => (await api.send(endpoint, { key })).status === 200)
+    await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
     expect(await api.readiness()).toEqual([])
   })
 
   test('what needs no Elasticsearch is answered', async () => {
     relay.cut()
     expect((await api.send('/api/v1/forms')).status).toBe(401)
-    expect((await api.send('/api/v1/forms?limit=0', { key })).status).toBe(400)
-    expect((await api.send('/api/v1/forms/a%20b', { key })).status).toBe(404)
+    expect((await api.send('/api/v1/forms?limit=0', { key: keyOf(team) })).status).toBe(400)
+    expect((await api.send('/api/v1/forms/a%20b', { key: keyOf(team) })).status).toBe(404)
     relay.restore()
   })
 })
@@ -117,10 +110,10 @@ describe('an index that is not there', () => {
   ] as const)('%s: %s gives 503, not 404', async (kind, endpoint) => {
     const api = await startTestApi({ settings: settings() })
     await replica.dropAlias(kind)
-    expectUnavailable(await api.send(endpoint, { key }))
+    expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
     expect(await api.readiness()).toEqual([expect.stringContaining('missing-index')])
     await replica.restoreAlias(kind)
-    expect((await api.send(endpoint, { key })).status).toBe(200)
+    expect((await api.send(endpoint, { key: keyOf(team) })).status).toBe(200)
     await api.close()
   })
 })
@@ -128,7 +121,7 @@ describe('an index that is not there', () => {
 test('an index that does not allow what is asked gives 500 internal_error without internals, and logs why', async () => {
   const api = await startTestApi({ settings: settings() })
   await replica.misleadAlias('forms')
-  const { status, headers, text } = await api.send('/api/v1/forms?titleContains=secret', { key })
+  const { status, headers, text } = await api.send('/api/v1/forms?titleContains=secret', { key: keyOf(team) })
   await replica.restoreAlias('forms')
   expect([status, text]).toEqual([
     500,
@@ -163,17 +156,17 @@ describe('answers of Elasticsearch that are not whole', () => {
     ['no search at all', {}],
   ])('%s gives 503, never a page', async (_what, body) => {
     fake.answerWith(answer(200, body))
-    for (const list of lists) expectUnavailable(await api.send(list, { key }))
+    for (const list of lists) expectUnavailable(await api.send(list, { key: keyOf(team) }))
   })
 
   test.each([401, 403, 429, 500, 502, 503, 504])('Elasticsearch answers %i: 503', async (status) => {
     fake.answerWith(answer(status, { error: { type: 'some_exception' }, status }))
-    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key }))
+    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   })
 
   test('a server that is not Elasticsearch gives 503', async () => {
     fake.answerWith((_request, response) => response.end('<html>'))
-    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key }))
+    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   })
 
   test('an answer that breaks off gives 503', async () => {
@@ -182,17 +175,17 @@ describe('answers of Elasticsearch that are not whole', () => {
       response.write('{"took":1,')
       response.socket?.end()
     })
-    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key }))
+    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   })
 
   test('a tombstone gives 404', async () => {
     fake.answerWith(answer(200, { tombstone: { teamId: team } }))
-    for (const endpoint of details) expect((await api.send(endpoint, { key })).status).toBe(404)
+    for (const endpoint of details) expect((await api.send(endpoint, { key: keyOf(team) })).status).toBe(404)
   })
 
   test('a bug gives 500 internal_error, no internals, and a log line with the same X-Request-Id', async () => {
     fake.answerWith(answer(400, { error: { type: 'parsing_exception', reason: 'secret reason' }, status: 400 }))
-    const { status, headers, json } = await api.send('/api/v1/forms?titleContains=secret', { key })
+    const { status, headers, json } = await api.send('/api/v1/forms?titleContains=secret', { key: keyOf(team) })
     expect(status).toBe(500)
     expect(json).toEqual({ error: { code: 'internal_error', message: expect.not.stringContaining('parsing') } })
     const logged = api.logLines.find(
@@ -208,7 +201,7 @@ describe('answers of Elasticsearch that are not whole', () => {
     fake.answerWith((request, response) => {
       replica.publishWatermark(after).then(() => answer(200, emptySearch)(request, response), response.destroy)
     })
-    expect((await api.send('/api/v1/forms', { key })).headers['replica-watermark']).toBe(before)
+    expect((await api.send('/api/v1/forms', { key: keyOf(team) })).headers['replica-watermark']).toBe(before)
     await replica.publishWatermark(null)
   })
 
@@ -218,7 +211,7 @@ describe('answers of Elasticsearch that are not whole', () => {
       queryEnded = once(response, 'close')
     })
     const client = new AbortController()
-    const sent = api.send('/api/v1/forms', { key, signal: client.signal })
+    const sent = api.send('/api/v1/forms', { key: keyOf(team), signal: client.signal })
     await eventually(() => queryEnded !== undefined)
     client.abort()
     await expect(sent).rejects.toMatchObject({ name: 'AbortError' })
@@ -230,11 +223,11 @@ describe('answers of Elasticsearch that are not whole', () => {
 test('a key view that is lost and not yet rebuilt gives 503, never 401, until it is complete again', async () => {
   const api = await startTestApi({ settings: settings() })
   await replica.loseAccountKeys()
-  for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key }))
+  for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   expectUnavailable(await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' }))
-  expect(await api.readiness()).toEqual(['key view: is not complete'])
+  expect(await api.readiness()).toEqual(['account keys: is not complete'])
   await replica.completeAccountKeys()
-  expect((await api.send('/api/v1/forms', { key })).status).toBe(200)
+  expect((await api.send('/api/v1/forms', { key: keyOf(team) })).status).toBe(200)
   expect((await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' })).status).toBe(401)
   await api.close()
 })

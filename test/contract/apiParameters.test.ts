@@ -1,23 +1,10 @@
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import type { TestAnswer } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
-let replica: TestReplica
-let api: TestApi
-let key: string
+const api = useApi()
 
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey('team-1')
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
-})
-
-const get = (target: string): Promise<TestAnswer> => api.send(`/api/v1${target}`, { key })
+const get = (target: string): Promise<TestAnswer> => api.get(`/api/v1${target}`)
 
 const expectRefused = async (target: string, message: string): Promise<void> => {
   const { status, json } = await get(target)

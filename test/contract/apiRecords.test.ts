@@ -1,26 +1,19 @@
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import type { TestAnswer } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import type { TestRecord } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const otherTeam = 'team-2'
 const statuses = ['pending', 'processing', 'completed', 'failed']
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
-  const submission = (id: string, submittedAt: string, changes: object = {}) => ({
-    team,
-    id,
-    entity: submissionEntity({ id, submittedAt, updatedAt: '2026-11-20T00:00:00Z', ...changes }),
-  })
-  await replica.storeSubmissions(
+const submission = (id: string, submittedAt: string, changes: object = {}): TestRecord => ({
+  team,
+  id,
+  entity: submissionEntity({ id, submittedAt, updatedAt: '2026-11-20T00:00:00Z', ...changes }),
+})
+const api = useApi({
+  submissions: [
     ...statuses.map((status, index) =>
       submission(status, `2026-06-0${index + 1}T00:00:00Z`, { formId: 'form-2', result: { status } }),
     ),
@@ -33,14 +26,10 @@ beforeAll(async () => {
     submission('same-a', '2026-01-01T00:00:00Z'),
     { team: otherTeam, id: 'foreign', entity: submissionEntity({ id: 'foreign', formId: 'form-9' }) },
     { team, id: 'deleted', entity: null },
-  )
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
+  ],
 })
 
-const get = (target: string): Promise<TestAnswer> => api.send(`/api/v1${target}`, { key })
+const get = (target: string): Promise<TestAnswer> => api.get(`/api/v1${target}`)
 
 const ids = async (query: string): Promise<string[]> => {
   const { status, json } = await get(`/records${query}`)

@@ -4,11 +4,11 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
 import type { Engine } from '../../tools/engines/engines.ts'
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import type { TestAnswer } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { type OwnRedis, startDeadlineMs, startOwnRedis } from '../support/ownEngines.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 const watermark = '2026-11-21T10:00:00.000Z' as Instant
@@ -16,38 +16,27 @@ const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/
 
 let own: OwnRedis
 let redis: Engine
-let replica: TestReplica
-let api: TestApi
-let key: string
 let revision = 0
-
 beforeAll(async () => {
   own = await startOwnRedis()
   redis = own.redis
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  await replica.publishWatermark(watermark)
-  key = await replica.storeKey(team)
-  await change()
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
 }, startDeadlineMs)
-afterAll(async () => {
-  await api.close()
-  await replica.close()
-  await own.stop()
-})
+const api = useApi({ watermark })
+beforeAll(change)
+afterAll(() => own?.stop())
 
 /** What an indexer makes visible: a newer state of everything, and then new change tokens. */
 async function change(): Promise<void> {
   revision++
-  await replica.storeForms({ team, id: 'a', revision, entity: formEntity({ id: 'a', shareUrl: `at ${revision}` }) })
+  await api.replica.storeForms({ team, id: 'a', revision, entity: formEntity({ id: 'a', shareUrl: `at ${revision}` }) })
   const submission = submissionEntity({ id: 'a', reportUrl: `at ${revision}` })
-  await replica.storeSubmissions({ team, id: 'a', revision, entity: submission })
-  for (const type of ['forms', 'submissions'] as const) await replica.replaceChangeToken(teamList(type, team as TeamId))
+  await api.replica.storeSubmissions({ team, id: 'a', revision, entity: submission })
+  for (const type of ['forms', 'submissions'] as const)
+    await api.replica.replaceChangeToken(teamList(type, team as TeamId))
 }
 
 const get = (endpoint: string, etag = ''): Promise<TestAnswer> =>
-  api.send(endpoint, { key, headers: { 'if-none-match': etag } })
+  api.get(endpoint, { headers: { 'if-none-match': etag } })
 const etags = (): Promise<string[]> =>
   Promise.all(endpoints.map(async (endpoint) => (await get(endpoint)).headers['etag'] ?? ''))
 
@@ -57,13 +46,13 @@ async function killAndRestore(olderState: string): Promise<void> {
   await copyFile(olderState, join(redis.dataFolder, 'appendonly.aof'))
   await redis.start()
   await eventually(async () => (await get('/api/v1/forms')).status === 503 && (await readsRedis()))
-  await replica.completeAccountKeys()
+  await api.replica.completeAccountKeys()
 }
 
-/** Both connections, that of the API and that of the replica, have found the Redis of now. */
+/** Both connections, that of the API and that of the api.replica, have found the Redis of now. */
 const readsRedis = async (): Promise<boolean> => {
   const problems = await api.readiness()
-  return problems.join() === 'key view: is not complete' && replica.isConnected()
+  return problems.join() === 'account keys: is not complete' && api.replica.isConnected()
 }
 
 test('a Redis that comes back with an older state never says "not changed" of what has changed meanwhile', async () => {
@@ -85,7 +74,7 @@ test('a Redis that comes back with an older state never says "not changed" of wh
       expect(text).toContain(`"at ${revision}"`)
     }
 
-  await replica.publishWatermark(watermark)
+  await api.replica.publishWatermark(watermark)
   const anew = await etags()
   await change()
   for (const [at, endpoint] of endpoints.entries())

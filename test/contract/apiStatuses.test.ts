@@ -1,27 +1,15 @@
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import type { TestAnswer } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { sendRaw } from '../support/raw.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const endpoints = ['/api/v1/forms', '/api/v1/forms/one', '/api/v1/records', '/api/v1/records/one']
 const team = 'team-1'
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  await replica.storeForms({ team, id: 'one', entity: formEntity({ id: 'one' }) })
-  await replica.storeSubmissions({ team, id: 'one', entity: submissionEntity({ id: 'one' }) })
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
+const api = useApi({
+  forms: [{ team, id: 'one', entity: formEntity({ id: 'one' }) }],
+  submissions: [{ team, id: 'one', entity: submissionEntity({ id: 'one' }) }],
 })
 
 const expectError = ({ status, headers, json }: TestAnswer, expected: number, code: string): void => {
@@ -43,7 +31,7 @@ describe('an unknown route', () => {
   ]
 
   test.each(unknown)('%s gives 404 with a key', async (target) => {
-    expectError(await api.send(target, { key }), 404, 'not_found')
+    expectError(await api.get(target), 404, 'not_found')
   })
 
   test.each(unknown)('%s gives 401 without a key', async (target) => {
@@ -53,24 +41,24 @@ describe('an unknown route', () => {
   test.each(['//api/v1/forms', '/api//v1/forms', '/api/v1/../v1/forms', '/%', '/%ZZ', '/api/v1/%66orms', '*'])(
     '%s is read as it stands, and gives 404',
     async (target) => {
-      expectError(await api.send(target, { key }), 404, 'not_found')
+      expectError(await api.get(target), 404, 'not_found')
     },
   )
 })
 
 describe.each(endpoints)('%s', (endpoint) => {
   test('a trailing slash is the same route', async () => {
-    const [plain, slashed] = await Promise.all([api.send(endpoint, { key }), api.send(`${endpoint}/`, { key })])
+    const [plain, slashed] = await Promise.all([api.get(endpoint), api.get(`${endpoint}/`)])
     expect(slashed.status).toBe(200)
     expect(slashed.text).toBe(plain.text)
   })
 
   test('the absolute form of a URL is the same route', async () => {
-    expect((await api.send(`http://example.com${endpoint}`, { key })).status).toBe(200)
+    expect((await api.get(`http://example.com${endpoint}`)).status).toBe(200)
   })
 
   test('OPTIONS gives 204 with Allow, no key needed', async () => {
-    for (const sentKey of [undefined, key]) {
+    for (const sentKey of [undefined, api.key]) {
       const request = sentKey === undefined ? {} : { key: sentKey }
       const { status, headers, text } = await api.send(endpoint, { method: 'OPTIONS', ...request })
       expect(status).toBe(204)
@@ -81,7 +69,7 @@ describe.each(endpoints)('%s', (endpoint) => {
 
   test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND'])('%s gives 405 with Allow', async (method) => {
     for (const target of [endpoint, `${endpoint}/`]) {
-      const answer = await api.send(target, { key, method })
+      const answer = await api.get(target, { method })
       expectError(answer, 405, 'method_not_allowed')
       expect(answer.headers['allow']).toBe('GET, HEAD, OPTIONS')
     }
@@ -92,19 +80,19 @@ describe.each(endpoints)('%s', (endpoint) => {
   })
 
   test.each(['text/html', 'application/xml', 'image/*;q=0.1', '???', ''])('Accept: %s gives JSON', async (accept) => {
-    const { status, headers } = await api.send(endpoint, { key, headers: { accept } })
+    const { status, headers } = await api.get(endpoint, { headers: { accept } })
     expect(status).toBe(200)
     expect(headers['content-type']).toBe('application/json; charset=utf-8')
   })
 
   test('there are no CORS headers', async () => {
-    const { headers } = await api.send(endpoint, { key, headers: { origin: 'https://example.com' } })
+    const { headers } = await api.get(endpoint, { headers: { origin: 'https://example.com' } })
     expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
   })
 
   test('every answer has an X-Request-Id of its own, which its log line carries', async () => {
     const ids = await Promise.all(
-      [{ key }, {}, { method: 'OPTIONS' }, { key, method: 'POST' }].map(async (request) => {
+      [{ key: api.key }, {}, { method: 'OPTIONS' }, { key: api.key, method: 'POST' }].map(async (request) => {
         const { headers } = await api.send(endpoint, request)
         return headers['x-request-id']
       }),
@@ -125,7 +113,7 @@ describe('the order of judgement', () => {
     ['method before parameters', '/api/v1/forms?limit=0', 'POST', 'good', 405],
     ['parameters before the look-up', '/api/v1/forms/unknown?includeFields=x', 'GET', 'good', 400],
   ])('%s', async (_order, target, method, sent, expected) => {
-    const sentKey = sent === 'good' ? key : sent
+    const sentKey = sent === 'good' ? api.key : sent
     const { status } = await api.send(target, { method, ...(sentKey !== undefined && { key: sentKey }) })
     expect(status).toBe(expected)
   })
@@ -133,11 +121,11 @@ describe('the order of judgement', () => {
 
 describe('a request line or header that is too long', () => {
   test.each([9_000, 40_000])('a URL of %i bytes gives 414', async (length) => {
-    expectError(await api.send(`/api/v1/forms?titleContains=${'a'.repeat(length)}`, { key }), 414, 'uri_too_long')
+    expectError(await api.get(`/api/v1/forms?titleContains=${'a'.repeat(length)}`), 414, 'uri_too_long')
   })
 
   test('headers of 40,000 bytes give 431', async () => {
-    const answer = await api.send('/api/v1/forms', { key, headers: { cookie: 'a'.repeat(40_000) } })
+    const answer = await api.get('/api/v1/forms', { headers: { cookie: 'a'.repeat(40_000) } })
     expectError(answer, 431, 'headers_too_long')
     expect(answer.headers['x-request-id']).toBeDefined()
   })
@@ -157,19 +145,19 @@ describe('what HTTP does not ask for', () => {
   })
 
   test('a body that is sent along changes nothing', async () => {
-    const head = `GET /api/v1/forms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n`
+    const head = `GET /api/v1/forms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\nConnection: close\r\n`
     expect(await sendRaw(api.port, `${head}Content-Length: 11\r\n\r\n{"limit":0}`)).toMatch(
       /^HTTP\/1\.1 200 .*"limit":20/s,
     )
   })
 
   test('an expectation that is not known changes nothing', async () => {
-    expect((await api.send('/api/v1/forms', { key, headers: { expect: 'a miracle' } })).status).toBe(200)
+    expect((await api.get('/api/v1/forms', { headers: { expect: 'a miracle' } })).status).toBe(200)
   })
 })
 
 test('requests are measured by route, method and status', async () => {
-  await api.send('/api/v1/records/unknown', { key })
+  await api.get('/api/v1/records/unknown')
   const measured = (): Promise<string> => api.metrics.metrics()
   const line = 'tidemark_http_request_duration_seconds_count{route="/api/v1/records/:id",method="GET",status="404"}'
   await eventually(async () => (await measured()).includes(line))

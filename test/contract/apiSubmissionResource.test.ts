@@ -1,33 +1,19 @@
-import { startTestApi, type TestApi } from '../support/api.ts'
 import { opaque, submissionEntity } from '../support/entities.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
-})
+const api = useApi()
 
 const read = async (target: string): Promise<{ text: string; json: Record<string, unknown> }> => {
-  const { status, text, json } = await api.send(`/api/v1${target}`, { key })
+  const { status, text, json } = await api.get(`/api/v1${target}`)
   expect(status).toBe(200)
   return { text, json: json as Record<string, unknown> }
 }
 
 describe('submission', () => {
   beforeAll(() =>
-    replica.storeSubmissions(
+    api.replica.storeSubmissions(
       { team, id: 'full', entity: submissionEntity({ id: 'full' }) },
       {
         team,

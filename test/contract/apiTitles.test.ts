@@ -1,6 +1,5 @@
-import { startTestApi, type TestApi } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 /** Id → title; newest first in this order. */
@@ -27,34 +26,19 @@ const titles = {
   hebrew: 'מבחן תל־אביב',
 }
 
-let replica: TestReplica
-let api: TestApi
-let key: string
-let otherKey: string
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  otherKey = await replica.storeKey('team-2')
-  const forms = Object.entries(titles).map(([id, title], index) => ({
-    team,
-    id,
-    entity: formEntity({ id, title, createdAt: new Date(Date.UTC(2026, 5, 30 - index)).toISOString() }),
-  }))
-  await replica.storeForms(...forms, {
-    team: 'team-2',
-    id: 'foreign',
-    entity: formEntity({ id: 'foreign', title: 'Sciense Basics' }),
-  })
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '100000' } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
+const api = useApi({
+  teams: [team, 'team-2'],
+  forms: [
+    ...Object.entries(titles).map(([id, title], index) => ({
+      team,
+      id,
+      entity: formEntity({ id, title, createdAt: new Date(Date.UTC(2026, 5, 30 - index)).toISOString() }),
+    })),
+    { team: 'team-2', id: 'foreign', entity: formEntity({ id: 'foreign', title: 'Sciense Basics' }) },
+  ],
 })
 
-const find = async (typed: string, more = '', sentKey = key): Promise<string[]> => {
+const find = async (typed: string, more = '', sentKey = api.key): Promise<string[]> => {
   const target = `/api/v1/forms?titleContains=${encodeURIComponent(typed)}${more}`
   const { status, json } = await api.send(target, { key: sentKey })
   expect(status).toBe(200)
@@ -151,8 +135,8 @@ describe('titleContains does not find', () => {
 
   test("another team's titles, however similar", async () => {
     expect(await find('sciense')).toEqual(['science'])
-    expect(await find('geography', '', otherKey)).toEqual([])
-    expect(await find('science', '', otherKey)).toEqual(['foreign'])
+    expect(await find('geography', '', api.keyOf('team-2'))).toEqual([])
+    expect(await find('science', '', api.keyOf('team-2'))).toEqual(['foreign'])
   })
 
   test('titles that the other filters leave out, and misspelt ones count only among the rest', async () => {
@@ -161,6 +145,6 @@ describe('titleContains does not find', () => {
 })
 
 test('pages of misspelt words have the same total', async () => {
-  const { json } = await api.send('/api/v1/forms?titleContains=exsam&limit=1&page=2', { key })
+  const { json } = await api.get('/api/v1/forms?titleContains=exsam&limit=1&page=2')
   expect(json).toMatchObject({ totalDocs: 2, page: 2, items: [{ id: 'nextYear' }] })
 })

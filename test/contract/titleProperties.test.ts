@@ -4,12 +4,12 @@ import type { TeamId } from '../../src/core/model/ids.ts'
 import { titleSalt, titleSaltLength } from '../../src/core/model/title.ts'
 import { foldTitle } from '../../src/core/model/titleWords.ts'
 import { anyText, percentEncoded } from '../support/anyText.ts'
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import type { TestAnswer } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
 import { holdsPiece, pieceOf } from '../support/plainPieces.ts'
 import { seeded } from '../support/random.ts'
 import { randomTitle, typedFor } from '../support/randomTitles.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useApi } from '../support/useApi.ts'
 
 const asked = 100
 const teams = ['acme', 'Globex-2026', 'a1b2c3d4e5f60718', 'team.one:two_three'] as TeamId[]
@@ -27,39 +27,26 @@ const titles = [...fc.sample(anyTitle, 79), longTitle]
 const searched = titles.map((title) => title.slice(0, 2_000))
 const greekTitles = ['Ερωτηματολόγιο', 'ΤΕΛΙΚΗ Εξέταση', 'γνώσεις ιστορίας', 'Μαθηματικά']
 
-let replica: TestReplica
-let api: TestApi
-let keys: ReadonlyMap<string, string>
-
-beforeAll(async () => {
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  const stored: readonly [TeamId, readonly string[]][] = [
-    [first, titles],
-    [second, titles],
-    ...greekTeams.map((team) => [team, greekTitles] as [TeamId, string[]]),
-  ]
-  await replica.storeForms(
-    ...stored.flatMap(([team, some]) =>
-      some.map((title, index) => {
-        const id = idOf(team, index)
-        return { team, id, entity: formEntity({ id, title }) }
-      }),
-    ),
-  )
-  keys = new Map(await Promise.all(stored.map(async ([team]) => [team, await replica.storeKey(team)] as const)))
-  api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '1000000' } })
-})
-afterAll(async () => {
-  await api.close()
-  await replica.close()
-})
-
 /** Sorts alike in every team. */
 const idOf = (team: TeamId, index: number): string => `${team}:${index}`
 
+const stored: readonly [TeamId, readonly string[]][] = [
+  [first, titles],
+  [second, titles],
+  ...greekTeams.map((team) => [team, greekTitles] as [TeamId, string[]]),
+]
+const api = useApi({
+  teams: stored.map(([team]) => team),
+  forms: stored.flatMap(([team, some]) =>
+    some.map((title, index) => {
+      const id = idOf(team, index)
+      return { team, id, entity: formEntity({ id, title }) }
+    }),
+  ),
+})
+
 const ask = (team: TeamId, encoded: string): Promise<TestAnswer> =>
-  api.send(`/api/v1/forms?limit=100&titleContains=${encoded}`, { key: keys.get(team) ?? '' })
+  api.send(`/api/v1/forms?limit=100&titleContains=${encoded}`, { key: api.keyOf(team) })
 
 async function idsFound(team: TeamId, typed: string): Promise<string[]> {
   const { status, json } = await ask(team, encodeURIComponent(typed))

@@ -1,16 +1,9 @@
 import { execFile } from 'node:child_process'
 import { eventually } from '../support/eventually.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
-let pipeline: Pipeline
-beforeEach(async () => {
-  pipeline = await openPipeline()
-})
-afterEach(async () => {
-  killPrograms()
-  await pipeline.close()
-})
+const pipeline = usePipeline({ forEachTest: true })
 
 type Run = { code: number; stdout: string; stderr: string }
 const command = ['--disable-warning=TimeoutNegativeWarning', 'src/settings/keysCommand.ts']

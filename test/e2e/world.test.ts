@@ -1,18 +1,10 @@
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms } from '../support/programs.ts'
 import { randomWorld } from '../support/randomWorld.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 describe('A random history of five teams, late, doubled, shuffled, with deletions and poison', () => {
-  let pipeline: Pipeline
-  beforeEach(async () => {
-    pipeline = await openPipeline()
-  })
-  afterEach(async () => {
-    killPrograms()
-    await pipeline.close()
-  })
+  const pipeline = usePipeline({ forEachTest: true })
 
   test('every list page and every detail equals a fold of the 2,000 events, and poison is set aside as it came', async () => {
     const world = randomWorld(1, 2_000)

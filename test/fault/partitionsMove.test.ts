@@ -1,18 +1,11 @@
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
 import { randomWorld } from '../support/randomWorld.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 describe('Indexers come and go under load', () => {
-  let pipeline: Pipeline
-  beforeEach(async () => {
-    pipeline = await openPipeline()
-  })
-  afterEach(async () => {
-    killPrograms()
-    await pipeline.close()
-  })
+  const pipeline = usePipeline({ forEachTest: true })
 
   const hasIndexed = (indexer: Program): Promise<void> =>
     eventually(async () => (await indexer.metric('tidemark_records_total')) > 0)

@@ -2,19 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { createTopics } from '../../src/core/stores/topics.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const mebibyte = 1024 * 1024
 
-let pipeline: Pipeline
-beforeEach(async () => {
-  pipeline = await openPipeline()
-})
-afterEach(async () => {
-  killPrograms()
-  await pipeline.close()
-})
+const pipeline = usePipeline({ forEachTest: true })
 
 const formRecord = (id: string, bytes = 0) => ({
   key: `acme/${id}`,

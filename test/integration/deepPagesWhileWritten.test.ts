@@ -1,22 +1,16 @@
 import { submissionEntity } from '../support/entities.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'acme'
 const [bursts, burstSize] = [25, 12]
 
-let pipeline: Pipeline
+const pipeline = usePipeline()
 let api: Program
-
 beforeAll(async () => {
-  pipeline = await openPipeline()
   await pipeline.startIndexer()
   api = await pipeline.startApi({ DEEP_PAGE_FROM: '1' })
   await pipeline.createKeys([team])
-})
-afterAll(async () => {
-  killPrograms()
-  await pipeline.close()
 })
 
 type Page = { readonly totalDocs: number; readonly items: readonly { readonly id: string }[] }

@@ -1,16 +1,8 @@
 import { createTopics } from '../../src/core/stores/topics.ts'
 import { withAdmin } from '../support/faults.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
-let pipeline: Pipeline
-
-beforeAll(async () => {
-  pipeline = await openPipeline()
-})
-
-afterAll(async () => {
-  await pipeline.close()
-})
+const pipeline = usePipeline()
 
 test('topics that were just created have leaders, however soon they are asked for', async () => {
   const batches = Array.from({ length: 10 }, (_, batch) =>

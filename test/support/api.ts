@@ -49,29 +49,22 @@ export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOp
     },
   })
   const releasers: (() => Promise<unknown>)[] = []
+  const close = async (): Promise<void> => {
+    for (const releaser of releasers.splice(0).reverse()) await releaser()
+  }
   const metrics = new Registry()
-  const { port, checks } = await startApi(
-    {
-      config: testConfig(settings),
-      log: createLog({ name: 'test', level: 'info' }, sink),
-      metrics,
-      release: (_what, releaser) => {
-        releasers.push(releaser)
-      },
-    },
-    nowMs,
-  )
-  const readiness = readinessOf(checks)
-  if (awaitReady) await eventually(async () => (await readiness()).length === 0)
-  return {
-    port,
-    logLines,
-    metrics,
-    readiness,
-    send: (target, options) => send(port, target, options),
-    close: async () => {
-      for (const releaser of releasers.reverse()) await releaser()
-    },
+  const release = (_what: string, releaser: () => Promise<unknown>): void => {
+    releasers.push(releaser)
+  }
+  try {
+    const log = createLog({ name: 'test', level: 'info' }, sink)
+    const { port, checks } = await startApi({ config: testConfig(settings), log, metrics, release }, nowMs)
+    const readiness = readinessOf(checks)
+    if (awaitReady) await eventually(async () => (await readiness()).length === 0)
+    return { port, logLines, metrics, readiness, send: (target, options) => send(port, target, options), close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 

@@ -74,15 +74,26 @@ export async function createTestReplica(): Promise<TestReplica> {
   const names = redisKeys(prefix)
   const link = connectRedis(config.REDIS_URL ?? '', () => undefined)
   const keys = accountKeyStore(link, names)
-  await eventually(() => link.runId() !== undefined)
-
   const generation = '1-0123456789abcdef' as GenerationTag
   const physical = new Map<string, string>()
-  for (const kind of documentKinds) {
-    const { version, settings, mappings } = await readDefinition(kind)
-    const index = physicalName(prefix, kind, version, 1)
-    physical.set(kind, index)
-    await elasticsearch.indices.create({ index, settings, mappings, aliases: { [aliasOf(prefix, kind)]: {} } })
+  const close = async (): Promise<void> => {
+    await elasticsearch.indices.delete({ index: [...physical.values()] })
+    const left = await link.client.keys(`${prefix}:*`)
+    if (left.length > 0) await link.client.del(...left)
+    await link.close()
+    await elasticsearch.close()
+  }
+  try {
+    await eventually(() => link.runId() !== undefined)
+    for (const kind of documentKinds) {
+      const { version, settings, mappings } = await readDefinition(kind)
+      const index = physicalName(prefix, kind, version, 1)
+      await elasticsearch.indices.create({ index, settings, mappings, aliases: { [aliasOf(prefix, kind)]: {} } })
+      physical.set(kind, index)
+    }
+  } catch (error) {
+    await Promise.allSettled([link.close(), elasticsearch.close()])
+    throw error
   }
 
   const misleading = (kind: string): string => `${prefix}-misleading-${kind}`
@@ -181,12 +192,6 @@ export async function createTestReplica(): Promise<TestReplica> {
       await elasticsearch.indices.putAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) })
     },
     isConnected: () => link.runId() !== undefined,
-    close: async () => {
-      await elasticsearch.indices.delete({ index: [...physical.values()] })
-      const left = await link.client.keys(`${prefix}:*`)
-      if (left.length > 0) await link.client.del(...left)
-      await link.close()
-      await elasticsearch.close()
-    },
+    close,
   }
 }

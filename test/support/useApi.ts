@@ -1,0 +1,129 @@
+import type { Instant } from '../../src/core/model/instant.ts'
+import { startTestApi, type TestAnswer, type TestApi, type TestRequest } from './api.ts'
+import { type FaultyElasticsearch, startFaultyElasticsearch } from './faultyElasticsearch.ts'
+import { late } from './late.ts'
+import { createTestReplica, type TestRecord, type TestReplica } from './replica.ts'
+
+type ReplicaOptions = {
+  /** The teams that get a key; without any, `team-1` gets one. */
+  readonly teams?: readonly string[]
+  readonly forms?: readonly TestRecord[]
+  readonly submissions?: readonly TestRecord[]
+  readonly watermark?: Instant
+  /** Stores whatever else the replica holds before the API starts. */
+  readonly fill?: (replica: TestReplica) => Promise<unknown>
+}
+
+export type ReplicaUnderTest = {
+  readonly replica: TestReplica
+  /** The key of the first team. */
+  readonly key: string
+  keyOf(team: string): string
+}
+
+type ApiOptions = ReplicaOptions & {
+  /** Beyond the names of the replica; the rate limit is out of the way unless it is set here. */
+  readonly settings?: Readonly<Record<string, string>>
+  readonly nowMs?: () => number
+  /** Puts `elasticsearch` between the API and the real Elasticsearch. */
+  readonly hasFaultyElasticsearch?: boolean
+}
+
+export type ApiUnderTest = Omit<TestApi, 'close'> &
+  ReplicaUnderTest & {
+    /** Passes everything on to Elasticsearch, but for what a test injects. */
+    readonly elasticsearch: FaultyElasticsearch
+    /** Starts another API on the same replica; who starts it closes it. */
+    startAnother(settings?: Readonly<Record<string, string>>): Promise<TestApi>
+    /** Sends a request with the key of the first team, unless it has another. */
+    get(target: string, request?: TestRequest): Promise<TestAnswer>
+    /** The parsed body of an answer, which must be a 200. */
+    read<T>(target: string, request?: TestRequest): Promise<T>
+  }
+
+/** A replica of its own for all tests of a file or block: made before them and deleted after them. */
+export function useReplica(options: ReplicaOptions = {}): ReplicaUnderTest {
+  const { teams = ['team-1'], forms = [], submissions = [], watermark, fill } = options
+  const keys = new Map<string, string>()
+  let created: TestReplica | undefined
+  beforeAll(async () => {
+    const replica = await createTestReplica()
+    created = replica
+    await replica.completeAccountKeys()
+    for (const team of teams) keys.set(team, await replica.storeKey(team))
+    if (forms.length > 0) await replica.storeForms(...forms)
+    if (submissions.length > 0) await replica.storeSubmissions(...submissions)
+    if (watermark !== undefined) await replica.publishWatermark(watermark)
+    await fill?.(replica)
+  })
+  afterAll(() => created?.close())
+  const keyOf = (team: string): string => {
+    const key = keys.get(team)
+    if (key === undefined) throw new Error(`${team} has no key`)
+    return key
+  }
+  return {
+    replica: late('the replica', () => created),
+    get key() {
+      return keyOf(teams[0] ?? '')
+    },
+    keyOf,
+  }
+}
+
+/** The API on a replica of its own, for all tests of a file or block. Everything is closed after them, also when a start failed. */
+export function useApi(options: ApiOptions = {}): ApiUnderTest {
+  const { settings = {}, nowMs, hasFaultyElasticsearch = false } = options
+  let elasticsearch: FaultyElasticsearch | undefined
+  let started: TestApi | undefined
+  // Jest runs these hooks in this order: the API is closed before its replica.
+  afterAll(async () => {
+    await started?.close()
+    await elasticsearch?.close()
+  })
+  const underTest = useReplica(options)
+  const start = (more: Readonly<Record<string, string>> = {}): Promise<TestApi> =>
+    startTestApi({
+      settings: {
+        INDEX_PREFIX: underTest.replica.prefix,
+        RATE_LIMIT_PER_MINUTE: '1000000',
+        ...(elasticsearch !== undefined && { ELASTICSEARCH_URL: elasticsearch.url }),
+        ...settings,
+        ...more,
+      },
+      ...(nowMs !== undefined && { nowMs }),
+    })
+  beforeAll(async () => {
+    if (hasFaultyElasticsearch) elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
+    started = await start()
+  })
+  const api = late('the API', () => started)
+  const get = (target: string, request?: TestRequest): Promise<TestAnswer> =>
+    api.send(target, { key: underTest.key, ...request })
+  return {
+    replica: underTest.replica,
+    keyOf: (team) => underTest.keyOf(team),
+    elasticsearch: late('the Elasticsearch between', () => elasticsearch),
+    get key() {
+      return underTest.key
+    },
+    get port() {
+      return api.port
+    },
+    get logLines() {
+      return api.logLines
+    },
+    get metrics() {
+      return api.metrics
+    },
+    readiness: () => api.readiness(),
+    send: (target, request) => api.send(target, request),
+    startAnother: start,
+    get,
+    read: async <T>(target: string, request?: TestRequest): Promise<T> => {
+      const { status, json } = await get(target, request)
+      expect(status).toBe(200)
+      return json as T
+    },
+  }
+}
