@@ -19,7 +19,7 @@ import type { TeamList } from '../model/teamList.ts'
  * | `changeToken` | string | random, replaced after every change of a team's forms or submissions | `replaceChangeTokens`; the first one `readListVersions` (listVersions.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn/usedTokens.ts) |
- * | `limit` prefix | string, 60 s | requests of a key in its minute | the rate limiter (src/api/limit.ts) |
+ * | `limit` prefix | string, 60 s | requests of a key in its minute | the rate limiter (src/api/rateLimit.ts) |
  */
 export type RedisKeys = {
   accountKey(digest: Digest): string
