@@ -95,7 +95,7 @@ async function commitsSince({ witness }: Bench): Promise<() => Promise<boolean>>
 
 const bulk = '/_bulk'
 const refresh = '/_refresh'
-const watermark = ':tidemark'
+const watermark = ':watermark'
 
 /** Time to publish too early: rounds that began meanwhile have been published. */
 async function untilPublishedTwice({ redis, prefix }: Bench): Promise<void> {
@@ -149,8 +149,8 @@ describe('An indexer is killed, and another one goes on: the documents are the f
     ['when only the list documents of records are written', whereOnly('forms', 'submissions')],
     ['when only the detail documents of records are written', whereOnly('form-details', 'submission-details')],
     ['after the refresh, before the commit', afterRefresh],
-    ['after the commit, before the tidemark', whereRedis('command')],
-    ['after the tidemark', whereRedis('answer')],
+    ['after the commit, before the watermark', whereRedis('command')],
+    ['after the watermark', whereRedis('answer')],
   ])('%s', async (_where, reach) => {
     await killedWhere(reach)
   })
