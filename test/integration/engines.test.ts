@@ -13,7 +13,7 @@ import { waitUntil } from '../../tools/engines/waiting.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const main = join(root, 'engines', 'main.ts')
+const main = join(root, 'tools', 'engines', 'main.ts')
 const distributions = join(root, 'var', 'engines')
 const { signal } = new AbortController()
 const startMs = 100_000

@@ -49,6 +49,6 @@ export async function startSecuredRedis(prefix: string): Promise<SecuredRedis> {
 /** Each user's name and rules. */
 export async function readUsers(prefix: string): Promise<string[][]> {
   const text = await readFile('security/redis-users.acl', 'utf8')
-  const lines = text.replaceAll('~watermark:', `~${prefix}:`).trim().split('\n')
+  const lines = text.replaceAll('~tidemark:', `~${prefix}:`).trim().split('\n')
   return lines.map((line) => line.split(' ').slice(1))
 }
