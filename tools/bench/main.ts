@@ -14,7 +14,7 @@ import { onStage, type Stage } from './stage.ts'
 
 const pathTo = (place: string): string => fileURLToPath(new URL(place, import.meta.url))
 const folder = pathTo('results')
-const trialFolder = pathTo('../var/bench-small')
+const trialFolder = pathTo('../../var/bench-small')
 const benches = {
   api: { measure: benchApi, folder },
   search: { measure: benchSearch, folder },
@@ -50,7 +50,7 @@ async function run(wanted: readonly Name[], stopped: AbortSignal): Promise<void>
   const published = new Map<string, Results>()
   for (const name of new Set(wanted)) {
     const { measure, folder: to } = benches[name]
-    const results = await onStage(pathTo('../var/bench'), pathTo('../var/engines'), stopped, measure)
+    const results = await onStage(pathTo('../../var/bench'), pathTo('../../var/engines'), stopped, measure)
     await publish(name, results, to)
     if (to === folder) published.set(name, results)
   }
