@@ -4,15 +4,14 @@ import type { EntityId, TeamId } from '../core/model/ids.ts'
 import { type Instant, toInstant } from '../core/model/instant.ts'
 import type { AccountKeys } from './accountKeys.ts'
 import type { SettingsContext, SettingsMiddleware, SettingsState } from './context.ts'
-import { type CreateKeyResult, createKey, readCreateKeyForm, withDeadline } from './createKey.ts'
+import { createKey, fromKeys, readCreateKeyForm, withDeadline } from './createKey.ts'
+import { settingsError } from './errors.ts'
+import type { CreatedKey } from './keyRules.ts'
 import { confirmPage } from './pages/confirmPage.ts'
 import { createdPage, shownAlreadyPage } from './pages/createdPage.ts'
-import type { CreateForm } from './pages/createForm.ts'
 import { type ListedKey, listedKey } from './pages/keyList.ts'
-import { keysPage } from './pages/keysPage.ts'
+import { type CreateForm, type KeysView, keysPage } from './pages/keysPage.ts'
 import { writerIn } from './pages/languages.ts'
-import type { Messages } from './pages/messages.ts'
-import { RequestError, whileAvailable } from './requestError.ts'
 import type { RequireSession } from './requireSession.ts'
 import { type RespondWithPage, seeOther } from './respond.ts'
 import type { OpenSession } from './sessions.ts'
@@ -28,7 +27,7 @@ export type KeyRouteDeps = {
 
 type Change = 'revoke' | 'delete'
 
-const notices = { revoke: 'revoked', delete: 'deleted' } as const satisfies Record<Change, keyof Messages['notices']>
+const notices = { revoke: 'revoked', delete: 'deleted' } as const satisfies Record<Change, KeysView['notice']>
 
 /**
  * How long a repeated form shows the plaintext again: long enough for a double click. Whoever reloads the answer later must not
@@ -70,7 +69,7 @@ async function showKeys(
 }
 
 async function listKeys({ keys, lastUse, nowMs }: KeyRouteDeps, { team }: OpenSession): Promise<ListedKey[]> {
-  const [all, uses] = await whileAvailable(Promise.all([keys.list(team), lastUse(team)]))
+  const [all, uses] = await fromKeys(Promise.all([keys.list(team), lastUse(team)]))
   return all.map((key) => listedKey(key, uses, nowMs()))
 }
 
@@ -99,7 +98,7 @@ const create = (deps: KeyRouteDeps): SettingsMiddleware =>
 async function showCreatedKey(
   { nowMs, respondWithPage }: KeyRouteDeps,
   ctx: SettingsContext,
-  { plaintext, key }: Exclude<CreateKeyResult, string>,
+  { plaintext, key }: CreatedKey,
 ): Promise<void> {
   const writer = writerIn(ctx.state.language)
   const isNew = key.state === 'active' && nowMs() - Date.parse(key.createdAt) <= shownAgainMs
@@ -111,14 +110,14 @@ async function showCreatedKey(
 const confirm = (deps: KeyRouteDeps, change: Change): SettingsMiddleware =>
   deps.requireSession.page(async (ctx, session) => {
     const key = (await listKeys(deps, session)).find(({ id }) => id === ctx['params']['id'])
-    if (key === undefined) throw new RequestError({ kind: 'not-found' })
+    if (key === undefined) throw settingsError('not-found')
     if (change === 'revoke' && key.state === 'revoked') return showNotice(ctx, change)
     await deps.respondWithPage(ctx, 200, confirmPage(change, key, session.csrf, writerIn(ctx.state.language)))
   })
 
 const apply = ({ keys, requireSession }: KeyRouteDeps, change: Change): SettingsMiddleware =>
   requireSession.form(async (ctx, { team, sub }) => {
-    await whileAvailable(withDeadline(keys[change]({ team, id: ctx['params']['id'] ?? '', by: sub })))
+    await fromKeys(withDeadline(keys[change]({ team, id: ctx['params']['id'] ?? '', by: sub })))
     showNotice(ctx, change)
   })
 

@@ -10,8 +10,7 @@ import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { AccountKeys, keyTopics } from './accountKeys.ts'
 import { answerClientError, createSettingsApp } from './app.ts'
-import { createSessions } from './sessions.ts'
-import { usedTokens } from './signIn/usedTokens.ts'
+import { createSessions, usedTokens } from './sessions.ts'
 import { tokenVerifier } from './signIn/verifyToken.ts'
 
 const defaultPort = 3_001
@@ -25,7 +24,7 @@ export async function startSettings(
   { config, log, metrics, signal, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'signal' | 'release'>,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
-  const { redis, redisKeys: names, accountKeys: view } = openStores({ config, log, metrics, release })
+  const { redis, redisKeys: names, accountKeys: store } = openStores({ config, log, metrics, release })
   const { admin, producer } = openKafka(config, log, release)
   const connection = keepConnecting(producer, signal)
   release('producer', async () => {
@@ -34,11 +33,11 @@ export async function startSettings(
   })
 
   const keys = new AccountKeys({
-    store: view,
+    store,
     producer,
     topics: keyTopics(config),
     onChange: ({ change, team, by, key }) => log.info({ change, teamId: team, keyId: key.id, by }, 'account key'),
-    clock: nowMs,
+    nowMs,
     randomBytes,
   })
   const server = await serve(
@@ -70,7 +69,7 @@ export async function startSettings(
       kafka: kafkaAnswers(admin),
       producer: async () => (connection.isMade() ? undefined : 'is not connected yet'),
       redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(view),
+      'account keys': accountKeysAreComplete(store),
     },
   }
 }

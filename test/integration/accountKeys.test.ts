@@ -6,7 +6,8 @@ import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { AccountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../src/settings/accountKeys.ts'
+import { AccountKeys, type KeyChange } from '../../src/settings/accountKeys.ts'
+import { KeyChangeIncomplete, KeyRefused } from '../../src/settings/keyRules.ts'
 import { eventually } from '../support/eventually.ts'
 
 const nowMs = Date.parse('2026-05-01T12:00:00.000Z')
@@ -57,7 +58,7 @@ function keysOver(over: Partial<AccountKeyStore> = {}) {
   const options = {
     producer,
     topics: { keys: 'sent', memory: 'memory', audit: 'audit' },
-    clock: () => nowMs,
+    nowMs: () => nowMs,
     randomBytes,
   }
   const onChange = (change: KeyChange): void => {

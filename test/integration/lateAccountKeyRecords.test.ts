@@ -65,7 +65,7 @@ function keysSending(sendBatch: Producer['sendBatch']): AccountKeys {
     producer: { ...producer, sendBatch },
     topics: keyTopics(testConfig(pipeline.names)),
     onChange: () => undefined,
-    clock: Date.now,
+    nowMs: Date.now,
     randomBytes,
   })
 }

@@ -1,8 +1,7 @@
 import type { Instant } from '../../core/model/instant.ts'
 import { type Html, html } from '../../core/process/html.ts'
 import { chinese } from './chinese.ts'
-import { english } from './english.ts'
-import type { Messages } from './messages.ts'
+import { english, type Messages } from './english.ts'
 
 /** BCP 47 tags of the languages of the settings area; the first is the default. */
 export const languages = ['en', 'zh-Hans'] as const

@@ -1,8 +1,9 @@
 import { type Html, html } from '../../core/process/html.ts'
 import type { Page } from './layout.ts'
-import type { Notice } from './messages.ts'
 
-export type MessageParts = Notice & {
+export type MessageParts = {
+  readonly title: string
+  readonly text: string
   /** The page to go on with. */
   readonly link?: { readonly href: string; readonly label: string } | undefined
   /** The request id, for support. */
