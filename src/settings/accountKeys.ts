@@ -29,19 +29,11 @@ export type KeyChange = {
   }
 }
 
-/** The topics of the account keys, of what the indexer remembers of them, and of the audit. */
-export type KeyTopics = { readonly keys: string; readonly memory: string; readonly audit: string }
-
-export const keyTopics = (config: Config): KeyTopics => ({
-  keys: config.TOPIC_ACCOUNT_KEYS,
-  memory: config.TOPIC_KEY_MEMORY,
-  audit: config.TOPIC_KEY_AUDIT,
-})
-
-export type AccountKeysDeps = {
+type AccountKeysDeps = {
   readonly store: AccountKeyStore
   readonly producer: Producer
-  readonly topics: KeyTopics
+  /** The topics of the account keys, of what a replay needs besides, and of the audit. */
+  readonly topics: Pick<Config, 'TOPIC_ACCOUNT_KEYS' | 'TOPIC_KEY_MEMORY' | 'TOPIC_KEY_AUDIT'>
   /** Called after every completed change. */
   readonly onChange: (change: KeyChange) => void
   readonly nowMs: () => number
@@ -166,7 +158,10 @@ export class AccountKeys {
   /** Writes the audit record and the key's own record to Kafka; `key` is null for a deletion. */
   async #record(team: TeamId, id: EntityId, key: StoredKey | null, change: KeyChange): Promise<void> {
     const { store, topics } = this.#deps
-    const audit = { topic: topics.audit, messages: [{ key: documentId(team, id), value: JSON.stringify(change) }] }
+    const audit = {
+      topic: topics.TOPIC_KEY_AUDIT,
+      messages: [{ key: documentId(team, id), value: JSON.stringify(change) }],
+    }
     await this.#send([audit, ...this.#recordsOf(team, id, key)])
     if (key === null || !(await store.wasDeleted(team, id))) return
     // The key's record may have been appended after its tombstone, which must be the last.
@@ -177,8 +172,10 @@ export class AccountKeys {
   #recordsOf(team: TeamId, id: EntityId, key: StoredKey | null): TopicMessages[] {
     const { topics } = this.#deps
     const value = key === null ? null : keyRecord(key)
-    const records = [{ topic: topics.keys, messages: [{ key: documentId(team, id), value }] }]
-    return key === null ? [...records, { topic: topics.memory, messages: deletedMessages(team, id) }] : records
+    const records = [{ topic: topics.TOPIC_ACCOUNT_KEYS, messages: [{ key: documentId(team, id), value }] }]
+    return key === null
+      ? [...records, { topic: topics.TOPIC_KEY_MEMORY, messages: deletedMessages(team, id) }]
+      : records
   }
 
   async #send(topicMessages: TopicMessages[]): Promise<void> {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { type RequestListener, STATUS_CODES } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
-import type { Registry } from 'prom-client'
 import { type Asset, assetCacheControl, readAssets } from '../core/process/assets/assets.ts'
 import { type Refuse, refusal, statusOf } from '../core/process/clientErrors.ts'
 import { requestLog } from '../core/process/requestLog.ts'
@@ -11,26 +10,13 @@ import { respondWithFile, staticFile } from '../core/process/staticFile.ts'
 import type { SettingsMiddleware, SettingsState } from './context.ts'
 import { sessionCookie } from './cookies.ts'
 import { requireSameOrigin } from './csrf.ts'
+import type { SettingsDeps } from './deps.ts'
 import { errors, rejectionReasons, settingsError } from './errors.ts'
-import { type KeyRouteDeps, keyRoutes } from './keyRoutes.ts'
+import { keyRoutes } from './keyRoutes.ts'
 import { chooseLanguage } from './language.ts'
 import { requireSession } from './requireSession.ts'
 import { pageResponder } from './respond.ts'
-import type { ConsumeToken, Sessions } from './sessions.ts'
 import { signInRoutes } from './signIn/routes.ts'
-import type { VerifyToken } from './signIn/verifyToken.ts'
-
-export type SettingsDeps = Pick<KeyRouteDeps, 'keys' | 'lastUse' | 'nowMs' | 'randomToken'> & {
-  /** Where browsers reach the settings area. */
-  readonly origin: string
-  /** The product's page that gives a new sign-in link. */
-  readonly signInPage: string | undefined
-  readonly verifyToken: VerifyToken
-  readonly consumeToken: ConsumeToken
-  readonly sessions: Sessions
-  readonly log: Logger
-  readonly metrics: Registry
-}
 
 /** Pages may load from and send to their own origin only, and no page may frame them. */
 const contentSecurityPolicy = [

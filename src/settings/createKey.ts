@@ -9,17 +9,18 @@ import type { CreateProblem } from './pages/keysPage.ts'
 import type { OpenSession } from './sessions.ts'
 
 /** The fields of the form that creates a key. `once` is the idempotency token of one rendered form. */
-export type CreateKeyForm = { readonly name: string; readonly expires: string; readonly once: string }
+type CreateKeyForm = { readonly name: string; readonly expires: string; readonly once: string }
 
 /** A created key with its plaintext, or why there is none. */
-export type CreateKeyResult = CreatedKey | CreateProblem | 'full'
+type CreateKeyResult = CreatedKey | CreateProblem | 'full'
 
+const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
 /** Shorter than browsers wait for an answer, longer than Kafka takes to elect a partition leader. */
 const changeDeadlineMs = 15_000
 
 export function readCreateKeyForm(form: URLSearchParams): CreateKeyForm {
   const once = form.get('once') ?? ''
-  if (!isOnceToken(once)) throw settingsError('foreign-form')
+  if (!oncePattern.test(once)) throw settingsError('foreign-form')
   return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once }
 }
 
@@ -45,15 +46,11 @@ function problemOf(error: unknown): CreateProblem | 'full' {
   return error.reason
 }
 
-const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
-
-export const isOnceToken = (text: string): boolean => oncePattern.test(text)
-
 /**
  * The secret bytes that a key is derived from: the same for the same form of the same session. Redis has no session id and the
  * browser has no session secret, so that neither can compute the seed alone.
  */
-export const keySeed = ({ id, secret }: OpenSession, once: string): Uint8Array =>
+const keySeed = ({ id, secret }: OpenSession, once: string): Uint8Array =>
   createHmac('sha256', Buffer.from(id + secret))
     .update(once)
     .digest()

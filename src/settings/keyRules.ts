@@ -5,7 +5,7 @@ import { type Instant, instantRule, parseInstant, toInstant } from '../core/mode
 import type { StoredKey } from '../core/stores/accountKeyStore.ts'
 
 /** The rule that a request breaks; `deleted`: the key was deleted while it was being created or revoked. */
-export type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
+type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
 
 /** A request that breaks a rule of account keys; the message is for people. */
 export class KeyRefused extends Error {

@@ -11,7 +11,7 @@ import { connectKafka, createProducer } from '../core/stores/kafka.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { connectRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
-import { AccountKeys, keyTopics } from './accountKeys.ts'
+import { AccountKeys } from './accountKeys.ts'
 
 const replayDeadlineMs = 15_000
 const replayPollMs = 100
@@ -66,10 +66,9 @@ async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise
     const names = redisKeys(config.INDEX_PREFIX)
     const store = accountKeyStore(redis, names)
     await Promise.all([untilComplete(store, giveUp.signal), producer.connect()])
-    const topics = keyTopics(config)
     // Not logged: the command itself reports its change.
     const onChange = (): void => undefined
-    const keys = new AccountKeys({ store, producer, topics, onChange, nowMs: Date.now, randomBytes })
+    const keys = new AccountKeys({ store, producer, topics: config, onChange, nowMs: Date.now, randomBytes })
     await action(keys, (teamId) => readLastUse(redis, names, teamId))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)

@@ -9,7 +9,7 @@ import type { RedisKeys } from '../core/stores/redisKeys.ts'
 export type Owner = { readonly team: TeamId; readonly sub: string }
 
 /** `csrf` is in every form; `secret` never leaves the server. */
-export type Session = Owner & { readonly csrf: string; readonly secret: string; readonly expiresAtMs: number }
+type Session = Owner & { readonly csrf: string; readonly secret: string; readonly expiresAtMs: number }
 
 /** A session with its id, which only the browser keeps. */
 export type OpenSession = Session & { readonly id: string }

@@ -13,7 +13,7 @@ export const english = {
     slots: (held: number, max: number) => `${held} of ${max}`,
     slotsRule: 'Revoked keys count until they are deleted.',
     listTitle: 'Keys of the team',
-    none: { title: 'No keys yet', text: 'Create the first one, and give it to the program that is to read your data.' },
+    none: { title: 'No keys yet', text: 'Create the first one, and give it to the program that reads your data.' },
     states: { active: 'Active', expired: 'Expired', revoked: 'Revoked' },
     start: 'Begins with',
     created: 'Created',
@@ -38,23 +38,23 @@ export const english = {
     submit: 'Create key',
     full: {
       title: 'All ten slots are taken',
-      text: 'A team holds ten keys at most, revoked ones included. Delete one that nothing uses any more, and its slot is free.',
+      text: 'A team holds ten keys at most, revoked ones included. Delete one that nothing uses any more to free its slot.',
     },
     problemsTitle: 'The key was not created',
     problems: {
       name: 'Enter a name of 1 to 100 characters.',
       expires: 'Choose today or a later day, or leave it empty.',
+      deleted: 'No key was created. Please try again.',
+      unfinished:
+        'It is not certain yet whether the key was created. Trying again from here is safe: it completes the same key and never makes a second one.',
     },
-    wasDeleted: 'No key was created. Please try again.',
-    unfinished:
-      'It is not certain yet whether the key was created. Trying again from here is safe: it completes the same key and never makes a second one.',
   },
   rotation: {
     title: 'Replacing a key without a gap',
     steps: [
       'Create a second key; both work side by side.',
       'Give the new key to everything that uses the old one.',
-      'Watch “Last used” of the old key. Once it stands still for longer than your slowest job sleeps, nothing uses it any more.',
+      'Watch “Last used” of the old key. If it has not changed for longer than the interval of your slowest job, nothing uses the old key any more.',
       'Revoke the old key. If nothing breaks, delete it to free its slot.',
     ],
   },
@@ -128,11 +128,11 @@ export const english = {
       text: 'This request did not come from a current page of the settings area. Open the page again and repeat it there.',
     },
     'not-found': { title: 'There is nothing here', text: 'The page does not exist, or the key is gone.' },
-    'method-not-allowed': { title: 'That is not possible here', text: 'This page does not take such a request.' },
+    'method-not-allowed': { title: 'That is not possible here', text: 'This page does not accept such a request.' },
     'form-too-large': { title: 'That is too much', text: 'The form holds more than it may. Nothing was changed.' },
     'no-form': {
-      title: 'That is no form',
-      text: 'This page takes the forms of the settings area alone. Nothing was changed.',
+      title: 'This is not a form',
+      text: 'This page accepts only the forms of the settings area. Nothing was changed.',
     },
     'change-incomplete': {
       title: 'Not finished yet',
@@ -144,7 +144,7 @@ export const english = {
     },
     'internal-error': {
       title: 'Something went wrong',
-      text: 'This is a fault of ours. Try again; if it stays, tell support the number below.',
+      text: 'This is a fault of ours. Try again; if it happens again, give support the number below.',
     },
   },
 }

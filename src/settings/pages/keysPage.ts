@@ -6,7 +6,7 @@ import type { Writer } from './languages.ts'
 import { csrfField, type Page } from './layout.ts'
 
 /** Why no key was created, and the form is shown again. */
-export type CreateProblem = 'name' | 'expires' | 'deleted' | 'unfinished'
+export type CreateProblem = keyof Messages['create']['problems']
 
 /** What the form is filled in with, and what is wrong with it. */
 export type CreateForm = {
@@ -93,13 +93,9 @@ const describedBy = (field: 'name' | 'expires', problem: CreateProblem | undefin
     : html` aria-describedby="${field}-hint"`
 
 function problemSummary(problem: CreateProblem, say: Messages): Html {
-  switch (problem) {
-    case 'name':
-    case 'expires':
-      return html`<div class="summary" role="alert"><p>${say.create.problemsTitle}</p><p><a href="#${problem}">${say.create.problems[problem]}</a></p></div>`
-    case 'deleted':
-      return html`<div class="summary" role="alert"><p>${say.create.wasDeleted}</p></div>`
-    case 'unfinished':
-      return html`<div class="summary" role="alert"><p>${say.create.unfinished}</p></div>`
-  }
+  const text = say.create.problems[problem]
+  const isOfField = problem === 'name' || problem === 'expires'
+  return html`<div class="summary" role="alert">${
+    isOfField ? html`<p>${say.create.problemsTitle}</p><p><a href="#${problem}">${text}</a></p>` : html`<p>${text}</p>`
+  }</div>`
 }

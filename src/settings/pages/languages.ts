@@ -20,13 +20,13 @@ export type Writer = { readonly say: Messages; readonly at: TimeFormat }
 export const writerIn = (language: Language): Writer => ({ say: messagesIn[language], at: timeFormatIn(language) })
 
 /** Writes times as `<time>` elements, in UTC and to the minute. */
-export type TimeFormat = {
+type TimeFormat = {
   exact(instant: Instant): Html
   /** With JavaScript, the browser shows how long ago the time was instead. */
   ago(instant: Instant): Html
 }
 
-export function timeFormatIn(language: Language): TimeFormat {
+function timeFormatIn(language: Language): TimeFormat {
   const format = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
   const write = (instant: Instant): string => messagesIn[language].utc(format.format(Date.parse(instant)))
   return {

@@ -5,7 +5,7 @@ import { type Language, languageNames, languages, messagesIn } from './languages
 
 export type Page = { readonly title: string; readonly content: Html }
 
-export type Frame = {
+type Frame = {
   readonly language: Language
   readonly assets: AssetPaths
   /** The session of the signed-in owner. */

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../core/process/html.ts'
+import { html } from '../../core/process/html.ts'
 import type { Page } from './layout.ts'
 
 export type MessageParts = {
@@ -17,9 +17,6 @@ export const messagePage = ({ title, text, link, reference }: MessageParts): Pag
 <h1>${title}</h1>
 <p>${text}</p>
 ${reference === undefined ? '' : html`<p><code>${reference}</code></p>`}
-${link === undefined ? '' : linkTo(link)}
+${link === undefined ? '' : html`<p class="actions"><a class="button primary" href="${link.href}">${link.label}</a></p>`}
 </div>`,
 })
-
-const linkTo = ({ href, label }: NonNullable<MessageParts['link']>): Html =>
-  html`<p class="actions"><a class="button primary" href="${href}">${label}</a></p>`

@@ -6,12 +6,12 @@ import type { Config } from '../../core/process/config.ts'
 import { settingsError } from '../errors.ts'
 import type { Owner } from '../sessions.ts'
 
-export type VerifiedToken = { readonly owner: Owner; readonly tokenId: string; readonly usableUntilMs: number }
+type VerifiedToken = { readonly owner: Owner; readonly tokenId: string; readonly usableUntilMs: number }
 
 /** Throws `link-expired`, `link-not-valid` or `not-owner` for a token that signs nobody in. */
 export type VerifyToken = (token: string) => Promise<VerifiedToken>
 
-export type SignInConfig = Pick<Config, 'SIGN_IN_SECRET' | 'SIGN_IN_JWKS_URL' | 'SIGN_IN_ISSUER' | 'SIGN_IN_AUDIENCE'>
+type SignInConfig = Pick<Config, 'SIGN_IN_SECRET' | 'SIGN_IN_JWKS_URL' | 'SIGN_IN_ISSUER' | 'SIGN_IN_AUDIENCE'>
 
 const toleranceSeconds = 5
 const maxLifeSeconds = 300
