@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { TeamId } from '../core/model/ids.ts'
 import type { ApiMiddleware } from './context.ts'
-import { RequestError } from './requestError.ts'
+import { type ApiError, unavailable } from './errors.ts'
 
 /** Concurrent requests of one process, authenticated or not. */
 const maxRequests = 8_192
@@ -40,8 +40,7 @@ export class Permits {
 }
 
 /** The error of a request for which there is no capacity. */
-export const overCapacity = (what: string): RequestError =>
-  new RequestError({ kind: 'service_unavailable', dependency: 'capacity', cause: new Error(`no capacity: ${what}`) })
+export const overCapacity = (what: string): ApiError => unavailable('capacity', new Error(`no capacity: ${what}`))
 
 /** Calls `listener` when the response is closed; at once if it is closed already, because a client may disconnect early. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {

@@ -4,10 +4,11 @@ import type { Digest } from '../core/model/ids.ts'
 import { type AccountKeyStore, AccountKeysIncomplete, type KeyHolder } from '../core/stores/accountKeyStore.ts'
 import { minuteOf } from '../core/stores/keyLastUse.ts'
 import type { Freshness } from '../core/stores/listVersions.ts'
+import { fromRedis } from '../core/stores/redis.ts'
 import { createTeamAdmission } from './admission.ts'
 import type { ApiContext, ApiMiddleware } from './context.ts'
+import { type ApiError, apiError } from './errors.ts'
 import { type CountedRequest, enforceRateLimit } from './rateLimit.ts'
-import { fromRedis, RequestError } from './requestError.ts'
 
 /** Keys that a process remembers. */
 const maxKeys = 10_000
@@ -45,11 +46,17 @@ export function authenticate({ lookUpHolder, requestsPerMinute, recordUse }: Aut
 
 function keyDigestOf(ctx: ApiContext): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
-    throw new RequestError({ kind: 'bad_request', message: 'Authorization must be sent only once' })
+    throw apiError('bad_request', 'Authorization must be sent only once')
   const token = bearerToken(ctx.get('Authorization'))
-  if (!token.startsWith(accountKeyPrefix)) throw new RequestError({ kind: 'unauthorized', isTokenSent: token !== '' })
+  if (!token.startsWith(accountKeyPrefix)) throw unauthorized(token !== '')
   return digestOf(token)
 }
+
+const unauthorized = (isTokenSent: boolean): ApiError =>
+  apiError('unauthorized', 'a valid account API key is required: Authorization: Bearer <API_KEY>', {
+    headers: { 'WWW-Authenticate': isTokenSent ? 'Bearer error="invalid_token"' : 'Bearer' },
+    rejection: 'unauthorized',
+  })
 
 /** The token of an Authorization header; empty if it carries none. */
 export const bearerToken = (header: string): string => /^Bearer +(?<token>.*)$/i.exec(header)?.groups?.['token'] ?? ''
@@ -79,7 +86,7 @@ export function createHolderLookup(
     const holder = lookup.found
     if (holder === null || !isValid(holder, nowMs())) {
       lastHolders.delete(digest)
-      throw new RequestError({ kind: 'unauthorized', isTokenSent: true })
+      throw unauthorized(true)
     }
     lastHolders.set(digest, holder)
     const isExpected = expected?.teamId === holder.teamId && expected.keyId === holder.keyId

@@ -1,7 +1,9 @@
 import type { Logger } from 'pino'
+import { HttpError, type HttpErrorDetails } from '../core/process/httpError.ts'
+import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
+import { RedisUnavailable } from '../core/stores/redis.ts'
 import type { ApiContext, ApiMiddleware } from './context.ts'
-import { allowedMethods } from './methods.ts'
-import { type Failure, failureOf, type RejectionReason, rejectionReasonOf } from './requestError.ts'
+import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 /** The status of every error answer, by its code. */
 export const errorStatuses = {
@@ -17,7 +19,39 @@ export const errorStatuses = {
   service_unavailable: 503,
 } as const
 
+type ErrorCode = keyof typeof errorStatuses
+
+/** What an answer needs and is not available now. */
+const dependencies = ['elasticsearch', 'redis', 'account_keys', 'watermark', 'capacity'] as const
+
+/** Why a request was refused, or could not be answered now. */
+export const rejectionReasons = ['unauthorized', 'rate_limited', ...dependencies] as const
+type RejectionReason = (typeof rejectionReasons)[number]
+
+export type ApiError = HttpError<ErrorCode, RejectionReason>
+
+/** An error whose code and message are sent as JSON. */
+export const apiError = (code: ErrorCode, message: string, details?: HttpErrorDetails<RejectionReason>): ApiError =>
+  new HttpError(errorStatuses[code], code, message, details)
+
 const unavailableRetryAfterSeconds = 5
+
+export const unavailable = (dependency: (typeof dependencies)[number], cause: Error): ApiError =>
+  apiError('service_unavailable', 'temporarily unavailable; retry later', {
+    headers: { 'Retry-After': String(unavailableRetryAfterSeconds) },
+    rejection: dependency,
+    cause,
+  })
+
+/** The error answer for a thrown value; an unexpected value is a bug. */
+export function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof HttpError) return thrown
+  if (thrown instanceof ElasticsearchUnavailable) return unavailable('elasticsearch', thrown)
+  if (thrown instanceof RedisUnavailable) return unavailable('redis', thrown)
+  if (thrown instanceof AccountKeysIncomplete) return unavailable('account_keys', thrown)
+  const message = 'an unexpected error; the X-Request-Id header identifies it'
+  return apiError('internal_error', message, { cause: thrown })
+}
 
 /** Answers everything thrown by later middleware as JSON; `onRejected` counts requests that were refused or may be retried. */
 export const errors =
@@ -26,73 +60,31 @@ export const errors =
     try {
       await next()
     } catch (thrown) {
-      const failure = failureOf(thrown)
+      const error = toApiError(thrown)
       // A client that has disconnected gets no answer: its error is neither logged nor counted.
       if (ctx.writable) {
-        logCause(log, ctx.state.requestId, failure)
-        const reason = rejectionReasonOf(failure)
-        if (reason !== undefined) onRejected(reason)
+        logCause(log, ctx.state.requestId, error)
+        if (error.rejection !== undefined) onRejected(error.rejection)
       }
-      respond(ctx, failure)
+      respond(ctx, error)
     }
   }
 
-/** The body of every error answer. */
-export const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })
+function logCause(log: Logger, requestId: string, { code, cause }: ApiError): void {
+  if (code === 'internal_error') log.error({ requestId, err: cause }, 'a bug')
+  if (code === 'service_unavailable') log.warn({ requestId, err: cause }, 'unavailable')
+}
 
 /** Headers of an answer that fails after they were set; they are wrong for an error. */
 const headersOfAnswers = ['Content-Encoding', 'ETag', 'Replica-Watermark', 'X-Accel-Buffering']
 
-function respond(ctx: ApiContext, failure: Failure): void {
+function respond(ctx: ApiContext, { status, headers, code, message }: ApiError): void {
   for (const name of headersOfAnswers) ctx.remove(name)
-  ctx.status = errorStatuses[failure.kind]
-  for (const [name, value] of headersOf(failure)) ctx.set(name, value)
+  ctx.status = status
+  ctx.set(headers)
   ctx.type = 'json'
-  ctx.body = renderError(failure.kind, messageOf(failure))
+  ctx.body = renderError(code, message)
 }
 
-function logCause(log: Logger, requestId: string, failure: Failure): void {
-  if (failure.kind === 'internal_error') log.error({ requestId, err: failure.cause }, 'internal error')
-  if (failure.kind === 'service_unavailable') log.warn({ requestId, err: failure.cause }, 'service unavailable')
-}
-
-function messageOf(failure: Failure): string {
-  switch (failure.kind) {
-    case 'bad_request':
-      return failure.message
-    case 'unauthorized':
-      return 'a valid account API key is required: Authorization: Bearer <API_KEY>'
-    case 'not_found':
-      return `no such ${failure.what}`
-    case 'method_not_allowed':
-      return `only ${allowedMethods} are supported`
-    case 'uri_too_long':
-      return 'the URL is too long'
-    case 'rate_limited':
-      return failure.what === 'requests'
-        ? `too many requests with this key; retry in ${failure.retryAfterSeconds} s`
-        : "too many of the team's exports are running; retry when one has ended"
-    case 'internal_error':
-      return 'an unexpected error; the X-Request-Id header identifies it'
-    case 'service_unavailable':
-      return 'temporarily unavailable; retry later'
-  }
-}
-
-function headersOf(failure: Failure): [string, string][] {
-  switch (failure.kind) {
-    case 'unauthorized':
-      return [['WWW-Authenticate', failure.isTokenSent ? 'Bearer error="invalid_token"' : 'Bearer']]
-    case 'method_not_allowed':
-      return [['Allow', allowedMethods]]
-    case 'rate_limited':
-      return [['Retry-After', String(failure.retryAfterSeconds)]]
-    case 'service_unavailable':
-      return [['Retry-After', String(unavailableRetryAfterSeconds)]]
-    case 'bad_request':
-    case 'not_found':
-    case 'uri_too_long':
-    case 'internal_error':
-      return []
-  }
-}
+/** The body of every error answer. */
+export const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { cutOff } from '../core/process/resettingServer.ts'
 import { overCapacity, Permits, whenClosed } from './admission.ts'
 import type { ExportParts, RouteContext, StartExport } from './context.ts'
-import { RequestError } from './requestError.ts'
+import { apiError } from './errors.ts'
 
 /** The media type of newline-delimited JSON. */
 export const ndjson = 'application/x-ndjson'
@@ -20,7 +20,10 @@ export function createExports(): StartExport {
   return async (ctx, open) => {
     const permit = permits.acquire(ctx.state.holder.teamId)
     if (permit === 'tenant-reached')
-      throw new RequestError({ kind: 'rate_limited', what: 'exports', retryAfterSeconds })
+      throw apiError('rate_limited', "too many of the team's exports are running; retry when one has ended", {
+        headers: { 'Retry-After': String(retryAfterSeconds) },
+        rejection: 'rate_limited',
+      })
     if (permit === 'total-reached') throw overCapacity('too many exports are running')
     const parts = open(ctx.state.runQuery)
     const first = await parts.next().catch((error: unknown) => {

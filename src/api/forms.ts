@@ -4,9 +4,9 @@ import { scenes } from '../core/model/form.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { isNotModified, matchesAny, send, sendNotModified, validatorsOf } from './conditional.ts'
 import type { RouteContext, RouteDeps } from './context.ts'
+import { apiError } from './errors.ts'
 import { asksForExport } from './exports.ts'
 import { changedParameters, flag, noPageParameters, oneOf, pageParameters, title } from './parameterSchemas.ts'
-import { RequestError } from './requestError.ts'
 import { respondWithExport, respondWithPage } from './respondWithList.ts'
 import { type Clause, termClauses, windowClauses } from './search/clauses.ts'
 import type { IndexReader } from './search/indexReader.ts'
@@ -57,7 +57,7 @@ export async function getForm(ctx: RouteContext, { indexReader, readParameters }
   const form = await ctx.state.runQuery((signal) =>
     readForm(indexReader, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal),
   )
-  if (form === undefined) throw new RequestError({ kind: 'not_found', what: 'form' })
+  if (form === undefined) throw apiError('not_found', 'no such form')
   send(ctx, validators, form)
 }
 

@@ -1,9 +1,12 @@
 import { routeOf } from '../core/process/requestLog.ts'
 import type { ApiMiddleware } from './context.ts'
-import { RequestError } from './requestError.ts'
+import { type ApiError, apiError } from './errors.ts'
 
 /** Every route is read-only. */
 export const allowedMethods = 'GET, HEAD, OPTIONS'
+
+const methodNotAllowed = (): ApiError =>
+  apiError('method_not_allowed', `only ${allowedMethods} are supported`, { headers: { Allow: allowedMethods } })
 
 /** Answers OPTIONS for any path, without a key. */
 export const options: ApiMiddleware = async (ctx, next) => {
@@ -14,13 +17,11 @@ export const options: ApiMiddleware = async (ctx, next) => {
 
 /** Answers 405 if a public route was matched by path but not by method. */
 export const otherMethods: ApiMiddleware = (ctx, next) => {
-  if (routeOf(ctx) !== undefined) throw new RequestError({ kind: 'method_not_allowed' })
+  if (routeOf(ctx) !== undefined) throw methodNotAllowed()
   return next()
 }
 
 /** Answers requests that no route handled: 405 if the path is known, 404 if not. */
 export const unrouted: ApiMiddleware = (ctx) => {
-  throw new RequestError(
-    routeOf(ctx) === undefined ? { kind: 'not_found', what: 'route' } : { kind: 'method_not_allowed' },
-  )
+  throw routeOf(ctx) === undefined ? apiError('not_found', 'no such route') : methodNotAllowed()
 }

@@ -1,11 +1,11 @@
 import { maxUrlBytes } from '../core/process/clientErrors.ts'
 import type { ApiMiddleware } from './context.ts'
-import { RequestError } from './requestError.ts'
+import { apiError } from './errors.ts'
 
 /** Normalises the request target, and `Accept`. */
 export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   const { headers, url = '' } = ctx.req
-  if (url.length > maxUrlBytes) throw new RequestError({ kind: 'uri_too_long' })
+  if (url.length > maxUrlBytes) throw apiError('uri_too_long', 'the URL is too long')
   ctx.req.url = originForm(url)
   if (headers.accept !== undefined) headers.accept = withoutMediaTypeParameters(headers.accept)
   return next()

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { accepted, type Result, refused } from '../core/model/result.ts'
 import { routeOf } from '../core/process/requestLog.ts'
 import type { ParameterReader } from './context.ts'
-import { RequestError } from './requestError.ts'
+import { apiError } from './errors.ts'
 
 const maxShownCharacters = 64
 /** Bounds of the `Ignored-Parameters` header. */
@@ -28,7 +28,7 @@ export function parameterReader(registry: Registry): ParameterReader {
     }
     const read = readParameters(schema, query)
     if (read.ok) return read.value
-    throw new RequestError({ kind: 'bad_request', message: `${read.problem.path} ${read.problem.rule}` })
+    throw apiError('bad_request', `${read.problem.path} ${read.problem.rule}`)
   }
 }
 

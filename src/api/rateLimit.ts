@@ -3,7 +3,7 @@ import { type RateLimiterAbstract, RateLimiterRedis, RateLimiterRes } from 'rate
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import type { ApiContext } from './context.ts'
-import { RequestError } from './requestError.ts'
+import { apiError } from './errors.ts'
 
 const windowSeconds = 60
 
@@ -41,5 +41,9 @@ export function enforceRateLimit(
   const resetSeconds = Math.max(1, Math.ceil(window.msBeforeNext / 1000))
   ctx.set('RateLimit-Policy', `"key";q=${requestsPerMinute};w=${windowSeconds}`)
   ctx.set('RateLimit', `"key";r=${window.remainingPoints};t=${resetSeconds}`)
-  if (isRefused) throw new RequestError({ kind: 'rate_limited', what: 'requests', retryAfterSeconds: resetSeconds })
+  if (isRefused)
+    throw apiError('rate_limited', `too many requests with this key; retry in ${resetSeconds} s`, {
+      headers: { 'Retry-After': String(resetSeconds) },
+      rejection: 'rate_limited',
+    })
 }

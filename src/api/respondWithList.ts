@@ -2,8 +2,8 @@ import type { WindowBound } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { isNotModified, send, sendNotModified, type Validators, validatorsOf } from './conditional.ts'
 import type { RouteContext, RouteDeps } from './context.ts'
+import { unavailable } from './errors.ts'
 import { ndjson } from './exports.ts'
-import { RequestError } from './requestError.ts'
 import type { Clause } from './search/clauses.ts'
 import { exportList } from './search/exportList.ts'
 import type { ListReader } from './search/keptSnapshots.ts'
@@ -50,10 +50,6 @@ function listValidators(ctx: RouteContext, type: EntityType, parameters: ListPar
   const validators = validatorsOf(ctx, type, parameters)
   const needsWatermark = parameters.changedSince !== undefined || parameters.changedUntil !== undefined
   if (needsWatermark && validators.watermark === null)
-    throw new RequestError({
-      kind: 'service_unavailable',
-      dependency: 'watermark',
-      cause: new Error('no watermark is published'),
-    })
+    throw unavailable('watermark', new Error('no watermark is published'))
   return validators
 }

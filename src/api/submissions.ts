@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { reportStatuses } from '../core/model/submission.ts'
 import { isNotModified, matchesAny, send, sendNotModified, validatorsOf } from './conditional.ts'
 import type { RouteContext, RouteDeps } from './context.ts'
+import { apiError } from './errors.ts'
 import { asksForExport } from './exports.ts'
 import {
   changedParameters,
@@ -11,7 +12,6 @@ import {
   pageParameters,
   text,
 } from './parameterSchemas.ts'
-import { RequestError } from './requestError.ts'
 import { respondWithExport, respondWithPage } from './respondWithList.ts'
 import { type Clause, termClauses, windowClauses } from './search/clauses.ts'
 import type { IndexReader } from './search/indexReader.ts'
@@ -55,7 +55,7 @@ export async function getSubmission(ctx: RouteContext, { indexReader, readParame
   const submission = await ctx.state.runQuery((signal) =>
     readDetail(indexReader, 'submission-details', ctx.state.holder.teamId, ctx.params['id'] ?? '', signal),
   )
-  if (submission === undefined) throw new RequestError({ kind: 'not_found', what: 'record' })
+  if (submission === undefined) throw apiError('not_found', 'no such record')
   send(ctx, validators, submission)
 }
 

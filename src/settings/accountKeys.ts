@@ -1,44 +1,19 @@
-import { hkdfSync } from 'node:crypto'
 import type { Producer, TopicMessages } from 'kafkajs'
-import {
-  type AccountKey,
-  accountKeySchema,
-  digestOf,
-  maxKeysPerTeam,
-  plaintextFrom,
-  startOf,
-} from '../core/model/accountKey.ts'
-import {
-  documentId,
-  type EntityId,
-  identifierRule,
-  isIdentifier,
-  type Revision,
-  type TeamId,
-} from '../core/model/ids.ts'
-import { type Instant, instantRule, parseInstant, toInstant } from '../core/model/instant.ts'
+import { maxKeysPerTeam } from '../core/model/accountKey.ts'
+import { documentId, type EntityId, isIdentifier, type TeamId } from '../core/model/ids.ts'
+import { type Instant, toInstant } from '../core/model/instant.ts'
 import type { Config } from '../core/process/config.ts'
 import { deletedMessages, keyRecord } from '../core/stores/accountKeyMemory.ts'
 import type { AccountKeyStore, StoredKey } from '../core/stores/accountKeyStore.ts'
-
-/** The rule that a request breaks; `deleted`: the key was deleted while it was being created or revoked. */
-export type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
-
-/** A request that breaks a rule of account keys; the message is for people. */
-export class KeyRefused extends Error {
-  override readonly name = 'KeyRefused'
-  readonly reason: KeyRefusal
-
-  constructor(reason: KeyRefusal, message: string) {
-    super(message)
-    this.reason = reason
-  }
-}
-
-/** The change took effect in Redis or in Kafka only; repeating the request is safe and completes it. */
-export class KeyChangeIncomplete extends Error {
-  override readonly name = 'KeyChangeIncomplete'
-}
+import {
+  type CreatedKey,
+  type CreateKeyRequest,
+  KeyChangeIncomplete,
+  KeyRefused,
+  newKey,
+  readTeam,
+  revokedKey,
+} from './keyRules.ts'
 
 /** A record of the audit topic: who changed which key of a team, and when. */
 export type KeyChange = {
@@ -54,34 +29,16 @@ export type KeyChange = {
   }
 }
 
-/** The topics of the account keys, of what the indexer remembers of them, and of the audit. */
-export type KeyTopics = { readonly keys: string; readonly memory: string; readonly audit: string }
-
-export const keyTopics = (config: Config): KeyTopics => ({
-  keys: config.TOPIC_ACCOUNT_KEYS,
-  memory: config.TOPIC_KEY_MEMORY,
-  audit: config.TOPIC_KEY_AUDIT,
-})
-
-export type AccountKeysDeps = {
+type AccountKeysDeps = {
   readonly store: AccountKeyStore
   readonly producer: Producer
-  readonly topics: KeyTopics
+  /** The topics of the account keys, of what a replay needs besides, and of the audit. */
+  readonly topics: Pick<Config, 'TOPIC_ACCOUNT_KEYS' | 'TOPIC_KEY_MEMORY' | 'TOPIC_KEY_AUDIT'>
   /** Called after every completed change. */
   readonly onChange: (change: KeyChange) => void
-  readonly clock: () => number
+  readonly nowMs: () => number
   readonly randomBytes: (count: number) => Uint8Array
 }
-
-export type CreateKeyRequest = {
-  readonly team: string
-  readonly name: string
-  readonly by: string
-  readonly expires?: string | undefined
-  readonly seed?: Uint8Array | undefined
-}
-
-export type CreatedKey = { readonly plaintext: string; readonly key: StoredKey }
 
 const kafkaTimeoutMs = 10_000
 /**
@@ -89,8 +46,6 @@ const kafkaTimeoutMs = 10_000
  * the record of the first may still be written.
  */
 const reservationMs = 600_000
-const idBytes = 12
-const plaintextBytes = 32
 const seedBytes = 32
 const maxConflicts = 5
 
@@ -111,11 +66,11 @@ export class AccountKeys {
    * key again, and never a second one.
    */
   async create(request: CreateKeyRequest): Promise<CreatedKey> {
-    const { store, clock, randomBytes, onChange } = this.#deps
+    const { store, nowMs, randomBytes, onChange } = this.#deps
     const team = readTeam(request.team)
-    const { key, plaintext } = newKey(request, request.seed ?? randomBytes(seedBytes), clock())
+    const { key, plaintext } = newKey(request, request.seed ?? randomBytes(seedBytes), nowMs())
     const id = key.id as EntityId
-    switch (await store.reserve(team, id, clock(), clock() + reservationMs)) {
+    switch (await store.reserve(team, id, nowMs(), nowMs() + reservationMs)) {
       case 'full':
         throw new KeyRefused(
           'full',
@@ -140,11 +95,11 @@ export class AccountKeys {
 
   /** The key stops working at once; it still holds its slot. */
   async revoke({ team, id, by }: { team: string; id: string; by: string }): Promise<void> {
-    const { store, clock, onChange } = this.#deps
+    const { store, nowMs, onChange } = this.#deps
     const teamId = readTeam(team)
     for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
       const key = await this.#find(teamId, id)
-      const revoked = key.state === 'revoked' ? key : revokedOf(key, by, clock())
+      const revoked = key.state === 'revoked' ? key : revokedKey(key, by, nowMs())
       const applied = key.state === 'revoked' ? 'applied' : await store.apply(teamId, id as EntityId, revoked)
       if (applied === 'stale') continue
       const change = this.#changeOf('revoked', teamId, by, revoked)
@@ -203,7 +158,10 @@ export class AccountKeys {
   /** Writes the audit record and the key's own record to Kafka; `key` is null for a deletion. */
   async #record(team: TeamId, id: EntityId, key: StoredKey | null, change: KeyChange): Promise<void> {
     const { store, topics } = this.#deps
-    const audit = { topic: topics.audit, messages: [{ key: documentId(team, id), value: JSON.stringify(change) }] }
+    const audit = {
+      topic: topics.TOPIC_KEY_AUDIT,
+      messages: [{ key: documentId(team, id), value: JSON.stringify(change) }],
+    }
     await this.#send([audit, ...this.#recordsOf(team, id, key)])
     if (key === null || !(await store.wasDeleted(team, id))) return
     // The key's record may have been appended after its tombstone, which must be the last.
@@ -214,8 +172,10 @@ export class AccountKeys {
   #recordsOf(team: TeamId, id: EntityId, key: StoredKey | null): TopicMessages[] {
     const { topics } = this.#deps
     const value = key === null ? null : keyRecord(key)
-    const records = [{ topic: topics.keys, messages: [{ key: documentId(team, id), value }] }]
-    return key === null ? [...records, { topic: topics.memory, messages: deletedMessages(team, id) }] : records
+    const records = [{ topic: topics.TOPIC_ACCOUNT_KEYS, messages: [{ key: documentId(team, id), value }] }]
+    return key === null
+      ? [...records, { topic: topics.TOPIC_KEY_MEMORY, messages: deletedMessages(team, id) }]
+      : records
   }
 
   async #send(topicMessages: TopicMessages[]): Promise<void> {
@@ -224,46 +184,10 @@ export class AccountKeys {
 
   #changeOf(change: KeyChange['change'], team: TeamId, by: string, key: KeyChange['key']): KeyChange {
     const { id, name, start, expiresAt } = key
-    const at = toInstant(this.#deps.clock())
+    const at = toInstant(this.#deps.nowMs())
     return { at, by: by.toWellFormed(), team, change, key: { id, name, start, expiresAt } }
   }
 }
-
-/** The key that a request describes. Rejects an expiry or a name that breaks its rule. */
-function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): CreatedKey {
-  const expiresAt = readExpiry(expires, nowMs)
-  const { id, plaintext } = derivedFrom(seed)
-  const key: StoredKey = {
-    id,
-    name: name.toWellFormed(),
-    digest: digestOf(plaintext),
-    start: startOf(plaintext),
-    state: 'active',
-    createdAt: toInstant(nowMs),
-    createdBy: by.toWellFormed(),
-    expiresAt,
-    revision: 1 as Revision,
-  }
-  readName(key)
-  return { key, plaintext }
-}
-
-/** Derives id and plaintext with HKDF: neither can be computed from the other, only from the seed. */
-function derivedFrom(seed: Uint8Array): { readonly id: EntityId; readonly plaintext: string } {
-  const part = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))
-  return {
-    id: `key_${part('account key id', idBytes).toString('base64url')}` as EntityId,
-    plaintext: plaintextFrom(part('account key', plaintextBytes)),
-  }
-}
-
-const revokedOf = (key: StoredKey, by: string, nowMs: number): StoredKey => ({
-  ...key,
-  state: 'revoked',
-  revokedAt: toInstant(nowMs),
-  revokedBy: by.toWellFormed(),
-  revision: (key.revision + 1) as Revision,
-})
 
 /** Any error but a refusal means that the change took effect in Redis (`done`), and not yet in Kafka. */
 async function incompleteOnError(recorded: Promise<void>, done: string): Promise<void> {
@@ -273,22 +197,4 @@ async function incompleteOnError(recorded: Promise<void>, done: string): Promise
     if (error instanceof KeyRefused) throw error
     throw new KeyChangeIncomplete(`${done}, but that is not durable yet (${(error as Error).message}): try again`)
   }
-}
-
-function readTeam(team: string): TeamId {
-  if (!isIdentifier(team)) throw new KeyRefused('team', `team must be ${identifierRule}`)
-  return team as TeamId
-}
-
-function readName({ name }: Pick<AccountKey, 'name'>): void {
-  const { name: rule } = accountKeySchema.shape
-  if (!rule.safeParse(name).success) throw new KeyRefused('name', 'name must be 1 to 100 characters')
-}
-
-function readExpiry(text: string | undefined, nowMs: number): AccountKey['expiresAt'] {
-  if (text === undefined) return null
-  const expiresAt = parseInstant(text)
-  if (expiresAt === undefined) throw new KeyRefused('expires', `expires must be ${instantRule}`)
-  if (Date.parse(expiresAt) <= nowMs) throw new KeyRefused('expires', 'expires must lie in the future')
-  return expiresAt
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { type RequestListener, STATUS_CODES } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
-import type { Registry } from 'prom-client'
 import { type Asset, assetCacheControl, readAssets } from '../core/process/assets/assets.ts'
 import { type Refuse, refusal, statusOf } from '../core/process/clientErrors.ts'
 import { requestLog } from '../core/process/requestLog.ts'
@@ -11,28 +10,13 @@ import { respondWithFile, staticFile } from '../core/process/staticFile.ts'
 import type { SettingsMiddleware, SettingsState } from './context.ts'
 import { sessionCookie } from './cookies.ts'
 import { requireSameOrigin } from './csrf.ts'
-import { errorPages } from './errorPages.ts'
-import { type KeyRouteDeps, keyRoutes } from './keyRoutes.ts'
+import type { SettingsDeps } from './deps.ts'
+import { errors, rejectionReasons, settingsError } from './errors.ts'
+import { keyRoutes } from './keyRoutes.ts'
 import { chooseLanguage } from './language.ts'
-import { RequestError, rejectionReasons } from './requestError.ts'
 import { requireSession } from './requireSession.ts'
 import { pageResponder } from './respond.ts'
-import type { Sessions } from './sessions.ts'
 import { signInRoutes } from './signIn/routes.ts'
-import type { ConsumeToken } from './signIn/usedTokens.ts'
-import type { VerifyToken } from './signIn/verifyToken.ts'
-
-export type SettingsDeps = Pick<KeyRouteDeps, 'keys' | 'lastUse' | 'nowMs' | 'randomToken'> & {
-  /** Where browsers reach the settings area. */
-  readonly origin: string
-  /** The product's page that gives a new sign-in link. */
-  readonly signInPage: string | undefined
-  readonly verifyToken: VerifyToken
-  readonly consumeToken: ConsumeToken
-  readonly sessions: Sessions
-  readonly log: Logger
-  readonly metrics: Registry
-}
 
 /** Pages may load from and send to their own origin only, and no page may frame them. */
 const contentSecurityPolicy = [
@@ -71,7 +55,7 @@ export function createSettingsApp(deps: SettingsDeps): RequestListener {
   const handle = app
     .use(requestLog<SettingsState>(log, ({ session }) => ({ teamId: session?.team })))
     .use(chooseLanguage(isSecure))
-    .use(errorPages(log, respondWithPage, deps.signInPage, requests.rejected))
+    .use(errors(log, respondWithPage, deps.signInPage, requests.rejected))
     .use(measure<SettingsState>(requests))
     .use(setSecurityHeaders)
     .use(serveAssets(assets.files))
@@ -121,6 +105,7 @@ type Matched = { readonly matched?: readonly { readonly methods: readonly string
 /** Ends a request that no route handled with 404, or with 405 when its path has routes of other methods. */
 const rejectUnrouted: SettingsMiddleware = (ctx) => {
   const { matched = [] }: Matched = ctx
-  const allowed = [...new Set(matched.flatMap(({ methods }) => methods))]
-  throw new RequestError(allowed.length === 0 ? { kind: 'not-found' } : { kind: 'method-not-allowed', allowed })
+  const allowed = new Set(matched.flatMap(({ methods }) => methods))
+  if (allowed.size === 0) throw settingsError('not-found')
+  throw settingsError('method-not-allowed', { headers: { Allow: [...allowed].join(', ') } })
 }

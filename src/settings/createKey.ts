@@ -1,22 +1,26 @@
 import { createHmac } from 'node:crypto'
 import { parseInstant } from '../core/model/instant.ts'
-import { type AccountKeys, KeyChangeIncomplete, KeyRefused } from './accountKeys.ts'
-import type { CreateProblem } from './pages/createForm.ts'
-import { RequestError, whileAvailable } from './requestError.ts'
+import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
+import { fromRedis } from '../core/stores/redis.ts'
+import type { AccountKeys } from './accountKeys.ts'
+import { settingsError } from './errors.ts'
+import { type CreatedKey, KeyChangeIncomplete, KeyRefused } from './keyRules.ts'
+import type { CreateProblem } from './pages/keysPage.ts'
 import type { OpenSession } from './sessions.ts'
 
 /** The fields of the form that creates a key. `once` is the idempotency token of one rendered form. */
-export type CreateKeyForm = { readonly name: string; readonly expires: string; readonly once: string }
+type CreateKeyForm = { readonly name: string; readonly expires: string; readonly once: string }
 
 /** A created key with its plaintext, or why there is none. */
-export type CreateKeyResult = Awaited<ReturnType<AccountKeys['create']>> | CreateProblem | 'full'
+type CreateKeyResult = CreatedKey | CreateProblem | 'full'
 
+const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
 /** Shorter than browsers wait for an answer, longer than Kafka takes to elect a partition leader. */
 const changeDeadlineMs = 15_000
 
 export function readCreateKeyForm(form: URLSearchParams): CreateKeyForm {
   const once = form.get('once') ?? ''
-  if (!isOnceToken(once)) throw new RequestError({ kind: 'foreign-form' })
+  if (!oncePattern.test(once)) throw settingsError('foreign-form')
   return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once }
 }
 
@@ -30,7 +34,7 @@ export async function createKey(
   if (expires !== '' && endOfDay === undefined) return 'expires'
   const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }
   try {
-    return await whileAvailable(withDeadline(keys.create(request)))
+    return await fromKeys(withDeadline(keys.create(request)))
   } catch (error) {
     return problemOf(error)
   }
@@ -42,18 +46,18 @@ function problemOf(error: unknown): CreateProblem | 'full' {
   return error.reason
 }
 
-const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
-
-export const isOnceToken = (text: string): boolean => oncePattern.test(text)
-
 /**
  * The secret bytes that a key is derived from: the same for the same form of the same session. Redis has no session id and the
  * browser has no session secret, so that neither can compute the seed alone.
  */
-export const keySeed = ({ id, secret }: OpenSession, once: string): Uint8Array =>
+const keySeed = ({ id, secret }: OpenSession, once: string): Uint8Array =>
   createHmac('sha256', Buffer.from(id + secret))
     .update(once)
     .digest()
+
+/** Awaits `AccountKeys`. Any error but its own is an outage of Redis. */
+export const fromKeys = <T>(answer: Promise<T>): Promise<T> =>
+  fromRedis(answer, KeyRefused, KeyChangeIncomplete, AccountKeysIncomplete)
 
 /**
  * Waits for a change of a key, and rejects with `KeyChangeIncomplete` after fifteen seconds. The change goes on in the

@@ -1,10 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import readBody from 'raw-body'
 import type { SettingsContext, SettingsMiddleware } from './context.ts'
-import { RequestError } from './requestError.ts'
+import { settingsError } from './errors.ts'
 import type { OpenSession } from './sessions.ts'
 
 const maxFormBytes = 16 * 1024
+
+/** The rest of the body stays unread; on a kept-alive connection it would be parsed as the next request. */
+const headers = { Connection: 'close' }
 
 /** Rejects a request other than GET and HEAD unless the browser says that a page of `origin` sent it, in `Origin` or, without that, in `Sec-Fetch-Site`. */
 export const requireSameOrigin =
@@ -13,16 +16,16 @@ export const requireSameOrigin =
     if (ctx.method === 'GET' || ctx.method === 'HEAD') return next()
     const sender = ctx.get('Origin')
     const isOwn = sender === '' ? ctx.get('Sec-Fetch-Site') === 'same-origin' : sender === origin
-    if (!isOwn) throw new RequestError({ kind: 'foreign-form' })
+    if (!isOwn) throw settingsError('foreign-form')
     return next()
   }
 
 /** Reads the body of a form, and rejects it unless it holds the session's CSRF token. */
 export async function readForm(ctx: SettingsContext, session: OpenSession): Promise<URLSearchParams> {
   const isForm = ctx.is('application/x-www-form-urlencoded') !== false && ctx.get('Content-Encoding') === ''
-  if (!isForm) throw new RequestError({ kind: 'no-form' })
+  if (!isForm) throw settingsError('no-form', { headers })
   const form = new URLSearchParams(await readText(ctx))
-  if (!isSameSecret(form.get('csrf') ?? '', session.csrf)) throw new RequestError({ kind: 'foreign-form' })
+  if (!isSameSecret(form.get('csrf') ?? '', session.csrf)) throw settingsError('foreign-form')
   return form
 }
 
@@ -30,7 +33,7 @@ async function readText(ctx: SettingsContext): Promise<string> {
   try {
     return await readBody(ctx.req, { limit: maxFormBytes, length: ctx.request.length, encoding: 'utf-8' })
   } catch (error) {
-    if ((error as { type?: unknown }).type === 'entity.too.large') throw new RequestError({ kind: 'form-too-large' })
+    if ((error as { type?: unknown }).type === 'entity.too.large') throw settingsError('form-too-large', { headers })
     throw error
   }
 }

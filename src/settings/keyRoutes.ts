@@ -1,34 +1,29 @@
 import { Router } from '@koa/router'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
-import type { EntityId, TeamId } from '../core/model/ids.ts'
-import { type Instant, toInstant } from '../core/model/instant.ts'
-import type { AccountKeys } from './accountKeys.ts'
+import { toInstant } from '../core/model/instant.ts'
 import type { SettingsContext, SettingsMiddleware, SettingsState } from './context.ts'
-import { type CreateKeyResult, createKey, readCreateKeyForm, withDeadline } from './createKey.ts'
-import { confirmPage } from './pages/confirmPage.ts'
-import { createdPage, shownAlreadyPage } from './pages/createdPage.ts'
-import type { CreateForm } from './pages/createForm.ts'
+import { createKey, fromKeys, readCreateKeyForm, withDeadline } from './createKey.ts'
+import type { RouteDeps } from './deps.ts'
+import { settingsError } from './errors.ts'
+import type { CreatedKey } from './keyRules.ts'
 import { type ListedKey, listedKey } from './pages/keyList.ts'
-import { keysPage } from './pages/keysPage.ts'
+import { confirmPage, createdPage, shownAlreadyPage } from './pages/keyPages.ts'
+import { type CreateForm, type CreateProblem, type KeysView, keysPage } from './pages/keysPage.ts'
 import { writerIn } from './pages/languages.ts'
-import type { Messages } from './pages/messages.ts'
-import { RequestError, whileAvailable } from './requestError.ts'
-import type { RequireSession } from './requireSession.ts'
-import { type RespondWithPage, seeOther } from './respond.ts'
+import { seeOther } from './respond.ts'
 import type { OpenSession } from './sessions.ts'
-
-export type KeyRouteDeps = {
-  readonly keys: AccountKeys
-  readonly lastUse: (team: TeamId) => Promise<ReadonlyMap<EntityId, Instant>>
-  readonly requireSession: RequireSession
-  readonly respondWithPage: RespondWithPage
-  readonly nowMs: () => number
-  readonly randomToken: () => string
-}
 
 type Change = 'revoke' | 'delete'
 
-const notices = { revoke: 'revoked', delete: 'deleted' } as const satisfies Record<Change, keyof Messages['notices']>
+const notices = { revoke: 'revoked', delete: 'deleted' } as const satisfies Record<Change, KeysView['notice']>
+
+const problemStatuses: Readonly<Record<CreateProblem | 'full', number>> = {
+  name: 422,
+  expires: 422,
+  deleted: 409,
+  full: 409,
+  unfinished: 503,
+}
 
 /**
  * How long a repeated form shows the plaintext again: long enough for a double click. Whoever reloads the answer later must not
@@ -37,7 +32,7 @@ const notices = { revoke: 'revoked', delete: 'deleted' } as const satisfies Reco
 const shownAgainMs = 10_000
 
 /** The pages and forms by which an owner manages the team's keys. */
-export const keyRoutes = (deps: KeyRouteDeps): Router<SettingsState, object> =>
+export const keyRoutes = (deps: RouteDeps): Router<SettingsState, object> =>
   new Router<SettingsState, object>({ sensitive: true })
     .get('/', async (ctx) => seeOther(ctx, '/keys'))
     .get(
@@ -52,7 +47,7 @@ export const keyRoutes = (deps: KeyRouteDeps): Router<SettingsState, object> =>
 
 /** Responds with the list of keys and the form for another one, which is empty unless `form` is given. */
 async function showKeys(
-  deps: KeyRouteDeps,
+  deps: RouteDeps,
   ctx: SettingsContext,
   session: OpenSession,
   { status, form, isFull = false }: { readonly status: number; readonly form?: CreateForm; readonly isFull?: boolean },
@@ -69,37 +64,27 @@ async function showKeys(
   await deps.respondWithPage(ctx, status, keysPage(view, writerIn(ctx.state.language)))
 }
 
-async function listKeys({ keys, lastUse, nowMs }: KeyRouteDeps, { team }: OpenSession): Promise<ListedKey[]> {
-  const [all, uses] = await whileAvailable(Promise.all([keys.list(team), lastUse(team)]))
+async function listKeys({ keys, lastUse, nowMs }: RouteDeps, { team }: OpenSession): Promise<ListedKey[]> {
+  const [all, uses] = await fromKeys(Promise.all([keys.list(team), lastUse(team)]))
   return all.map((key) => listedKey(key, uses, nowMs()))
 }
 
-const create = (deps: KeyRouteDeps): SettingsMiddleware =>
+const create = (deps: RouteDeps): SettingsMiddleware =>
   deps.requireSession.form(async (ctx, session, fields) => {
     const form = readCreateKeyForm(fields)
     const result = await createKey(deps.keys, session, form)
     if (typeof result !== 'string') return showCreatedKey(deps, ctx, result)
-    switch (result) {
-      case 'full':
-        return showKeys(deps, ctx, session, { status: 409, isFull: true })
-      case 'unfinished':
-        // The same token again: sending this form once more completes the same key.
-        return showKeys(deps, ctx, session, { status: 503, form: { ...form, problem: result } })
-      case 'deleted':
-        return showKeys(deps, ctx, session, {
-          status: 409,
-          form: { ...form, once: deps.randomToken(), problem: result },
-        })
-      case 'name':
-      case 'expires':
-        return showKeys(deps, ctx, session, { status: 422, form: { ...form, problem: result } })
-    }
+    const status = problemStatuses[result]
+    if (result === 'full') return showKeys(deps, ctx, session, { status, isFull: true })
+    // With the same token, the form completes a key that is unfinished; a key that was deleted needs another token.
+    const once = result === 'deleted' ? deps.randomToken() : form.once
+    return showKeys(deps, ctx, session, { status, form: { ...form, once, problem: result } })
   })
 
 async function showCreatedKey(
-  { nowMs, respondWithPage }: KeyRouteDeps,
+  { nowMs, respondWithPage }: RouteDeps,
   ctx: SettingsContext,
-  { plaintext, key }: Exclude<CreateKeyResult, string>,
+  { plaintext, key }: CreatedKey,
 ): Promise<void> {
   const writer = writerIn(ctx.state.language)
   const isNew = key.state === 'active' && nowMs() - Date.parse(key.createdAt) <= shownAgainMs
@@ -108,17 +93,17 @@ async function showCreatedKey(
 }
 
 /** The page that asks for confirmation before a change. */
-const confirm = (deps: KeyRouteDeps, change: Change): SettingsMiddleware =>
+const confirm = (deps: RouteDeps, change: Change): SettingsMiddleware =>
   deps.requireSession.page(async (ctx, session) => {
     const key = (await listKeys(deps, session)).find(({ id }) => id === ctx['params']['id'])
-    if (key === undefined) throw new RequestError({ kind: 'not-found' })
+    if (key === undefined) throw settingsError('not-found')
     if (change === 'revoke' && key.state === 'revoked') return showNotice(ctx, change)
     await deps.respondWithPage(ctx, 200, confirmPage(change, key, session.csrf, writerIn(ctx.state.language)))
   })
 
-const apply = ({ keys, requireSession }: KeyRouteDeps, change: Change): SettingsMiddleware =>
+const apply = ({ keys, requireSession }: RouteDeps, change: Change): SettingsMiddleware =>
   requireSession.form(async (ctx, { team, sub }) => {
-    await whileAvailable(withDeadline(keys[change]({ team, id: ctx['params']['id'] ?? '', by: sub })))
+    await fromKeys(withDeadline(keys[change]({ team, id: ctx['params']['id'] ?? '', by: sub })))
     showNotice(ctx, change)
   })
 

@@ -11,7 +11,7 @@ import { connectKafka, createProducer } from '../core/stores/kafka.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { connectRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
-import { AccountKeys, keyTopics } from './accountKeys.ts'
+import { AccountKeys } from './accountKeys.ts'
 
 const replayDeadlineMs = 15_000
 const replayPollMs = 100
@@ -39,28 +39,21 @@ command
       process.stdout.write(table(listed, await lastUse(team as TeamId)))
     }),
   )
-command
-  .command('revoke')
-  .description('stops a key at once; it keeps its slot')
-  .requiredOption('--team <id>')
-  .requiredOption('--id <id>')
-  .action((options: { team: string; id: string }) =>
-    withKeys(async (keys) => {
-      await keys.revoke({ ...options, by: userInfo().username })
-      process.stderr.write(`revoked ${options.id}\n`)
-    }),
-  )
-command
-  .command('delete')
-  .description('removes a key for good and frees its slot')
-  .requiredOption('--team <id>')
-  .requiredOption('--id <id>')
-  .action((options: { team: string; id: string }) =>
-    withKeys(async (keys) => {
-      await keys.delete({ ...options, by: userInfo().username })
-      process.stderr.write(`deleted ${options.id}\n`)
-    }),
-  )
+for (const [change, description] of [
+  ['revoke', 'stops a key at once; it keeps its slot'],
+  ['delete', 'removes a key for good and frees its slot'],
+] as const)
+  command
+    .command(change)
+    .description(description)
+    .requiredOption('--team <id>')
+    .requiredOption('--id <id>')
+    .action((options: { team: string; id: string }) =>
+      withKeys(async (keys) => {
+        await keys[change]({ ...options, by: userInfo().username })
+        process.stderr.write(`${change}d ${options.id}\n`)
+      }),
+    )
 
 type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
 
@@ -73,10 +66,9 @@ async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise
     const names = redisKeys(config.INDEX_PREFIX)
     const store = accountKeyStore(redis, names)
     await Promise.all([untilComplete(store, giveUp.signal), producer.connect()])
-    const topics = keyTopics(config)
     // Not logged: the command itself reports its change.
     const onChange = (): void => undefined
-    const keys = new AccountKeys({ store, producer, topics, onChange, clock: Date.now, randomBytes })
+    const keys = new AccountKeys({ store, producer, topics: config, onChange, nowMs: Date.now, randomBytes })
     await action(keys, (teamId) => readLastUse(redis, names, teamId))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)
@@ -114,17 +106,11 @@ function table(keys: readonly StoredKey[], lastUse: Awaited<ReturnType<LastUse>>
     key.createdBy,
     printable(key.name),
   ])
-  const lines = [['ID', 'STATE', 'START', 'CREATED', 'EXPIRES', 'LAST USED', 'BY', 'NAME'], ...rows]
-  const widths = [0, 1, 2, 3, 4, 5, 6].map((column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
-  return lines
-    .map(
-      (line) =>
-        `${line
-          .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('')
+  const header = ['ID', 'STATE', 'START', 'CREATED', 'EXPIRES', 'LAST USED', 'BY', 'NAME']
+  const lines = [header, ...rows]
+  const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
+  const render = (line: readonly string[]): string => line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')
+  return lines.map((line) => `${render(line).trimEnd()}\n`).join('')
 }
 
 await command.parseAsync()

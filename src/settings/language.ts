@@ -1,3 +1,4 @@
+import { parseAccept } from 'hono/utils/accept'
 import type { SettingsContext, SettingsMiddleware } from './context.ts'
 import { setCookie } from './cookies.ts'
 import { isLanguage, type Language, languages } from './pages/languages.ts'
@@ -25,16 +26,8 @@ function keptOrPreferred(ctx: SettingsContext): Language {
  * Chinese, which Koa's `acceptsLanguages` would not do: it knows no relation between `zh-TW` and `zh-Hans`.
  */
 function preferredOf(header: string): Language {
-  const wanted = header
-    .split(',')
-    .map((item) => {
-      const [tag = '', ...parameters] = item.split(';').map((part) => part.trim())
-      const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1'
-      return { language: languageOf(tag), weight: Number(weight) }
-    })
-    .filter(({ weight }) => weight > 0)
-    .toSorted((a, b) => b.weight - a.weight)
-  return wanted.find(({ language }) => language !== undefined)?.language ?? languages[0]
+  const wanted = parseAccept(header).filter(({ q }) => q > 0)
+  return wanted.map(({ type }) => languageOf(type)).find((language) => language !== undefined) ?? languages[0]
 }
 
 function languageOf(tag: string): Language | undefined {

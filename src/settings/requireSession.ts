@@ -1,7 +1,7 @@
 import type { SettingsContext, SettingsMiddleware } from './context.ts'
 import type { SessionCookie } from './cookies.ts'
 import { readForm } from './csrf.ts'
-import { RequestError } from './requestError.ts'
+import { settingsError } from './errors.ts'
 import type { OpenSession, Sessions } from './sessions.ts'
 
 /** Makes handlers that run for a signed-in owner only; any other request ends with `no-session`. */
@@ -15,7 +15,7 @@ export function requireSession(sessions: Sessions, cookie: SessionCookie): Requi
   const sessionOf = async (ctx: SettingsContext): Promise<OpenSession> => {
     const id = cookie.read(ctx)
     const session = id === undefined ? null : await sessions.find(id)
-    if (session === null) throw new RequestError({ kind: 'no-session' })
+    if (session === null) throw settingsError('no-session')
     ctx.state.session = session
     return session
   }

@@ -2,15 +2,14 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
 import { identifier } from '../core/model/schema.ts'
-import type { RedisConnection } from '../core/stores/redis.ts'
+import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
-import { whileAvailable } from './requestError.ts'
 
 /** A person whom the product has signed in, and the team. */
 export type Owner = { readonly team: TeamId; readonly sub: string }
 
 /** `csrf` is in every form; `secret` never leaves the server. */
-export type Session = Owner & { readonly csrf: string; readonly secret: string; readonly expiresAtMs: number }
+type Session = Owner & { readonly csrf: string; readonly secret: string; readonly expiresAtMs: number }
 
 /** A session with its id, which only the browser keeps. */
 export type OpenSession = Session & { readonly id: string }
@@ -46,19 +45,30 @@ export function createSessions(
     open: async (owner) => {
       const session: Session = { ...owner, csrf: random(), secret: random(), expiresAtMs: nowMs() + sessionLifeMs }
       const id = random()
-      await whileAvailable(client.set(keyOf(id), JSON.stringify(session), 'PX', sessionLifeMs))
+      await fromRedis(client.set(keyOf(id), JSON.stringify(session), 'PX', sessionLifeMs))
       return { ...session, id }
     },
     find: async (id) => {
-      const text = await whileAvailable(client.get(keyOf(id)))
+      const text = await fromRedis(client.get(keyOf(id)))
       if (text === null) return null
       const session = storedSession.parse(JSON.parse(text))
       return nowMs() < session.expiresAtMs ? { ...session, id } : null
     },
     end: async (id) => {
-      await whileAvailable(client.del(keyOf(id)))
+      await fromRedis(client.del(keyOf(id)))
     },
   }
 }
+
+/** Marks a sign-in token as used; false when it was used before. `usableUntilMs` is when the token has expired for good. */
+export type ConsumeToken = (tokenId: string, usableUntilMs: number) => Promise<boolean>
+
+/** Keeps used tokens in Redis until they have expired, so that each signs in once. */
+export const usedTokens =
+  ({ client }: RedisConnection, keys: RedisKeys, nowMs: () => number): ConsumeToken =>
+  async (tokenId, usableUntilMs) => {
+    const leftMs = Math.max(1, Math.ceil(usableUntilMs - nowMs()))
+    return (await fromRedis(client.set(keys.usedSignIn(digestOf(tokenId)), '1', 'PX', leftMs, 'NX'))) === 'OK'
+  }
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')

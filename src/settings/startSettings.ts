@@ -8,10 +8,9 @@ import { openKafka } from '../core/stores/kafka.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
-import { AccountKeys, keyTopics } from './accountKeys.ts'
+import { AccountKeys } from './accountKeys.ts'
 import { answerClientError, createSettingsApp } from './app.ts'
-import { createSessions } from './sessions.ts'
-import { usedTokens } from './signIn/usedTokens.ts'
+import { createSessions, usedTokens } from './sessions.ts'
 import { tokenVerifier } from './signIn/verifyToken.ts'
 
 const defaultPort = 3_001
@@ -25,21 +24,23 @@ export async function startSettings(
   { config, log, metrics, signal, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'signal' | 'release'>,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
-  const { redis, redisKeys: names, accountKeys: view } = openStores({ config, log, metrics, release })
+  const { redis, redisKeys: names, accountKeys: store } = openStores({ config, log, metrics, release })
   const { admin, producer } = openKafka(config, log, release)
-  const connection = keepConnecting(producer, signal)
+  let isConnected = false
+  const connecting = connect(producer, signal).then(() => {
+    isConnected = !signal.aborted
+  })
   release('producer', async () => {
-    await connection.settled
+    await connecting
     await producer.disconnect()
   })
 
   const keys = new AccountKeys({
-    store: view,
+    store,
     producer,
-    topics: keyTopics(config),
-    onChange: ({ change, team, by, key }) =>
-      log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed'),
-    clock: nowMs,
+    topics: config,
+    onChange: ({ change, team, by, key }) => log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed'),
+    nowMs,
     randomBytes,
   })
   const server = await serve(
@@ -69,27 +70,20 @@ export async function startSettings(
     port,
     checks: {
       kafka: kafkaAnswers(admin),
-      producer: async () => (connection.isMade() ? undefined : 'is not connected yet'),
+      producer: async () => (isConnected ? undefined : 'is not connected yet'),
       redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(view),
+      'account keys': accountKeysAreComplete(store),
     },
   }
 }
 
-/** Repeats the producer's first connect until it succeeds; after that, KafkaJS reconnects by itself. */
-function keepConnecting(
-  producer: Producer,
-  signal: AbortSignal,
-): { isMade(): boolean; readonly settled: Promise<void> } {
-  let isMade = false
-  const connect = async (): Promise<void> => {
-    while (!isMade && !signal.aborted) {
-      isMade = await producer.connect().then(
-        () => true,
-        () => false,
-      )
-      if (!isMade) await sleep(reconnectMs, undefined, { signal }).catch(() => undefined)
+/** Repeats the producer's first connect until it succeeds or `signal` aborts; after that, KafkaJS reconnects by itself. */
+async function connect(producer: Producer, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      return await producer.connect()
+    } catch {
+      await sleep(reconnectMs, undefined, { signal }).catch(() => undefined)
     }
   }
-  return { isMade: () => isMade, settled: connect() }
 }

@@ -1,9 +1,6 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
-import { type PythonTools, pythonTools, pythonToolsDeadlineMs } from '../support/python.ts'
+import { usePythonPipeline } from '../support/usePythonPipeline.ts'
 
 const team = 'acme'
 const pageSize = 20
@@ -17,28 +14,12 @@ const testTimeoutMs = 300_000
 type Row = Readonly<Record<string, unknown>> & { readonly id: string }
 type Table = 'forms' | 'records' | 'new_records'
 
-let folder: string
-let tools: PythonTools
-let pipeline: Pipeline
-let api: Program
-
-beforeAll(async () => {
-  await mkdir('var', { recursive: true })
-  folder = await mkdtemp('var/test-loading-')
-  tools = await pythonTools()
-  pipeline = await openPipeline()
-  await pipeline.startIndexer()
-  api = await pipeline.startApi()
-}, pythonToolsDeadlineMs)
-afterAll(async () => {
-  killPrograms()
-  await pipeline?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+const opened = usePythonPipeline()
 
 test(
   'a warehouse that dlt loads again and again holds each form and submission of the team once, as it is now',
   async () => {
+    const { pipeline } = opened
     await pipeline.createKeys([team, 'other'])
     await pipeline.produce('forms', formIds.map(formMessage))
     await pipeline.produce('submissions', submissionIds.map(submissionMessage))
@@ -93,6 +74,7 @@ function message(owner: string, entity: { readonly id: string }, revision = 1): 
 
 /** Loads what the API knows by now, as an analyst's scheduler would. */
 async function sync(): Promise<void> {
+  const { pipeline, api, folder } = opened
   await pipeline.untilApplied(api, team)
   await python('sync_team.py', ['warehouse.duckdb'], {
     TIDEMARK_URL: `${api.url}/api/v1`,
@@ -111,6 +93,6 @@ async function rows(table: Table): Promise<Row[]> {
 }
 
 const python = (script: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> =>
-  tools.run('python', [resolve('test/e2e/python', script), ...args], { folder, env, deadlineMs })
+  opened.tools.run('python', [resolve('test/e2e/python', script), ...args], { folder: opened.folder, env, deadlineMs })
 
 const ids = (table: readonly Row[]): string[] => table.map(({ id }) => id)

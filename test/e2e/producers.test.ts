@@ -1,13 +1,11 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { ensureUnpacked } from '../../tools/engines/distribution.ts'
 import { chooseJdk, findJdks } from '../../tools/engines/jdk.ts'
 import { kafkaDistribution, kafkaMinJdk } from '../../tools/engines/kafka.ts'
 import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { formEntity } from '../support/entities.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
-import { type PythonTools, pythonTools, pythonToolsDeadlineMs } from '../support/python.ts'
+import { usePythonPipeline } from '../support/usePythonPipeline.ts'
 
 const deadlineMs = 120_000
 const testTimeoutMs = 300_000
@@ -16,32 +14,20 @@ const modes = ['plain', 'idempotent', 'transactional']
 /** Enough for Snappy and LZ4 to make several blocks of one batch. */
 const perMode = 40
 
-let folder: string
-let tools: PythonTools
-let pipeline: Pipeline
-let api: Program
+const opened = usePythonPipeline()
 
 beforeAll(async () => {
-  await mkdir('var', { recursive: true })
-  folder = resolve(await mkdtemp('var/test-producers-'))
-  tools = await pythonTools()
-  pipeline = await openPipeline()
-  await pipeline.startIndexer()
-  api = await pipeline.startApi()
+  const { pipeline, folder } = opened
   await pipeline.createKeys(['acme'])
   const form = formEntity({ id: '{{id}}', description: 'It is true. '.repeat(500), report: { weights: [1.5, 2.25] } })
   await writeFile(join(folder, 'template.json'), JSON.stringify({ revision: 1, form }))
-}, pythonToolsDeadlineMs)
-afterAll(async () => {
-  killPrograms()
-  await pipeline?.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 test(
   'what librdkafka produces is served, in every codec, idempotent and in transactions; nothing that it aborts',
   async () => {
     const script = resolve('test/e2e/python/produce.py')
+    const { tools, folder } = opened
     await tools.run('python', [script, ...programArguments()], { folder, deadlineMs })
     await expectServed('librdkafka')
   },
@@ -53,6 +39,7 @@ test(
   async () => {
     const jdk = chooseJdk(await findJdks(process.env), kafkaMinJdk)
     if (jdk === undefined) throw new Error(`no JDK ${kafkaMinJdk} or later was found`)
+    const { folder } = opened
     const logPath = join(folder, 'java.log')
     const signal = AbortSignal.timeout(testTimeoutMs)
     const jars = await ensureUnpacked(resolve('var/engines'), kafkaDistribution, {
@@ -69,7 +56,7 @@ test(
   testTimeoutMs,
 )
 
-const programArguments = (): string[] => [
+const programArguments = ({ pipeline, folder } = opened): string[] => [
   process.env['KAFKA_BROKERS'] ?? '',
   pipeline.names['TOPIC_FORMS'] ?? '',
   join(folder, 'template.json'),
@@ -78,6 +65,7 @@ const programArguments = (): string[] => [
 
 /** Asked after a record of our own that comes last. */
 async function expectServed(client: string): Promise<void> {
+  const { pipeline, api } = opened
   const last = { revision: 1, form: formEntity({ id: `last-${client}` }) }
   const partitions = [0, 1, 2, 3]
   await pipeline.produce(

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { Redis } from 'ioredis'
+import { clearRedis } from '../support/clearRedis.ts'
 import { runCommand } from '../support/command.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -124,8 +125,7 @@ test('a replay of account keys that meets such a batch is not complete, and name
   const found = await Promise.all(partitions.map((each) => readFile(kafka.logFile(topic, each))))
   const holding = partitions[found.findIndex((log) => log.includes('acme/k1'))] ?? 0
   const mend = await damage(kafka.logFile(topic, holding), flipByteOf('acme/k1'))
-  // Redis forgets everything of this test.
-  for (const key of await redis.keys(`${pipeline.names['INDEX_PREFIX']}:*`)) await redis.del(key)
+  await clearRedis(redis, pipeline.names['INDEX_PREFIX'])
   redis.disconnect()
   const indexer = await startProgram('indexer/main.ts', pipeline.names)
   const told = await untilTold(indexer, 'account keys', /cannot be decoded/)

@@ -11,6 +11,7 @@ import {
 } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 
 const acme = 'acme' as TeamId
@@ -33,11 +34,7 @@ afterEach(async () => {
   await lose()
   await link.close()
 })
-/** Redis forgets, as a flush would make it; keys of other tests stay. */
-async function lose(): Promise<void> {
-  const all = await link.client.keys(`${prefix}:*`)
-  if (all.length > 0) await link.client.del(...all)
-}
+const lose = (): Promise<void> => clearRedis(link.client, prefix)
 
 const keyOf = (changes: Partial<StoredKey> = {}): StoredKey => ({
   id: k1,

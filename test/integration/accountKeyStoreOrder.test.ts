@@ -12,6 +12,7 @@ import {
 } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 
 const partitions = 3
@@ -92,10 +93,7 @@ const nameOf = ({ teamId, keyId }: Pick<Appended, 'teamId' | 'keyId'>): string =
 async function withView<T>(use: (view: AccountKeyStore, lose: () => Promise<void>) => Promise<T>): Promise<T> {
   const prefix = `test-${randomUUID().slice(0, 8)}`
   const view = accountKeyStore(link, redisKeys(prefix))
-  const lose = async (): Promise<void> => {
-    const all = await link.client.keys(`${prefix}:*`)
-    if (all.length > 0) await link.client.del(...all)
-  }
+  const lose = (): Promise<void> => clearRedis(link.client, prefix)
   try {
     return await use(view, lose)
   } finally {

@@ -6,7 +6,9 @@ import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { AccountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../src/settings/accountKeys.ts'
+import { AccountKeys, type KeyChange } from '../../src/settings/accountKeys.ts'
+import { KeyChangeIncomplete, KeyRefused } from '../../src/settings/keyRules.ts'
+import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 
 const nowMs = Date.parse('2026-05-01T12:00:00.000Z')
@@ -24,8 +26,7 @@ beforeEach(async () => {
   await (await view.beginReplay('first')).complete()
 })
 afterEach(async () => {
-  const all = await link.client.keys(`${prefix}:*`)
-  if (all.length > 0) await link.client.del(...all)
+  await clearRedis(link.client, prefix)
   await link.close()
 })
 
@@ -56,8 +57,8 @@ function keysOver(over: Partial<AccountKeyStore> = {}) {
   const changes: KeyChange[] = []
   const options = {
     producer,
-    topics: { keys: 'sent', memory: 'memory', audit: 'audit' },
-    clock: () => nowMs,
+    topics: { TOPIC_ACCOUNT_KEYS: 'sent', TOPIC_KEY_MEMORY: 'memory', TOPIC_KEY_AUDIT: 'audit' },
+    nowMs: () => nowMs,
     randomBytes,
   }
   const onChange = (change: KeyChange): void => {

@@ -5,6 +5,7 @@ import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { createTopics } from '../../src/core/stores/topics.ts'
 import { acquireWatermarkHold } from '../../src/core/stores/watermark.ts'
+import { clearRedis } from '../support/clearRedis.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
@@ -280,7 +281,7 @@ test('a key view that Redis lost is folded again', async () => {
   await eventually(async () => (await status()) === 200)
   const link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   await eventually(() => link.runId() !== undefined)
-  await link.client.del(...(await link.client.keys(`${pipeline.names['INDEX_PREFIX']}:*`)))
+  await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])
   await link.close()
   await eventually(async () => {
     const now = await status()

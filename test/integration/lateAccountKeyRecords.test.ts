@@ -7,7 +7,8 @@ import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../../src
 import { createProducer } from '../../src/core/stores/kafka.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { AccountKeys, keyTopics } from '../../src/settings/accountKeys.ts'
+import { AccountKeys } from '../../src/settings/accountKeys.ts'
+import { clearRedis } from '../support/clearRedis.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
@@ -38,18 +39,14 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   killPrograms()
-  await lose()
+  await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])
   await link.close()
   await producer.disconnect()
   await pipeline.close()
 })
 
-async function lose(): Promise<void> {
-  const all = await link.client.keys(`${pipeline.names['INDEX_PREFIX']}:*`)
-  if (all.length > 0) await link.client.del(...all)
-}
 async function replay(): Promise<void> {
-  await lose()
+  await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])
   await eventually(() => view.isComplete())
 }
 /** One process that changes keys; its records wait at `gate`. */
@@ -63,9 +60,9 @@ function keysSending(sendBatch: Producer['sendBatch']): AccountKeys {
   return new AccountKeys({
     store: view,
     producer: { ...producer, sendBatch },
-    topics: keyTopics(testConfig(pipeline.names)),
+    topics: testConfig(pipeline.names),
     onChange: () => undefined,
-    clock: Date.now,
+    nowMs: Date.now,
     randomBytes,
   })
 }

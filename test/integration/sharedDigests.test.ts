@@ -4,6 +4,7 @@ import type { Digest } from '../../src/core/model/ids.ts'
 import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { clearRedis } from '../support/clearRedis.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf } from '../support/faults.ts'
@@ -26,18 +27,13 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   killPrograms()
-  await lose()
+  await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])
   await link.close()
   await pipeline.close()
 })
 
-/** Redis forgets what this installation has in it, as a flush would make it. */
-async function lose(): Promise<void> {
-  const all = await link.client.keys(`${pipeline.names['INDEX_PREFIX']}:*`)
-  if (all.length > 0) await link.client.del(...all)
-}
 async function replay(): Promise<void> {
-  await lose()
+  await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])
   await eventually(() => view.isComplete())
 }
 

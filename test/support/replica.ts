@@ -18,6 +18,7 @@ import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
+import { clearRedis } from './clearRedis.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 
@@ -78,8 +79,7 @@ export async function createTestReplica(): Promise<TestReplica> {
   const physical = new Map<string, string>()
   const close = async (): Promise<void> => {
     await elasticsearch.indices.delete({ index: [...physical.values()] })
-    const left = await link.client.keys(`${prefix}:*`)
-    if (left.length > 0) await link.client.del(...left)
+    await clearRedis(link.client, prefix)
     await link.close()
     await elasticsearch.close()
   }

@@ -66,6 +66,30 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
   }
 }
 
+/** Redis did not answer. The client's own error is not kept: it would carry the command's arguments into the log. */
+export class RedisUnavailable extends Error {
+  override readonly name = 'RedisUnavailable'
+
+  constructor(error: Error) {
+    super(`Redis is unavailable: ${error.message}`)
+  }
+}
+
+/** Awaits an answer of Redis. Any error is `RedisUnavailable`, except those of the classes `others`. */
+export async function fromRedis<T>(
+  answer: Promise<T>,
+  ...others: readonly (abstract new (
+    ...parameters: never[]
+  ) => Error)[]
+): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (others.some((other) => error instanceof other)) throw error
+    throw new RedisUnavailable(error as Error)
+  }
+}
+
 /** How many bytes Redis holds, and its `maxmemory`; undefined when it has none. */
 export type RedisMemory = { readonly usedBytes: number; readonly limitBytes: number | undefined }
 

@@ -18,7 +18,7 @@ import type { TeamList } from '../model/teamList.ts'
  * | `watermarkHold` | string, 10 s | the rebuild that has stopped the watermark while it switches | `acquireWatermarkHold` (watermark.ts) |
  * | `changeToken` | string | random, replaced after every change of a team's forms or submissions | `replaceChangeTokens`; the first one `readListVersions` (listVersions.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
- * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/signIn/usedTokens.ts) |
+ * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/sessions.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its minute | the rate limiter (src/api/rateLimit.ts) |
  */
 export type RedisKeys = {

@@ -1,4 +1,4 @@
-import type { Messages } from './messages.ts'
+import type { Messages } from './english.ts'
 
 export const chinese: Messages = {
   area: 'Tidemark 设置',
@@ -41,9 +41,12 @@ export const chinese: Messages = {
       text: '每个团队最多持有十个密钥，已撤销的也计算在内。请删除一个不再使用的密钥以腾出名额。',
     },
     problemsTitle: '密钥没有创建',
-    problems: { name: '请输入 1 到 100 个字符的名称。', expires: '请选择今天或以后的日期，或者留空。' },
-    wasDeleted: '密钥没有创建。请重试。',
-    unfinished: '目前还不能确定密钥是否已创建。可以放心地在此重试：只会完成同一个密钥，绝不会多出一个。',
+    problems: {
+      name: '请输入 1 到 100 个字符的名称。',
+      expires: '请选择今天或以后的日期，或者留空。',
+      deleted: '密钥没有创建。请重试。',
+      unfinished: '目前还不能确定密钥是否已创建。可以放心地在此重试：只会完成同一个密钥，绝不会多出一个。',
+    },
   },
   rotation: {
     title: '无中断地更换密钥',
@@ -84,24 +87,24 @@ export const chinese: Messages = {
   },
   cancel: '取消',
   notices: { revoked: '密钥已撤销，不再有效。', deleted: '密钥已删除，名额已释放。' },
-  signInRefused: {
-    expired: { title: '链接已过期', text: '设置页面的链接只在几分钟内有效。请从产品中重新打开设置页面。' },
-    used: { title: '链接已被使用', text: '设置页面的链接只能使用一次。请从产品中重新打开设置页面。' },
-    'not-owner': { title: '只有团队所有者可以管理密钥', text: '请联系团队所有者代为操作，或请其将您设为所有者。' },
-    'not-valid': { title: '链接无效', text: '链接可能在传递过程中被截断。请从产品中重新打开设置页面。' },
-  },
   newLink: '获取新链接',
-  noSession: { title: '您尚未登录', text: '请从产品中打开设置页面。登录状态保持 15 分钟。' },
   signedOut: { title: '您已退出登录', text: '如需返回，请从产品中打开设置页面。' },
-  foreignForm: { title: '没有任何更改', text: '此请求不是来自当前的设置页面。请重新打开页面，在那里再操作一次。' },
-  notFound: { title: '这里没有内容', text: '页面不存在，或者密钥已被删除。' },
-  methodNotAllowed: { title: '无法执行此操作', text: '此页面不接受这种请求。' },
-  formTooLarge: { title: '内容过大', text: '表单内容超出限制。没有任何更改。' },
-  noForm: { title: '这不是表单', text: '此页面只接受设置页面的表单。没有任何更改。' },
-  changeIncomplete: {
-    title: '尚未完成',
-    text: '正在撤销或删除的密钥已经失效，但尚未永久记录。请稍后重试；重试是安全的，并会完成该操作。',
+  errors: {
+    'link-expired': { title: '链接已过期', text: '设置页面的链接只在几分钟内有效。请从产品中重新打开设置页面。' },
+    'link-used': { title: '链接已被使用', text: '设置页面的链接只能使用一次。请从产品中重新打开设置页面。' },
+    'not-owner': { title: '只有团队所有者可以管理密钥', text: '请联系团队所有者代为操作，或请其将您设为所有者。' },
+    'link-not-valid': { title: '链接无效', text: '链接可能在传递过程中被截断。请从产品中重新打开设置页面。' },
+    'no-session': { title: '您尚未登录', text: '请从产品中打开设置页面。登录状态保持 15 分钟。' },
+    'foreign-form': { title: '没有任何更改', text: '此请求不是来自当前的设置页面。请重新打开页面，在那里再操作一次。' },
+    'not-found': { title: '这里没有内容', text: '页面不存在，或者密钥已被删除。' },
+    'method-not-allowed': { title: '无法执行此操作', text: '此页面不接受这种请求。' },
+    'form-too-large': { title: '内容过大', text: '表单内容超出限制。没有任何更改。' },
+    'no-form': { title: '这不是表单', text: '此页面只接受设置页面的表单。没有任何更改。' },
+    'change-incomplete': {
+      title: '尚未完成',
+      text: '正在撤销或删除的密钥已经失效，但尚未永久记录。请稍后重试；重试是安全的，并会完成该操作。',
+    },
+    unavailable: { title: '暂时无法访问密钥', text: '没有丢失任何内容。请几秒钟后重试；重试是安全的。' },
+    'internal-error': { title: '出错了', text: '这是我们的故障。请重试；如果问题依旧，请把下面的编号告诉客服。' },
   },
-  unavailable: { title: '暂时无法访问密钥', text: '没有丢失任何内容。请几秒钟后重试；重试是安全的。' },
-  internalError: { title: '出错了', text: '这是我们的故障。请重试；如果问题依旧，请把下面的编号告诉客服。' },
 }

@@ -4,7 +4,7 @@ import { type Html, html } from '../../core/process/html.ts'
 import type { StoredKey } from '../../core/stores/accountKeyStore.ts'
 import type { Writer } from './languages.ts'
 
-export type KeyState = 'active' | 'expired' | 'revoked'
+type KeyState = 'active' | 'expired' | 'revoked'
 
 /** A stored key as pages show it. */
 export type ListedKey = StoredKey & { readonly shownState: KeyState; readonly lastUsed: Instant | undefined }

@@ -1,8 +1,7 @@
 import type { Instant } from '../../core/model/instant.ts'
 import { type Html, html } from '../../core/process/html.ts'
 import { chinese } from './chinese.ts'
-import { english } from './english.ts'
-import type { Messages } from './messages.ts'
+import { english, type Messages } from './english.ts'
 
 /** BCP 47 tags of the languages of the settings area; the first is the default. */
 export const languages = ['en', 'zh-Hans'] as const
@@ -21,13 +20,13 @@ export type Writer = { readonly say: Messages; readonly at: TimeFormat }
 export const writerIn = (language: Language): Writer => ({ say: messagesIn[language], at: timeFormatIn(language) })
 
 /** Writes times as `<time>` elements, in UTC and to the minute. */
-export type TimeFormat = {
+type TimeFormat = {
   exact(instant: Instant): Html
   /** With JavaScript, the browser shows how long ago the time was instead. */
   ago(instant: Instant): Html
 }
 
-export function timeFormatIn(language: Language): TimeFormat {
+function timeFormatIn(language: Language): TimeFormat {
   const format = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
   const write = (instant: Instant): string => messagesIn[language].utc(format.format(Date.parse(instant)))
   return {

@@ -1,11 +1,11 @@
 import type { AssetPaths } from '../../core/process/assets/assets.ts'
 import { type Html, html, htmlDocument } from '../../core/process/html.ts'
+import type { Messages } from './english.ts'
 import { type Language, languageNames, languages, messagesIn } from './languages.ts'
-import type { Messages } from './messages.ts'
 
 export type Page = { readonly title: string; readonly content: Html }
 
-export type Frame = {
+type Frame = {
   readonly language: Language
   readonly assets: AssetPaths
   /** The session of the signed-in owner. */

@@ -1,8 +1,9 @@
-import { type Html, html } from '../../core/process/html.ts'
+import { html } from '../../core/process/html.ts'
 import type { Page } from './layout.ts'
-import type { Notice } from './messages.ts'
 
-export type MessageParts = Notice & {
+export type MessageParts = {
+  readonly title: string
+  readonly text: string
   /** The page to go on with. */
   readonly link?: { readonly href: string; readonly label: string } | undefined
   /** The request id, for support. */
@@ -16,9 +17,6 @@ export const messagePage = ({ title, text, link, reference }: MessageParts): Pag
 <h1>${title}</h1>
 <p>${text}</p>
 ${reference === undefined ? '' : html`<p><code>${reference}</code></p>`}
-${link === undefined ? '' : linkTo(link)}
+${link === undefined ? '' : html`<p class="actions"><a class="button primary" href="${link.href}">${link.label}</a></p>`}
 </div>`,
 })
-
-const linkTo = ({ href, label }: NonNullable<MessageParts['link']>): Html =>
-  html`<p class="actions"><a class="button primary" href="${href}">${label}</a></p>`

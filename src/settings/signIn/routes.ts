@@ -1,26 +1,13 @@
 import { Router } from '@koa/router'
 import type { SettingsMiddleware, SettingsState } from '../context.ts'
-import type { SessionCookie } from '../cookies.ts'
+import type { RouteDeps } from '../deps.ts'
+import { settingsError } from '../errors.ts'
 import { messagesIn } from '../pages/languages.ts'
 import { messagePage } from '../pages/messagePage.ts'
-import { RequestError } from '../requestError.ts'
-import type { RequireSession } from '../requireSession.ts'
-import { type RespondWithPage, seeOther } from '../respond.ts'
-import type { Sessions } from '../sessions.ts'
-import type { ConsumeToken } from './usedTokens.ts'
-import type { VerifyToken } from './verifyToken.ts'
-
-export type SignInDeps = {
-  readonly verifyToken: VerifyToken
-  readonly consumeToken: ConsumeToken
-  readonly sessions: Sessions
-  readonly cookie: SessionCookie
-  readonly requireSession: RequireSession
-  readonly respondWithPage: RespondWithPage
-}
+import { seeOther } from '../respond.ts'
 
 /** Signing in with a link from the product, and signing out. */
-export const signInRoutes = (deps: SignInDeps): Router<SettingsState, object> =>
+export const signInRoutes = (deps: RouteDeps): Router<SettingsState, object> =>
   new Router<SettingsState, object>({ sensitive: true })
     .get('/sign-in', signIn(deps))
     .post('/sign-out', signOut(deps))
@@ -30,26 +17,24 @@ export const signInRoutes = (deps: SignInDeps): Router<SettingsState, object> =>
 
 /** Turns a token into a new session, and ends the one that the browser had: against session fixation. */
 const signIn =
-  ({ verifyToken, consumeToken, sessions, cookie }: SignInDeps): SettingsMiddleware =>
+  ({ verifyToken, consumeToken, sessions, cookie }: RouteDeps): SettingsMiddleware =>
   async (ctx) => {
     // A link preview (HEAD) must not consume the token.
-    if (ctx.method === 'HEAD') throw new RequestError({ kind: 'method-not-allowed', allowed: ['GET'] })
+    if (ctx.method === 'HEAD') throw settingsError('method-not-allowed', { headers: { Allow: 'GET' } })
     // This URL holds a secret. Its pages have no forms, which would be sent with `Origin: null` under this policy.
     ctx.set('Referrer-Policy', 'no-referrer')
     const { token } = ctx.query
-    const verified = await verifyToken(typeof token === 'string' ? token : '')
-    if (!verified.ok) throw new RequestError({ kind: 'sign-in-refused', reason: verified.reason })
-    if (!(await consumeToken(verified.tokenId, verified.usableUntilMs)))
-      throw new RequestError({ kind: 'sign-in-refused', reason: 'used' })
+    const { owner, tokenId, usableUntilMs } = await verifyToken(typeof token === 'string' ? token : '')
+    if (!(await consumeToken(tokenId, usableUntilMs))) throw settingsError('link-used')
     const former = cookie.read(ctx)
     if (former !== undefined) await sessions.end(former)
-    const session = await sessions.open(verified.owner)
+    const session = await sessions.open(owner)
     ctx.state.session = session
     cookie.write(ctx, session.id)
     seeOther(ctx, '/keys')
   }
 
-const signOut = ({ sessions, cookie, requireSession }: SignInDeps): SettingsMiddleware =>
+const signOut = ({ sessions, cookie, requireSession }: RouteDeps): SettingsMiddleware =>
   requireSession.form(async (ctx, session) => {
     await sessions.end(session.id)
     cookie.clear(ctx)

@@ -3,16 +3,15 @@ import { z } from 'zod'
 import type { TeamId } from '../../core/model/ids.ts'
 import { identifier } from '../../core/model/schema.ts'
 import type { Config } from '../../core/process/config.ts'
-import { RequestError, type SignInRefusal } from '../requestError.ts'
+import { settingsError } from '../errors.ts'
 import type { Owner } from '../sessions.ts'
 
-export type VerifyResult =
-  | { readonly ok: true; readonly owner: Owner; readonly tokenId: string; readonly usableUntilMs: number }
-  | { readonly ok: false; readonly reason: Exclude<SignInRefusal, 'used'> }
+type VerifiedToken = { readonly owner: Owner; readonly tokenId: string; readonly usableUntilMs: number }
 
-export type VerifyToken = (token: string) => Promise<VerifyResult>
+/** Throws `link-expired`, `link-not-valid` or `not-owner` for a token that signs nobody in. */
+export type VerifyToken = (token: string) => Promise<VerifiedToken>
 
-export type SignInConfig = Pick<Config, 'SIGN_IN_SECRET' | 'SIGN_IN_JWKS_URL' | 'SIGN_IN_ISSUER' | 'SIGN_IN_AUDIENCE'>
+type SignInConfig = Pick<Config, 'SIGN_IN_SECRET' | 'SIGN_IN_JWKS_URL' | 'SIGN_IN_ISSUER' | 'SIGN_IN_AUDIENCE'>
 
 const toleranceSeconds = 5
 const maxLifeSeconds = 300
@@ -34,19 +33,17 @@ const claimsSchema = z.object({
   jti: z.string().min(1).max(maxTokenIdCharacters),
 })
 
-/** Verifies signature, claims and lifetime of the sign-in tokens that the product issues; `usedTokens` holds whether one was used. */
+/** Verifies signature, claims and lifetime of the sign-in tokens that the product issues; `usedTokens` knows whether one was used. */
 export function tokenVerifier(config: SignInConfig, nowMs: () => number): VerifyToken {
   const verify = jwtVerifier(config)
   return async (token) => {
     const now = nowMs()
-    const verified = await verify(token, new Date(now)).catch(refusalOf)
-    if (typeof verified === 'string') return { ok: false, reason: verified }
-    const claims = claimsSchema.safeParse(verified)
-    if (!claims.success) return { ok: false, reason: 'not-valid' }
+    const claims = claimsSchema.safeParse(await verify(token, new Date(now)).catch(throwSettingsError))
+    if (!claims.success) throw settingsError('link-not-valid')
     const { sub, team, role, exp, jti } = claims.data
-    if (exp * 1_000 > now + (maxLifeSeconds + toleranceSeconds) * 1_000) return { ok: false, reason: 'not-valid' }
-    if (role !== 'owner') return { ok: false, reason: 'not-owner' }
-    return { ok: true, owner: { team, sub }, tokenId: jti, usableUntilMs: (exp + toleranceSeconds) * 1_000 }
+    if (exp * 1_000 > now + (maxLifeSeconds + toleranceSeconds) * 1_000) throw settingsError('link-not-valid')
+    if (role !== 'owner') throw settingsError('not-owner')
+    return { owner: { team, sub }, tokenId: jti, usableUntilMs: (exp + toleranceSeconds) * 1_000 }
   }
 }
 
@@ -67,11 +64,12 @@ function jwtVerifier(config: SignInConfig): (token: string, now: Date) => Promis
     (await jwtVerify(token, keys, { ...rules, algorithms: publicKeyAlgorithms, currentDate })).payload
 }
 
-/** Throws `unavailable` when the token could not be verified for want of the product's public keys. */
-function refusalOf(error: Error): 'expired' | 'not-valid' {
-  if (error instanceof errors.JWTExpired) return 'expired'
+/** Throws `unavailable` when the product's public keys, and not the token, are the reason. */
+function throwSettingsError(error: Error): never {
+  if (error instanceof errors.JWTExpired) throw settingsError('link-expired')
   const isKeySetMissing = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid
-  if (error instanceof errors.JOSEError && !isKeySetMissing && error.code !== 'ERR_JOSE_GENERIC') return 'not-valid'
-  const cause = new Error(`the keys of SIGN_IN_JWKS_URL cannot be had: ${error.message}`)
-  throw new RequestError({ kind: 'unavailable', cause })
+  if (error instanceof errors.JOSEError && !isKeySetMissing && error.code !== 'ERR_JOSE_GENERIC')
+    throw settingsError('link-not-valid')
+  const cause = new Error(`the keys of SIGN_IN_JWKS_URL could not be fetched: ${error.message}`)
+  throw settingsError('unavailable', { cause })
 }

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { createTeamAdmission } from '../../../src/api/admission.ts'
-import { RequestError } from '../../../src/api/requestError.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
+import { HttpError } from '../../../src/core/process/httpError.ts'
 
 const maxOfTeam = 512
 
@@ -18,7 +18,7 @@ function admission(): (teamId: string, isClosed?: boolean) => Request {
       admit(response as unknown as ServerResponse, teamId as TeamId)
       return { isAdmitted: true, close }
     } catch (error) {
-      if (error instanceof RequestError) return { isAdmitted: false, close }
+      if (error instanceof HttpError) return { isAdmitted: false, close }
       throw error
     }
   }

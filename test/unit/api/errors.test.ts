@@ -3,9 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import Koa from 'koa'
 import type { ApiState } from '../../../src/api/context.ts'
-import { errors } from '../../../src/api/errors.ts'
+import { apiError, errors, toApiError } from '../../../src/api/errors.ts'
+import { ElasticsearchUnavailable } from '../../../src/api/search/searchClient.ts'
 import { createLog } from '../../../src/core/process/log.ts'
 import { requestLog } from '../../../src/core/process/requestLog.ts'
+import { AccountKeysIncomplete } from '../../../src/core/stores/accountKeyStore.ts'
+import { RedisUnavailable } from '../../../src/core/stores/redis.ts'
 
 test('what fails when the answer was ready says nothing of that answer', async () => {
   const lines: Record<string, unknown>[] = []
@@ -40,4 +43,30 @@ test('what fails when the answer was ready says nothing of that answer', async (
   ])
   const requestId = answer.headers.get('x-request-id')
   expect(lines).toContainEqual(expect.objectContaining({ requestId, msg: 'internal error' }))
+})
+
+describe('toApiError', () => {
+  test('an API error stays what it is', () => {
+    const error = apiError('not_found', 'no such form')
+    expect(toApiError(error)).toBe(error)
+  })
+
+  test.each([
+    ['elasticsearch', new ElasticsearchUnavailable('deadline', 'x')],
+    ['redis', new RedisUnavailable(new Error('x'))],
+    ['account_keys', new AccountKeysIncomplete()],
+  ])('an outage of %s', (rejection, cause) => {
+    expect(toApiError(cause)).toMatchObject({
+      status: 503,
+      code: 'service_unavailable',
+      headers: { 'Retry-After': '5' },
+      rejection,
+      cause,
+    })
+  })
+
+  test.each([new TypeError('x'), 'text', undefined, null, { status: 404 }])('%p is a bug', (cause) => {
+    expect(toApiError(cause)).toMatchObject({ status: 500, code: 'internal_error', cause })
+    expect(toApiError(cause).rejection).toBeUndefined()
+  })
 })

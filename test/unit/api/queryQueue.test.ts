@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events'
 import { jest } from '@jest/globals'
 import type { RouteContext } from '../../../src/api/context.ts'
 import { queueQueries } from '../../../src/api/queryQueue.ts'
-import { RequestError } from '../../../src/api/requestError.ts'
 import type { RunQuery } from '../../../src/api/search/exportList.ts'
+import { HttpError } from '../../../src/core/process/httpError.ts'
 
 const middleware = queueQueries()
 
@@ -38,7 +38,7 @@ test('a question is given up when its client goes away', async () => {
 
 test('a question of a client that has left before is not asked', async () => {
   const { runQuery } = await requestOf('acme', true)
-  await expect(runQuery(async () => 'answer')).rejects.toBeInstanceOf(RequestError)
+  await expect(runQuery(async () => 'answer')).rejects.toBeInstanceOf(HttpError)
 })
 
 test('a question is given up after five seconds', async () => {
@@ -58,7 +58,7 @@ test('a team whose questions hang holds half of all places; others are looked up
   await jest.advanceTimersByTimeAsync(2_000)
   await jest.advanceTimersByTimeAsync(3_000)
   const reasons = (await ended).map((each) => (each.status === 'rejected' ? each.reason : undefined))
-  expect(reasons.filter((reason) => reason instanceof RequestError)).toHaveLength(68)
+  expect(reasons.filter((reason) => reason instanceof HttpError)).toHaveLength(68)
   expect(reasons.filter((reason) => reason?.message === 'aborted')).toHaveLength(32)
   expect(await runQuery(async () => 'answer')).toBe('answer')
 })

@@ -1,5 +1,5 @@
 import type { Instant } from '../../../../src/core/model/instant.ts'
-import { languageNames, languages, messagesIn, timeFormatIn } from '../../../../src/settings/pages/languages.ts'
+import { languageNames, languages, messagesIn, writerIn } from '../../../../src/settings/pages/languages.ts'
 
 /** Every text of a catalogue by its path; what takes a name is given one. */
 function textsOf(value: unknown, path = ''): [path: string, text: string][] {
@@ -33,11 +33,11 @@ test('the catalogues hold the same texts, each in its own language', () => {
 const instant = '2026-02-28T23:59:59.999Z' as Instant
 
 test('times are written in UTC, whatever the time zone of the server', async () => {
-  expect(String(await timeFormatIn('en').exact(instant))).toMatch(
+  expect(String(await writerIn('en').at.exact(instant))).toMatch(
     /^<time datetime="2026-02-28T23:59:59.999Z">Feb 28, 2026, 11:59\sPM UTC<\/time>$/,
   )
-  expect(String(await timeFormatIn('zh-Hans').exact(instant))).toBe(
+  expect(String(await writerIn('zh-Hans').at.exact(instant))).toBe(
     '<time datetime="2026-02-28T23:59:59.999Z">2026年2月28日 23:59 UTC</time>',
   )
-  expect(String(await timeFormatIn('en').ago(instant))).toContain(' data-ago>')
+  expect(String(await writerIn('en').at.ago(instant))).toContain(' data-ago>')
 })

@@ -1,0 +1,108 @@
+import type { Logger } from 'pino'
+import { HttpError, type HttpErrorDetails } from '../core/process/httpError.ts'
+import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
+import { RedisUnavailable } from '../core/stores/redis.ts'
+import type { SettingsMiddleware } from './context.ts'
+import { KeyChangeIncomplete, KeyRefused } from './keyRules.ts'
+import type { Messages } from './pages/english.ts'
+import { messagesIn } from './pages/languages.ts'
+import { type MessageParts, messagePage } from './pages/messagePage.ts'
+import type { RespondWithPage } from './respond.ts'
+
+/** The reasons under which the metrics count rejected requests. */
+export const rejectionReasons = [
+  'sign_in_refused',
+  'no_session',
+  'foreign_form',
+  'change_incomplete',
+  'unavailable',
+] as const
+type RejectionReason = (typeof rejectionReasons)[number]
+
+/** An error page; `Messages` holds its text under the same code. */
+type ErrorCode = keyof Messages['errors']
+
+/** Whoever forges sign-in tokens learns no more from their codes than a person must know. */
+const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly rejection?: RejectionReason }>> = {
+  'link-expired': { status: 403, rejection: 'sign_in_refused' },
+  'link-used': { status: 403, rejection: 'sign_in_refused' },
+  'link-not-valid': { status: 403, rejection: 'sign_in_refused' },
+  'not-owner': { status: 403, rejection: 'sign_in_refused' },
+  'no-session': { status: 403, rejection: 'no_session' },
+  'foreign-form': { status: 403, rejection: 'foreign_form' },
+  'not-found': { status: 404 },
+  'method-not-allowed': { status: 405 },
+  'form-too-large': { status: 413 },
+  'no-form': { status: 415 },
+  'internal-error': { status: 500 },
+  'change-incomplete': { status: 503, rejection: 'change_incomplete' },
+  unavailable: { status: 503, rejection: 'unavailable' },
+}
+
+type SettingsError = HttpError<ErrorCode, RejectionReason>
+
+/** An error that ends a request with the error page of its code. */
+export function settingsError(
+  code: ErrorCode,
+  details?: Pick<HttpErrorDetails<RejectionReason>, 'headers' | 'cause'>,
+): SettingsError {
+  const { status, ...kind } = errorKinds[code]
+  return new HttpError(status, code, code, { ...kind, ...details })
+}
+
+/** The error page for a thrown value; an unexpected value is a bug. */
+function toSettingsError(thrown: unknown): SettingsError {
+  if (thrown instanceof HttpError) return thrown
+  if (thrown instanceof RedisUnavailable || thrown instanceof AccountKeysIncomplete)
+    return settingsError('unavailable', { cause: thrown })
+  if (thrown instanceof KeyChangeIncomplete) return settingsError('change-incomplete', { cause: thrown })
+  if (thrown instanceof KeyRefused && (thrown.reason === 'unknown-key' || thrown.reason === 'deleted'))
+    return settingsError('not-found')
+  return settingsError('internal-error', { cause: thrown })
+}
+
+/**
+ * Answers everything thrown by later middleware with an error page. `signInPage` is the product's page that gives a new sign-in
+ * link; `onRejected` counts rejected requests.
+ */
+export const errors =
+  (
+    log: Logger,
+    respondWithPage: RespondWithPage,
+    signInPage: string | undefined,
+    onRejected: (reason: RejectionReason) => void,
+  ): SettingsMiddleware =>
+  async (ctx, next) => {
+    try {
+      await next()
+    } catch (thrown) {
+      const error = toSettingsError(thrown)
+      const { requestId, language } = ctx.state
+      // After the client has disconnected, errors say nothing about the server.
+      if (ctx.writable) logError(log, requestId, error)
+      if (error.rejection !== undefined) onRejected(error.rejection)
+      ctx.set(error.headers)
+      await respondWithPage(ctx, error.status, messagePage(partsOf(error, messagesIn[language], signInPage, requestId)))
+    }
+  }
+
+function logError(log: Logger, requestId: string, { code, rejection, cause }: SettingsError): void {
+  if (code === 'internal-error') log.error({ requestId, err: cause }, 'a bug')
+  else if (code === 'unavailable' || code === 'change-incomplete') log.warn({ requestId, err: cause }, code)
+  else if (code === 'foreign-form') log.warn({ requestId }, code)
+  else if (rejection === 'sign_in_refused') log.info({ requestId, reason: code }, 'sign-in-refused')
+}
+
+function partsOf(
+  { code, rejection }: SettingsError,
+  say: Messages,
+  signInPage: string | undefined,
+  requestId: string,
+): MessageParts {
+  const text = say.errors[code]
+  if (code === 'internal-error')
+    return { ...text, link: { href: '/keys', label: say.backToKeys }, reference: requestId }
+  if (rejection !== 'sign_in_refused' && rejection !== 'no_session')
+    return { ...text, link: { href: '/keys', label: say.backToKeys } }
+  return { ...text, link: signInPage === undefined ? undefined : { href: signInPage, label: say.newLink } }
+}
