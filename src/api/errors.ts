@@ -71,7 +71,7 @@ export const errors =
   }
 
 function logCause(log: Logger, requestId: string, { code, cause }: ApiError): void {
-  if (code === 'internal_error') log.error({ requestId, err: cause }, 'a bug')
+  if (code === 'internal_error') log.error({ requestId, err: cause }, 'internal error')
   if (code === 'service_unavailable') log.warn({ requestId, err: cause }, 'unavailable')
 }
 

@@ -87,7 +87,7 @@ export const errors =
   }
 
 function logError(log: Logger, requestId: string, { code, rejection, cause }: SettingsError): void {
-  if (code === 'internal-error') log.error({ requestId, err: cause }, 'a bug')
+  if (code === 'internal-error') log.error({ requestId, err: cause }, 'internal error')
   else if (code === 'unavailable' || code === 'change-incomplete') log.warn({ requestId, err: cause }, code)
   else if (code === 'foreign-form') log.warn({ requestId }, code)
   else if (rejection === 'sign_in_refused') log.info({ requestId, reason: code }, 'sign-in-refused')

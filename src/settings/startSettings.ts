@@ -39,7 +39,8 @@ export async function startSettings(
     store,
     producer,
     topics: config,
-    onChange: ({ change, team, by, key }) => log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed'),
+    onChange: ({ change, team, by, key }) =>
+      log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed'),
     nowMs,
     randomBytes,
   })
