@@ -1,6 +1,6 @@
 import { rawMembers } from '../../../../src/core/json/rawJson.ts'
-import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/change.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
+import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
 import { titleSaltLength } from '../../../../src/core/model/title.ts'
 import {
   type DocumentWrite,
