@@ -15,7 +15,7 @@ import type { Page, PageRequest } from './search/page.ts'
 import { readDetail } from './search/readDetail.ts'
 import type { SearchClient } from './search/searchClient.ts'
 import { searchPage } from './search/searchPage.ts'
-import { exactTitle, similarTitles } from './search/titleClauses.ts'
+import { exactTitle, similarTitles } from './search/titleQuery.ts'
 
 export const listFormsParameters = z.object({
   scene: oneOf(scenes).describe('Only forms of this scene.'),

@@ -2,9 +2,9 @@ import { rawMembers, renderObject, withoutRepeatedNames } from '../json/rawJson.
 import { type DocumentId, deletedRevision, documentId, type Revision, type TeamId } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
 import type { Change, RecordKey, RenderedForm, RenderedSubmission } from '../model/record.ts'
-import { foldCharacters, titleSalt } from '../model/title.ts'
-import { titleTerms } from '../model/titleTerms.ts'
-import { foldTitle } from '../model/titleWords.ts'
+import { foldCharacters, titleSalt } from '../model/titles/normalize.ts'
+import { titleTerms } from '../model/titles/indexTerms.ts'
+import { foldTitle } from '../model/titles/tokenize.ts'
 import type { DocumentKind } from './indices.ts'
 
 /** One document to index: its whole source, under an external version, which is the revision. */

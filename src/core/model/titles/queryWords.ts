@@ -1,4 +1,4 @@
-import { pieceLength } from './titleTerms.ts'
+import { pieceLength } from './indexTerms.ts'
 import {
   isAlphabetic,
   isKana,
@@ -8,7 +8,7 @@ import {
   type TitleWord,
   textOf,
   titleWords,
-} from './titleWords.ts'
+} from './tokenize.ts'
 
 /**
  * Something that was typed without a space in it, and has to be in a title: a word; several that punctuation or a change from
