@@ -1,5 +1,6 @@
-import { foldCharacters } from '../../src/core/model/titles/normalize.ts'
 import { hangulPairs, titleTerms } from '../../src/core/model/titles/indexTerms.ts'
+import { foldCharacters } from '../../src/core/model/titles/normalize.ts'
+import { allowedMistakes, requiredWords, type SoughtWord, soughtWords } from '../../src/core/model/titles/queryWords.ts'
 import {
   areJoinable,
   foldTitle,
@@ -9,7 +10,6 @@ import {
   type TitleWord,
   textOf,
 } from '../../src/core/model/titles/tokenize.ts'
-import { allowedMistakes, requiredWords, type SoughtWord, soughtWords } from '../../src/core/model/titles/queryWords.ts'
 
 /**
  * The forms whose titles match what was typed: those that hold it as one piece, its punctuation included, or in words; only when there are none, those

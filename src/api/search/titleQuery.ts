@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TeamId } from '../../core/model/ids.ts'
-import { foldCharacters, titleSalt, titleSaltLength } from '../../core/model/titles/normalize.ts'
 import { hangulPairs, minJoinedLength, minStartLength, pair, pieceLength } from '../../core/model/titles/indexTerms.ts'
+import { foldCharacters, titleSalt, titleSaltLength } from '../../core/model/titles/normalize.ts'
+import {
+  allowedMistakes,
+  mayStandInside,
+  minWordLength,
+  requiredWords,
+  type SoughtWord,
+  soughtWords,
+} from '../../core/model/titles/queryWords.ts'
 import {
   areJoinable,
   foldTitle,
@@ -12,14 +20,6 @@ import {
   type TitleWord,
   textOf,
 } from '../../core/model/titles/tokenize.ts'
-import {
-  allowedMistakes,
-  mayStandInside,
-  minWordLength,
-  requiredWords,
-  type SoughtWord,
-  soughtWords,
-} from '../../core/model/titles/queryWords.ts'
 import type { Clause } from './clauses.ts'
 
 /** How many words of a team one misspelt word may stand for. */

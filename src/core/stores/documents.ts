@@ -2,8 +2,8 @@ import { rawMembers, renderObject, withoutRepeatedNames } from '../json/rawJson.
 import { type DocumentId, deletedRevision, documentId, type Revision, type TeamId } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
 import type { Change, RecordKey, RenderedForm, RenderedSubmission } from '../model/record.ts'
-import { foldCharacters, titleSalt } from '../model/titles/normalize.ts'
 import { titleTerms } from '../model/titles/indexTerms.ts'
+import { foldCharacters, titleSalt } from '../model/titles/normalize.ts'
 import { foldTitle } from '../model/titles/tokenize.ts'
 import type { DocumentKind } from './indices.ts'
 
