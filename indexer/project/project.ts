@@ -1,23 +1,11 @@
 import type { AccountKey } from '../../src/core/model/accountKey.ts'
-import {
-  type Change,
-  readAccountKeyRecord,
-  readFormRecord,
-  readKey,
-  readSubmissionRecord,
-} from '../../src/core/model/change.ts'
-import { readFastSubmission } from '../../src/core/model/fastSubmission.ts'
-import { deletedRevision, type Revision, type TeamId } from '../../src/core/model/ids.ts'
-import { toInstant } from '../../src/core/model/instant.ts'
+import { deletedRevision, type Revision } from '../../src/core/model/ids.ts'
+import { type Instant, toInstant } from '../../src/core/model/instant.ts'
+import { type Change, readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
 import type { Problem, Result } from '../../src/core/model/result.ts'
 import { type EntityType, type TeamList, teamList } from '../../src/core/model/teamList.ts'
 import type { Config } from '../../src/core/process/config.ts'
-import {
-  type DocumentWrite,
-  formWrites,
-  renderedSubmissionWrites,
-  submissionWrites,
-} from '../../src/core/stores/documents.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import type { SourceRecord } from '../sourceRecord.ts'
 
 /** What a record is converted to. */
@@ -40,10 +28,7 @@ export function project(record: SourceRecord, topics: TopicNames): Projection {
     case topics.TOPIC_FORMS:
       return documents('forms', record, readFormRecord(record.key, record.value), formWrites)
     case topics.TOPIC_SUBMISSIONS:
-      return (
-        fastSubmission(record) ??
-        documents('submissions', record, readSubmissionRecord(record.key, record.value), submissionWrites)
-      )
+      return documents('submissions', record, readSubmissionRecord(record.key, record.value), submissionWrites)
     case topics.TOPIC_ACCOUNT_KEYS: {
       const read = readAccountKeyRecord(record.key, record.value)
       return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'invalid', problem: read.problem }
@@ -53,30 +38,18 @@ export function project(record: SourceRecord, topics: TopicNames): Projection {
   }
 }
 
-/** The fast path: the same result as `documents` in one pass over the bytes; undefined when the record needs the slow path. */
-function fastSubmission(record: SourceRecord): Projection | undefined {
-  const key = readKey(record.key)
-  if (!key.ok || record.value === null) return undefined
-  const submission = readFastSubmission(key.value.entityId, record.value)
-  if (submission === undefined) return undefined
-  const documents = renderedSubmissionWrites(key.value, submission, toInstant(record.appendedAtMs))
-  return storing('submissions', key.value.teamId, submission.revision, documents)
-}
-
 function documents<Entity>(
   type: EntityType,
   record: SourceRecord,
   read: Result<Change<Entity>>,
-  writes: (change: Change<Entity>, appendedAt: ReturnType<typeof toInstant>) => DocumentWrite[],
+  writes: (change: Change<Entity>, appendedAt: Instant) => DocumentWrite[],
 ): Projection {
   if (!read.ok) return { kind: 'invalid', problem: read.problem }
   const { teamId, live } = read.value
-  return storing(type, teamId, live?.revision ?? deletedRevision, writes(read.value, toInstant(record.appendedAtMs)))
+  return {
+    kind: 'documents',
+    documents: writes(read.value, toInstant(record.appendedAtMs)),
+    version: live?.revision ?? deletedRevision,
+    list: teamList(type, teamId),
+  }
 }
-
-const storing = (type: EntityType, teamId: TeamId, version: Revision, documents: DocumentWrite[]): Projection => ({
-  kind: 'documents',
-  documents,
-  version,
-  list: teamList(type, teamId),
-})

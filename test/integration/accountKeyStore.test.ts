@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { digestOf } from '../../src/core/model/accountKey.ts'
-import { readAccountKeyRecord } from '../../src/core/model/change.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
+import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import {
   type AccountKeyStore,
   AccountKeysIncomplete,

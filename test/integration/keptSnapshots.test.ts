@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
-import { findSubmissions } from '../../src/api/submissions.ts'
+import { searchPage } from '../../src/api/search/searchPage.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import type { ListVersion } from '../../src/core/stores/listVersions.ts'
@@ -61,7 +61,8 @@ async function read(
   version: ListVersion | null,
   page = 11,
 ): Promise<{ total: number; ids: string[] }> {
-  const found = await findSubmissions(indexReader, { teamId: team, version, signal }, {}, { page, limit: 20 })
+  const reader = { teamId: team, version, signal }
+  const found = await searchPage(indexReader, 'submissions', reader, [[]], { page, limit: 20 })
   return { total: found.totalDocs, ids: found.items.map((item) => (JSON.parse(item.toString()) as { id: string }).id) }
 }
 const idsDownFrom = (highest: number): string[] => Array.from({ length: 20 }, (_, at) => `s-${highest - at}`)

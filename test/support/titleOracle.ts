@@ -1,5 +1,6 @@
-import { foldCharacters } from '../../src/core/model/title.ts'
-import { hangulPairs, titleTerms } from '../../src/core/model/titleTerms.ts'
+import { hangulPairs, titleTerms } from '../../src/core/model/titles/indexTerms.ts'
+import { foldCharacters } from '../../src/core/model/titles/normalize.ts'
+import { allowedMistakes, requiredWords, type SoughtWord, soughtWords } from '../../src/core/model/titles/queryWords.ts'
 import {
   areJoinable,
   foldTitle,
@@ -8,8 +9,7 @@ import {
   splitWhere,
   type TitleWord,
   textOf,
-} from '../../src/core/model/titleWords.ts'
-import { allowedMistakes, requiredWords, type SoughtWord, soughtWords } from '../../src/core/model/typedTitle.ts'
+} from '../../src/core/model/titles/tokenize.ts'
 
 /**
  * The forms whose titles match what was typed: those that hold it as one piece, its punctuation included, or in words; only when there are none, those

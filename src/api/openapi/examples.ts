@@ -1,6 +1,4 @@
-import { rawMembers } from '../../core/json/rawJson.ts'
-import { formSchema, renderFormDetail, renderFormSummary } from '../../core/model/form.ts'
-import { renderSubmissionDetail, renderSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
+import { readFormRecord, readSubmissionRecord } from '../../core/model/record.ts'
 import { renderPage } from '../search/page.ts'
 
 const form = {
@@ -51,19 +49,25 @@ const submission = {
   },
 }
 
-const parsedForm = [formSchema.parse(form), rawMembers(JSON.stringify(form))] as const
-const parsedSubmission = [submissionSchema.parse(submission), rawMembers(JSON.stringify(submission))] as const
+/** The examples of a list and of a single entity, rendered by the code that renders real ones. */
+function examplesOf(
+  read: typeof readFormRecord | typeof readSubmissionRecord,
+  member: string,
+  entity: { readonly id: string },
+) {
+  const value = JSON.stringify({ revision: 1, [member]: entity })
+  const result = read(Buffer.from(`team/${entity.id}`), Buffer.from(value))
+  if (!result.ok || result.value.live === null) throw new Error(`the example of a ${member} is not valid`)
+  const { summary, detail } = result.value.live.entity
+  return [example(renderPage({ totalDocs: 1, page: 1, limit: 20, items: [summary] })), example(detail)] as const
+}
 
-const example = (text: string) => ({ example: { value: JSON.parse(text) as unknown } })
-const listOf = (item: string) =>
-  example(renderPage({ totalDocs: 1, page: 1, limit: 20, items: [Buffer.from(item)] }).toString())
+const example = (json: Buffer) => ({ example: { value: JSON.parse(json.toString()) as unknown } })
 
-/** An example of each answer, rendered by the code that renders real ones. */
-export const examples = {
-  FormList: listOf(renderFormSummary(...parsedForm)),
-  Form: example(renderFormDetail(...parsedForm)),
-  SubmissionList: listOf(renderSubmissionSummary(...parsedSubmission)),
-  Submission: example(renderSubmissionDetail(...parsedSubmission)),
-} as const
+const [FormList, Form] = examplesOf(readFormRecord, 'form', form)
+const [SubmissionList, Submission] = examplesOf(readSubmissionRecord, 'submission', submission)
+
+/** An example of each answer. */
+export const examples = { FormList, Form, SubmissionList, Submission } as const
 
 export const exampleIds = { form: form.id, submission: submission.id } as const

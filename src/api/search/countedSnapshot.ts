@@ -15,27 +15,27 @@ export type CountedSnapshot = {
 
 type Counted = Awaited<ReturnType<ListCounts['countByTime' | 'countEach']>>
 /** The snapshot in which a list was counted last, and by how many rows its pages have moved down since, as last observed. */
-type Guide = { readonly snapshot: string; readonly drift: number }
+type Baseline = { readonly snapshot: string; readonly drift: number }
 
 /** A cache of the counts of several snapshots. */
-export type CountMemory = {
+export type CountCache = {
   readonly counts: LRUCache<string, Counted>
-  readonly guides: LRUCache<string, Guide>
+  readonly baselines: LRUCache<string, Baseline>
 }
 
 /** The estimated size of one cached count; a character of its key takes two bytes. */
 const bytesPerCount = 64
-const maxGuides = 1_000
+const maxBaselines = 1_000
 /** A page is found at the first try if no more rows than this were added or removed before it since the last observation. */
 const spareRows = 10
 
 /** Creates a cache of about so many bytes. */
-export const countMemory = (maxBytes: number): CountMemory => ({
+export const createCountCache = (maxBytes: number): CountCache => ({
   counts: new LRUCache({
     maxSize: maxBytes,
     sizeCalculation: (counted, question) => 2 * question.length + bytesPerCount * (counted.length + 1),
   }),
-  guides: new LRUCache({ max: maxGuides }),
+  baselines: new LRUCache({ max: maxBaselines }),
 })
 
 /**
@@ -45,28 +45,28 @@ export const countMemory = (maxBytes: number): CountMemory => ({
  */
 export function countedSnapshot(
   snapshot: ListSnapshot,
-  memory: CountMemory,
+  cache: CountCache,
   { name: ownName, list }: { readonly name: string; readonly list: string },
 ): CountedSnapshot {
-  const guideOf = (filter: readonly Clause[]): string => JSON.stringify([list, filter])
+  const baselineOf = (filter: readonly Clause[]): string => JSON.stringify([list, filter])
   /** Reads where the older counts predict the rows, and corrects the prediction by the counts found there. */
   const readPredicted = async (
     filter: readonly Clause[],
     { offset, limit }: RowRange,
     signal: AbortSignal,
   ): Promise<RowsFound | 'mispredicted' | 'no-prediction'> => {
-    const name = guideOf(filter)
-    const guide = memory.guides.get(name)
+    const name = baselineOf(filter)
+    const baseline = cache.baselines.get(name)
     // This snapshot's own counts were tried before; counting the rest costs less than a prediction.
-    if (guide === undefined || guide.snapshot === ownName) return 'no-prediction'
+    if (baseline === undefined || baseline.snapshot === ownName) return 'no-prediction'
     const size = limit + 2 * spareRows
-    const start = Math.max(0, offset - guide.drift - spareRows)
-    const { stretch } = (await findInCache(memory, guide.snapshot, filter, { offset: start, limit: size })) ?? {}
-    if (stretch === undefined) return 'no-prediction'
-    const { total, before, rows } = await snapshot.survey(filter, stretch, size, signal)
-    const first = before + stretch.skip
+    const start = Math.max(0, offset - baseline.drift - spareRows)
+    const { range } = (await findInCache(cache, baseline.snapshot, filter, { offset: start, limit: size })) ?? {}
+    if (range === undefined) return 'no-prediction'
+    const { total, before, rows } = await snapshot.survey(filter, range, size, signal)
+    const first = before + range.skip
     const end = Math.min(offset + limit, total)
-    memory.guides.set(name, { ...guide, drift: first - start })
+    cache.baselines.set(name, { ...baseline, drift: first - start })
     if (offset >= end) return { total, rows: [] }
     if (offset < first || end > first + rows.length) return 'mispredicted'
     return { total, rows: rows.slice(offset - first, end - first) }
@@ -82,21 +82,21 @@ export function countedSnapshot(
     return typeof found === 'string' ? undefined : found
   }
   return {
-    page: async (filter, range, signal) => {
-      const known = await findInCache(memory, ownName, filter, range)
-      const predicted = known === undefined ? await readByPrediction(filter, range, signal) : undefined
+    page: async (filter, rows, signal) => {
+      const known = await findInCache(cache, ownName, filter, rows)
+      const predicted = known === undefined ? await readByPrediction(filter, rows, signal) : undefined
       if (predicted !== undefined) return predicted
-      const { offset, limit } = range
-      const counts = cached(memory, ownName, filter, snapshot.countsOf(filter, signal))
-      const { total, stretch } = known ?? (await findPage(counts, offset, limit))
-      memory.guides.set(guideOf(filter), { snapshot: ownName, drift: 0 })
-      return { total, rows: stretch === undefined ? [] : await snapshot.rows(filter, stretch, limit, signal) }
+      const { offset, limit } = rows
+      const counts = cached(cache, ownName, filter, snapshot.countsOf(filter, signal))
+      const { total, range } = known ?? (await findPage(counts, offset, limit))
+      cache.baselines.set(baselineOf(filter), { snapshot: ownName, drift: 0 })
+      return { total, rows: range === undefined ? [] : await snapshot.rows(filter, range, limit, signal) }
     },
   }
 }
 
 /** The counts of the snapshot `name`: from the cache, or from `source` and then cached. */
-function cached({ counts }: CountMemory, name: string, filter: readonly Clause[], source: ListCounts): ListCounts {
+function cached({ counts }: CountCache, name: string, filter: readonly Clause[], source: ListCounts): ListCounts {
   const once = async <C extends Counted>(question: readonly unknown[], count: () => Promise<C>): Promise<C> => {
     const key = JSON.stringify([name, filter, ...question])
     const known = counts.get(key)
@@ -119,13 +119,13 @@ const cacheOnly: ListCounts = {
 
 /** Finds a page by the cached counts of the snapshot `name` alone; undefined if they do not suffice. */
 async function findInCache(
-  memory: CountMemory,
+  cache: CountCache,
   name: string,
   filter: readonly Clause[],
   { offset, limit }: RowRange,
 ): Promise<PagePosition | undefined> {
   try {
-    return await findPage(cached(memory, name, filter, cacheOnly), offset, limit)
+    return await findPage(cached(cache, name, filter, cacheOnly), offset, limit)
   } catch (error) {
     if (error === notCached) return undefined
     throw error

@@ -15,13 +15,13 @@ export type ListCounts = {
 }
 
 /**
- * A range of a list that holds a page: the page begins `skip` rows after the newest row that matches `clause`. `newer` matches all
+ * A range of a list's sort key that holds a page: the page begins `skip` rows after the newest row that matches `clause`. `newer` matches all
  * rows before the range.
  */
-export type Stretch = { readonly clause: Clause; readonly newer: Clause; readonly skip: number }
+export type KeyRange = { readonly clause: Clause; readonly newer: Clause; readonly skip: number }
 
-/** The total, and the stretch that holds a page; undefined if the page lies past the end. */
-export type PagePosition = { readonly total: number; readonly stretch: Stretch | undefined }
+/** The total, and the range that holds a page; undefined if the page lies past the end. */
+export type PagePosition = { readonly total: number; readonly range: KeyRange | undefined }
 
 /**
  * Each step divides the one before it, and few are in it. The years 0000 to 9999 have fewer steps of 90 days than the 65,536
@@ -37,29 +37,29 @@ const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:
 
 /**
  * Finds the `limit` rows from `offset` on without skipping all rows before them: counts by ever finer steps of creation time
- * locate the first row, and within one millisecond counts by the characters of the id. The stretch ends soon after the last row, and
+ * locate the first row, and within one millisecond counts by the characters of the id. The range ends soon after the last row, and
  * is undefined if the list is shorter. `total` is exact.
  */
 export async function findPage(list: ListCounts, offset: number, limit: number): Promise<PagePosition> {
-  const ladder: (readonly TimeStep[])[] = []
+  const levels: (readonly TimeStep[])[] = []
   let [span, skip, total] = [undefined as TimeSpan | undefined, offset, 0]
   for (const stepMs of stepsMs) {
     const steps = await list.countByTime(span, stepMs)
     if (span === undefined) {
       total = steps.reduce((sum, { count }) => sum + count, 0)
-      if (offset >= total) return { total, stretch: undefined }
+      if (offset >= total) return { total, range: undefined }
     }
     const found = stepOf(steps, skip)
     skip = found.skip
     span = { fromMs: found.startMs, toMs: found.startMs + stepMs - 1 }
-    ladder.push(steps.slice(found.at))
+    levels.push(steps.slice(found.at))
     if (skip <= maxSkip && (found.count <= maxStepRows || stepMs === 1)) {
-      const clause = createdBetween(oldestStart(ladder, skip + limit), span.toMs)
-      return { total, stretch: { clause, newer: createdAfter(span.toMs), skip } }
+      const clause = createdBetween(oldestStart(levels, skip + limit), span.toMs)
+      return { total, range: { clause, newer: createdAfter(span.toMs), skip } }
     }
   }
-  const oldestMs = oldestStart(ladder, skip + limit)
-  return { total, stretch: await findWithinMoment(list, span?.fromMs ?? 0, skip, oldestMs) }
+  const oldestMs = oldestStart(levels, skip + limit)
+  return { total, range: await findWithinMoment(list, span?.fromMs ?? 0, skip, oldestMs) }
 }
 
 /** The step that holds the row at `offset`, and how many of its rows come before that row. */
@@ -72,11 +72,11 @@ function stepOf(steps: readonly TimeStep[], offset: number): TimeStep & { readon
   throw notAddingUp()
 }
 
-/** The start of the step that holds the last of so many rows. Each rung of the ladder divides the first step of the rung before it. */
-function oldestStart(ladder: readonly (readonly TimeStep[])[], rows: number): number {
+/** The start of the step that holds the last of so many rows. Each level divides the first step of the level before it. */
+function oldestStart(levels: readonly (readonly TimeStep[])[], rows: number): number {
   let [left, oldestMs] = [rows, 0]
-  for (const [rung, steps] of ladder.toReversed().entries()) {
-    for (const { startMs, count } of rung === 0 ? steps : steps.slice(1)) {
+  for (const [level, steps] of levels.toReversed().entries()) {
+    for (const { startMs, count } of level === 0 ? steps : steps.slice(1)) {
       oldestMs = startMs
       left -= count
       if (left <= 0) return oldestMs
@@ -86,7 +86,7 @@ function oldestStart(ladder: readonly (readonly TimeStep[])[], rows: number): nu
 }
 
 /** Rows of one millisecond are ordered by id. Each iteration fixes one more character of it. */
-async function findWithinMoment(list: ListCounts, atMs: number, offset: number, oldestMs: number): Promise<Stretch> {
+async function findWithinMoment(list: ListCounts, atMs: number, offset: number, oldestMs: number): Promise<KeyRange> {
   const moment = { fromMs: atMs, toMs: atMs }
   let [prefix, skip] = [`${instantOf(atMs)}|`, offset]
   for (;;) {
@@ -113,7 +113,7 @@ export const createdBetween = (fromMs: number, toMs: number): Clause => ({
   range: { createdAt: { gte: instantOf(fromMs), lte: instantOf(toMs) } },
 })
 const createdAfter = (epochMs: number): Clause => ({ range: { createdAt: { gt: instantOf(epochMs) } } })
-const upTo = (last: string, oldestMs: number, skip: number): Stretch => ({
+const upTo = (last: string, oldestMs: number, skip: number): KeyRange => ({
   clause: { range: { position: { gte: instantOf(oldestMs), lte: last } } },
   newer: { range: { position: { gt: last } } },
   skip,

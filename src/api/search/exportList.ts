@@ -1,10 +1,10 @@
 import type { TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
-import type { Clause } from './clauses.ts'
-import { countedSnapshot, countMemory } from './countedSnapshot.ts'
+import { countedSnapshot, createCountCache } from './countedSnapshot.ts'
 import { openListSnapshot } from './listSnapshot.ts'
 import type { SearchClient } from './searchClient.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
+import type { Filters } from './searchPage.ts'
 
 /** Runs one query in the team's turn; `signal` aborts it at its own deadline. */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>) => Promise<Answer>
@@ -27,12 +27,12 @@ export async function* exportList(
   client: SearchClient,
   kind: EntityType,
   teamId: TeamId,
-  filters: readonly (readonly Clause[])[],
+  filters: Filters,
   runQuery: RunQuery,
 ): AsyncGenerator<readonly Buffer[], void, undefined> {
   const snapshot = await runQuery((signal) => openListSnapshot(client, kind, teamId, { lifeMs: exportLifeMs, signal }))
   try {
-    const counted = countedSnapshot(snapshot, countMemory(maxCountedBytes), { name: 'export', list: kind })
+    const counted = countedSnapshot(snapshot, createCountCache(maxCountedBytes), { name: 'export', list: kind })
     for (const filter of filters) {
       let [offset, limit] = [0, firstRows]
       for (;;) {

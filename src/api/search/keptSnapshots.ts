@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { TeamId } from '../../core/model/ids.ts'
 import { type EntityType, teamList } from '../../core/model/teamList.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
-import { type CountedSnapshot, countedSnapshot, countMemory } from './countedSnapshot.ts'
+import { type CountedSnapshot, countedSnapshot, createCountCache } from './countedSnapshot.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import type { SearchClient } from './searchClient.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
@@ -41,7 +41,7 @@ type Kept = {
  * every change that its version stands for.
  */
 export function keepSnapshots(indexReader: SearchClient): ReadSnapshot {
-  const memory = countMemory(maxCountedBytes)
+  const countCache = createCountCache(maxCountedBytes)
   const kept = new LRUCache<string, Kept>({
     max: maxSnapshots,
     // A snapshot close to the end of its keep-alive is not used any more.
@@ -70,7 +70,7 @@ export function keepSnapshots(indexReader: SearchClient): ReadSnapshot {
   ): Promise<T> => {
     const snapshot = await openListSnapshot(indexReader, kind, teamId, { lifeMs, signal })
     const list = teamList(kind, teamId)
-    const counted = countedSnapshot(snapshot, memory, { name: String(++opened), list })
+    const counted = countedSnapshot(snapshot, countCache, { name: String(++opened), list })
     const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
     if (version === null) return await use(entry, read)
     // Closing a snapshot takes as long as opening one. The replaced one is closed after this read, so that no page waits for it.

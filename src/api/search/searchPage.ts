@@ -8,21 +8,30 @@ import { multiSearch } from './multiSearch.ts'
 import type { Page, PageRequest } from './page.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
 
+/** Filters in the order in which they apply: each one counts only if those before it find nothing. */
+export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
+
 /**
- * One page of a team's list, newest first, with the exact total. A page past the last one is empty. A page that begins at offset
- * `deepPageFrom` or later is read from a snapshot, without skipping the rows before it.
+ * One page of a team's list, newest first, with the exact total, by the first filter that finds any row. A page past the last one is
+ * empty. A page that begins at offset `deepPageFrom` or later is read from a snapshot, without skipping the rows before it.
  * Rejects with `ElasticsearchUnavailable`.
  */
-export const searchPage = (
+export async function searchPage(
   indexReader: IndexReader,
   kind: EntityType,
   reader: ListReader,
-  filter: readonly Clause[],
-  request: PageRequest,
-): Promise<Page> =>
-  offsetOf(request) < indexReader.deepPageFrom
-    ? shallowPage(indexReader, kind, reader, filter, request)
-    : deepPage(indexReader, kind, reader, filter, request)
+  [first, ...others]: Filters,
+  { page, limit }: PageRequest,
+): Promise<Page> {
+  const request = { page, limit }
+  const read = offsetOf(request) < indexReader.deepPageFrom ? shallowPage : deepPage
+  let found = await read(indexReader, kind, reader, first, request)
+  for (const other of others) {
+    if (found.totalDocs > 0) break
+    found = await read(indexReader, kind, reader, other, request)
+  }
+  return found
+}
 
 const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 

@@ -124,50 +124,21 @@ export function nestingDepth(text: string): number {
   return deepest
 }
 
-/** Whether objects and arrays are nested deeper than `limit`. Usually it only has to count brackets. */
-export const isNestedDeeper = (text: string, limit: number): boolean =>
-  occursMoreThan(text, limit, '{', '[') && nestingDepth(text) > limit
-
-/** Whether a number has more than `limit` characters. Usually it only has to test every `limit`th character. */
-export function hasLongerNumber(text: string, limit: number): boolean {
-  for (let at = limit; at < text.length; at += limit + 1) {
-    if (isNumeric(text, at) && runLength(text, at) > limit) return longestNumber(text) > limit
-  }
-  return false
-}
-
-function occursMoreThan(text: string, limit: number, ...characters: string[]): boolean {
-  let count = 0
-  for (const character of characters) {
-    for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) {
-      if (++count > limit) return true
-    }
-  }
-  return false
-}
-
-function longestNumber(text: string): number {
+/** The number of characters of the longest number; 0 when there is none. */
+export function longestNumber(text: string): number {
   let longest = 0
   let at = 0
   while (at < text.length) {
-    if (text.charCodeAt(at) === quote) at = skipString(text, at)
-    else if (!isNumeric(text, at)) at++
-    else {
-      const length = runLength(text, at)
-      longest = Math.max(longest, length)
-      at += length
+    if (text.charCodeAt(at) === quote) {
+      at = skipString(text, at)
+      continue
     }
+    const start = at
+    while (at < text.length && isNumeric(text, at)) at++
+    longest = Math.max(longest, at - start)
+    if (at === start) at++
   }
   return longest
-}
-
-/** The length of the run of number characters around `at`. */
-function runLength(text: string, at: number): number {
-  let start = at
-  let end = at + 1
-  while (start > 0 && isNumeric(text, start - 1)) start--
-  while (end < text.length && isNumeric(text, end)) end++
-  return end - start
 }
 
 const isNumeric = (text: string, at: number): boolean => numeric.has(text.charCodeAt(at))

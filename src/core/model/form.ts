@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { RawObject } from '../json/rawJson.ts'
-import { renderServed, type Served } from '../json/servedMembers.ts'
+import type { Served } from '../json/shape.ts'
 import { identifier, instant, optionalArray, optionalBoolean, optionalObject, optionalString } from './schema.ts'
 
 export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz'] as const
@@ -39,14 +38,3 @@ export const servedForm = [
   ...servedFormSummary,
   ...['description', 'layout', 'systemText', 'fields', 'report'],
 ] satisfies Served
-
-export const renderFormSummary = (form: Form, raw: RawObject): string =>
-  renderServed(servedFormSummary, raw, instantsOf(form))
-
-export const renderFormDetail = (form: Form, raw: RawObject): string => renderServed(servedForm, raw, instantsOf(form))
-
-const instantsOf = ({ createdAt, updatedAt }: Form): ReadonlyMap<string, string> =>
-  new Map([
-    ['createdAt', JSON.stringify(createdAt)],
-    ['updatedAt', JSON.stringify(updatedAt)],
-  ])

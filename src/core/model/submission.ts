@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { RawObject } from '../json/rawJson.ts'
-import { renderServed, type Served } from '../json/servedMembers.ts'
+import type { Served } from '../json/shape.ts'
 import {
   identifier,
   instant,
@@ -103,25 +102,3 @@ export const servedSubmission: Served = [
     ],
   ],
 ]
-
-export const renderSubmissionSummary = (submission: Submission, raw: RawObject): string =>
-  renderServed(servedSubmissionSummary, raw, replacedValues(submission, raw))
-
-export const renderSubmissionDetail = (submission: Submission, raw: RawObject): string =>
-  renderServed(servedSubmission, raw, replacedValues(submission, raw))
-
-/**
- * Values that are served differently from the record: instants in UTC, and integers without fraction and exponent, which clients
- * with integer types would reject.
- */
-function replacedValues(
-  { submittedAt, updatedAt, serialNumber }: Submission,
-  raw: RawObject,
-): ReadonlyMap<string, string> {
-  const served = new Map([
-    ['submittedAt', JSON.stringify(submittedAt)],
-    ['updatedAt', JSON.stringify(updatedAt)],
-  ])
-  const isLong = /[.eE]/.test(raw.get('serialNumber') ?? '')
-  return isLong ? served.set('serialNumber', BigInt(serialNumber ?? 0).toString()) : served
-}

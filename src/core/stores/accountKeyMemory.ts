@@ -1,6 +1,6 @@
 import type { Message } from 'kafkajs'
-import { readKey } from '../model/change.ts'
 import { type Digest, documentId, type EntityId, type TeamId } from '../model/ids.ts'
+import { readKey } from '../model/record.ts'
 import type { AppendPosition, Claim, StoredKey } from './accountKeyStore.ts'
 
 /**

@@ -1,13 +1,10 @@
 import { rawMembers, renderObject, withoutRepeatedNames } from '../json/rawJson.ts'
-import type { Change, RecordKey } from '../model/change.ts'
-import type { RenderedSubmission } from '../model/fastSubmission.ts'
-import { type Form, renderFormDetail, renderFormSummary } from '../model/form.ts'
 import { type DocumentId, deletedRevision, documentId, type Revision, type TeamId } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
-import { renderSubmissionDetail, renderSubmissionSummary, type Submission } from '../model/submission.ts'
-import { foldCharacters, titleSalt } from '../model/title.ts'
-import { titleTerms } from '../model/titleTerms.ts'
-import { foldTitle } from '../model/titleWords.ts'
+import type { Change, RecordKey, RenderedForm, RenderedSubmission } from '../model/record.ts'
+import { titleTerms } from '../model/titles/indexTerms.ts'
+import { foldCharacters, titleSalt } from '../model/titles/normalize.ts'
+import { foldTitle } from '../model/titles/tokenize.ts'
 import type { DocumentKind } from './indices.ts'
 
 /** One document to index: its whole source, under an external version, which is the revision. */
@@ -27,8 +24,6 @@ export type DocumentWrite = {
  */
 export const summaryDelimiter = '\t'
 
-const delimited = (summary: string): string => summaryDelimiter + summary + summaryDelimiter
-
 /**
  * Text that sorts as created time, then id. A keyword, not the date itself: with a numeric field in the index sort
  * Elasticsearch does not terminate early, and page 1 of a large team costs five times as much.
@@ -36,70 +31,58 @@ const delimited = (summary: string): string => summaryDelimiter + summary + summ
 const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 
 /** The list and detail documents of a form's newest state. `appendedAt` is the record's Kafka append time. */
-export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentWrite[] {
+export function formWrites(change: Change<RenderedForm>, appendedAt: Instant): DocumentWrite[] {
   if (change.live === null) return tombstones(change, ['forms', 'form-details'], appendedAt)
-  const { entity: form, raw, revision } = change.live
+  const { revision, entity: form } = change.live
   const salt = titleSalt(change.teamId)
   const { words, joined, starts } = titleTerms(form.title)
-  const salted = (terms: readonly string[]): string => JSON.stringify(terms.map((term) => salt + term).join(' '))
-  const list = renderObject([
-    ...listKeys(change.teamId, form.createdAt, form.id, appendedAt),
-    ['scene', JSON.stringify(form.scene)],
-    ['titleRaw', JSON.stringify(salt + foldCharacters(form.title))],
+  const salted = (terms: readonly string[]): string => terms.map((term) => salt + term).join(' ')
+  const keys = JSON.stringify({
+    scene: form.scene,
+    titleRaw: salt + foldCharacters(form.title),
     // A space precedes every word, so that a pattern can match at the start of words.
-    ['titleFolded', JSON.stringify(`${salt} ${foldTitle(form.title)}`)],
-    ['titleWords', salted(words)],
-    ['titleJoined', salted(joined)],
-    ['titleStarts', salted(starts)],
-    ['summary', delimited(renderFormSummary(form, raw))],
-  ])
-  return [
-    write('forms', change, revision, Buffer.from(list)),
-    write('form-details', change, revision, Buffer.from(renderFormDetail(form, raw))),
-  ]
+    titleFolded: `${salt} ${foldTitle(form.title)}`,
+    titleWords: salted(words),
+    titleJoined: salted(joined),
+    titleStarts: salted(starts),
+  })
+  const list = listDocument(change, form.createdAt, appendedAt, keys.slice(1, -1), form.summary)
+  return [write('forms', change, revision, list), write('form-details', change, revision, form.detail)]
 }
 
 /** The list and detail documents of a submission's newest state. `appendedAt` is the record's Kafka append time. */
-export function submissionWrites(change: Change<Submission>, appendedAt: Instant): DocumentWrite[] {
+export function submissionWrites(change: Change<RenderedSubmission>, appendedAt: Instant): DocumentWrite[] {
   if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], appendedAt)
-  const { entity: submission, raw, revision } = change.live
-  const { formId, submittedAt, result } = submission
-  const summary = Buffer.from(renderSubmissionSummary(submission, raw))
-  const detail = Buffer.from(renderSubmissionDetail(submission, raw))
-  const rendered = { revision, formId, submittedAt, status: result.status, summary, detail }
-  return renderedSubmissionWrites(change, rendered, appendedAt)
+  const { revision, entity } = change.live
+  const { formId, status, submittedAt, summary, detail } = entity
+  const keys = `"formId":"${formId}","status":"${status}"`
+  const list = listDocument(change, submittedAt, appendedAt, keys, summary)
+  return [write('submissions', change, revision, list), write('submission-details', change, revision, detail)]
 }
 
-/** The list and detail documents of a submission that is rendered already, by the fast path or the slow one. */
-export function renderedSubmissionWrites(
-  key: RecordKey,
-  { revision, formId, status, submittedAt, summary, detail }: RenderedSubmission,
-  appendedAt: Instant,
-): DocumentWrite[] {
-  const order = `"teamId":"${key.teamId}","position":"${position(submittedAt, key.entityId)}"`
-  const windows = `"createdAt":"${submittedAt}","changedAt":"${appendedAt}"`
-  // None of these values has characters that JSON escapes.
-  const keys = `{${order},${windows},"formId":"${formId}","status":"${status}","summary":${summaryDelimiter}`
-  const list = Buffer.allocUnsafe(keys.length + summary.length + listEnd.length)
-  list.write(keys, 'latin1')
-  summary.copy(list, keys.length)
-  list.write(listEnd, keys.length + summary.length, 'latin1')
-  return [write('submissions', key, revision, list), write('submission-details', key, revision, detail)]
+/**
+ * The source of a list document: what lists are sorted and searched by, of which `keys` are the members of this kind alone, then the
+ * summary. Identifiers and instants have no characters that JSON escapes.
+ */
+function listDocument(
+  { teamId, entityId }: RecordKey,
+  createdAt: Instant,
+  changedAt: Instant,
+  keys: string,
+  summary: Buffer,
+): Buffer {
+  const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
+  const windows = `"createdAt":"${createdAt}","changedAt":"${changedAt}"`
+  const start = `{${order},${windows},${keys},"summary":${summaryDelimiter}`
+  const startBytes = Buffer.byteLength(start)
+  const list = Buffer.allocUnsafe(startBytes + summary.length + listEnd.length)
+  list.write(start)
+  summary.copy(list, startBytes)
+  list.write(listEnd, startBytes + summary.length)
+  return list
 }
 
 const listEnd = `${summaryDelimiter}}`
-
-const listKeys = (
-  teamId: TeamId,
-  createdAt: Instant,
-  id: string,
-  changedAt: Instant,
-): (readonly [string, string])[] => [
-  ['teamId', JSON.stringify(teamId)],
-  ['position', JSON.stringify(position(createdAt, id))],
-  ['createdAt', JSON.stringify(createdAt)],
-  ['changedAt', JSON.stringify(changedAt)],
-]
 
 const write = (
   kind: DocumentKind,
@@ -121,7 +104,7 @@ export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
     renderObject(
       [...rawMembers(document.source.toString())].map(([name, raw]) => {
         const once = withoutRepeatedNames(raw)
-        return [name, name === 'summary' ? delimited(once) : once]
+        return [name, name === 'summary' ? summaryDelimiter + once + summaryDelimiter : once]
       }),
     ),
   ),

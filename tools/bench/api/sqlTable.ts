@@ -1,5 +1,4 @@
-import { readSubmissionRecord } from '../../../src/core/model/change.ts'
-import { renderSubmissionSummary } from '../../../src/core/model/submission.ts'
+import { readSubmissionRecord } from '../../../src/core/model/record.ts'
 import { startProgressBar } from '../../../src/core/process/progressBar.ts'
 import { copyRows } from '../copyRows.ts'
 import type { SqlAddress, SqlQuery } from '../load/job.ts'
@@ -36,9 +35,8 @@ function rowOf({ key, value }: SubmissionRecord): string[] {
   const read = readSubmissionRecord(Buffer.from(key), Buffer.from(value))
   if (!read.ok || read.value.live === null) throw new Error(`${key} is no submission`)
   const { teamId, live } = read.value
-  const { id, submittedAt, formId, result } = live.entity
-  const summary = renderSubmissionSummary(live.entity, live.raw)
-  return [teamId, id, submittedAt, formId, result.status, summary]
+  const { id, submittedAt, formId, status, summary } = live.entity
+  return [teamId, id, submittedAt, formId, status, summary.toString()]
 }
 
 /** A page of the large team's list and its exact total. */

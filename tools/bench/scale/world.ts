@@ -1,5 +1,5 @@
-import { readFormRecord, readSubmissionRecord } from '../../../src/core/model/change.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
+import { readFormRecord, readSubmissionRecord } from '../../../src/core/model/record.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../../src/core/stores/documents.ts'
 import { busyTimes } from '../../demo/calendar.ts'
 import { planForms, renderForm } from '../../demo/forms.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
-import { readFormRecord } from '../../../src/core/model/change.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
+import { readFormRecord } from '../../../src/core/model/record.ts'
 import { startProgressBar } from '../../../src/core/process/progressBar.ts'
 import { formWrites } from '../../../src/core/stores/documents.ts'
 import { connectElasticsearch } from '../../../src/core/stores/elasticsearch.ts'

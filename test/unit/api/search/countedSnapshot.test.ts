@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { countedSnapshot, countMemory } from '../../../../src/api/search/countedSnapshot.ts'
+import { countedSnapshot, createCountCache } from '../../../../src/api/search/countedSnapshot.ts'
 import type { ListSnapshot } from '../../../../src/api/search/listSnapshot.ts'
 import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
@@ -7,7 +7,7 @@ const { signal } = new AbortController()
 
 /** A snapshot of rows in memory, and what it is asked. */
 function snapshotOf(rows: readonly Row[], asked: string[]): ListSnapshot {
-  const inStretch: ListSnapshot['rows'] = async (_filter, { clause, skip }, limit) =>
+  const inRange: ListSnapshot['rows'] = async (_filter, { clause, skip }, limit) =>
     newestFirst(rows.filter((row) => finds(clause, row)))
       .slice(skip, skip + limit)
       .map(({ id }) => Buffer.from(id))
@@ -27,14 +27,14 @@ function snapshotOf(rows: readonly Row[], asked: string[]): ListSnapshot {
     },
     rows: (...question) => {
       asked.push('rows')
-      return inStretch(...question)
+      return inRange(...question)
     },
-    survey: async (filter, stretch, limit) => {
+    survey: async (filter, range, limit) => {
       asked.push('survey')
       return {
         total: rows.length,
-        before: rows.filter((row) => finds(stretch.newer, row)).length,
-        rows: await inStretch(filter, stretch, limit, signal),
+        before: rows.filter((row) => finds(range.newer, row)).length,
+        rows: await inRange(filter, range, limit, signal),
       }
     },
     close: () => undefined,
@@ -48,12 +48,12 @@ const pageOf = (rows: readonly Row[], offset: number, limit: number): string[] =
 
 /** A list in each of its states, whose pages are read as they come. */
 function reader() {
-  const memory = countMemory(1_000_000)
+  const countCache = createCountCache(1_000_000)
   let opened = 0
   return (rows: readonly Row[]) => {
     const asked: string[] = []
     const name = String(++opened)
-    const { page } = countedSnapshot(snapshotOf(rows, asked), memory, { name, list: 'list' })
+    const { page } = countedSnapshot(snapshotOf(rows, asked), countCache, { name, list: 'list' })
     return async (offset: number, limit: number) => {
       asked.length = 0
       const found = await page([], { offset, limit }, signal)

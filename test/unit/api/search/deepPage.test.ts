@@ -1,10 +1,10 @@
 import fc from 'fast-check'
-import { findPage, type Stretch } from '../../../../src/api/search/deepPage.ts'
+import { findPage, type KeyRange } from '../../../../src/api/search/deepPage.ts'
 import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
-const rowsIn = (rows: readonly Row[], stretch: Stretch | undefined): Row[] => {
-  if (stretch === undefined) throw new Error('no stretch for a row that is there')
-  return newestFirst(rows.filter((row) => finds(stretch.clause, row)))
+const rowsIn = (rows: readonly Row[], range: KeyRange | undefined): Row[] => {
+  if (range === undefined) throw new Error('no range for a row that is there')
+  return newestFirst(rows.filter((row) => finds(range.clause, row)))
 }
 
 const id = fc.oneof(
@@ -25,35 +25,35 @@ test('whatever is in a list, every page is found, and few rows are passed over',
   await fc.assert(
     fc.asyncProperty(lists, fc.nat(), fc.integer({ min: 1, max: 100 }), async (rows, number, limit) => {
       const offset = number % rows.length
-      const { total, stretch } = await findPage(countsOf(rows), offset, limit)
+      const { total, range } = await findPage(countsOf(rows), offset, limit)
       expect(total).toBe(rows.length)
-      const skip = stretch?.skip ?? 0
-      expect(rowsIn(rows, stretch).slice(skip, skip + limit)).toEqual(newestFirst(rows).slice(offset, offset + limit))
+      const skip = range?.skip ?? 0
+      expect(rowsIn(rows, range).slice(skip, skip + limit)).toEqual(newestFirst(rows).slice(offset, offset + limit))
       expect(skip).toBeLessThanOrEqual(100)
     }),
     { numRuns: 100 },
   )
 })
 
-test('a stretch ends soon after its page, however long the list goes on', async () => {
+test('a range ends soon after its page, however long the list goes on', async () => {
   const rows = Array.from({ length: 20_000 }, (_, number) => ({ atMs: number * 900_000, id: `s${number}` }))
   for (const offset of [0, 150, 1_000, 8_639, 12_345, 19_990]) {
-    const { stretch } = await findPage(countsOf(rows), offset, 20)
-    expect(rowsIn(rows, stretch).length).toBeLessThan(1_300)
+    const { range } = await findPage(countsOf(rows), offset, 20)
+    expect(rowsIn(rows, range).length).toBeLessThan(1_300)
   }
 })
 
 test('a page past the end is nowhere, and the total is told all the same', async () => {
-  expect(await findPage(countsOf([]), 0, 20)).toEqual({ total: 0, stretch: undefined })
+  expect(await findPage(countsOf([]), 0, 20)).toEqual({ total: 0, range: undefined })
   const rows = [{ atMs: 5, id: 'a' }]
-  expect(await findPage(countsOf(rows), Number.MAX_SAFE_INTEGER, 20)).toEqual({ total: 1, stretch: undefined })
+  expect(await findPage(countsOf(rows), Number.MAX_SAFE_INTEGER, 20)).toEqual({ total: 1, range: undefined })
 })
 
 test('a thousand rows of one millisecond, some ids beginning with others', async () => {
   const ids = Array.from({ length: 500 }, (_, number) => [`s${number}`, `s${number}.x`]).flat()
   const rows = ids.map((each) => ({ atMs: 1_000, id: each }))
   for (const offset of [0, 100, 101, 499, 777, 999]) {
-    const { stretch } = await findPage(countsOf(rows), offset, 1)
-    expect(rowsIn(rows, stretch)[stretch?.skip ?? 0]).toEqual(newestFirst(rows)[offset])
+    const { range } = await findPage(countsOf(rows), offset, 1)
+    expect(rowsIn(rows, range)[range?.skip ?? 0]).toEqual(newestFirst(rows)[offset])
   }
 })

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
-import { findForms } from '../../../../src/api/forms.ts'
+import { formsFilters } from '../../../../src/api/forms.ts'
 import { windowClauses } from '../../../../src/api/search/clauses.ts'
 import { createIndexReader, type IndexReader } from '../../../../src/api/search/indexReader.ts'
 import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import { searchPage } from '../../../../src/api/search/searchPage.ts'
-import { findSubmissions } from '../../../../src/api/submissions.ts'
+import { submissionsFilters } from '../../../../src/api/submissions.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
 
@@ -32,7 +32,7 @@ const bodyOf = (question: SearchRequest | undefined): Body => question?.body as 
 describe('searchPage', () => {
   test('asks the alias of the team, newest first, for one page and the exact total', async () => {
     const { indexReader, asked } = listening()
-    await searchPage(indexReader, 'forms', reader, [], { page: 3, limit: 20 })
+    await searchPage(indexReader, 'forms', reader, [[]], { page: 3, limit: 20 })
     expect(asked).toEqual([
       {
         method: 'POST',
@@ -56,7 +56,7 @@ describe('searchPage', () => {
         fc.integer({ min: 1, max: 100 }),
         async (page, limit) => {
           const { indexReader, asked } = listening()
-          const found = await searchPage(indexReader, 'forms', reader, [], { page, limit })
+          const found = await searchPage(indexReader, 'forms', reader, [[]], { page, limit })
           const isDeep = (page - 1) * limit >= indexReader.deepPageFrom
           expect(found).toEqual({ totalDocs: 0, page, limit, items: [] })
           expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(
@@ -70,7 +70,7 @@ describe('searchPage', () => {
 
   test('an alias that points nowhere is an outage', async () => {
     const { indexReader } = listening(false)
-    const asking = searchPage(indexReader, 'forms', reader, [], { page: 1, limit: 20 })
+    const asking = searchPage(indexReader, 'forms', reader, [[]], { page: 1, limit: 20 })
     await expect(asking).rejects.toMatchObject({ reason: 'missing-index' })
   })
 })
@@ -99,7 +99,7 @@ describe('a list that is known to be long', () => {
     )
     const pages = []
     for (let time = 0; time < times; time++)
-      pages.push(await searchPage(indexReader, 'submissions', reader, [], wanted))
+      pages.push(await searchPage(indexReader, 'submissions', reader, [[]], wanted))
     return { asked, places: asked.map(({ path }) => path), pages }
   }
 
@@ -166,8 +166,8 @@ test('whatever is asked, the question stays within the team', async () => {
   await fc.assert(
     fc.asyncProperty(filters, async (filter) => {
       const { indexReader, asked } = listening()
-      await findForms(indexReader, reader, filter, { page: 1, limit: 20 })
-      await findSubmissions(indexReader, reader, filter, { page: 1, limit: 20 })
+      await searchPage(indexReader, 'forms', reader, formsFilters(team, filter), { page: 1, limit: 20 })
+      await searchPage(indexReader, 'submissions', reader, submissionsFilters(team, filter), { page: 1, limit: 20 })
       expect(asked.length).toBeGreaterThanOrEqual(2)
       for (const question of asked) {
         expect(question.querystring['routing']).toBe(team)
@@ -182,7 +182,7 @@ test('whatever is asked, the question stays within the team', async () => {
 test('similar titles are asked for only when no title holds what was typed', async () => {
   const titlesAsked = async (titleContains: string): Promise<number> => {
     const { indexReader, asked } = listening()
-    await findForms(indexReader, reader, { titleContains }, { page: 1, limit: 20 })
+    await searchPage(indexReader, 'forms', reader, formsFilters(team, { titleContains }), { page: 1, limit: 20 })
     return asked.length
   }
   expect(await titlesAsked('science')).toBe(2)

@@ -1,15 +1,15 @@
-import { type RawObject, rawMembers } from '../../../../src/core/json/rawJson.ts'
-import { readFormRecord } from '../../../../src/core/model/change.ts'
-import { type Form, renderFormDetail, renderFormSummary } from '../../../../src/core/model/form.ts'
+import { rawMembers } from '../../../../src/core/json/rawJson.ts'
+import { readFormRecord } from '../../../../src/core/model/record.ts'
 
 const summaryNames = 'id title scene language publicToken shareUrl localization isActive createdAt updatedAt'.split(' ')
 const detailNames = [...summaryNames, 'description', 'layout', 'systemText', 'fields', 'report']
 
-/** A form as its record tells of it. */
-function formOf(text: string): [Form, RawObject] {
+/** What is served of a form. */
+function formOf(text: string): { readonly summary: string; readonly detail: string } {
   const read = readFormRecord(Buffer.from('acme/f1'), Buffer.from(`{"revision":1,"form":${text}}`))
   if (!read.ok || read.value.live === null) throw new Error(JSON.stringify(read))
-  return [read.value.live.entity, read.value.live.raw]
+  const { summary, detail } = read.value.live.entity
+  return { summary: summary.toString(), detail: detail.toString() }
 }
 
 const full = `{
@@ -23,15 +23,15 @@ const least =
   '{"id":"f1","title":"","scene":"outcome_quiz","createdAt":"2026-03-01T10:00:00Z","updatedAt":"2026-03-01T10:00:00Z"}'
 
 test('a form in a list has the fields of the form summary, in their order', () => {
-  expect([...rawMembers(renderFormSummary(...formOf(full))).keys()]).toEqual(summaryNames)
+  expect([...rawMembers(formOf(full).summary).keys()]).toEqual(summaryNames)
 })
 
 test('a single form has all of them, then its own; fields and report stand last', () => {
-  expect([...rawMembers(renderFormDetail(...formOf(full))).keys()]).toEqual(detailNames)
+  expect([...rawMembers(formOf(full).detail).keys()]).toEqual(detailNames)
 })
 
 test('what the product sent is served as it came: digits, escapes, the order of names, the space between', () => {
-  const detail = rawMembers(renderFormDetail(...formOf(full)))
+  const detail = rawMembers(formOf(full).detail)
   expect(Object.fromEntries(detail)).toMatchObject({
     title: '"T\\u00efde"',
     shareUrl: '"https:\\/\\/quiz.example\\/tok"',
@@ -44,7 +44,7 @@ test('what the product sent is served as it came: digits, escapes, the order of 
 })
 
 test('moments are served in UTC with milliseconds', () => {
-  const summary = rawMembers(renderFormSummary(...formOf(full)))
+  const summary = rawMembers(formOf(full).summary)
   expect([summary.get('createdAt'), summary.get('updatedAt')]).toEqual([
     '"2026-03-01T10:00:00.123Z"',
     '"2026-03-01T10:00:00.000Z"',
@@ -53,13 +53,13 @@ test('moments are served in UTC with milliseconds', () => {
 
 test('what is missing is served as null, and what is not documented is not served', () => {
   const given = ['id', 'title', 'scene', 'createdAt', 'updatedAt']
-  const detail = rawMembers(renderFormDetail(...formOf(least)))
+  const detail = rawMembers(formOf(least).detail)
   for (const name of detailNames) expect(detail.get(name) === 'null').toBe(!given.includes(name))
-  expect(renderFormDetail(...formOf(full))).not.toContain('secret')
+  expect(formOf(full).detail).not.toContain('secret')
 })
 
 test('a form is one line, however the product laid it out', () => {
   const spread = JSON.stringify(JSON.parse(full), null, 2).replaceAll('\n', '\r\n')
-  expect(renderFormDetail(...formOf(spread))).not.toMatch(/[\r\n]/)
-  expect(renderFormSummary(...formOf(spread))).not.toMatch(/[\r\n]/)
+  expect(formOf(spread).detail).not.toMatch(/[\r\n]/)
+  expect(formOf(spread).summary).not.toMatch(/[\r\n]/)
 })

@@ -1,19 +1,16 @@
-import { type RawObject, rawMembers } from '../../../../src/core/json/rawJson.ts'
-import { readSubmissionRecord } from '../../../../src/core/model/change.ts'
-import {
-  renderSubmissionDetail,
-  renderSubmissionSummary,
-  type Submission,
-} from '../../../../src/core/model/submission.ts'
+import { rawMembers } from '../../../../src/core/json/rawJson.ts'
+import { readSubmissionRecord } from '../../../../src/core/model/record.ts'
 import { submissionEntity } from '../../../support/entities.ts'
 
 const common = 'id serialNumber formId shareToken reportUrl submittedAt updatedAt examinee metadata data'
 const utmAndReferrer = 'utmSource utmMedium utmCampaign utmTerm utmContent referrer'
 
-function submissionOf(text: string): [Submission, RawObject] {
+/** What is served of a submission. */
+function submissionOf(text: string): { readonly summary: string; readonly detail: string } {
   const read = readSubmissionRecord(Buffer.from('acme/s1'), Buffer.from(`{"revision":1,"submission":${text}}`))
   if (!read.ok || read.value.live === null) throw new Error(JSON.stringify(read))
-  return [read.value.live.entity, read.value.live.raw]
+  const { summary, detail } = read.value.live.entity
+  return { summary: summary.toString(), detail: detail.toString() }
 }
 const full = submissionOf(JSON.stringify({ ...submissionEntity({ id: 's1' }), secret: 1 }))
 const least = submissionOf(
@@ -26,7 +23,7 @@ function namesAt(rendered: string, ...path: string[]): string {
 }
 
 test('a submission in a list has the fields of the submission summary, in their order', () => {
-  const summary = renderSubmissionSummary(...full)
+  const summary = full.summary
   expect(namesAt(summary)).toBe(`${common} result`)
   expect(namesAt(summary, 'examinee')).toBe('id examineeId email name customData')
   expect(namesAt(summary, 'metadata')).toBe(utmAndReferrer)
@@ -34,7 +31,7 @@ test('a submission in a list has the fields of the submission summary, in their 
 })
 
 test('a single submission has the whole report for the compact result, and other fields of examinee and metadata', () => {
-  const detail = renderSubmissionDetail(...full)
+  const detail = full.detail
   expect(namesAt(detail)).toBe(`${common} reportResult`)
   expect(namesAt(detail, 'examinee')).toBe('id email name')
   expect(namesAt(detail, 'metadata')).toBe(`${utmAndReferrer} ip userAgent`)
@@ -46,15 +43,15 @@ test('a single submission has the whole report for the compact result, and other
 })
 
 test('objects that are missing are served as null, not as objects of nulls', () => {
-  const summary = JSON.parse(renderSubmissionSummary(...least))
-  const detail = JSON.parse(renderSubmissionDetail(...least))
+  const summary = JSON.parse(least.summary)
+  const detail = JSON.parse(least.detail)
   const missing = { serialNumber: null, shareToken: null, reportUrl: null, examinee: null, metadata: null, data: null }
   expect(summary).toMatchObject(missing)
   expect(detail).toMatchObject({ ...missing, reportResult: null })
 })
 
 test('members that are missing are served as null within the objects that are there', () => {
-  expect(JSON.parse(renderSubmissionSummary(...least)).result).toEqual({
+  expect(JSON.parse(least.summary).result).toEqual({
     status: 'pending',
     score: null,
     maxScore: null,
@@ -63,7 +60,7 @@ test('members that are missing are served as null within the objects that are th
     outcomeName: null,
   })
   const entity = { ...submissionEntity({ id: 's1' }), examinee: {}, metadata: {}, reportResult: { outcome: {} } }
-  const detail = JSON.parse(renderSubmissionDetail(...submissionOf(JSON.stringify(entity))))
+  const detail = JSON.parse(submissionOf(JSON.stringify(entity)).detail)
   expect(detail.examinee).toEqual({ id: null, email: null, name: null })
   expect(detail.reportResult).toEqual({
     status: null,
@@ -80,9 +77,9 @@ test.each(['null', '7', '"vip"', '[ 1.0, {"10":1,"9":2} ]', '{"a" : "\\ud800"}',
     const text = JSON.stringify(submissionEntity({ id: 's1' }))
       .replace('"customData":null', `"customData":${json}`)
       .replace('"ranking":null', `"ranking":${json}`)
-    const [submission, raw] = submissionOf(text)
-    expect(renderSubmissionSummary(submission, raw)).toContain(`"customData":${json}}`)
-    expect(renderSubmissionDetail(submission, raw)).toContain(`"ranking":${json}}`)
+    const { summary, detail } = submissionOf(text)
+    expect(summary).toContain(`"customData":${json}}`)
+    expect(detail).toContain(`"ranking":${json}}`)
   },
 )
 
@@ -91,26 +88,26 @@ test('answers, radar and items are served byte for byte, in the order they came'
   const text = JSON.stringify(submissionEntity({ id: 's1' }))
     .replace('{"q1":"A","q2":["B","C"]}', data)
     .replace('[{"name":"accuracy","value":0.8}]', '[{"value" :0.80}]')
-  const [submission, raw] = submissionOf(text)
-  expect(renderSubmissionSummary(submission, raw)).toContain(`"data":${data},`)
-  expect(renderSubmissionDetail(submission, raw)).toContain(`"data":${data},`)
-  expect(renderSubmissionDetail(submission, raw)).toContain('"radar":[{"value" :0.80}]')
+  const { summary, detail } = submissionOf(text)
+  expect(summary).toContain(`"data":${data},`)
+  expect(detail).toContain(`"data":${data},`)
+  expect(detail).toContain('"radar":[{"value" :0.80}]')
 })
 
 test('moments are served in UTC with milliseconds', () => {
-  expect(JSON.parse(renderSubmissionSummary(...least))).toMatchObject({
+  expect(JSON.parse(least.summary)).toMatchObject({
     submittedAt: '2026-03-01T10:00:00.000Z',
     updatedAt: '2026-03-01T10:00:00.000Z',
   })
 })
 
 test('nothing undocumented is served', () => {
-  expect(renderSubmissionSummary(...full) + renderSubmissionDetail(...full)).not.toContain('secret')
+  expect(full.summary + full.detail).not.toContain('secret')
 })
 
 test('personal data of the request is served in the single submission only', () => {
-  expect(renderSubmissionSummary(...full)).not.toMatch(/203\.0\.113\.7|Mozilla/)
-  expect(renderSubmissionDetail(...full)).toMatch(/203\.0\.113\.7.*Mozilla/)
+  expect(full.summary).not.toMatch(/203\.0\.113\.7|Mozilla/)
+  expect(full.detail).toMatch(/203\.0\.113\.7.*Mozilla/)
 })
 
 test.each([
@@ -122,6 +119,6 @@ test.each([
   ['9007199254740993', '9007199254740993'],
 ])('the serial number %s is served as %s, without fraction and exponent', (sent, served) => {
   const text = JSON.stringify(submissionEntity({ id: 's1' })).replace('"serialNumber":17', `"serialNumber":${sent}`)
-  expect(rawMembers(renderSubmissionSummary(...submissionOf(text))).get('serialNumber')).toBe(served)
-  expect(rawMembers(renderSubmissionDetail(...submissionOf(text))).get('serialNumber')).toBe(served)
+  expect(rawMembers(submissionOf(text).summary).get('serialNumber')).toBe(served)
+  expect(rawMembers(submissionOf(text).detail).get('serialNumber')).toBe(served)
 })

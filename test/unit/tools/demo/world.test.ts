@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/change.ts'
+import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
 import { reportStatuses } from '../../../../src/core/model/submission.ts'
 import { createWorld, type World, type WorldRecord } from '../../../../tools/demo/world.ts'
 

@@ -1,4 +1,4 @@
-import { readSubmissionRecord } from '../../../../../src/core/model/change.ts'
+import { readSubmissionRecord } from '../../../../../src/core/model/record.ts'
 import { createSubmissions, largeTeam } from '../../../../../tools/bench/api/submissions.ts'
 
 const read = ({ key, value }: { key: string; value: string }) => {

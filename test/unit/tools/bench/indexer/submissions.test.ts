@@ -1,4 +1,4 @@
-import { readSubmissionRecord } from '../../../../../src/core/model/change.ts'
+import { readSubmissionRecord } from '../../../../../src/core/model/record.ts'
 import { createSubmissions, teams } from '../../../../../tools/bench/indexer/submissions.ts'
 
 const made = [...createSubmissions().past(2_000)]

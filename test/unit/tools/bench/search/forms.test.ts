@@ -1,4 +1,4 @@
-import { readFormRecord } from '../../../../../src/core/model/change.ts'
+import { readFormRecord } from '../../../../../src/core/model/record.ts'
 import { createForms, recordOf } from '../../../../../tools/bench/search/forms.ts'
 
 const size = { forms: 3_000, teams: 30 }

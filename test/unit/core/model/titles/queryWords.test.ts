@@ -1,5 +1,5 @@
-import { textOf } from '../../../../src/core/model/titleWords.ts'
-import { allowedMistakes, requiredWords, soughtWords } from '../../../../src/core/model/typedTitle.ts'
+import { allowedMistakes, requiredWords, soughtWords } from '../../../../../src/core/model/titles/queryWords.ts'
+import { textOf } from '../../../../../src/core/model/titles/tokenize.ts'
 
 const texts = (typed: string): string[] => soughtWords(typed).map(textOf)
 const required = (typed: string): string[] => requiredWords(soughtWords(typed)).map(textOf)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { TeamId } from '../../../../src/core/model/ids.ts'
-import { foldCharacters, titleSalt, titleSaltLength } from '../../../../src/core/model/title.ts'
+import type { TeamId } from '../../../../../src/core/model/ids.ts'
+import { foldCharacters, titleSalt, titleSaltLength } from '../../../../../src/core/model/titles/normalize.ts'
 
 const letters = fc.constantFrom(
   ...'aZ9 -_.,!ßẞøŁłÆœÐıİςΣσéÅñǿａＺ㎏ﬁカガヴヷｶﾞー漢字が게ק֑ם٣९ةکا\u0640\u064b\u0301\u0308\u3099\ufdfa\u0345\u200c\u200d´♯+#',

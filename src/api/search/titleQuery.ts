@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TeamId } from '../../core/model/ids.ts'
-import { foldCharacters, titleSalt, titleSaltLength } from '../../core/model/title.ts'
-import { hangulPairs, minJoinedLength, minStartLength, pair, pieceLength } from '../../core/model/titleTerms.ts'
+import { hangulPairs, minJoinedLength, minStartLength, pair, pieceLength } from '../../core/model/titles/indexTerms.ts'
+import { foldCharacters, titleSalt, titleSaltLength } from '../../core/model/titles/normalize.ts'
+import {
+  allowedMistakes,
+  mayStandInside,
+  minWordLength,
+  requiredWords,
+  type SoughtWord,
+  soughtWords,
+} from '../../core/model/titles/queryWords.ts'
 import {
   areJoinable,
   foldTitle,
@@ -11,15 +19,7 @@ import {
   lengthOf,
   type TitleWord,
   textOf,
-} from '../../core/model/titleWords.ts'
-import {
-  allowedMistakes,
-  mayStandInside,
-  minWordLength,
-  requiredWords,
-  type SoughtWord,
-  soughtWords,
-} from '../../core/model/typedTitle.ts'
+} from '../../core/model/titles/tokenize.ts'
 import type { Clause } from './clauses.ts'
 
 /** How many words of a team one misspelt word may stand for. */

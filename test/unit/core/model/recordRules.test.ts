@@ -1,4 +1,4 @@
-import { readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../../../../src/core/model/change.ts'
+import { readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
 
 const readForm = (form: string) => readFormRecord(Buffer.from('acme/f1'), Buffer.from(`{"revision":1,"form":${form}}`))

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { foldTitle, titleWords } from '../../../../src/core/model/titleWords.ts'
+import { foldTitle, titleWords } from '../../../../../src/core/model/titles/tokenize.ts'
 
 const letters = fc.constantFrom(
   ..."aZ9 -_.,!ßøŁ+#&'’éａｶﾞー漢字がカ게서ק֑٣९ةक्षी\u0301\u0308\u3099\ufdfa\u200c\u200d",

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { TeamId } from './ids.ts'
+import type { TeamId } from '../ids.ts'
 
 /** Titles are served whole and searched in their first characters. */
 export const maxSearchedCharacters = 2_000

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { titleTerms } from '../../../../src/core/model/titleTerms.ts'
+import { titleTerms } from '../../../../../src/core/model/titles/indexTerms.ts'
 
 describe('A title is found by its words', () => {
   test.each([

@@ -1,14 +1,5 @@
-import { pieceLength } from './titleTerms.ts'
-import {
-  isAlphabetic,
-  isKana,
-  isSpelt,
-  lengthOf,
-  splitWhere,
-  type TitleWord,
-  textOf,
-  titleWords,
-} from './titleWords.ts'
+import { pieceLength } from './indexTerms.ts'
+import { isAlphabetic, isKana, isSpelt, lengthOf, splitWhere, type TitleWord, textOf, titleWords } from './tokenize.ts'
 
 /**
  * Something that was typed without a space in it, and has to be in a title: a word; several that punctuation or a change from

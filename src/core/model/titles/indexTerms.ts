@@ -10,7 +10,7 @@ import {
   type TitleWord,
   textOf,
   titleWords,
-} from './titleWords.ts'
+} from './tokenize.ts'
 
 /** What a title can be found by, besides pieces of it. Each list holds a term once. */
 export type TitleTerms = {

@@ -1,10 +1,33 @@
 import { z } from 'zod'
-import type { Kind, Member, Shape } from './fastScanner.ts'
-import type { Served } from './servedMembers.ts'
+
+/** The served members of an object, in order; a pair is an object of which only some members are served. */
+export type Served = readonly (string | readonly [name: string, members: Served])[]
+
+/** The type of a member; `integer` is a number written in digits alone, `any` any JSON value. */
+export type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'any'
+
+/** The members that are looked for in an object; other members are skipped. */
+export type Shape = {
+  readonly members: ReadonlyMap<string, Member>
+  /** The first member of the last object, tried first: most records of a topic have their members in the same order. */
+  next: Member | undefined
+}
+
+export type Member = {
+  readonly name: Buffer
+  /** The index under which the position of the member's value is stored. */
+  readonly slot: number
+  readonly kind: Kind
+  /** Whether the member must be present and not null. */
+  readonly isRequired: boolean
+  /** The members that are looked for in the member's value. */
+  readonly shape: Shape | undefined
+  /** The member that came after it in the last object. */
+  next: Member | undefined
+}
 
 type JsonSchema = {
   readonly type?: string | readonly string[]
-  readonly enum?: readonly string[]
   readonly anyOf?: readonly JsonSchema[]
   readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly required?: readonly string[]
@@ -12,7 +35,7 @@ type JsonSchema = {
 
 /**
  * The shape of the JSON that a schema accepts: every member of the schema with its JSON type, and undocumented members that are
- * served. A shape does not check what a schema refines beyond JSON types, such as identifiers and instants.
+ * served. A shape does not check what a schema demands beyond JSON types, such as enumerated values, identifiers and instants.
  */
 export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
   let slots = 0
@@ -31,7 +54,6 @@ export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
             slot: slots++,
             kind: kindOf(type),
             isRequired: required.includes(name),
-            values: type.enum === undefined ? undefined : type.enum.map((value) => Buffer.from(JSON.stringify(value))),
             shape: type.properties === undefined ? undefined : objectShape(type, inner),
             next: undefined,
           },

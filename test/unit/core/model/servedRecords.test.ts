@@ -1,39 +1,97 @@
+import { jest } from '@jest/globals'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import { readKey, readSubmissionRecord } from '../../../../src/core/model/change.ts'
-import { readFastSubmission } from '../../../../src/core/model/fastSubmission.ts'
-import type { EntityId } from '../../../../src/core/model/ids.ts'
-import type { Instant } from '../../../../src/core/model/instant.ts'
-import { renderSubmissionDetail, renderSubmissionSummary } from '../../../../src/core/model/submission.ts'
-import {
-  type DocumentWrite,
-  renderedSubmissionWrites,
-  submissionWrites,
-} from '../../../../src/core/stores/documents.ts'
+import type { Served } from '../../../../src/core/json/shape.ts'
+import { formSchema, servedForm, servedFormSummary } from '../../../../src/core/model/form.ts'
+import { isRevision } from '../../../../src/core/model/ids.ts'
+import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
+import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../../../src/core/model/submission.ts'
 import { documentedTypes } from '../../../support/documentedTypes.ts'
-import { opaque, submissionEntity } from '../../../support/entities.ts'
+import { formEntity, opaque, submissionEntity } from '../../../support/entities.ts'
 import { changedAt, placesIn } from '../../../support/places.ts'
 
-const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
 const key = Buffer.from('acme/s1')
 const entity = submissionEntity({ id: 's1' })
 const members = Object.entries(entity).map(([name, value]) => [name, JSON.stringify(value)] as const)
 
-function quickly(value: Buffer): readonly DocumentWrite[] | undefined {
-  const whose = readKey(key)
-  const submission = readFastSubmission('s1' as EntityId, value)
-  return whose.ok && submission !== undefined
-    ? renderedSubmissionWrites(whose.value, submission, appendedAt)
-    : undefined
+const kinds = {
+  submission: {
+    read: readSubmissionRecord,
+    schema: submissionSchema,
+    instants: ['submittedAt', 'updatedAt'],
+    served: [servedSubmissionSummary, servedSubmission],
+  },
+  form: {
+    read: readFormRecord,
+    schema: formSchema,
+    instants: ['createdAt', 'updatedAt'],
+    served: [servedFormSummary, servedForm],
+  },
+} as const
+type Kind = keyof typeof kinds
+
+type Tree = { readonly [name: string]: unknown }
+const isObject = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** What JSON.parse reads, with every number as its own text. */
+const treeOf = (json: string): Tree =>
+  (
+    JSON.parse as (
+      text: string,
+      reviver: (name: string, value: unknown, context: { source: string }) => unknown,
+    ) => Tree
+  )(json, (_, value, { source }) => (typeof value === 'number' ? `number ${source}` : value))
+
+const memberOf = (tree: Tree, name: string): unknown => (Object.hasOwn(tree, name) ? tree[name] : null)
+
+const pick = (tree: Tree, served: Served): unknown =>
+  Object.fromEntries(
+    served.map((each) => {
+      if (typeof each === 'string') return [each, memberOf(tree, each)]
+      const inner = memberOf(tree, each[0])
+      return [each[0], isObject(inner) ? pick(inner, each[1]) : null]
+    }),
+  )
+
+/** What is to be served of a record, read by JSON.parse and the schema alone; undefined when the record is to be refused. */
+function expected(kind: Kind, value: Buffer): readonly string[] | undefined {
+  const { schema, instants, served } = kinds[kind]
+  let text: string
+  let record: unknown
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(value)
+    record = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isObject(record) || !isRevision(record['revision'])) return undefined
+  const validated = schema.safeParse(record[kind])
+  if (!validated.success || validated.data.id !== 's1') return undefined
+  const tree = treeOf(text)[kind] as Tree
+  const serial = String(memberOf(tree, 'serialNumber')).replace('number ', '')
+  const canonical: Tree = {
+    ...tree,
+    ...Object.fromEntries(instants.map((name) => [name, new Date(String(tree[name])).toISOString()])),
+    ...(/[.eE]/.test(serial) && { serialNumber: `number ${BigInt(Number(serial))}` }),
+  }
+  return served.map((names) => JSON.stringify(pick(canonical, names)))
 }
-function carefully(value: Buffer): readonly DocumentWrite[] | undefined {
-  const read = readSubmissionRecord(key, value)
-  return read.ok ? submissionWrites(read.value, appendedAt) : undefined
+
+/** What is served of a record; undefined when it is refused. */
+function rendered(kind: Kind, value: Buffer): { readonly summary: string; readonly detail: string } | undefined {
+  const read = kinds[kind].read(key, value)
+  if (!read.ok || read.value.live === null) return undefined
+  const { summary, detail } = read.value.live.entity
+  return { summary: summary.toString(), detail: detail.toString() }
 }
-/** Both ways tell the same, unless the quick one leaves it to the other. */
-function expectSame(value: Buffer): void {
-  const quick = quickly(value)
-  if (quick !== undefined) expect(quick).toEqual(carefully(value))
+
+/** The same members in the same order, each with its value, numbers digit by digit, on one line. */
+function expectAsParsed(value: Buffer, kind: Kind = 'submission'): void {
+  const served = rendered(kind, value)
+  expect(served && [served.summary, served.detail].map((text) => JSON.stringify(treeOf(text)))).toEqual(
+    expected(kind, value),
+  )
+  expect(served === undefined || /[\n\r\t]/.test(served.summary + served.detail)).toBe(served === undefined)
 }
 
 /** A number beyond a double is a number still, though it is read as infinite. */
@@ -42,14 +100,12 @@ const isSummary = ajv.compile(documentedTypes.submissionSummary)
 const isDetail = ajv.compile(documentedTypes.submission)
 /** What is made of a record that is accepted is of the types that the specification tells. */
 function expectDocumented(value: Buffer): void {
-  const read = readSubmissionRecord(key, value)
-  if (!read.ok || read.value.live === null) return
-  const { entity: judged, raw } = read.value.live
-  const answers = [
-    [renderSubmissionSummary(judged, raw), isSummary],
-    [renderSubmissionDetail(judged, raw), isDetail],
-  ] as const
-  for (const [text, validate] of answers) {
+  const served = rendered('submission', value)
+  if (served === undefined) return
+  for (const [text, validate] of [
+    [served.summary, isSummary],
+    [served.detail, isDetail],
+  ] as const) {
     const isDocumented = validate(JSON.parse(text))
     expect({ text, problems: validate.errors, isDocumented }).toMatchObject({ isDocumented: true })
   }
@@ -64,7 +120,16 @@ const withRaw = (place: readonly string[], raw: string): string =>
 const withMember = (name: string, raw: string): string =>
   objectOf([...members.filter(([each]) => each !== name), [name, raw]])
 
-describe('A record is read the quick way', () => {
+/** Whether a record is parsed instead of being copied as it stands. */
+function isParsed(value: Buffer): boolean {
+  const parse = jest.spyOn(JSON, 'parse')
+  readSubmissionRecord(key, value)
+  const { length } = parse.mock.calls
+  parse.mockRestore()
+  return length > 0
+}
+
+describe('A submission is rendered without being parsed', () => {
   test.each([
     ['with everything that is documented', objectOf(members)],
     ['in another order', objectOf(members.toReversed())],
@@ -78,19 +143,19 @@ describe('A record is read the quick way', () => {
     ['on the last day of a month', withMember('updatedAt', '"2024-02-29T23:59:59.999Z"')],
     ['with a number beyond a double', withMember('result', '{"status":"failed","score":1e999}')],
     ['with an integer beyond a double', withMember('serialNumber', '-12345678901234567890')],
+    ['that is nested deep', withMember('data', `{"a":${'['.repeat(997)}${']'.repeat(997)}}`)],
     ['with a report that has no status yet', withMember('reportResult', '{"status":null}')],
   ])('%s', (_, submission) => {
-    const quick = quickly(recordOf(submission))
-    expect(quick).toBeDefined()
-    expect(quick).toEqual(carefully(recordOf(submission)))
+    expect(rendered('submission', recordOf(submission))).toBeDefined()
+    expectAsParsed(recordOf(submission))
+    expect(isParsed(recordOf(submission))).toBe(false)
   })
 })
 
-describe('The careful way judges a record', () => {
+describe('A submission is parsed and normalised', () => {
   test.each([
     ['with a name given twice', objectOf([...members, ['formId', '"other"']])],
-    ['with a name written with escapes', objectOf([...members, ['\\u0069d', '"other"']])],
-    ['with an id of another record', withMember('id', '"s2"')],
+    ['with a name written with escapes', objectOf([...members, ['i\\u0064', '"other"']])],
     ['with an id written with escapes', withMember('id', '"\\u00731"')],
     ['with a form that cannot be', withMember('formId', '"no/form"')],
     ['without a form', objectOf(members.filter(([name]) => name !== 'formId'))],
@@ -105,7 +170,6 @@ describe('The careful way judges a record', () => {
     ['on several lines', JSON.stringify(entity, null, 2)],
     ['with a tab', withMember('data', '{\t}')],
     ['with a control character in a string', withMember('data', '{"a":"\n"}')],
-    ['that is nested deep', withMember('data', `{"a":${'['.repeat(500)}${']'.repeat(500)}}`)],
     ['that is nested too deep', withMember('data', `{"a":${'['.repeat(2_000)}${']'.repeat(2_000)}}`)],
     ['with a long number', withMember('serialNumber', '1'.repeat(1_001))],
     ['with a number that begins with 0', withMember('serialNumber', '01')],
@@ -117,11 +181,12 @@ describe('The careful way judges a record', () => {
     ['that ends early', objectOf(members).slice(0, -1)],
     ['that is no object', '[]'],
   ])('%s', (_, submission) => {
-    expect(quickly(recordOf(submission))).toBeUndefined()
+    expect(isParsed(recordOf(submission))).toBe(true)
+    if (!/\]{1000}|1{1000}/.test(submission)) expectAsParsed(recordOf(submission))
   })
 
   test.each(['0', '-1', '1.5', '9007199254740991', '"1"', 'null', '01'])('of revision %s', (revision) => {
-    expect(quickly(recordOf(objectOf(members), revision))).toBeUndefined()
+    expect(rendered('submission', recordOf(objectOf(members), revision))).toBeUndefined()
   })
 
   test('that is no UTF-8', () => {
@@ -132,11 +197,9 @@ describe('The careful way judges a record', () => {
       [0xff, 0xff],
       [0xc0, 0x80],
     ])
-      expect(
-        quickly(Buffer.concat([value.subarray(0, at), Buffer.from(bytes), value.subarray(at + 2)])),
-      ).toBeUndefined()
-    expect(quickly(Buffer.concat([Buffer.from('\ufeff'), value]))).toBeUndefined()
-    expect(quickly(Buffer.concat([value, Buffer.from('\u0000')]))).toBeUndefined()
+      expectAsParsed(Buffer.concat([value.subarray(0, at), Buffer.from(bytes), value.subarray(at + 2)]))
+    expectAsParsed(Buffer.concat([Buffer.from('\ufeff'), value]))
+    expectAsParsed(Buffer.concat([value, Buffer.from('\u0000')]))
   })
 })
 
@@ -162,7 +225,7 @@ const name = fc.constantFrom(
   'x',
   '',
   '__proto__',
-  '\\u0069d',
+  'i\\u0064',
 )
 const { json } = fc.letrec<{ json: string }>((tie) => ({
   json: fc.oneof(
@@ -185,21 +248,37 @@ const records = fc.oneof(
   fc.tuple(json, json).map(([submission, revision]) => recordOf(submission, revision)),
 )
 
-test('both ways make the same of whatever a record says', () => {
-  fc.assert(fc.property(records, expectSame), { numRuns: 3_000 })
+test('what is served of a submission is what JSON.parse reads, whatever its record says', () => {
+  fc.assert(
+    fc.property(records, (record) => expectAsParsed(record)),
+    { numRuns: 3_000 },
+  )
 })
 
 test('what is accepted is served as documented', () => {
   fc.assert(fc.property(records, expectDocumented), { numRuns: 3_000 })
 })
 
-test('both ways make the same of records with a byte that is wrong', () => {
+test('what is served is what JSON.parse reads, also with a byte that is wrong', () => {
   const byte = fc.oneof(fc.constantFrom(...Buffer.from('"\\{}[],: \n\t019eEtfn-.')), fc.integer({ min: 0, max: 255 }))
   fc.assert(
     fc.property(records, fc.nat(), byte, fc.constantFrom(0, 1), (record, place, code, skipped) => {
       const at = place % record.length
-      expectSame(Buffer.concat([record.subarray(0, at), Buffer.from([code]), record.subarray(at + skipped)]))
+      expectAsParsed(Buffer.concat([record.subarray(0, at), Buffer.from([code]), record.subarray(at + skipped)]))
     }),
     { numRuns: 3_000 },
+  )
+})
+
+test('what is served of a form is what JSON.parse reads, whatever its record says', () => {
+  const form = formEntity({ id: 's1' })
+  const space = fc.constantFrom('', ' ', '\n\t')
+  const changed = fc.tuple(fc.constantFrom(...placesIn(form)), json, space).map(([place, raw, indent]) => {
+    const text = JSON.stringify({ revision: 1, form: changedAt(form, place, '<raw>') }, null, indent)
+    return Buffer.from(text.replace('"<raw>"', () => raw))
+  })
+  fc.assert(
+    fc.property(changed, (record) => expectAsParsed(record, 'form')),
+    { numRuns: 1_000 },
   )
 })

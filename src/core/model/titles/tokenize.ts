@@ -1,4 +1,4 @@
-import { foldCharacters, maxSearchedCharacters } from './title.ts'
+import { foldCharacters, maxSearchedCharacters } from './normalize.ts'
 
 /**
  * The smallest part of a title that is compared: letters, digits, or Hangul in a row; one character of a script that is written

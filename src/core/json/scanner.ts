@@ -1,27 +1,4 @@
-/** The type of a member; `integer` is a number written in digits alone, `any` any JSON value. */
-export type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'any'
-
-/** The members that are looked for in an object; other members are skipped. */
-export type Shape = {
-  readonly members: ReadonlyMap<string, Member>
-  /** The first member of the last object, tried first: most records of a topic have their members in the same order. */
-  next: Member | undefined
-}
-
-export type Member = {
-  readonly name: Buffer
-  /** The index under which the position of the member's value is stored. */
-  readonly slot: number
-  readonly kind: Kind
-  /** Whether the member must be present and not null. */
-  readonly isRequired: boolean
-  /** The raw values that are allowed besides null; undefined allows any. */
-  readonly values: readonly Buffer[] | undefined
-  /** The members that are looked for in the member's value. */
-  readonly shape: Shape | undefined
-  /** The member that came after it in the last object. */
-  next: Member | undefined
-}
+import type { Kind, Member, Shape } from './shape.ts'
 
 const quote = 0x22
 const plus = 0x2b
@@ -40,17 +17,19 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 const space = 0x20
 
-/** Far below the limits of records, and few enough levels for the call stack. */
-const maxDepth = 100
-const maxNumberCharacters = 100
+/** Elasticsearch accepts documents of so many levels of nesting, with numbers of so many characters. */
+export const maxDepth = 1_000
+export const maxNumberCharacters = 1_000
+/** Longer integers may be infinite as a double. */
+const maxFiniteCharacters = 300
 const none = -1
 
 /**
  * Finds the values of known members in one pass over simple JSON: members of the expected types, every known name once and without
- * escapes, no white space but spaces, no deep nesting and no long numbers. Other JSON may be valid, too; the slow path decides. In
- * valid UTF-8, whatever `read` accepts, `JSON.parse` accepts.
+ * escapes, no white space but spaces, no deeper nesting and no longer numbers than Elasticsearch accepts. Other JSON may be valid,
+ * too: `RecordRenderer` normalises it. In valid UTF-8, whatever `read` accepts, `JSON.parse` accepts.
  */
-export class FastScanner {
+export class Scanner {
   readonly #shape: Shape
   readonly #required: readonly number[]
   readonly #starts: Int32Array
@@ -78,6 +57,11 @@ export class FastScanner {
     return this.#required.every((slot) => this.has(slot))
   }
 
+  /** What was read last. */
+  get bytes(): Buffer {
+    return this.#bytes
+  }
+
   /** Whether the member is present and not null. */
   has(slot: number): boolean {
     const start = this.startOf(slot)
@@ -94,9 +78,14 @@ export class FastScanner {
     return this.#ends[slot] ?? none
   }
 
-  /** The raw text of a value in ASCII. */
+  /** The value of a number. */
+  numberOf(slot: number): number {
+    return Number(this.#bytes.toString('latin1', this.startOf(slot), this.endOf(slot)))
+  }
+
+  /** A string in ASCII, without its quotes. Escapes stay, and other characters are replaced by several of Latin-1. */
   asciiOf(slot: number): string {
-    return this.#bytes.toString('latin1', this.startOf(slot), this.endOf(slot))
+    return this.#bytes.toString('latin1', this.startOf(slot) + 1, this.endOf(slot) - 1)
   }
 
   /** Reads an object from its brace on; returns the offset after it, or -1 when it is not simple JSON. */
@@ -152,10 +141,11 @@ export class FastScanner {
     return end
   }
 
-  /** Whether a value other than null has the member's type, and is one of its allowed values. */
-  #isOf({ kind, values }: Member, found: Kind, from: number, end: number): boolean {
-    const isOfKind = kind === 'integer' ? this.#skipInteger(from) === end : kind === 'any' || kind === found
-    return isOfKind && (values === undefined || values.some((each) => this.#isText(from, end, each)))
+  /** Whether a value other than null has the member's type. */
+  #isOf({ kind }: Member, found: Kind, from: number, end: number): boolean {
+    if (kind !== 'integer') return kind === 'any' || kind === found
+    if (this.#skipInteger(from) !== end) return false
+    return end - from <= maxFiniteCharacters || Number.isFinite(Number(this.#bytes.toString('latin1', from, end)))
   }
 
   #skipValue(from: number, depth: number): number {

@@ -4,7 +4,7 @@ import {
   readAccountKeyRecord,
   readFormRecord,
   readSubmissionRecord,
-} from '../../../../src/core/model/change.ts'
+} from '../../../../src/core/model/record.ts'
 import type { Result } from '../../../../src/core/model/result.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
 import { changedAt } from '../../../support/places.ts'
