@@ -1,4 +1,4 @@
-import kafkajs, { type Kafka } from 'kafkajs'
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import { toOffset } from '../model/ids.ts'
 import {
   type GroupMember,
@@ -46,7 +46,7 @@ export type KafkaSource = {
  */
 export function kafkaSource(kafka: Kafka): KafkaSource {
   const admin = kafka.admin()
-  const connected = async (): Promise<typeof admin> => {
+  const connected = async (): Promise<Admin> => {
     await admin.connect()
     return admin
   }
@@ -54,66 +54,78 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
     ping: async () => {
       await (await connected()).describeCluster()
     },
-    createMissingTopics: async (topics) => {
-      const existing = new Set(await (await connected()).listTopics())
-      const missing = topics.filter(({ topic }) => !existing.has(topic))
-      await createTopics(
-        admin,
-        missing.map(({ topic, partitions, settings }) => ({
-          topic,
-          numPartitions: partitions,
-          replicationFactor: -1,
-          configEntries: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
-        })),
-      )
-    },
-    topicSettings: async (topics, names) => {
-      const { resources } = await (await connected()).describeConfigs({
-        includeSynonyms: false,
-        resources: topics.map((name) => ({
-          type: kafkajs.ConfigResourceTypes.TOPIC,
-          name,
-          configNames: [...names],
-        })),
-      })
-      return new Map(
-        resources.map(({ resourceName, configEntries }) => [
-          resourceName,
-          Object.fromEntries(configEntries.map(({ configName, configValue }) => [configName, configValue])),
-        ]),
-      )
-    },
-    offsetRanges: async (topics) => {
-      const ranges = new Map<string, OffsetRange & TopicPartition>()
-      for (const topic of topics)
-        for (const { partition, low, high } of await (await connected()).fetchTopicOffsets(topic))
-          ranges.set(partitionName({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) })
-      return ranges
-    },
-    committedOffsets: async (groupId, topics) => {
-      const committed = await (await connected()).fetchOffsets({ groupId, topics: [...topics] })
-      return committed.flatMap(({ topic, partitions }) =>
-        partitions
-          .filter(({ offset }) => !offset.startsWith('-'))
-          .map(({ partition, offset, metadata }) => ({
-            topic,
-            partition,
-            position: toOffset(offset),
-            metadata: metadata ?? '',
-          })),
-      )
-    },
-    groupMembers: async (groupId) => {
-      const { groups } = await (await connected()).describeGroups([groupId])
-      return groups
-        .flatMap(({ members }) => members)
-        .map(({ memberAssignment }) => {
-          const decoded = kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)
-          return partitionsIn(decoded?.assignment ?? {})
-        })
-    },
+    createMissingTopics: async (topics) => createMissingTopics(await connected(), topics),
+    topicSettings: async (topics, names) => topicSettings(await connected(), topics, names),
+    offsetRanges: async (topics) => offsetRanges(await connected(), topics),
+    committedOffsets: async (groupId, topics) => committedOffsets(await connected(), groupId, topics),
+    groupMembers: async (groupId) => groupMembers(await connected(), groupId),
     groupMember: (options) => groupMember(kafka, options),
     readTopic: (options) => readTopic(kafka, options),
     close: () => admin.disconnect(),
   }
+}
+
+async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): Promise<void> {
+  const existing = new Set(await admin.listTopics())
+  const missing = topics.filter(({ topic }) => !existing.has(topic))
+  await createTopics(
+    admin,
+    missing.map(({ topic, partitions, settings }) => ({
+      topic,
+      numPartitions: partitions,
+      replicationFactor: -1,
+      configEntries: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
+    })),
+  )
+}
+
+async function topicSettings(
+  admin: Admin,
+  topics: readonly string[],
+  names: readonly string[],
+): ReturnType<KafkaSource['topicSettings']> {
+  const configNames = [...names]
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name, configNames })),
+  })
+  return new Map(
+    resources.map(({ resourceName, configEntries }) => [
+      resourceName,
+      Object.fromEntries(configEntries.map(({ configName, configValue }) => [configName, configValue])),
+    ]),
+  )
+}
+
+async function offsetRanges(admin: Admin, topics: readonly string[]): ReturnType<KafkaSource['offsetRanges']> {
+  const ranges = new Map<string, OffsetRange & TopicPartition>()
+  for (const topic of topics)
+    for (const { partition, low, high } of await admin.fetchTopicOffsets(topic))
+      ranges.set(partitionName({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) })
+  return ranges
+}
+
+async function committedOffsets(admin: Admin, groupId: string, topics: readonly string[]): Promise<PartitionCommit[]> {
+  const found = await admin.fetchOffsets({ groupId, topics: [...topics] })
+  return found.flatMap(({ topic, partitions }) =>
+    partitions
+      // Kafka answers with -1 where nothing is committed.
+      .filter(({ offset }) => !offset.startsWith('-'))
+      .map(({ partition, offset, metadata }) => ({
+        topic,
+        partition,
+        position: toOffset(offset),
+        metadata: metadata ?? '',
+      })),
+  )
+}
+
+async function groupMembers(admin: Admin, groupId: string): Promise<TopicPartition[][]> {
+  const { groups } = await admin.describeGroups([groupId])
+  return groups
+    .flatMap(({ members }) => members)
+    .map(({ memberAssignment }) => {
+      const decoded = kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)
+      return partitionsIn(decoded?.assignment ?? {})
+    })
 }
