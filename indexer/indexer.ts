@@ -3,7 +3,7 @@ import type { Service, Started } from '../src/core/process/service.ts'
 import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
 import { openKafka } from '../src/core/stores/kafka.ts'
 import type { KafkaSink } from '../src/core/stores/kafkaSink.ts'
-import { type KafkaSource, kafkaSource } from '../src/core/stores/kafkaSource.ts'
+import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
 import { openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
@@ -31,7 +31,8 @@ export async function startIndexer(service: Service): Promise<Started> {
   release('waiting', async () => closing.abort())
   const elasticsearch = connectElasticsearch(config)
   const { redis, redisKeys: keys, accountKeys: store } = openStores(service, elasticsearch)
-  const { kafka, source, sink } = openKafka(config, log, release)
+  const { openSource, sink } = openKafka(config, log, release)
+  const source = openSource()
   release('kafka sink', () => sink.disconnect())
 
   const stores: Stores = { config, elasticsearch, redis, keys }
@@ -48,7 +49,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   })
   const own = ownState(config.MAX_IN_FLIGHT_BYTES, runner, metrics)
   indexerMetrics(service.metrics, own)
-  const observer = startObserver(service, stores, kafkaSource(kafka), own, closing.signal)
+  const observer = startObserver(service.metrics, stores, openSource(), own, closing.signal)
 
   prepare({ source, sink, stores, retries, log })
     .then((hasAppendTimes) => Promise.all([runner.run(hasAppendTimes), replay.run()]))
@@ -107,15 +108,14 @@ function ownState(maxInFlightBytes: number, runner: GenerationRunner, metrics: P
   }
 }
 
-/** Observes the whole replica for the metrics and the status page. `source` is closed with the process. */
+/** Observes the whole replica for the metrics and the status page. */
 function startObserver(
-  { metrics, release }: Pick<Service, 'metrics' | 'release'>,
+  metrics: Service['metrics'],
   stores: Stores,
   source: KafkaSource,
   { generation, watermarkMs }: OwnState,
   signal: AbortSignal,
 ): Observer {
-  release('kafka observer', () => source.close())
   const observer = observe({ ...stores, source, serving: generation, watermarkMs }, { clock: Date.now, signal })
   surveyMetrics(metrics, observer.observed)
   return observer

@@ -5,7 +5,7 @@ import { printable } from '../../src/core/process/log.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { type KafkaSink, kafkaSink } from '../../src/core/stores/kafkaSink.ts'
-import { readTopic } from '../../src/core/stores/readTopic.ts'
+import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { type DeadLetter, originalRecord, readDeadLetter } from './deadLetters.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }
@@ -53,7 +53,7 @@ async function withLetters(
   const letters: Letter[] = []
   try {
     await sink.connect()
-    await readTopic(kafka, {
+    await kafkaSource(kafka).readTopic({
       topic: config.TOPIC_DEAD_LETTERS,
       groupId: `tidemark-dead-letters-${randomUUID()}`,
       signal: AbortSignal.timeout(600_000),

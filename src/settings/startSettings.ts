@@ -26,7 +26,8 @@ export async function startSettings(
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
   const { redis, redisKeys: names, accountKeys: view } = openStores({ config, log, metrics, release })
-  const { source, sink } = openKafka(config, log, release)
+  const { openSource, sink } = openKafka(config, log, release)
+  const source = openSource()
   const connection = keepConnecting(sink, signal)
   release('producer', async () => {
     await connection.settled

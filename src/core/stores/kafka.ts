@@ -31,16 +31,19 @@ export function connectKafka(config: Config, log: Logger): Kafka {
   })
 }
 
-/** The Kafka clients of a process. The source is closed when the process ends; the sink's owner connects and disconnects it. */
+/** The Kafka clients of a process. Sources are closed when the process ends; the sink's owner connects and disconnects it. */
 export function openKafka(
   config: Config,
   log: Logger,
   release: (what: string, releaser: () => Promise<unknown>) => void,
-): { readonly kafka: Kafka; readonly source: KafkaSource; readonly sink: KafkaSink } {
+): { openSource(): KafkaSource; readonly sink: KafkaSink } {
   const kafka = connectKafka(config, log)
-  const source = kafkaSource(kafka)
-  release('kafka source', () => source.close())
-  return { kafka, source, sink: kafkaSink(kafka) }
+  const openSource = (): KafkaSource => {
+    const source = kafkaSource(kafka)
+    release('kafka source', () => source.close())
+    return source
+  }
+  return { openSource, sink: kafkaSink(kafka) }
 }
 
 function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
