@@ -11,7 +11,7 @@ export type RecordOutcome = (typeof recordOutcomes)[number]
 
 export type PipelineMetrics = ReturnType<typeof pipelineMetrics>
 
-/** What a pipeline counts and measures of the records of `topics`. */
+/** The metrics of a pipeline, for the records of `topics`. */
 export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   const registers = [registry]
   const records = new Counter({
@@ -20,7 +20,7 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
     labelNames: ['topic', 'outcome'] as const,
     registers,
   })
-  // A counter that begins with its first count shows no increase.
+  // Without a sample of 0, rate() and increase() would miss the first count.
   for (const topic of topics) for (const outcome of recordOutcomes) records.inc({ topic, outcome }, 0)
   const bulkItems = new Counter({
     name: 'tidemark_bulk_items_total',
@@ -61,7 +61,7 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   }
 }
 
-/** What else an indexer tells of itself. `current` is read whenever the metrics are asked for. */
+/** The metrics of one indexer. `current` is read whenever the metrics are asked for. */
 export function indexerMetrics(
   registry: Registry,
   current: {

@@ -6,7 +6,7 @@ import type { Problem, Result } from '../../src/core/model/result.ts'
 import { type EntityType, type TeamList, teamList } from '../../src/core/model/teamList.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
-import type { SourceRecord } from '../sourceRecord.ts'
+import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 
 /** What a record is converted to. */
 export type Projection =

@@ -1,10 +1,10 @@
-import type { Producer, TopicMessages } from 'kafkajs'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
 import { documentId, type EntityId, isIdentifier, type TeamId } from '../core/model/ids.ts'
 import { type Instant, toInstant } from '../core/model/instant.ts'
 import type { Config } from '../core/process/config.ts'
-import { deletedMessages, keyRecord } from '../core/stores/accountKeyMemory.ts'
+import { deletedRecords, keyRecord } from '../core/stores/accountKeyMemory.ts'
 import type { AccountKeyStore, StoredKey } from '../core/stores/accountKeyStore.ts'
+import type { KafkaSink, NewRecord } from '../core/stores/kafkaSink.ts'
 import {
   type CreatedKey,
   type CreateKeyRequest,
@@ -31,7 +31,7 @@ export type KeyChange = {
 
 type AccountKeysDeps = {
   readonly store: AccountKeyStore
-  readonly producer: Producer
+  readonly sink: Pick<KafkaSink, 'append'>
   /** The topics of the account keys, of what a replay needs besides, and of the audit. */
   readonly topics: Pick<Config, 'TOPIC_ACCOUNT_KEYS' | 'TOPIC_KEY_MEMORY' | 'TOPIC_KEY_AUDIT'>
   /** Called after every completed change. */
@@ -158,10 +158,7 @@ export class AccountKeys {
   /** Writes the audit record and the key's own record to Kafka; `key` is null for a deletion. */
   async #record(team: TeamId, id: EntityId, key: StoredKey | null, change: KeyChange): Promise<void> {
     const { store, topics } = this.#deps
-    const audit = {
-      topic: topics.TOPIC_KEY_AUDIT,
-      messages: [{ key: documentId(team, id), value: JSON.stringify(change) }],
-    }
+    const audit = { topic: topics.TOPIC_KEY_AUDIT, key: documentId(team, id), value: JSON.stringify(change) }
     await this.#send([audit, ...this.#recordsOf(team, id, key)])
     if (key === null || !(await store.wasDeleted(team, id))) return
     // The key's record may have been appended after its tombstone, which must be the last.
@@ -169,17 +166,15 @@ export class AccountKeys {
     throw new KeyRefused('deleted', `key ${id} was deleted meanwhile`)
   }
 
-  #recordsOf(team: TeamId, id: EntityId, key: StoredKey | null): TopicMessages[] {
+  #recordsOf(team: TeamId, id: EntityId, key: StoredKey | null): NewRecord[] {
     const { topics } = this.#deps
     const value = key === null ? null : keyRecord(key)
-    const records = [{ topic: topics.TOPIC_ACCOUNT_KEYS, messages: [{ key: documentId(team, id), value }] }]
-    return key === null
-      ? [...records, { topic: topics.TOPIC_KEY_MEMORY, messages: deletedMessages(team, id) }]
-      : records
+    const records = [{ topic: topics.TOPIC_ACCOUNT_KEYS, key: documentId(team, id), value }]
+    return key === null ? [...records, ...deletedRecords(topics.TOPIC_KEY_MEMORY, team, id)] : records
   }
 
-  async #send(topicMessages: TopicMessages[]): Promise<void> {
-    await this.#deps.producer.sendBatch({ acks: -1, timeout: kafkaTimeoutMs, topicMessages })
+  async #send(records: readonly NewRecord[]): Promise<void> {
+    await this.#deps.sink.append(records, kafkaTimeoutMs)
   }
 
   #changeOf(change: KeyChange['change'], team: TeamId, by: string, key: KeyChange['key']): KeyChange {

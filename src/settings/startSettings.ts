@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Producer } from 'kafkajs'
 import { randomToken } from '../core/model/ids.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
 import { openKafka } from '../core/stores/kafka.ts'
+import type { KafkaSink } from '../core/stores/kafkaSink.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
@@ -25,19 +25,17 @@ export async function startSettings(
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
   const { redis, redisKeys: names, accountKeys: store } = openStores({ config, log, metrics, release })
-  const { admin, producer } = openKafka(config, log, release)
-  let isConnected = false
-  const connecting = connect(producer, signal).then(() => {
-    isConnected = !signal.aborted
-  })
+  const { openSource, sink } = openKafka(config, log, release)
+  const source = openSource()
+  const connection = keepConnecting(sink, signal)
   release('producer', async () => {
-    await connecting
-    await producer.disconnect()
+    await connection.settled
+    await sink.disconnect()
   })
 
   const keys = new AccountKeys({
     store,
-    producer,
+    sink,
     topics: config,
     onChange: ({ change, team, by, key }) =>
       log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed'),
@@ -70,21 +68,25 @@ export async function startSettings(
   return {
     port,
     checks: {
-      kafka: kafkaAnswers(admin),
-      producer: async () => (isConnected ? undefined : 'is not connected yet'),
+      kafka: kafkaAnswers(source),
+      producer: async () => (connection.isMade() ? undefined : 'is not connected yet'),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store),
     },
   }
 }
 
-/** Repeats the producer's first connect until it succeeds or `signal` aborts; after that, KafkaJS reconnects by itself. */
-async function connect(producer: Producer, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      return await producer.connect()
-    } catch {
-      await sleep(reconnectMs, undefined, { signal }).catch(() => undefined)
+/** Repeats the producer's first connect until it succeeds; after that, KafkaJS reconnects by itself. */
+function keepConnecting(sink: KafkaSink, signal: AbortSignal): { isMade(): boolean; readonly settled: Promise<void> } {
+  let isMade = false
+  const connect = async (): Promise<void> => {
+    while (!isMade && !signal.aborted) {
+      isMade = await sink.connect().then(
+        () => true,
+        () => false,
+      )
+      if (!isMade) await sleep(reconnectMs, undefined, { signal }).catch(() => undefined)
     }
   }
+  return { isMade: () => isMade, settled: connect() }
 }

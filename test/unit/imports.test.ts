@@ -47,6 +47,13 @@ test('imports point one way: every room imports the core, the tools import every
   expect(wrong).toEqual([])
 })
 
+test('of what ships, KafkaJS is known to the stores alone', () => {
+  const knowing = files.filter(
+    (file) => !file.startsWith('tools/') && specifiersOf(join(root, file)).includes('kafkajs'),
+  )
+  expect(knowing.filter((file) => !file.startsWith('src/core/stores/'))).toEqual([])
+})
+
 test('no file imports itself by way of others, not even for a type', () => {
   const imports = new Map(files.map((file) => [file, importsOf(file)]))
   const finished = new Set<string>()

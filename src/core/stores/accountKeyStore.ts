@@ -19,7 +19,7 @@ import type { RedisKeys } from './redisKeys.ts'
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
 export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
 
-/** A key as the view holds it: the record's newest state and its revision. */
+/** A key as the store holds it: the newest state in its records, and its revision. */
 export type StoredKey = AccountKey & { readonly revision: Revision }
 
 /** Where a record was appended, as text that sorts in the order of append time, partition and offset. */
@@ -55,7 +55,7 @@ export type Applied = 'applied' | 'stale' | 'digest-held'
 /** `held`: the id has a key already. */
 export type Reserved = 'reserved' | 'full' | 'held' | 'deleted'
 
-/** The view cannot tell: Redis has lost what it knew, and the indexer has not folded the account keys again. */
+/** Redis has lost account keys, and the indexer has not replayed them yet. */
 export class AccountKeysIncomplete extends Error {
   constructor() {
     super('the account-key store is not complete')
@@ -64,17 +64,17 @@ export class AccountKeysIncomplete extends Error {
 }
 
 /**
- * The account keys in Redis: the live view that requests are judged by. Kafka holds the same for good. Every write goes
- * through one of the scripts in keyScripts.ts, which compare revisions and positions, so that records may come twice, late, in any
- * order and from several writers. Of the live keys that have one digest, revoked ones included, the first by position holds it; the
- * others are known, but found by nobody.
+ * The account keys in Redis, by which requests are authenticated. Kafka is their durable copy. Every write goes through one of the
+ * scripts in accountKeyScripts.ts. The scripts compare revisions and positions, so records may be applied twice, late, in any order
+ * and by several writers. Of the live keys that have one digest, revoked ones included, the first by position holds it; a look-up
+ * never finds the others.
  */
 export type AccountKeyStore = {
-  /** One look-up by digest, together with the proof that the view is whole. */
+  /** Looks a key up by its digest, and checks in the same request that the store is complete. */
   lookup(digest: Digest): Promise<Lookup>
-  /** Applies one change, whatever the view holds; null deletes for good. Without a position it comes after all that have one. */
+  /** Applies one change, also to an incomplete store; null deletes for good. Without a position it comes after all that have one. */
   apply(teamId: TeamId, keyId: EntityId, key: StoredKey | null, position?: AppendPosition): Promise<Applied>
-  /** Applies a record to a complete view only. Of other keys, it takes the digest from none but `mayDisplace`. */
+  /** Applies a record to a complete store only. It takes the digest from no other key than `mayDisplace`. */
   applyRecord(
     teamId: TeamId,
     keyId: EntityId,
@@ -82,7 +82,7 @@ export type AccountKeyStore = {
     position: AppendPosition,
     mayDisplace?: DisplacedKey,
   ): Promise<ApplyRecordResult>
-  /** Knows from now on that a record of this key with this digest was appended at this position. */
+  /** Stores that a record of this key with this digest was appended at this position. */
   claim(claim: Claim): Promise<void>
   /**
    * Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one, a deletion frees it. An id
@@ -93,11 +93,11 @@ export type AccountKeyStore = {
   list(teamId: TeamId): Promise<StoredKey[]>
   wasDeleted(teamId: TeamId, keyId: EntityId): Promise<boolean>
   isComplete(): Promise<boolean>
-  /** Starts a fold of all records under a token of its own; `complete` says whether the view is whole now. */
+  /** Starts a replay of all records under a token of its own. `complete` ends it; false when Redis lost keys meanwhile. */
   beginReplay(token: string): Promise<{ complete(): Promise<boolean> }>
 }
 
-/** A fold that takes longer starts again. */
+/** A replay that takes longer starts again. */
 const replayLifeMs = 3_600_000
 
 const [partitionDigits, offsetDigits] = [10, 19]
@@ -136,19 +136,8 @@ export function accountKeyStore({ client, runId }: RedisConnection, keys: RedisK
   const requireComplete = async (): Promise<void> => {
     if (!(await isComplete())) throw new AccountKeysIncomplete()
   }
-  const applied = async (change: Change, mayDisplace: string, run?: string): Promise<ApplyRecordResult> => {
-    const { teamId, keyId, revision, entry, digest, position } = change
-    const names = [
-      keys.teamKeysPrefix,
-      keys.deletedKeys(teamId),
-      keys.keyClaimsPrefix,
-      keys.digestClaimsPrefix,
-      keys.accountKeyPrefix,
-      ...(run === undefined ? [] : [keys.accountKeysComplete]),
-    ]
-    const values = [teamId, keyId, revision, entry, digest, position, mayDisplace, run ?? '']
-    return readApplyReply(String(await evaluate(client, applyScript, names, values)), position)
-  }
+  const applied = (change: Change, mayDisplace: string, run?: string): Promise<ApplyRecordResult> =>
+    applyTo(client, keys, change, mayDisplace, run)
   return {
     isComplete,
     lookup: async (digest) => {
@@ -183,27 +172,42 @@ export function accountKeyStore({ client, runId }: RedisConnection, keys: RedisK
     wasDeleted: async (teamId, keyId) => (await client.sismember(keys.deletedKeys(teamId), keyId)) === 1,
     beginReplay: async (token) => {
       const startedOn = runId()
-      await client.set(keys.accountKeyReplay(token), '1', 'PX', replayLifeMs)
-      return {
-        complete: async () => {
-          if (startedOn === undefined || runId() !== startedOn) return false
-          const answer = await evaluate(
-            client,
-            completeScript,
-            [keys.accountKeysComplete, keys.accountKeyReplay(token)],
-            [startedOn],
-          )
-          return answer === 1
-        },
+      const replay = keys.accountKeyReplay(token)
+      await client.set(replay, '1', 'PX', replayLifeMs)
+      const complete = async (): Promise<boolean> => {
+        if (startedOn === undefined || runId() !== startedOn) return false
+        return (await evaluate(client, completeScript, [keys.accountKeysComplete, replay], [startedOn])) === 1
       }
+      return { complete }
     },
   }
+}
+
+/** Applies a change; with `run` only when the store was completed in this run of Redis. */
+async function applyTo(
+  client: Redis,
+  keys: RedisKeys,
+  change: Change,
+  mayDisplace: string,
+  run: string | undefined,
+): Promise<ApplyRecordResult> {
+  const { teamId, keyId, revision, entry, digest, position } = change
+  const names = [
+    keys.teamKeysPrefix,
+    keys.deletedKeys(teamId),
+    keys.keyClaimsPrefix,
+    keys.digestClaimsPrefix,
+    keys.accountKeyPrefix,
+    ...(run === undefined ? [] : [keys.accountKeysComplete]),
+  ]
+  const values = [teamId, keyId, revision, entry, digest, position, mayDisplace, run ?? '']
+  return readApplyReply(String(await evaluate(client, applyScript, names, values)), position)
 }
 
 const isCurrent = (completeOn: string | null, runId: string | undefined): boolean =>
   completeOn !== null && completeOn === runId
 
-/** What Redis holds of a key; see keyScripts.ts. */
+/** What Redis holds of a key; see accountKeyScripts.ts. */
 type Entry = {
   readonly revision: Revision
   readonly key: AccountKey

@@ -67,10 +67,12 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
   const decoded: FetchedRecord[][] = []
   let decodedBytes = 0
   for (let rest = bytes; rest.length > 0 && decodedBytes < maxPartitionBytes; ) {
-    const batch = rest.subarray(0, batchBytes(rest))
+    const batchBytes = batchBytesIn(rest)
+    const batch = rest.subarray(0, batchBytes)
     // A fetch may cut off its last batch, but never its only one: then the length is wrong.
-    if (batchBytes(rest) > rest.length && decoded.length > 0) break
+    if (batch.length < batchBytes && decoded.length > 0) break
     try {
+      if (batch.length < batchBytes) throw new Error('it is cut off')
       const { records, recordBytes } = await decodeBatch(batch)
       decoded.push(records)
       decodedBytes += recordBytes
@@ -84,13 +86,12 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
 }
 
 /** The length in a batch's header; that of a header when even the header is cut off. */
-const batchBytes = (bytes: Buffer): number =>
+const batchBytesIn = (bytes: Buffer): number =>
   Math.max(headerBytes, bytes.length < lengthEndsAt ? 0 : lengthEndsAt + bytes.readInt32BE(8))
 
 async function decodeBatch(
   batch: Buffer,
 ): Promise<{ readonly records: FetchedRecord[]; readonly recordBytes: number }> {
-  if (batch.length < batchBytes(batch)) throw new Error('it is cut off')
   const magic = batch.readInt8(commonHeaderBytes - 1)
   if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
   if (crc32c(batch.subarray(checkedFrom)) !== batch.readUInt32BE(commonHeaderBytes))
