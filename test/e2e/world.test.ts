@@ -1,5 +1,5 @@
 import { eventually } from '../support/eventually.ts'
-import { expectFold } from '../support/expectFold.ts'
+import { expectFold, expectNothingOfOthers } from '../support/expectFold.ts'
 import { randomWorld } from '../support/randomWorld.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -14,6 +14,7 @@ describe('A random history of five teams, late, doubled, shuffled, with deletion
     const api = await pipeline.startApi()
     await pipeline.untilApplied(api, 'acme')
     await expectFold(pipeline, api, world)
+    await expectNothingOfOthers(pipeline, api, world)
 
     const poison = world.records.filter(({ isPoison }) => isPoison)
     const letters = await pipeline.deadLetters(poison.length)
