@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
 import { type PythonTools, pythonTools, pythonToolsDeadlineMs } from '../support/python.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'acme'
 const pageSize = 20
@@ -19,20 +19,17 @@ type Table = 'forms' | 'records' | 'new_records'
 
 let folder: string
 let tools: PythonTools
-let pipeline: Pipeline
+const pipeline = usePipeline()
 let api: Program
 
 beforeAll(async () => {
   await mkdir('var', { recursive: true })
   folder = await mkdtemp('var/test-loading-')
   tools = await pythonTools()
-  pipeline = await openPipeline()
   await pipeline.startIndexer()
   api = await pipeline.startApi()
 }, pythonToolsDeadlineMs)
 afterAll(async () => {
-  killPrograms()
-  await pipeline?.close()
   await rm(folder, { recursive: true, force: true })
 })
 

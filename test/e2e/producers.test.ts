@@ -5,9 +5,9 @@ import { chooseJdk, findJdks } from '../../tools/engines/jdk.ts'
 import { kafkaDistribution, kafkaMinJdk } from '../../tools/engines/kafka.ts'
 import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { formEntity } from '../support/entities.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
 import { type PythonTools, pythonTools, pythonToolsDeadlineMs } from '../support/python.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const deadlineMs = 120_000
 const testTimeoutMs = 300_000
@@ -18,14 +18,13 @@ const perMode = 40
 
 let folder: string
 let tools: PythonTools
-let pipeline: Pipeline
+const pipeline = usePipeline()
 let api: Program
 
 beforeAll(async () => {
   await mkdir('var', { recursive: true })
   folder = resolve(await mkdtemp('var/test-producers-'))
   tools = await pythonTools()
-  pipeline = await openPipeline()
   await pipeline.startIndexer()
   api = await pipeline.startApi()
   await pipeline.createKeys(['acme'])
@@ -33,8 +32,6 @@ beforeAll(async () => {
   await writeFile(join(folder, 'template.json'), JSON.stringify({ revision: 1, form }))
 }, pythonToolsDeadlineMs)
 afterAll(async () => {
-  killPrograms()
-  await pipeline?.close()
   await rm(folder, { recursive: true, force: true })
 })
 

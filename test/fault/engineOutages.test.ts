@@ -3,29 +3,47 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jest } from '@jest/globals'
 import { Redis } from 'ioredis'
-import { engineNames } from '../../tools/engines/engines.ts'
+import { type Engine, engineNames } from '../../tools/engines/engines.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { expectDeadLetters, producePersistently, smallWorld, untilCaughtUp, untilCommitted } from '../support/faults.ts'
 import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import { type Program, probe, untilReady } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import type { World, WorldRecord } from '../support/randomWorld.ts'
+import { signInSettings } from '../support/signIns.ts'
 import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 /** Engines boot in half a minute where others build at the same time. */
 jest.setTimeout(300_000)
 
-/** Two indexers and one API live through all of it; promises are watched from the first test to the last. */
-describe('Engines fall silent, forget, and go together, under load', () => {
-  let engines: OwnEngines
-  let pipeline: Pipeline
+/** How soon a process must tell of an engine, and how soon a probe must answer. */
+const noticedMs = 10_000
+const answeredMs = 4_000
+
+/** Who asks which engine. */
+const users = {
+  elasticsearch: ['api', 'first', 'second'],
+  kafka: ['first', 'second', 'settings'],
+  redis: ['api', 'first', 'second', 'settings'],
+} as const
+
+let engines: OwnEngines
+beforeAll(async () => {
+  engines = await startOwnEngines()
+}, startDeadlineMs)
+afterAll(() => engines?.stop())
+
+/** Two indexers, one API and one settings area live through all of it; promises are checked from the first test to the last. */
+describe('Engines are killed, frozen and emptied under load', () => {
+  const pipeline = usePipeline()
   let first: Program
   let second: Program
   let api: Program
+  let settings: Program
   let watch: TidemarkWatch
   let witness: Trickle
   const world: World = smallWorld(41, 3_300)
@@ -34,13 +52,12 @@ describe('Engines fall silent, forget, and go together, under load', () => {
   let deletedAtMs = 0
 
   beforeAll(async () => {
-    engines = await startOwnEngines()
-    pipeline = await openPipeline()
     first = await pipeline.startIndexer()
     second = await pipeline.startIndexer()
     await pipeline.createKeys([...world.teams, witnessTeam])
     await produce([form(1), submission(1), form(null), submission(null)])
     api = await pipeline.startApi()
+    settings = await pipeline.startSettings(signInSettings)
     await pipeline.untilApplied(api, witnessTeam)
     deletedAtMs = Date.now()
     watch = watchWatermark(pipeline, api, witnessTeam)
@@ -50,9 +67,6 @@ describe('Engines fall silent, forget, and go together, under load', () => {
   afterAll(async () => {
     await watch.stop()
     await witness.stop()
-    killPrograms()
-    await pipeline.close()
-    await engines.stop()
   })
 
   const produce = async (more: readonly WorldRecord[]): Promise<void> => {
@@ -80,10 +94,27 @@ describe('Engines fall silent, forget, and go together, under load', () => {
   }
   const statusFor = async (team: string): Promise<number> =>
     (await pipeline.get(api, team, '/api/v1/records?limit=1')).status
-  const unready = async (program: Program): Promise<string> => {
-    const answer = await fetch(`${program.adminUrl}/readyz`)
-    const text = await answer.text()
-    return answer.status === 503 ? text : ''
+  /** Those who use an engine that was just harmed tell of it, the others are ready, and all are alive. */
+  const expectTold = async ({ name }: Engine): Promise<void> => {
+    const harmedMs = Date.now()
+    const programs = { api, first, second, settings }
+    for (const user of users[name]) {
+      await eventually(async () => {
+        const { code, said, tookMs } = await probe(programs[user], 'readyz')
+        expect(tookMs).toBeLessThan(answeredMs)
+        return code === 503 && said.status === 'not ready' && said.checks[name]?.ok === false
+      })
+      expect(Date.now() - harmedMs).toBeLessThan(noticedMs)
+    }
+    for (const [user, program] of Object.entries(programs)) {
+      if (!(users[name] as readonly string[]).includes(user))
+        expect((await probe(program, 'readyz')).said.status).toBe('ready')
+      expect(await probe(program, 'livez')).toMatchObject({ code: 200, said: { status: 'live' } })
+    }
+  }
+  const kill = async (engine: Engine): Promise<void> => {
+    engine.kill('SIGKILL')
+    await engine.ended()
   }
   /** Until keys are folded again nobody is let in, and nobody is turned away. */
   const untilLetIn = async (team: string): Promise<void> => {
@@ -97,57 +128,69 @@ describe('Engines fall silent, forget, and go together, under load', () => {
     await untilCaughtUp(pipeline, api, witnessTeam)
     await expectFold(pipeline, api, { teams: world.teams, records })
     await untilCommitted(pipeline)
-    await eventually(async () => (await unready(first)) === '' && (await unready(second)) === '')
+    for (const program of [api, first, second, settings]) await untilReady(program)
     expect([watch.problems(), witness.problems()]).toEqual([[], []])
   }
 
-  test('Elasticsearch is killed and comes back: requests and indexers say so meanwhile, and nothing is missing after', async () => {
+  test('Elasticsearch is killed and started again: who uses it says so, requests get 503, and nothing is missing after', async () => {
+    const elasticsearch = engines.engine('elasticsearch')
     const underLoad = produceMore(200)
-    engines.engine('elasticsearch').kill('SIGKILL')
-    await underLoad
-    const away = /ECONNREFUSED|socket|ConnectionError/i
-    await eventually(async () => away.test(await unready(first)) && away.test(await unready(second)))
+    await kill(elasticsearch)
+    await expectTold(elasticsearch)
     expect(await statusFor('acme')).toBe(503)
-    await engines.engine('elasticsearch').start()
+    await underLoad
+    await elasticsearch.start()
     await expectAllKept()
   })
 
-  test('Elasticsearch is frozen and wakes up: nothing is missing or doubled', async () => {
-    engines.engine('elasticsearch').kill('SIGSTOP')
+  test('Elasticsearch is frozen and an indexer is stopped meanwhile: it ends in time and in order, and nothing is missing or doubled', async () => {
+    const elasticsearch = engines.engine('elasticsearch')
     await produceMore(200)
+    elasticsearch.kill('SIGSTOP')
+    await produceMore(200)
+    await expectTold(elasticsearch)
     expect(await statusFor('acme')).toBe(503)
-    engines.engine('elasticsearch').kill('SIGCONT')
+    const askedAtMs = Date.now()
+    expect(await first.end('SIGTERM')).toBe(0)
+    expect(Date.now() - askedAtMs).toBeLessThan(10_000)
+    elasticsearch.kill('SIGCONT')
+    first = await pipeline.startIndexer()
+    await produceMore(200)
     await expectAllKept()
   })
 
-  test('Kafka is killed and comes back: both indexers read on', async () => {
+  test('Kafka is killed and started again: who uses it says so, and both indexers read on', async () => {
+    const kafka = engines.engine('kafka')
     await produceMore(200)
     const underLoad = produceMore(200)
-    engines.engine('kafka').kill('SIGKILL')
-    await eventually(async () => (await unready(first)) !== '' && (await unready(second)) !== '')
-    await engines.engine('kafka').start()
+    await kill(kafka)
+    await expectTold(kafka)
+    await kafka.start()
     await underLoad
     await produceMore(200)
     await expectAllKept()
   })
 
-  test('Kafka falls silent and wakes up: requests are answered meanwhile, and nothing is missing after', async () => {
+  test('Kafka is frozen for a while: requests are answered meanwhile, and nothing is missing after', async () => {
+    const kafka = engines.engine('kafka')
     const underLoad = produceMore(200)
-    engines.engine('kafka').kill('SIGSTOP')
+    kafka.kill('SIGSTOP')
     expect(await statusFor('acme')).toBe(200)
     const before = witness.looks().answers
+    await expectTold(kafka)
     await eventually(() => witness.looks().answers > before + 20)
-    engines.engine('kafka').kill('SIGCONT')
+    kafka.kill('SIGCONT')
     await underLoad
     await expectAllKept()
   })
 
-  test('Redis falls silent and wakes up: requests and indexers say so meanwhile, and nothing is missing after', async () => {
+  test('Redis is frozen for a while: who uses it says so, requests get 503, and nothing is missing after', async () => {
+    const redis = engines.engine('redis')
     const underLoad = produceMore(200)
-    engines.engine('redis').kill('SIGSTOP')
+    redis.kill('SIGSTOP')
     expect(await statusFor('acme')).toBe(503)
-    await eventually(async () => (await unready(first)) !== '' && (await unready(second)) !== '')
-    engines.engine('redis').kill('SIGCONT')
+    await expectTold(redis)
+    redis.kill('SIGCONT')
     await underLoad
     await untilLetIn('acme')
     await expectAllKept()
@@ -172,8 +215,7 @@ describe('Engines fall silent, forget, and go together, under load', () => {
     await produceMore(200)
     await eventually(async () => (await statusFor('late')) === 200)
     const underLoad = produceMore(200)
-    engines.engine('redis').kill('SIGKILL')
-    await engines.engine('redis').ended()
+    await kill(engines.engine('redis'))
     await copyFile(`${state}.older`, state)
     await engines.engine('redis').start()
     await untilLetIn('late')
@@ -183,26 +225,13 @@ describe('Engines fall silent, forget, and go together, under load', () => {
 
   test('Redis comes back empty: everything is there again', async () => {
     const underLoad = produceMore(200)
-    const { dataFolder } = engines.engine('redis')
-    engines.engine('redis').kill('SIGKILL')
-    await engines.engine('redis').ended()
-    await rm(join(dataFolder, 'appendonly.aof'))
-    await engines.engine('redis').start()
+    const redis = engines.engine('redis')
+    await kill(redis)
+    await expectTold(redis)
+    await rm(join(redis.dataFolder, 'appendonly.aof'))
+    await redis.start()
     await untilLetIn('acme')
     await underLoad
-    await expectAllKept()
-  })
-
-  test('an indexer is stopped while Elasticsearch is frozen: it ends in time and in order, and nothing is missing after', async () => {
-    await produceMore(200)
-    engines.engine('elasticsearch').kill('SIGSTOP')
-    await produceMore(200)
-    const askedAtMs = Date.now()
-    expect(await first.end('SIGTERM')).toBe(0)
-    expect(Date.now() - askedAtMs).toBeLessThan(10_000)
-    engines.engine('elasticsearch').kill('SIGCONT')
-    first = await pipeline.startIndexer()
-    await produceMore(200)
     await expectAllKept()
   })
 

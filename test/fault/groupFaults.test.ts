@@ -1,16 +1,16 @@
 import { eventually } from '../support/eventually.ts'
 import { expectWhole, smallWorld, untilCaughtUp, untilCommitted, withAdmin } from '../support/faults.ts'
 import { type HoldingRelay, startHoldingRelay } from '../support/holdingRelay.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import type { World } from '../support/randomWorld.ts'
 import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 const sessionMs = 10_000
 
 describe('Indexers of one group lose sight of each other', () => {
-  let pipeline: Pipeline
+  const pipeline = usePipeline({ forEachTest: true })
   let relay: HoldingRelay
   let first: Program
   let api: Program
@@ -21,7 +21,6 @@ describe('Indexers of one group lose sight of each other', () => {
 
   beforeEach(async () => {
     produced = 0
-    pipeline = await openPipeline()
     relay = await startHoldingRelay(new URL(process.env['ELASTICSEARCH_URL'] ?? ''))
     const ELASTICSEARCH_URL = `http://127.0.0.1:${relay.port}`
     first = await startProgram('indexer/main.ts', { ...pipeline.names, ELASTICSEARCH_URL })
@@ -35,9 +34,7 @@ describe('Indexers of one group lose sight of each other', () => {
   afterEach(async () => {
     await watch.stop()
     await witness.stop()
-    killPrograms()
     await relay.close()
-    await pipeline.close()
   })
 
   const produceMore = async (count: number): Promise<void> => {

@@ -3,24 +3,19 @@ import { createCompactedTopics, fillerKey, firstOffsets, untilCompacted } from '
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { documentTopics, expectWhole, recordsOf, smallWorld, untilCommitted, watermarkOf } from '../support/faults.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
 import type { WorldRecord } from '../support/randomWorld.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let watch: TidemarkWatch | undefined
 const producers: Producer[] = []
-beforeEach(async () => {
-  pipeline = await openPipeline()
-})
 afterEach(async () => {
   await watch?.stop()
   watch = undefined
-  killPrograms()
   await Promise.all(producers.splice(0).map((producer) => producer.disconnect()))
-  await pipeline.close()
 })
 
 const connectProducer = async (config: ProducerConfig): Promise<Producer> => {

@@ -10,13 +10,13 @@ import {
   watermarkOf,
   withAdmin,
 } from '../support/faults.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
 import type { World, WorldRecord } from '../support/randomWorld.ts'
 import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let api: Program
 let indexer: Program
 let watch: TidemarkWatch
@@ -25,7 +25,6 @@ const world: World = smallWorld(23, 900)
 const third = (at: number): WorldRecord[] => world.records.slice(at * 300, (at + 1) * 300)
 
 beforeEach(async () => {
-  pipeline = await openPipeline()
   indexer = await pipeline.startIndexer()
   await pipeline.createKeys([...world.teams, witnessTeam])
   api = await pipeline.startApi()
@@ -36,8 +35,6 @@ afterEach(async () => {
   await watch.stop()
   await witness?.stop()
   witness = undefined
-  killPrograms()
-  await pipeline.close()
 })
 
 /** Kafka deletes no records of a topic that is only compacted. */

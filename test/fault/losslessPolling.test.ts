@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { followChanges } from '../../docs/client/followChanges.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, startProgram } from '../support/programs.ts'
+import { type Program, startProgram } from '../support/programs.ts'
 import { fold, type Json, randomWorld, type World } from '../support/randomWorld.ts'
 import { servedFormSummary, servedSubmissionSummary } from '../support/served.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const seeds = Array.from({ length: Number(process.env['POLLING_SEEDS'] ?? 1) }, (_, at) => 301 + at)
 const records = 1_500
@@ -13,17 +13,14 @@ const burst = 100
 const pollMs = 100
 const timeoutMs = 240_000
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let balancer: Balancer
 const over = new AbortController()
 beforeEach(async () => {
-  pipeline = await openPipeline()
   balancer = await startBalancer()
 })
 afterEach(async () => {
-  killPrograms()
   await balancer.close()
-  await pipeline.close()
 })
 afterAll(() => over.abort())
 

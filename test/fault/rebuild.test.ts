@@ -8,27 +8,22 @@ import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { documentTopics, withAdmin } from '../support/faults.ts'
 import { indexName } from '../support/names.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { startPollingReader } from '../support/pollingReader.ts'
-import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { randomWorld, type World } from '../support/randomWorld.ts'
 import { startSteadyWorld } from '../support/steadyWorld.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let elasticsearch: Client
 /** Goes on until it is stopped, also when a test fails. */
 const running: { stop(): Promise<unknown> }[] = []
 beforeEach(async () => {
-  pipeline = await openPipeline()
   elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
 })
 afterEach(async () => {
   await Promise.all(running.splice(0).map((each) => each.stop()))
-  killPrograms()
-  const indices = Object.keys(await elasticsearch.indices.get({ index: `${pipeline.names['INDEX_PREFIX']}-*` }))
-  if (indices.length > 0) await elasticsearch.indices.delete({ index: indices })
   await elasticsearch.close()
-  await pipeline.close()
 })
 
 const startRebuild = (settings = {}, script = 'indexer/generations/rebuildCommand.ts'): Promise<Program> =>
@@ -140,7 +135,7 @@ test('killed while it reads, compares, switches or cleans up, and run again for 
     await eventually(() => rebuild.log().includes(moment))
     await rebuild.end('SIGKILL')
     await untilAllApplied(api)
-    await expectFold(pipeline, api, world)
+    await expectFold(pipeline, api, { ...world, teams: ['acme'] })
     if (moment === 'is kept') serving++
   }
   const last = await startRebuild({ INDEX_SHARDS: '3' })

@@ -1,27 +1,24 @@
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { startPollingReader } from '../support/pollingReader.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
 import { startSteadyWorld } from '../support/steadyWorld.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'steady'
 const readerCount = 4
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let balancer: Balancer
 /** Goes on until it is stopped, also when a test fails. */
 const running: { stop(): Promise<unknown> }[] = []
 beforeEach(async () => {
-  pipeline = await openPipeline()
   balancer = await startBalancer()
 })
 afterEach(async () => {
   await Promise.all(running.splice(0).map((each) => each.stop()))
-  killPrograms()
   await balancer.close()
-  await pipeline.close()
 })
 
 /** Ends each of them and starts another in its place, one after the other; `progress` must grow each time before the next. */

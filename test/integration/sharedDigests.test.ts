@@ -7,17 +7,16 @@ import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf } from '../support/faults.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const partitions = 4
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let link: RedisConnection
 let view: AccountKeyStore
 let topic: string
 beforeEach(async () => {
-  pipeline = await openPipeline()
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   view = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
   await eventually(() => link.runId() !== undefined)
@@ -25,10 +24,8 @@ beforeEach(async () => {
   await createCompactedTopics(pipeline, [topic], partitions)
 })
 afterEach(async () => {
-  killPrograms()
   await lose()
   await link.close()
-  await pipeline.close()
 })
 
 /** Redis forgets what this installation has in it, as a flush would make it. */
