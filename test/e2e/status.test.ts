@@ -6,11 +6,11 @@ import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { ownNames } from '../support/names.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
-import { randomWorld } from '../support/randomWorld.ts'
+import { randomHistory } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
-const world = randomWorld(31, 600)
-const poison = world.records.filter(({ isPoison }) => isPoison).length
+const history = randomHistory(31, 600)
+const poison = history.records.filter(({ isPoison }) => isPoison).length
 const flowPauseMs = 300
 
 /** Ended before the pipeline is closed that it writes through. */
@@ -30,8 +30,8 @@ beforeAll(async () => {
   elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   browser = await launchBrowser()
   first = await pipeline.startIndexer()
-  await pipeline.produceWorld(world.records)
-  await eventually(async () => (await first.metric('tidemark_records_total')) === world.records.length)
+  await pipeline.produceHistory(history.records)
+  await eventually(async () => (await first.metric('tidemark_records_total')) === history.records.length)
   await eventually(async () => (await first.metric('tidemark_lag_records')) === 0)
   second = await pipeline.startIndexer()
   flowing = flow()

@@ -4,18 +4,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { jest } from '@jest/globals'
 import { Redis } from 'ioredis'
 import { type Engine, engineNames } from '../../tools/engines/engines.ts'
+import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../support/consistencyChecker.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
-import { expectDeadLetters, producePersistently, smallWorld, untilCaughtUp, untilCommitted } from '../support/faults.ts'
+import {
+  expectDeadLetters,
+  producePersistently,
+  smallHistory,
+  untilCaughtUp,
+  untilCommitted,
+} from '../support/faults.ts'
 import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
 import { type Program, probe, untilReady } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
-import type { World, WorldRecord } from '../support/randomWorld.ts'
+import type { History, HistoryRecord } from '../support/randomHistory.ts'
 import { signInSettings } from '../support/signIns.ts'
-import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
 import { usePipeline } from '../support/usePipeline.ts'
-import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
+import { type WatermarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 /** Engines boot in half a minute where others build at the same time. */
 jest.setTimeout(300_000)
@@ -44,47 +50,47 @@ describe('Engines are killed, frozen and emptied under load', () => {
   let second: Program
   let api: Program
   let settings: Program
-  let watch: TidemarkWatch
-  let witness: Trickle
-  const world: World = smallWorld(41, 3_300)
+  let watch: WatermarkWatch
+  let checker: ConsistencyChecker
+  const history: History = smallHistory(41, 3_300)
   const random = seeded(41)
-  const records: WorldRecord[] = []
+  const records: HistoryRecord[] = []
   let deletedAtMs = 0
 
   beforeAll(async () => {
     first = await pipeline.startIndexer()
     second = await pipeline.startIndexer()
-    await pipeline.createKeys([...world.teams, witnessTeam])
+    await pipeline.createKeys([...history.teams, checkerTeam])
     await produce([form(1), submission(1), form(null), submission(null)])
     api = await pipeline.startApi()
     settings = await pipeline.startSettings(signInSettings)
-    await pipeline.untilApplied(api, witnessTeam)
+    await pipeline.untilApplied(api, checkerTeam)
     deletedAtMs = Date.now()
-    watch = watchWatermark(pipeline, api, witnessTeam)
-    witness = await startTrickle(pipeline, api)
+    watch = watchWatermark(pipeline, api, checkerTeam)
+    checker = await startConsistencyChecker(pipeline, api)
   }, startDeadlineMs)
 
   afterAll(async () => {
     await watch.stop()
-    await witness.stop()
+    await checker.stop()
   })
 
-  const produce = async (more: readonly WorldRecord[]): Promise<void> => {
+  const produce = async (more: readonly HistoryRecord[]): Promise<void> => {
     records.push(...more)
     await producePersistently(pipeline, more)
   }
   let taken = 0
   const produceMore = (count: number): Promise<void> => {
     taken += count
-    return produce(world.records.slice(taken - count, taken))
+    return produce(history.records.slice(taken - count, taken))
   }
-  const form = (revision: number | null): WorldRecord => ({
+  const form = (revision: number | null): HistoryRecord => ({
     topic: 'forms',
     key: Buffer.from('acme/gone'),
     value: revision === null ? null : Buffer.from(JSON.stringify({ revision, form: formEntity({ id: 'gone' }) })),
     isPoison: false,
   })
-  const submission = (revision: number | null): WorldRecord => {
+  const submission = (revision: number | null): HistoryRecord => {
     const entity = { revision, submission: submissionEntity({ id: 'gone' }) }
     return {
       ...form(null),
@@ -125,11 +131,11 @@ describe('Engines are killed, frozen and emptied under load', () => {
     })
   }
   const expectAllKept = async (): Promise<void> => {
-    await untilCaughtUp(pipeline, api, witnessTeam)
-    await expectFold(pipeline, api, { teams: world.teams, records })
+    await untilCaughtUp(pipeline, api, checkerTeam)
+    await expectFold(pipeline, api, { teams: history.teams, records })
     await untilCommitted(pipeline)
     for (const program of [api, first, second, settings]) await untilReady(program)
-    expect([watch.problems(), witness.problems()]).toEqual([[], []])
+    expect([watch.problems(), checker.problems()]).toEqual([[], []])
   }
 
   test('Elasticsearch is killed and started again: who uses it says so, requests get 503, and nothing is missing after', async () => {
@@ -176,9 +182,9 @@ describe('Engines are killed, frozen and emptied under load', () => {
     const underLoad = produceMore(200)
     kafka.kill('SIGSTOP')
     expect(await statusFor('acme')).toBe(200)
-    const before = witness.looks().answers
+    const before = checker.checks().answers
     await expectTold(kafka)
-    await eventually(() => witness.looks().answers > before + 20)
+    await eventually(() => checker.checks().answers > before + 20)
     kafka.kill('SIGCONT')
     await underLoad
     await expectAllKept()
@@ -254,6 +260,6 @@ describe('Engines are killed, frozen and emptied under load', () => {
     for (const path of ['/api/v1/forms/gone', '/api/v1/records/gone'])
       expect((await pipeline.get(api, 'acme', path)).status).toBe(404)
     await expectDeadLetters(pipeline, records)
-    expect(Math.min(...Object.values(witness.looks()))).toBeGreaterThan(50)
+    expect(Math.min(...Object.values(checker.checks()))).toBeGreaterThan(50)
   })
 })

@@ -3,7 +3,7 @@ import { followChanges } from '../../docs/client/followChanges.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Program, startProgram } from '../support/programs.ts'
-import { fold, type Json, randomWorld, type World } from '../support/randomWorld.ts'
+import { fold, type History, type Json, randomHistory } from '../support/randomHistory.ts'
 import { servedFormSummary, servedSubmissionSummary } from '../support/served.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -27,7 +27,7 @@ afterAll(() => over.abort())
 const lists = { forms: servedFormSummary, records: servedSubmissionSummary } as const
 type List = keyof typeof lists
 
-/** What a client has that knows nothing of the world but what it is told. */
+/** What a client has that knows nothing of the history but what it is told. */
 type Follower = {
   readonly team: string
   readonly list: List
@@ -62,11 +62,13 @@ function follow(team: string, list: List): Follower {
 }
 
 /** What a client must hold: everything that is there, as it is. Of what was deleted nobody tells it. */
-function expectTruth({ team, list, items }: Follower, world: World): void {
+function expectTruth({ team, list, items }: Follower, history: History): void {
   const topic = list === 'forms' ? 'forms' : 'submissions'
-  const truth = [...fold(world.records, topic)].filter(([key]) => key.startsWith(`${team}/`))
+  const truth = [...fold(history.records, topic)].filter(([key]) => key.startsWith(`${team}/`))
   const deleted = new Set(
-    world.records.filter((record) => record.topic === topic && record.value === null).map(({ key }) => key.toString()),
+    history.records
+      .filter((record) => record.topic === topic && record.value === null)
+      .map(({ key }) => key.toString()),
   )
   const held = [...items].filter(([id]) => !deleted.has(`${team}/${id}`))
   expect(new Map(held)).toEqual(new Map(truth.map(([, entity]) => [entity.id, lists[list](entity)])))
@@ -75,16 +77,16 @@ function expectTruth({ team, list, items }: Follower, world: World): void {
 test.each(seeds)(
   'clients that poll by watermark through bursts, kills, restarts and a rebuild end with the truth, seed %i',
   async (seed) => {
-    const world = randomWorld(seed, records)
+    const history = randomHistory(seed, records)
     let indexers = [await pipeline.startIndexer(), await pipeline.startIndexer()]
-    await pipeline.createKeys(world.teams)
+    await pipeline.createKeys(history.teams)
     let apis: readonly Program[] = [await pipeline.startApi(), await pipeline.startApi()]
     const lead = (programs: readonly Program[]): void => {
       apis = programs
       balancer.leadTo(programs.map(({ url }) => url))
     }
     lead(apis)
-    const followers = world.teams.flatMap((team) => [follow(team, 'forms'), follow(team, 'records')])
+    const followers = history.teams.flatMap((team) => [follow(team, 'forms'), follow(team, 'records')])
     const replaceApi = async (signal: NodeJS.Signals): Promise<void> => {
       const [old, ...others] = apis
       await old?.end(signal)
@@ -100,8 +102,8 @@ test.each(seeds)(
       expect([await rebuild.ended(), rebuild.log()]).toEqual([0, expect.stringContaining('generation 2 serves')])
     }
     const disturbing = disturb()
-    for (let at = 0; at < world.records.length; at += burst) {
-      await pipeline.produceWorld(world.records.slice(at, at + burst))
+    for (let at = 0; at < history.records.length; at += burst) {
+      await pipeline.produceHistory(history.records.slice(at, at + burst))
       await sleep(pollMs)
     }
     await disturbing
@@ -109,7 +111,7 @@ test.each(seeds)(
     await eventually(() => followers.every(({ watermarkMs }) => watermarkMs() > pipeline.appendedAtMs()))
     for (const follower of followers) {
       await follower.stop()
-      expectTruth(follower, world)
+      expectTruth(follower, history)
     }
   },
   timeoutMs,

@@ -3,7 +3,7 @@ import { eventually } from '../support/eventually.ts'
 import { startPollingReader } from '../support/pollingReader.ts'
 import type { Program } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
-import { startSteadyWorld } from '../support/steadyWorld.ts'
+import { startSteadyWriter } from '../support/steadyWriter.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'steady'
@@ -49,7 +49,7 @@ test('clients who poll through a restart of every API process and every indexer 
   lead(apis)
   const balanced = { url: balancer.url }
   await eventually(async () => (await pipeline.get(balanced, team, '/api/v1/records')).status === 200)
-  const steady = startSteadyWorld(pipeline, { seed: 51, perSecond: 200, team })
+  const steady = startSteadyWriter(pipeline, { seed: 51, perSecond: 200, team })
   const readers = Array.from({ length: readerCount }, () => startPollingReader(pipeline, balanced, steady))
   running.push(steady, ...readers)
   const answers = (): number => readers.reduce((sum, reader) => sum + reader.answers(), 0)

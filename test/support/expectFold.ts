@@ -1,19 +1,19 @@
 import type { Pipeline } from './pipeline.ts'
 import type { Program } from './programs.ts'
-import { fold, type Json, type World, type WorldRecord } from './randomWorld.ts'
+import { fold, type History, type HistoryRecord, type Json } from './randomHistory.ts'
 import { newestFirst, servedForm, servedFormSummary, servedSubmission, servedSubmissionSummary } from './served.ts'
 
 const pageSize = 17
 const detailsAtOnce = 8
 
 /**
- * Every list page of every team, and the detail of every entity it ever had, is what a fold of the world's records says:
+ * Every list page of every team, and the detail of every entity it ever had, is what a fold of the history's records says:
  * nothing else is listed, and what was deleted is a 404.
  */
-export async function expectFold(pipeline: Pipeline, api: Program, world: World): Promise<void> {
-  const forms = fold(world.records, 'forms')
-  const submissions = fold(world.records, 'submissions')
-  for (const team of world.teams) {
+export async function expectFold(pipeline: Pipeline, api: Program, history: History): Promise<void> {
+  const forms = fold(history.records, 'forms')
+  const submissions = fold(history.records, 'submissions')
+  for (const team of history.teams) {
     const of = (entities: Map<string, Json>): Json[] =>
       newestFirst([...entities].filter(([key]) => key.startsWith(`${team}/`)).map(([, entity]) => entity))
     expect(await walk(pipeline, api, team, '/api/v1/forms?')).toEqual(of(forms).map(servedFormSummary))
@@ -22,22 +22,22 @@ export async function expectFold(pipeline: Pipeline, api: Program, world: World)
     expect(await walk(pipeline, api, team, '/api/v1/records?status=completed&')).toEqual(
       completed.map(servedSubmissionSummary),
     )
-    const idsIn = (topic: WorldRecord['topic']): string[] =>
-      world.records.filter((record) => record.topic === topic).flatMap(({ key }) => ownIdOf(team, key) ?? [])
+    const idsIn = (topic: HistoryRecord['topic']): string[] =>
+      history.records.filter((record) => record.topic === topic).flatMap(({ key }) => ownIdOf(team, key) ?? [])
     await expectDetails(pipeline, api, team, '/api/v1/forms', idsIn('forms'), forms, servedForm)
     await expectDetails(pipeline, api, team, '/api/v1/records', idsIn('submissions'), submissions, servedSubmission)
   }
 }
 
 /** Every id that any team ever used, in either list, is a 404 to each team that has no such entity. */
-export async function expectNothingOfOthers(pipeline: Pipeline, api: Program, world: World): Promise<void> {
-  const ids = world.records.map(({ key }) => key.toString()).map((key) => key.slice(key.indexOf('/') + 1))
-  for (const team of world.teams)
+export async function expectNothingOfOthers(pipeline: Pipeline, api: Program, history: History): Promise<void> {
+  const ids = history.records.map(({ key }) => key.toString()).map((key) => key.slice(key.indexOf('/') + 1))
+  for (const team of history.teams)
     for (const [path, topic] of [
       ['/api/v1/forms', 'forms'],
       ['/api/v1/records', 'submissions'],
     ] as const) {
-      const entities = fold(world.records, topic)
+      const entities = fold(history.records, topic)
       const foreign = ids.filter((id) => !entities.has(`${team}/${id}`))
       await expectDetails(pipeline, api, team, path, foreign, entities, (entity) => entity)
     }

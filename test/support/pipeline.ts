@@ -3,7 +3,7 @@ import kafkajs, { type Consumer, type Kafka, type Message } from 'kafkajs'
 import { eventually } from './eventually.ts'
 import { ownNames } from './names.ts'
 import { type Program, startProgram, untilReady } from './programs.ts'
-import type { WorldRecord } from './randomWorld.ts'
+import type { HistoryRecord } from './randomHistory.ts'
 
 /** The whole path under names of its own: Kafka in, HTTP out. */
 export type Pipeline = {
@@ -16,7 +16,7 @@ export type Pipeline = {
   produce(topic: string, messages: readonly Message[]): Promise<void>
   /** The latest append time of what was produced. */
   appendedAtMs(): number
-  produceWorld(records: readonly WorldRecord[]): Promise<void>
+  produceHistory(records: readonly HistoryRecord[]): Promise<void>
   /** Gives each team a key through Kafka; a team's key is the answer of `keyOf`. */
   createKeys(teams: readonly string[]): Promise<void>
   keyOf(team: string): string
@@ -69,7 +69,7 @@ export async function openPipeline(): Promise<Pipeline> {
       for (const { logAppendTime } of sent) appendedAtMs = Math.max(appendedAtMs, Number(logAppendTime))
     },
     appendedAtMs: () => appendedAtMs,
-    produceWorld: async (records) => {
+    produceHistory: async (records) => {
       const size = 100
       for (let at = 0; at < records.length; at += size) {
         for (const topic of ['forms', 'submissions'] as const) {
