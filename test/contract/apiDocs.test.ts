@@ -130,8 +130,7 @@ test('without its engines the API still tells what it is', async () => {
 })
 
 test('the description names where clients reach the API', async () => {
-  const settings = { INDEX_PREFIX: api.replica.prefix, BASE_URL: 'https://quiz.example/api/v1' }
-  const named = await startTestApi({ settings })
+  const named = await api.startAnother({ BASE_URL: 'https://quiz.example/api/v1' })
   const { json } = await named.send(descriptionPath)
   await named.close()
   expect(json).toMatchObject({ servers: [{ url: 'https://quiz.example/api/v1' }] })

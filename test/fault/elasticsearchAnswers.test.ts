@@ -154,6 +154,31 @@ describe('Elasticsearch answers wrongly or not at all for a while, and nothing i
   })
 })
 
+/** What the indexer misreads is lost for good, so each answer has an indexer of its own. */
+describe('Elasticsearch says in words that are easily misread that nothing was done, and nothing is lost:', () => {
+  let own: FaultyPipeline
+  beforeEach(async () => {
+    own = await openFaultyPipeline()
+  })
+  afterEach(() => own.close())
+
+  /** The indexer tells of it, or has taken it for an answer to every record. */
+  const toldOrTaken = ({ lift }: Outage, told: RegExp): Outage => ({
+    met: async () => Number(told.test(await own.unreadiness()) || (await own.observer.isAllCommitted())),
+    lift,
+  })
+
+  test('a refresh reaches no shard, and none has failed', async () => {
+    const unreached = answersWith(jsonAnswer(200, { _shards: { total: 8, successful: 0, failed: 0 } }))
+    await own.survives(() => toldOrTaken(own.elasticsearch.inject('/_refresh', unreached), /refresh/), { met: 1 })
+  })
+
+  test('every write is answered 400, whatever the documents', async () => {
+    const refusal = refusesWith(400, 'media_type_header_exception')
+    await own.survives(() => toldOrTaken(own.elasticsearch.inject('/_bulk', refusal), /400/), { met: 1 })
+  })
+})
+
 test('told to speak TLS to a port that does not, the indexer stays up and says so', async () => {
   const url = elasticsearch.url.replace('http:', 'https:')
   const misled = await startProgram('indexer/main.ts', { ...faulty.pipeline.names, ELASTICSEARCH_URL: url })
