@@ -26,7 +26,7 @@ describe('A random history of five teams, late, doubled, shuffled, with deletion
       })
   })
 
-  test('an indexer killed in the middle and started again comes to the same, also over three shards', async () => {
+  test('an indexer that is killed half way and started again builds the same documents, also over three shards', async () => {
     const history = randomHistory(2, 2_000)
     const first = await pipeline.startIndexer({ INDEX_SHARDS: '3' })
     await pipeline.createKeys(history.teams)

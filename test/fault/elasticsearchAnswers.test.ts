@@ -155,7 +155,7 @@ describe('Elasticsearch answers wrongly or not at all for a while, and nothing i
 })
 
 /** What the indexer misreads is lost for good, so each answer has an indexer of its own. */
-describe('Elasticsearch says in words that are easily misread that nothing was done, and nothing is lost:', () => {
+describe('An answer that says in an unusual way that nothing was done is not taken for success:', () => {
   let own: FaultyPipeline
   beforeEach(async () => {
     own = await openFaultyPipeline()

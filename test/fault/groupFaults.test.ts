@@ -9,7 +9,7 @@ import { type WatermarkWatch, watchWatermark } from '../support/watchWatermark.t
 
 const sessionMs = 10_000
 
-describe('Indexers of one group lose sight of each other', () => {
+describe('Indexers of one consumer group stall', () => {
   const pipeline = usePipeline({ forEachTest: true })
   let relay: HoldingRelay
   let first: Program
@@ -55,7 +55,7 @@ describe('Indexers of one group lose sight of each other', () => {
     expect(Math.min(...Object.values(checker.checks()))).toBeGreaterThan(5)
   }
 
-  test('one that slept longer than its session wakes up to partitions that are not its own any more, and spoils nothing', async () => {
+  test('an indexer that was paused for longer than its session timeout resumes, and spoils no partition that another has taken over', async () => {
     await produceMore(200)
     process.kill(first.pid, 'SIGSTOP')
     await produceMore(200)
@@ -73,7 +73,7 @@ describe('Indexers of one group lose sight of each other', () => {
     await expectAllKept()
   })
 
-  test('one that waits for a slow Elasticsearch while another joins stays a member, and what it was writing is there', async () => {
+  test('an indexer that waits for a slow Elasticsearch stays a member while another joins, and its writes arrive', async () => {
     await produceMore(300)
     relay.hold()
     await produceMore(300)

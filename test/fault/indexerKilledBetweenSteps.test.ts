@@ -143,7 +143,7 @@ async function terminate(indexer: Program): Promise<void> {
   await fetch(`${indexer.adminUrl}/livez`)
 }
 
-describe('An indexer is killed, and another one goes on: the documents are the fold, poison is set aside, nothing was promised too early', () => {
+describe('An indexer is killed, and another one goes on: the documents are what the records say, bad records are set aside, and nothing was promised too early', () => {
   test.concurrent.each([
     ['after a bulk is written, before it hears of it', afterBulk],
     ['when only the list documents of records are written', whereOnly('forms', 'submissions')],

@@ -10,7 +10,7 @@ describe('Indexers come and go under load', () => {
   const hasIndexed = (indexer: Program): Promise<void> =>
     eventually(async () => (await indexer.metric('tidemark_records_total')) > 0)
 
-  test('a second one joins, the first leaves, a third joins, the second is killed: every record has its one effect', async () => {
+  test('a second one joins, the first leaves, a third joins, the second is killed: every record takes effect exactly once', async () => {
     const history = randomHistory(11, 4_000)
     const first = await pipeline.startIndexer()
     await pipeline.createKeys(history.teams)

@@ -41,7 +41,7 @@ const form = (id: string, changes: Record<string, unknown> = {}): HistoryRecord 
 })
 
 describe('Transactions', () => {
-  test('what was committed counts, what was aborted never, also when an aborted one is the last thing in a topic', async () => {
+  test('committed transactions are indexed and aborted ones never, also when a topic ends with an aborted one', async () => {
     const history = smallHistory(21, 400)
     const random = seeded(21)
     await pipeline.startIndexer()
@@ -67,7 +67,7 @@ describe('Transactions', () => {
     expect(watch.problems()).toEqual([])
   })
 
-  test('one that is still open holds the watermark back, and loses nothing to an indexer that is killed meanwhile', async () => {
+  test('an open transaction holds the watermark back, and loses nothing when the indexer is killed meanwhile', async () => {
     const first = await pipeline.startIndexer()
     await pipeline.createKeys(['acme'])
     const api = await pipeline.startApi()
@@ -99,7 +99,7 @@ describe('Transactions', () => {
 })
 
 describe('Compaction', () => {
-  test('a new indexer on topics whose beginning is gone comes to the same as one that saw every record', async () => {
+  test('a new indexer on compacted topics builds the documents that one builds who reads every record', async () => {
     const teams = ['acme', 'b.team']
     await createCompactedTopics(pipeline, documentTopics(pipeline), 2)
     // As most clients are: Kafka keeps an emptied batch of each such producer.

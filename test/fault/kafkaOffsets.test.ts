@@ -47,7 +47,7 @@ const allowDeletion = async (admin: Admin, name: string): Promise<void> => {
   await admin.alterConfigs({ validateOnly: false, resources })
 }
 
-describe('What was committed and what Kafka holds do not meet', () => {
+describe('Committed offsets that Kafka does not hold', () => {
   test('records that were deleted in Kafka while no indexer ran are gone; it goes on with the first that is left', async () => {
     await pipeline.produceHistory(third(0))
     await expectWhole(pipeline, api, { ...history, records: third(0) })

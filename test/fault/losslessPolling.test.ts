@@ -75,7 +75,7 @@ function expectTruth({ team, list, items }: Follower, history: History): void {
 }
 
 test.each(seeds)(
-  'clients that poll by watermark through bursts, kills, restarts and a rebuild end with the truth, seed %i',
+  'clients that poll by watermark through bursts, kills, restarts and a rebuild end with exactly what is stored, seed %i',
   async (seed) => {
     const history = randomHistory(seed, records)
     let indexers = [await pipeline.startIndexer(), await pipeline.startIndexer()]

@@ -86,7 +86,7 @@ async function forgetTopics(): Promise<void> {
   })
 }
 
-test('under 500 writes a second a reader who polls sees no error, nothing missing and nothing fall back', async () => {
+test('a client that polls through a rebuild under 500 writes a second sees no error, no missing item and no older revision', async () => {
   const history = randomHistory(21, 1_000)
   const { indexer, api } = await filled(history)
   const second = await pipeline.startIndexer()
@@ -112,7 +112,7 @@ test('under 500 writes a second a reader who polls sees no error, nothing missin
   expect(deadLetters.reduce((sum, each) => sum + each)).toBe(history.records.filter(({ isPoison }) => isPoison).length)
 })
 
-test('what the topics have forgotten is carried over: deletions, and revisions above those that are left', async () => {
+test('what Kafka has deleted is carried over by a rebuild: deletions, and revisions above those that are left', async () => {
   const history = randomHistory(23, 1_000)
   const { api } = await filled(history)
   await forgetTopics()
@@ -126,7 +126,7 @@ test('what the topics have forgotten is carried over: deletions, and revisions a
   await expectFold(pipeline, api, { ...history, records: [...history.records, ...late] })
 })
 
-test('killed while it reads, compares, switches or cleans up, and run again for more shards: it goes on, and nothing is missing', async () => {
+test('a rebuild that is killed while it reads, compares, switches or cleans up can be run again, also for more shards, and nothing is missing', async () => {
   const history = randomHistory(24, 2_000)
   const { api } = await filled(history)
   let serving = 1

@@ -113,7 +113,7 @@ test.each<[string, Damage, RegExp]>([
   },
 )
 
-test('a replay of account keys that meets such a batch is not complete, and names it', async () => {
+test('a replay of account keys that meets a batch that cannot be decoded is not complete, and names it', async () => {
   const redis = new Redis(process.env['REDIS_URL'] ?? '')
   const topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
   const found = await Promise.all(partitions.map((each) => readFile(kafka.logFile(topic, each))))

@@ -22,6 +22,8 @@ type Answer = { kind: Kind; total: number; watermarkMs: number }
 
 const writeMs = 100
 const checkMs = 100
+/** Every entity is searched for each time. */
+const commitCheckMs = 400
 const timeoutMs = 8_000
 
 /** Starts to write and to check. The checker team must have a key already. */
@@ -96,7 +98,7 @@ export async function startConsistencyChecker(pipeline: Pipeline, api: Program):
   const steps = [
     { step: produceOne, restMs: writeMs },
     { step: checkAnswer, restMs: checkMs },
-    { step: checkCommits, restMs: checkMs },
+    { step: checkCommits, restMs: commitCheckMs },
   ]
   const running = steps.map(async ({ step, restMs }) => {
     while (!stop.signal.aborted) {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pipeline } from './pipeline.ts'
 import type { Program } from './programs.ts'
 import type { Json } from './randomHistory.ts'
@@ -9,6 +10,8 @@ export type PollingReader = {
   /** Ends it and resolves with what was wrong, each once. */
   stop(): Promise<string[]>
 }
+
+const restMs = 20
 
 /**
  * Every answer must be 200, hold what was appended before its own watermark, and never fall back behind an answer before it:
@@ -34,7 +37,10 @@ export function startPollingReader(pipeline: Pipeline, api: Pick<Program, 'url'>
     answers++
   }
   const running = (async () => {
-    while (!isOver) await ask().catch((error: Error) => wrong.add(error.message))
+    while (!isOver) {
+      await ask().catch((error: Error) => wrong.add(error.message))
+      await sleep(restMs)
+    }
   })()
   return {
     answers: () => answers,

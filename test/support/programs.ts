@@ -21,8 +21,8 @@ export type Program = {
 
 const started = new Set<ChildProcess>()
 
-/** Programs start in two thirds of the time where V8 finds their code compiled. */
-const NODE_COMPILE_CACHE = resolve('var/test/compile-cache')
+/** Programs start in two thirds of the time where Node finds their code compiled. */
+export const NODE_COMPILE_CACHE = resolve('var/test/compile-cache')
 
 export async function startProgram(
   script: string,

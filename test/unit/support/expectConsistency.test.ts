@@ -62,7 +62,7 @@ test.each([
   await expect(expectNewestVersions(observerOf(changes))).rejects.toThrow('deep equality')
 })
 
-test('what is neither promised nor committed may be missing', async () => {
+test('records that are neither committed nor before the watermark may be missing', async () => {
   const behind = { ...finds(1, 1), watermarkMs: async () => 1_001, committed: async () => new Map([['forms/0', 1n]]) }
   expect(await expectWatermarkHolds(observerOf(behind))).toBe(1)
   expect(await expectCommittedIsSearchable(observerOf(behind))).toBe(1)
