@@ -8,6 +8,8 @@ export default {
   maxWorkers: 2,
   testSequencer: '<rootDir>/test/support/slowestFirst.mjs',
   testTimeout: 120_000,
+  // A worker that has run hundreds of files takes more than the default 500 ms to end; one that leaks never ends.
+  workerGracefulExitTimeout: 10_000,
   reporters: ['default', '<rootDir>/test/support/countReporter.mjs'],
   projects: [
     { ...shared, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.ts'] },

@@ -4,14 +4,14 @@ import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { firstRows, HeldExports } from '../support/heldExports.ts'
 import { describeNginx, type Nginx, startNginx } from '../support/nginx.ts'
-import { queryWorld } from '../support/queryWorld.ts'
+import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'acme'
 
 const api = useApi({
   teams: [team],
-  fill: (replica) => queryWorld(61).storeIn(replica),
+  fill: (replica) => queryData(61).storeIn(replica),
   hasFaultyElasticsearch: true,
 })
 let shipped: string

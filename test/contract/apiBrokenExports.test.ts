@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
 import { eventually } from '../support/eventually.ts'
 import { HeldExports } from '../support/heldExports.ts'
-import { queryWorld } from '../support/queryWorld.ts'
+import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'acme'
@@ -13,7 +13,7 @@ const encodings = ['identity', 'gzip', 'br', 'zstd', 'deflate']
 
 const api = useApi({
   teams: [team],
-  fill: (replica) => queryWorld(61).storeIn(replica),
+  fill: (replica) => queryData(61).storeIn(replica),
   hasFaultyElasticsearch: true,
 })
 

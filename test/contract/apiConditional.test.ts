@@ -1,7 +1,7 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
-import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import type { TestAnswer, TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import {
   emptySearch,
@@ -131,9 +131,7 @@ describe('Without Elasticsearch', () => {
   let alone: TestApi
   beforeAll(async () => {
     fake = await startFakeElasticsearch()
-    alone = await startTestApi({
-      settings: { INDEX_PREFIX: api.replica.prefix, RATE_LIMIT_PER_MINUTE: '100000', ELASTICSEARCH_URL: fake.url },
-    })
+    alone = await api.startAnother({ ELASTICSEARCH_URL: fake.url })
   })
   afterAll(async () => {
     await alone.close()

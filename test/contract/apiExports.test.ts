@@ -12,7 +12,7 @@ import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Exchange } from '../support/faultyElasticsearch.ts'
 import { firstRows, HeldExports, laterPart } from '../support/heldExports.ts'
-import { queryWorld } from '../support/queryWorld.ts'
+import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
 
 const [team, other] = ['acme', 'b.team:1']
@@ -21,7 +21,7 @@ const watermark = '2026-11-21T08:00:00.000Z' as Instant
 
 const api = useApi({
   teams: [team, other],
-  fill: (replica) => queryWorld(61).storeIn(replica),
+  fill: (replica) => queryData(61).storeIn(replica),
   watermark,
   hasFaultyElasticsearch: true,
 })

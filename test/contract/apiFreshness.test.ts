@@ -30,7 +30,7 @@ describe.each(endpoints)('Replica-Watermark of %s', (endpoint) => {
       expect((await api.get(endpoint, { method })).headers['replica-watermark']).toBe(watermark)
   })
 
-  test('is left out when there is no tidemark', async () => {
+  test('is left out when there is no watermark', async () => {
     await api.replica.publishWatermark(null)
     const { status, headers } = await api.get(endpoint)
     expect(status).toBe(200)

@@ -43,7 +43,7 @@ describe.each(endpoints)('HEAD %s has the status and the headers of GET, and no 
     await expectAsGet(endpoint, { key: 'rqp_acct_unknown' }, 401)
   })
 
-  test('when the key view is not complete', async () => {
+  test('when the account keys are not complete', async () => {
     await api.replica.loseAccountKeys()
     await expectAsGet(endpoint, { key: api.key }, 503)
     await api.replica.completeAccountKeys()
@@ -69,7 +69,7 @@ test.each([
   [`/api/v1/forms?titleContains=${'a'.repeat(9_000)}`, 414],
 ])('HEAD of what is refused: %s', (target, status) => expectAsGet(target, { key: api.key }, status))
 
-test('HEAD of a key that is used up', async () => {
+test('HEAD with a key whose rate limit is used up', async () => {
   const strict = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' })
   const worn = await api.replica.storeKey(team, { id: 'worn' })
   await strict.send('/api/v1/forms', { key: worn })

@@ -41,7 +41,7 @@ test('a key that was never used, or is not accepted, has no last use', async () 
   expect(await uses()).not.toHaveProperty('revoked')
 })
 
-test('a key is written down once a minute, however often it is used', async () => {
+test('the use of a key is recorded once a minute, however often it is used', async () => {
   const key = await api.replica.storeKey(team, { id: 'busy' })
   await use(key)
   await eventually(async () => 'busy' in (await uses()))

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { toInstant } from '../../src/core/model/instant.ts'
 import type { TestApi } from '../support/api.ts'
+import { queryData } from '../support/queryData.ts'
 import { expectedAnswer } from '../support/queryOracle.ts'
-import { queryWorld } from '../support/queryWorld.ts'
 import { seeded } from '../support/random.ts'
 import { randomQuery } from '../support/randomQueries.ts'
 import { useApi } from '../support/useApi.ts'
@@ -13,10 +13,10 @@ const queries = Number(process.env['ORACLE_QUERIES'] ?? 400)
 const atATime = 8
 const patienceMs = 60_000 + queries * 100
 
-const world = queryWorld(seed)
+const history = queryData(seed)
 const api = useApi({
-  teams: world.teams,
-  fill: (replica) => world.storeIn(replica),
+  teams: history.teams,
+  fill: (replica) => history.storeIn(replica),
   watermark: toInstant(Date.now()),
   settings: { RATE_LIMIT_PER_MINUTE: '1000000000' },
 })
@@ -29,10 +29,10 @@ afterAll(() => deepPages?.close())
 
 async function expectAsPlainRulesSay(number: number): Promise<void> {
   const random = seeded(seed + number)
-  const query = randomQuery(random, world)
+  const query = randomQuery(random, history)
   const { status, json } = await random.pick([api, deepPages]).send(query.target, { key: api.keyOf(query.team) })
   const body = status === 400 ? { error: { code: (json as { error: { code: string } }).error.code } } : json
-  const expected = expectedAnswer(world.held, query)
+  const expected = expectedAnswer(history.held, query)
   if (isDeepStrictEqual({ status, body }, expected)) return
   const repeat = `ORACLE_SEED=${seed} ORACLE_QUERIES=${number + 1}`
   expect({ repeat, query, status, body }).toEqual({ repeat, query, ...expected })

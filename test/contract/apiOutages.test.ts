@@ -178,7 +178,7 @@ describe('answers of Elasticsearch that are not whole', () => {
     for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   })
 
-  test('a tombstone gives 404', async () => {
+  test('a deleted entity gives 404', async () => {
     fake.answerWith(answer(200, { tombstone: { teamId: team } }))
     for (const endpoint of details) expect((await api.send(endpoint, { key: keyOf(team) })).status).toBe(404)
   })
@@ -195,7 +195,7 @@ describe('answers of Elasticsearch that are not whole', () => {
     expect(JSON.stringify(logged)).not.toContain('secret')
   })
 
-  test('the watermark is the watermark from before the query', async () => {
+  test('the watermark is read before the query', async () => {
     const [before, after] = ['2026-11-21T10:00:00.000Z', '2026-11-21T11:00:00.000Z'] as [Instant, Instant]
     await replica.publishWatermark(before)
     fake.answerWith((request, response) => {
@@ -205,7 +205,7 @@ describe('answers of Elasticsearch that are not whole', () => {
     await replica.publishWatermark(null)
   })
 
-  test('a client that goes away takes its query with it', async () => {
+  test('the query of a client that disconnects is cancelled', async () => {
     let queryEnded: Promise<unknown> | undefined
     fake.answerWith((_request, response) => {
       queryEnded = once(response, 'close')
@@ -220,7 +220,7 @@ describe('answers of Elasticsearch that are not whole', () => {
   })
 })
 
-test('a key view that is lost and not yet rebuilt gives 503, never 401, until it is complete again', async () => {
+test('account keys that are lost and not yet rebuilt give 503, never 401, until they are complete again', async () => {
   const api = await startTestApi({ settings: settings() })
   await replica.loseAccountKeys()
   for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))

@@ -102,7 +102,7 @@ describe.each(endpoints)('%s', (endpoint) => {
   })
 })
 
-describe('the order of judgement', () => {
+describe('the order of checks', () => {
   test.each([
     ['OPTIONS before key', '/api/v1/forms', 'OPTIONS', 'rqp_acct_unknown', 204],
     ['OPTIONS before route', '/unknown', 'OPTIONS', undefined, 204],
@@ -131,7 +131,7 @@ describe('a request line or header that is too long', () => {
   })
 })
 
-describe('what HTTP does not ask for', () => {
+describe('what a request may carry in vain', () => {
   test.each([
     ['no request line', 'hello\r\n\r\n'],
     ['raw UTF-8 in the URL', 'GET /api/v1/forms?titleContains=é HTTP/1.1\r\nHost: x\r\n\r\n'],

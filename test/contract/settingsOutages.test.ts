@@ -46,7 +46,7 @@ test('without Redis every page says so, and nothing is taken for an answer', asy
   expect(area.log()).not.toContain(once)
 })
 
-test('while the key view is not whole, the keys are not shown', async () => {
+test('while the account keys are not complete, none are shown', async () => {
   const visitor = await area.signIn()
   const { csrf, once } = await visitor.hidden()
   const runId = await area.redis.client.get(area.redisKeys.accountKeysComplete)

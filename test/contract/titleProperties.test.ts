@@ -107,7 +107,7 @@ async function ownTitlesFound(team: TeamId, typed: string): Promise<(string | un
   return ids.map((id) => titles[Number(id.slice(team.length + 1))])
 }
 
-test('no piece of what stands for a team finds its titles', async () => {
+test('no piece of the salt of a team finds its titles', async () => {
   const secret = fc.constantFrom(...greekTeams).chain((team) => {
     const hash = createHash('sha256').update(team)
     const texts = [team, titleSalt(team), hash.copy().digest('hex'), hash.copy().digest('base64')]

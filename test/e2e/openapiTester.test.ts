@@ -1,10 +1,11 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { exampleIds } from '../../src/api/openapi/examples.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { type PythonTools, pythonTools, pythonToolsDeadlineMs } from '../support/python.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { useReplica } from '../support/useApi.ts'
 
 const team = 'team-1'
 /** Requests that are made up for each endpoint, beside those that the description's rules and examples lead to. */
@@ -13,37 +14,31 @@ const examples = process.env['SCHEMATHESIS_EXAMPLES'] ?? '20'
 const seed = process.env['SCHEMATHESIS_SEED']
 const deadlineMs = 120_000 + Number(examples) * 5_000
 
+const idsOf = (kind: string): string[] => Array.from({ length: 30 }, (_, at) => `${kind}-${at}`)
+
+/** What the examples in the description name is there. */
+const stored = useReplica({
+  forms: [exampleIds.form, ...idsOf('form')].map((id) => ({ team, id, entity: formEntity({ id }) })),
+  submissions: [exampleIds.submission, ...idsOf('record')].map((id) => ({
+    team,
+    id,
+    entity: submissionEntity({ id, formId: exampleIds.form }),
+  })),
+  watermark: '2026-04-02T00:00:00.000Z' as Instant,
+})
 let folder: string
 let tools: PythonTools
-let replica: TestReplica
-let key: string
 
 beforeAll(async () => {
   await mkdir('var', { recursive: true })
   folder = await mkdtemp('var/test-schemathesis-')
   tools = await pythonTools()
-  replica = await createTestReplica()
-  await replica.completeAccountKeys()
-  key = await replica.storeKey(team)
-  // What the examples in the description name is there.
-  const forms = [exampleIds.form, ...idsOf('form')]
-  const submissions = [exampleIds.submission, ...idsOf('record')]
-  await replica.storeForms(...forms.map((id) => ({ team, id, entity: formEntity({ id }) })))
-  await replica.storeSubmissions(
-    ...submissions.map((id) => ({ team, id, entity: submissionEntity({ id, formId: exampleIds.form }) })),
-  )
-  await replica.publishWatermark('2026-04-02T00:00:00.000Z' as never)
 }, pythonToolsDeadlineMs)
-afterAll(async () => {
-  await replica?.close()
-  await rm(folder, { recursive: true, force: true })
-})
-
-const idsOf = (kind: string): string[] => Array.from({ length: 30 }, (_, at) => `${kind}-${at}`)
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const startApi = (settings: Readonly<Record<string, string>>, awaitReady: boolean): Promise<TestApi> =>
   startTestApi({
-    settings: { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '10000000', ...settings },
+    settings: { INDEX_PREFIX: stored.replica.prefix, RATE_LIMIT_PER_MINUTE: '10000000', ...settings },
     awaitReady,
   })
 
@@ -56,7 +51,7 @@ async function judge(api: TestApi, config: string, args: readonly string[]): Pro
       [
         ...['--config-file', resolve('test/e2e/python', config)],
         ...['run', `http://127.0.0.1:${api.port}/api/v1/openapi.json`, '--checks', 'all', '--no-color'],
-        ...['--header', `Authorization: Bearer ${key}`, '--max-examples', examples, ...how, ...args],
+        ...['--header', `Authorization: Bearer ${stored.key}`, '--max-examples', examples, ...how, ...args],
       ],
       { folder, deadlineMs },
     )

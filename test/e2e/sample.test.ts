@@ -2,23 +2,20 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Run, runCommand } from '../support/command.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const baseUrl = 'http://127.0.0.1:3999/api/v1'
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let api: Program
 let folder: string
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sample-'))
-  pipeline = await openPipeline()
   await pipeline.startIndexer()
   api = await pipeline.startApi()
 })
 afterEach(async () => {
-  killPrograms()
-  await pipeline.close()
   await rm(folder, { recursive: true })
 })
 

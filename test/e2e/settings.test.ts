@@ -2,17 +2,16 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf, type Visit } from '../support/browser.ts'
 import { eventually } from '../support/eventually.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, startProgram } from '../support/programs.ts'
+import { type Program, startProgram } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
-let pipeline: Pipeline
+const pipeline = usePipeline()
 let api: Program
 let area: Program
 let browser: Browser
 
 beforeAll(async () => {
-  pipeline = await openPipeline()
   browser = await launchBrowser()
   await pipeline.startIndexer()
   api = await pipeline.startApi()
@@ -21,8 +20,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await browser?.close()
-  killPrograms()
-  await pipeline?.close()
 })
 
 const fullTeam = 'team_full'

@@ -2,22 +2,19 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Run, runCommand } from '../support/command.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const settingsUrl = 'http://127.0.0.1:3999'
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let folder: string
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'settingsLink-'))
-  pipeline = await openPipeline()
   await pipeline.startIndexer()
 })
 afterEach(async () => {
-  killPrograms()
-  await pipeline.close()
   await rm(folder, { recursive: true })
 })
 

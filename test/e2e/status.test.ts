@@ -5,40 +5,40 @@ import { barriersOn, launchBrowser, openVisit, overhangOf, screenshotOf } from '
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { ownNames } from '../support/names.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
-import { randomWorld } from '../support/randomWorld.ts'
+import { type Program, startProgram, untilReady } from '../support/programs.ts'
+import { randomHistory } from '../support/randomHistory.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
-const world = randomWorld(31, 600)
-const poison = world.records.filter(({ isPoison }) => isPoison).length
+const history = randomHistory(31, 600)
+const poison = history.records.filter(({ isPoison }) => isPoison).length
 const flowPauseMs = 300
 
-let pipeline: Pipeline
+/** Ended before the pipeline is closed that it writes through. */
+const over = new AbortController()
+let flowing: Promise<void> | undefined
+afterAll(async () => {
+  over.abort()
+  await flowing
+})
+const pipeline = usePipeline()
 let elasticsearch: Client
 let browser: Browser
 let first: Program
 let second: Program
-const over = new AbortController()
-let flowing: Promise<void>
 
 beforeAll(async () => {
-  pipeline = await openPipeline()
   elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   browser = await launchBrowser()
   first = await pipeline.startIndexer()
-  await pipeline.produceWorld(world.records)
-  await eventually(async () => (await first.metric('tidemark_records_total')) === world.records.length)
+  await pipeline.produceHistory(history.records)
+  await eventually(async () => (await first.metric('tidemark_records_total')) === history.records.length)
   await eventually(async () => (await first.metric('tidemark_lag_records')) === 0)
   second = await pipeline.startIndexer()
   flowing = flow()
 })
 afterAll(async () => {
-  over.abort()
-  await flowing
   await browser?.close()
-  killPrograms()
   await elasticsearch?.close()
-  await pipeline?.close()
 })
 
 /** A form that changes again and again. */

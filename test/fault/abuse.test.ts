@@ -23,6 +23,6 @@ test.each(scenarios)('$name: bounded memory, and another team is answered all th
   await eventually(async () => (await stage.api.metric('tidemark_http_requests_in_flight')) === 0)
 })
 
-test('nothing is left open when it is over', async () => {
+test('no point in time stays open in Elasticsearch afterwards', async () => {
   await eventually(async () => (await stage.openContexts()) === 0)
 })

@@ -17,27 +17,27 @@ import {
 } from '../support/elasticsearchFaults.ts'
 import { eventually } from '../support/eventually.ts'
 import type { FaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { type FaultyPipeline, type Outage, openFaultyPipeline, unreadinessOf } from '../support/faultyPipeline.ts'
 import { Gate } from '../support/gate.ts'
-import { type Ordeal, openOrdeal, type Trouble, unreadinessOf } from '../support/ordeal.ts'
 import { killPrograms, startProgram } from '../support/programs.ts'
 
 const maxBodyBytes = 12_000
 
-let ordeal: Ordeal
+let faulty: FaultyPipeline
 let elasticsearch: FaultyElasticsearch
-let survives: Ordeal['survives']
+let survives: FaultyPipeline['survives']
 beforeAll(async () => {
-  ordeal = await openOrdeal()
-  elasticsearch = ordeal.elasticsearch
-  survives = ordeal.survives
+  faulty = await openFaultyPipeline()
+  elasticsearch = faulty.elasticsearch
+  survives = faulty.survives
 })
 afterAll(async () => {
   killPrograms()
-  await ordeal.close()
+  await faulty.close()
 })
 
-/** Trouble that only the indexer's own words can tell of. */
-const unmeasured = (lift: () => unknown): Trouble => ({ met: () => Number.POSITIVE_INFINITY, lift })
+/** Outage that only the indexer's own words can tell of. */
+const unmeasured = (lift: () => unknown): Outage => ({ met: () => Number.POSITIVE_INFINITY, lift })
 
 const bulk = '/_bulk'
 const refresh = '/_refresh'
@@ -57,7 +57,7 @@ describe('Elasticsearch refuses for a while, and nothing is lost, doubled or pro
   })
 
   test('its connections', async () => {
-    const begin = async (): Promise<Trouble> => {
+    const begin = async (): Promise<Outage> => {
       await elasticsearch.refuse()
       return unmeasured(() => elasticsearch.accept())
     }
@@ -82,10 +82,10 @@ describe('Elasticsearch refuses for a while, and nothing is lost, doubled or pro
       plans.set(name, plan)
       return plan.shift()
     }
-    const begin = (): Trouble => {
+    const begin = (): Outage => {
       const refusing = refusesDocuments(refusalOf, (status) => heard.add(status))
       const { lift } = elasticsearch.inject(bulk, refusing)
-      return { met: async () => ((await ordeal.witness.isAllCommitted()) ? heard.size : 0), lift }
+      return { met: async () => ((await faulty.observer.isAllCommitted()) ? heard.size : 0), lift }
     }
     const statuses = [200, 201, 400, 404, 409, 429, 500, 503]
     await survives(begin, { met: statuses.length })
@@ -94,10 +94,10 @@ describe('Elasticsearch refuses for a while, and nothing is lost, doubled or pro
 
   test('writes to an index as it does when the disk is full', async () => {
     const client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
-    const index = `${ordeal.pipeline.names['INDEX_PREFIX']}-submissions`
+    const index = `${faulty.pipeline.names['INDEX_PREFIX']}-submissions`
     const block = (isBlocked: boolean) =>
       client.indices.putSettings({ index, settings: { 'index.blocks.read_only_allow_delete': isBlocked } })
-    const begin = async (): Promise<Trouble> => {
+    const begin = async (): Promise<Outage> => {
       await block(true)
       return unmeasured(() => block(false))
     }
@@ -146,7 +146,7 @@ describe('Elasticsearch answers wrongly or not at all for a while, and nothing i
 
   test('it answers late, and others are written meanwhile', async () => {
     const gate = new Gate()
-    const begin = (): Trouble => {
+    const begin = (): Outage => {
       const late = elasticsearch.inject(bulk, holdsAnswer(gate), { times: 1 })
       return { met: late.met, lift: () => gate.open() }
     }
@@ -154,9 +154,34 @@ describe('Elasticsearch answers wrongly or not at all for a while, and nothing i
   })
 })
 
+/** What the indexer misreads is lost for good, so each answer has an indexer of its own. */
+describe('An answer that says in an unusual way that nothing was done is not taken for success:', () => {
+  let own: FaultyPipeline
+  beforeEach(async () => {
+    own = await openFaultyPipeline()
+  })
+  afterEach(() => own.close())
+
+  /** The indexer tells of it, or has taken it for an answer to every record. */
+  const toldOrTaken = ({ lift }: Outage, told: RegExp): Outage => ({
+    met: async () => Number(told.test(await own.unreadiness()) || (await own.observer.isAllCommitted())),
+    lift,
+  })
+
+  test('a refresh reaches no shard, and none has failed', async () => {
+    const unreached = answersWith(jsonAnswer(200, { _shards: { total: 8, successful: 0, failed: 0 } }))
+    await own.survives(() => toldOrTaken(own.elasticsearch.inject('/_refresh', unreached), /refresh/), { met: 1 })
+  })
+
+  test('every write is answered 400, whatever the documents', async () => {
+    const refusal = refusesWith(400, 'media_type_header_exception')
+    await own.survives(() => toldOrTaken(own.elasticsearch.inject('/_bulk', refusal), /400/), { met: 1 })
+  })
+})
+
 test('told to speak TLS to a port that does not, the indexer stays up and says so', async () => {
   const url = elasticsearch.url.replace('http:', 'https:')
-  const misled = await startProgram('indexer/main.ts', { ...ordeal.pipeline.names, ELASTICSEARCH_URL: url })
+  const misled = await startProgram('indexer/main.ts', { ...faulty.pipeline.names, ELASTICSEARCH_URL: url })
   await eventually(async () => /SSL|TLS/i.test(await unreadinessOf(misled).catch(() => '')))
   expect((await fetch(`${misled.adminUrl}/livez`)).status).toBe(200)
   expect(await misled.end('SIGTERM')).toBe(0)

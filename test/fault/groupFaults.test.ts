@@ -1,47 +1,44 @@
+import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../support/consistencyChecker.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectWhole, smallWorld, untilCaughtUp, untilCommitted, withAdmin } from '../support/faults.ts'
+import { expectWhole, smallHistory, untilCaughtUp, untilCommitted, withAdmin } from '../support/faults.ts'
 import { type HoldingRelay, startHoldingRelay } from '../support/holdingRelay.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
-import type { World } from '../support/randomWorld.ts'
-import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
-import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
+import { type Program, startProgram, untilReady } from '../support/programs.ts'
+import type { History } from '../support/randomHistory.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+import { type WatermarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 const sessionMs = 10_000
 
-describe('Indexers of one group lose sight of each other', () => {
-  let pipeline: Pipeline
+describe('Indexers of one consumer group stall', () => {
+  const pipeline = usePipeline({ forEachTest: true })
   let relay: HoldingRelay
   let first: Program
   let api: Program
-  let watch: TidemarkWatch
-  let witness: Trickle
-  const world: World = smallWorld(31, 1_200)
+  let watch: WatermarkWatch
+  let checker: ConsistencyChecker
+  const history: History = smallHistory(31, 1_200)
   let produced = 0
 
   beforeEach(async () => {
     produced = 0
-    pipeline = await openPipeline()
     relay = await startHoldingRelay(new URL(process.env['ELASTICSEARCH_URL'] ?? ''))
     const ELASTICSEARCH_URL = `http://127.0.0.1:${relay.port}`
     first = await startProgram('indexer/main.ts', { ...pipeline.names, ELASTICSEARCH_URL })
     await untilReady(first)
-    await pipeline.createKeys([...world.teams, witnessTeam])
+    await pipeline.createKeys([...history.teams, checkerTeam])
     api = await pipeline.startApi()
-    await pipeline.untilApplied(api, witnessTeam)
-    watch = watchWatermark(pipeline, api, witnessTeam)
-    witness = await startTrickle(pipeline, api)
+    await pipeline.untilApplied(api, checkerTeam)
+    watch = watchWatermark(pipeline, api, checkerTeam)
+    checker = await startConsistencyChecker(pipeline, api)
   })
   afterEach(async () => {
     await watch.stop()
-    await witness.stop()
-    killPrograms()
+    await checker.stop()
     await relay.close()
-    await pipeline.close()
   })
 
   const produceMore = async (count: number): Promise<void> => {
-    await pipeline.produceWorld(world.records.slice(produced, produced + count))
+    await pipeline.produceHistory(history.records.slice(produced, produced + count))
     produced += count
   }
   const membersOf = async (): Promise<string[]> => {
@@ -51,20 +48,20 @@ describe('Indexers of one group lose sight of each other', () => {
     return groups.flatMap(({ members }) => members.map(({ memberId }) => memberId))
   }
   const expectAllKept = async (): Promise<void> => {
-    await expectWhole(pipeline, api, { ...world, records: world.records.slice(0, produced) })
-    await witness.stop()
+    await expectWhole(pipeline, api, { ...history, records: history.records.slice(0, produced) })
+    await checker.stop()
     await untilCommitted(pipeline)
-    expect([watch.problems(), witness.problems()]).toEqual([[], []])
-    expect(Math.min(...Object.values(witness.looks()))).toBeGreaterThan(5)
+    expect([watch.problems(), checker.problems()]).toEqual([[], []])
+    expect(Math.min(...Object.values(checker.checks()))).toBeGreaterThan(5)
   }
 
-  test('one that slept longer than its session wakes up to partitions that are not its own any more, and spoils nothing', async () => {
+  test('an indexer that was paused for longer than its session timeout resumes, and spoils no partition that another has taken over', async () => {
     await produceMore(200)
     process.kill(first.pid, 'SIGSTOP')
     await produceMore(200)
     // It is let in when the session of the sleeping one is over.
     const second = await pipeline.startIndexer()
-    await untilCaughtUp(pipeline, api, witnessTeam)
+    await untilCaughtUp(pipeline, api, checkerTeam)
     await produceMore(200)
     process.kill(first.pid, 'SIGCONT')
     await produceMore(200)
@@ -76,7 +73,7 @@ describe('Indexers of one group lose sight of each other', () => {
     await expectAllKept()
   })
 
-  test('one that waits for a slow Elasticsearch while another joins stays a member, and what it was writing is there', async () => {
+  test('an indexer that waits for a slow Elasticsearch stays a member while another joins, and its writes arrive', async () => {
     await produceMore(300)
     relay.hold()
     await produceMore(300)

@@ -2,25 +2,20 @@ import kafkajs, { type Producer, type ProducerConfig } from 'kafkajs'
 import { createCompactedTopics, fillerKey, firstOffsets, untilCompacted } from '../support/compaction.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { documentTopics, expectWhole, recordsOf, smallWorld, untilCommitted, watermarkOf } from '../support/faults.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import { documentTopics, expectWhole, recordsOf, smallHistory, untilCommitted, watermarkOf } from '../support/faults.ts'
+import type { Program } from '../support/programs.ts'
 import { seeded } from '../support/random.ts'
-import type { WorldRecord } from '../support/randomWorld.ts'
-import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
+import type { HistoryRecord } from '../support/randomHistory.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+import { type WatermarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
-let pipeline: Pipeline
-let watch: TidemarkWatch | undefined
+const pipeline = usePipeline({ forEachTest: true })
+let watch: WatermarkWatch | undefined
 const producers: Producer[] = []
-beforeEach(async () => {
-  pipeline = await openPipeline()
-})
 afterEach(async () => {
   await watch?.stop()
   watch = undefined
-  killPrograms()
   await Promise.all(producers.splice(0).map((producer) => producer.disconnect()))
-  await pipeline.close()
 })
 
 const connectProducer = async (config: ProducerConfig): Promise<Producer> => {
@@ -33,12 +28,12 @@ const connectProducer = async (config: ProducerConfig): Promise<Producer> => {
 const transactional = (): Promise<Producer> =>
   connectProducer({ transactionalId: `${pipeline.names['INDEX_PREFIX']}-producer`, idempotent: true })
 const nameOf = (topic: 'forms' | 'submissions'): string => documentTopics(pipeline)[topic === 'forms' ? 0 : 1] ?? ''
-const batches = (records: readonly WorldRecord[]) =>
+const batches = (records: readonly HistoryRecord[]) =>
   (['forms', 'submissions'] as const).map((topic) => ({
     topic: nameOf(topic),
     messages: records.filter((record) => record.topic === topic),
   }))
-const form = (id: string, changes: Record<string, unknown> = {}): WorldRecord => ({
+const form = (id: string, changes: Record<string, unknown> = {}): HistoryRecord => ({
   topic: 'forms',
   key: Buffer.from(`acme/${id}`),
   value: Buffer.from(JSON.stringify({ revision: 1, form: formEntity({ id, ...changes }) })),
@@ -46,33 +41,33 @@ const form = (id: string, changes: Record<string, unknown> = {}): WorldRecord =>
 })
 
 describe('Transactions', () => {
-  test('what was committed counts, what was aborted never, also when an aborted one is the last thing in a topic', async () => {
-    const world = smallWorld(21, 400)
+  test('committed transactions are indexed and aborted ones never, also when a topic ends with an aborted one', async () => {
+    const history = smallHistory(21, 400)
     const random = seeded(21)
     await pipeline.startIndexer()
-    await pipeline.createKeys(world.teams)
+    await pipeline.createKeys(history.teams)
     const api = await pipeline.startApi()
     await pipeline.untilApplied(api, 'acme')
     watch = watchWatermark(pipeline, api, 'acme')
     const producer = await transactional()
-    const committed: WorldRecord[] = []
+    const committed: HistoryRecord[] = []
     const size = 25
-    for (let at = 0; at < world.records.length; at += size) {
-      const records = world.records.slice(at, at + size)
+    for (let at = 0; at < history.records.length; at += size) {
+      const records = history.records.slice(at, at + size)
       const transaction = await producer.transaction()
       await transaction.sendBatch({ topicMessages: batches(records) })
-      if (at + size >= world.records.length || random.chance(0.4)) await transaction.abort()
+      if (at + size >= history.records.length || random.chance(0.4)) await transaction.abort()
       else {
         await transaction.commit()
         committed.push(...records)
       }
     }
-    await expectWhole(pipeline, api, { ...world, records: committed })
+    await expectWhole(pipeline, api, { ...history, records: committed })
     await untilCommitted(pipeline)
     expect(watch.problems()).toEqual([])
   })
 
-  test('one that is still open holds the watermark back, and loses nothing to an indexer that is killed meanwhile', async () => {
+  test('an open transaction holds the watermark back, and loses nothing when the indexer is killed meanwhile', async () => {
     const first = await pipeline.startIndexer()
     await pipeline.createKeys(['acme'])
     const api = await pipeline.startApi()
@@ -83,7 +78,7 @@ describe('Transactions', () => {
     const appendedAtMs = Number(sent[0]?.logAppendTime)
     const openPartition = sent[0]?.partition ?? 0
     const others = Array.from({ length: 6 }, (_, at) => form(`other-${at}`))
-    const produceVisibly = async (indexer: Program, record: WorldRecord): Promise<void> => {
+    const produceVisibly = async (indexer: Program, record: HistoryRecord): Promise<void> => {
       await pipeline.produce('forms', [{ ...record, partition: (openPartition + 1) % 4 }])
       const path = `/api/v1/forms/${record.key.toString().slice('acme/'.length)}`
       await eventually(async () => (await pipeline.get(api, 'acme', path)).status === 200)
@@ -104,12 +99,12 @@ describe('Transactions', () => {
 })
 
 describe('Compaction', () => {
-  test('a new indexer on topics whose beginning is gone comes to the same as one that saw every record', async () => {
+  test('a new indexer on compacted topics builds the documents that one builds who reads every record', async () => {
     const teams = ['acme', 'b.team']
     await createCompactedTopics(pipeline, documentTopics(pipeline), 2)
     // As most clients are: Kafka keeps an emptied batch of each such producer.
     const producer = await connectProducer({ idempotent: true })
-    const records = inOrder(smallWorld(22, 500).records)
+    const records = inOrder(smallHistory(22, 500).records)
     const size = 20
     for (let at = 0; at < records.length; at += size)
       await producer.sendBatch({ topicMessages: batches(records.slice(at, at + size)) })
@@ -156,8 +151,8 @@ describe('Compaction', () => {
   })
 
   /** As a keeper of a compacted topic writes: what is newest comes last, and nothing shares the key of an entity. */
-  const inOrder = (records: readonly WorldRecord[]): WorldRecord[] => {
-    const revisionOf = ({ value }: WorldRecord): number =>
+  const inOrder = (records: readonly HistoryRecord[]): HistoryRecord[] => {
+    const revisionOf = ({ value }: HistoryRecord): number =>
       value === null ? Number.MAX_SAFE_INTEGER : (JSON.parse(value.toString()) as { revision: number }).revision
     const sound = records.filter(({ isPoison }) => !isPoison).sort((a, b) => revisionOf(a) - revisionOf(b))
     const filler = ['forms', 'submissions'] as const

@@ -1,43 +1,40 @@
 import kafkajs, { type Admin } from 'kafkajs'
+import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../support/consistencyChecker.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   documentTopics,
   expectWhole,
-  smallWorld,
+  smallHistory,
   untilCaughtUp,
   untilCommitted,
   watermarkOf,
   withAdmin,
 } from '../support/faults.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
-import type { World, WorldRecord } from '../support/randomWorld.ts'
-import { startTrickle, type Trickle, witnessTeam } from '../support/trickle.ts'
-import { type TidemarkWatch, watchWatermark } from '../support/watchWatermark.ts'
+import type { Program } from '../support/programs.ts'
+import type { History, HistoryRecord } from '../support/randomHistory.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+import { type WatermarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let api: Program
 let indexer: Program
-let watch: TidemarkWatch
-let witness: Trickle | undefined
-const world: World = smallWorld(23, 900)
-const third = (at: number): WorldRecord[] => world.records.slice(at * 300, (at + 1) * 300)
+let watch: WatermarkWatch
+let checker: ConsistencyChecker | undefined
+const history: History = smallHistory(23, 900)
+const third = (at: number): HistoryRecord[] => history.records.slice(at * 300, (at + 1) * 300)
 
 beforeEach(async () => {
-  pipeline = await openPipeline()
   indexer = await pipeline.startIndexer()
-  await pipeline.createKeys([...world.teams, witnessTeam])
+  await pipeline.createKeys([...history.teams, checkerTeam])
   api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
   watch = watchWatermark(pipeline, api, 'acme')
 })
 afterEach(async () => {
   await watch.stop()
-  await witness?.stop()
-  witness = undefined
-  killPrograms()
-  await pipeline.close()
+  await checker?.stop()
+  checker = undefined
 })
 
 /** Kafka deletes no records of a topic that is only compacted. */
@@ -50,12 +47,12 @@ const allowDeletion = async (admin: Admin, name: string): Promise<void> => {
   await admin.alterConfigs({ validateOnly: false, resources })
 }
 
-describe('What was committed and what Kafka holds do not meet', () => {
+describe('Committed offsets that Kafka does not hold', () => {
   test('records that were deleted in Kafka while no indexer ran are gone; it goes on with the first that is left', async () => {
-    await pipeline.produceWorld(third(0))
-    await expectWhole(pipeline, api, { ...world, records: third(0) })
+    await pipeline.produceHistory(third(0))
+    await expectWhole(pipeline, api, { ...history, records: third(0) })
     await indexer.end('SIGTERM')
-    await pipeline.produceWorld(third(1))
+    await pipeline.produceHistory(third(1))
     await withAdmin(pipeline.kafka, async (admin) => {
       for (const topic of documentTopics(pipeline)) {
         await allowDeletion(admin, topic)
@@ -65,15 +62,15 @@ describe('What was committed and what Kafka holds do not meet', () => {
       }
     })
     await pipeline.startIndexer()
-    await expectWhole(pipeline, api, { ...world, records: third(0) })
-    await pipeline.produceWorld(third(2))
-    await expectWhole(pipeline, api, { ...world, records: [...third(0), ...third(2)] })
+    await expectWhole(pipeline, api, { ...history, records: third(0) })
+    await pipeline.produceHistory(third(2))
+    await expectWhole(pipeline, api, { ...history, records: [...third(0), ...third(2)] })
     await untilCommitted(pipeline)
     expect(watch.problems()).toEqual([])
   })
 
   test('a group that committed offsets which Kafka does not have yet reads again what there is', async () => {
-    await pipeline.produceWorld(third(0))
+    await pipeline.produceHistory(third(0))
     await untilCaughtUp(pipeline, api, 'acme')
     await indexer.end('SIGTERM')
     const groupId = pipeline.names['CONSUMER_GROUP'] ?? ''
@@ -84,16 +81,16 @@ describe('What was committed and what Kafka holds do not meet', () => {
         await admin.setOffsets({ groupId, topic, partitions })
       })
     }
-    await pipeline.produceWorld(third(1))
+    await pipeline.produceHistory(third(1))
     await pipeline.startIndexer()
-    await expectWhole(pipeline, api, { ...world, records: [...third(0), ...third(1)] })
+    await expectWhole(pipeline, api, { ...history, records: [...third(0), ...third(1)] })
     await untilCommitted(pipeline)
     expect(watch.problems()).toEqual([])
   })
 })
 
 test('partitions that a topic is given while it is read hold the watermark back until somebody reads them', async () => {
-  witness = await startTrickle(pipeline, api)
+  checker = await startConsistencyChecker(pipeline, api)
   const topic = pipeline.names['TOPIC_FORMS'] ?? ''
   await withAdmin(pipeline.kafka, (admin) => admin.createPartitions({ topicPartitions: [{ topic, count: 6 }] }))
   const records = Array.from({ length: 20 }, (_, at) => form(`added-${at}`))
@@ -117,16 +114,16 @@ test('partitions that a topic is given while it is read hold the watermark back 
   await producer.disconnect()
   await pipeline.startIndexer()
   await expectWhole(pipeline, api, { teams: ['acme'], records })
-  expect([watch.problems(), witness.problems()]).toEqual([[], []])
+  expect([watch.problems(), checker.problems()]).toEqual([[], []])
 })
 
-const form = (id: string): WorldRecord => ({
+const form = (id: string): HistoryRecord => ({
   topic: 'forms',
   key: Buffer.from(`acme/${id}`),
   value: Buffer.from(JSON.stringify({ revision: 1, form: formEntity({ id }) })),
   isPoison: false,
 })
-const isVisible = async (record: WorldRecord | undefined): Promise<boolean> => {
+const isVisible = async (record: HistoryRecord | undefined): Promise<boolean> => {
   const id = record?.key.toString().slice('acme/'.length)
   return (await pipeline.get(api, 'acme', `/api/v1/forms/${id}`)).status === 200
 }

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { followChanges } from '../../docs/client/followChanges.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, startProgram } from '../support/programs.ts'
-import { fold, type Json, randomWorld, type World } from '../support/randomWorld.ts'
+import { type Program, startProgram } from '../support/programs.ts'
+import { fold, type History, type Json, randomHistory } from '../support/randomHistory.ts'
 import { servedFormSummary, servedSubmissionSummary } from '../support/served.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const seeds = Array.from({ length: Number(process.env['POLLING_SEEDS'] ?? 1) }, (_, at) => 301 + at)
 const records = 1_500
@@ -13,24 +13,21 @@ const burst = 100
 const pollMs = 100
 const timeoutMs = 240_000
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let balancer: Balancer
 const over = new AbortController()
 beforeEach(async () => {
-  pipeline = await openPipeline()
   balancer = await startBalancer()
 })
 afterEach(async () => {
-  killPrograms()
   await balancer.close()
-  await pipeline.close()
 })
 afterAll(() => over.abort())
 
 const lists = { forms: servedFormSummary, records: servedSubmissionSummary } as const
 type List = keyof typeof lists
 
-/** What a client has that knows nothing of the world but what it is told. */
+/** What a client has that knows nothing of the history but what it is told. */
 type Follower = {
   readonly team: string
   readonly list: List
@@ -65,29 +62,31 @@ function follow(team: string, list: List): Follower {
 }
 
 /** What a client must hold: everything that is there, as it is. Of what was deleted nobody tells it. */
-function expectTruth({ team, list, items }: Follower, world: World): void {
+function expectTruth({ team, list, items }: Follower, history: History): void {
   const topic = list === 'forms' ? 'forms' : 'submissions'
-  const truth = [...fold(world.records, topic)].filter(([key]) => key.startsWith(`${team}/`))
+  const truth = [...fold(history.records, topic)].filter(([key]) => key.startsWith(`${team}/`))
   const deleted = new Set(
-    world.records.filter((record) => record.topic === topic && record.value === null).map(({ key }) => key.toString()),
+    history.records
+      .filter((record) => record.topic === topic && record.value === null)
+      .map(({ key }) => key.toString()),
   )
   const held = [...items].filter(([id]) => !deleted.has(`${team}/${id}`))
   expect(new Map(held)).toEqual(new Map(truth.map(([, entity]) => [entity.id, lists[list](entity)])))
 }
 
 test.each(seeds)(
-  'clients that poll by watermark through bursts, kills, restarts and a rebuild end with the truth, seed %i',
+  'clients that poll by watermark through bursts, kills, restarts and a rebuild end with exactly what is stored, seed %i',
   async (seed) => {
-    const world = randomWorld(seed, records)
+    const history = randomHistory(seed, records)
     let indexers = [await pipeline.startIndexer(), await pipeline.startIndexer()]
-    await pipeline.createKeys(world.teams)
+    await pipeline.createKeys(history.teams)
     let apis: readonly Program[] = [await pipeline.startApi(), await pipeline.startApi()]
     const lead = (programs: readonly Program[]): void => {
       apis = programs
       balancer.leadTo(programs.map(({ url }) => url))
     }
     lead(apis)
-    const followers = world.teams.flatMap((team) => [follow(team, 'forms'), follow(team, 'records')])
+    const followers = history.teams.flatMap((team) => [follow(team, 'forms'), follow(team, 'records')])
     const replaceApi = async (signal: NodeJS.Signals): Promise<void> => {
       const [old, ...others] = apis
       await old?.end(signal)
@@ -103,8 +102,8 @@ test.each(seeds)(
       expect([await rebuild.ended(), rebuild.log()]).toEqual([0, expect.stringContaining('generation 2 serves')])
     }
     const disturbing = disturb()
-    for (let at = 0; at < world.records.length; at += burst) {
-      await pipeline.produceWorld(world.records.slice(at, at + burst))
+    for (let at = 0; at < history.records.length; at += burst) {
+      await pipeline.produceHistory(history.records.slice(at, at + burst))
       await sleep(pollMs)
     }
     await disturbing
@@ -112,7 +111,7 @@ test.each(seeds)(
     await eventually(() => followers.every(({ watermarkMs }) => watermarkMs() > pipeline.appendedAtMs()))
     for (const follower of followers) {
       await follower.stop()
-      expectTruth(follower, world)
+      expectTruth(follower, history)
     }
   },
   timeoutMs,

@@ -1,27 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { startPollingReader } from '../support/pollingReader.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
-import { startSteadyWorld } from '../support/steadyWorld.ts'
+import { startSteadyWriter } from '../support/steadyWriter.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'steady'
 const readerCount = 4
+const restMs = 20
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let balancer: Balancer
 /** Goes on until it is stopped, also when a test fails. */
 const running: { stop(): Promise<unknown> }[] = []
 beforeEach(async () => {
-  pipeline = await openPipeline()
   balancer = await startBalancer()
 })
 afterEach(async () => {
   await Promise.all(running.splice(0).map((each) => each.stop()))
-  killPrograms()
   await balancer.close()
-  await pipeline.close()
 })
 
 /** Ends each of them and starts another in its place, one after the other; `progress` must grow each time before the next. */
@@ -44,7 +43,7 @@ async function roll(
   }
 }
 
-test('clients who poll through a restart of every API process and every indexer get whole, fresh answers alone', async () => {
+test('clients who poll through a restart of every API process and every indexer get complete and current answers only', async () => {
   const indexers = [await pipeline.startIndexer(), await pipeline.startIndexer()]
   await pipeline.createKeys([team])
   const apis = [await pipeline.startApi(), await pipeline.startApi()]
@@ -52,7 +51,7 @@ test('clients who poll through a restart of every API process and every indexer 
   lead(apis)
   const balanced = { url: balancer.url }
   await eventually(async () => (await pipeline.get(balanced, team, '/api/v1/records')).status === 200)
-  const steady = startSteadyWorld(pipeline, { seed: 51, perSecond: 200, team })
+  const steady = startSteadyWriter(pipeline, { seed: 51, perSecond: 200, team })
   const readers = Array.from({ length: readerCount }, () => startPollingReader(pipeline, balanced, steady))
   running.push(steady, ...readers)
   const answers = (): number => readers.reduce((sum, reader) => sum + reader.answers(), 0)
@@ -91,7 +90,10 @@ test('an owner who is signed in sees the keys through a restart of every process
   }
   const looking = Promise.all(
     Array.from({ length: readerCount }, async () => {
-      while (!isOver) await look().catch((error: Error) => wrong.add(error.message))
+      while (!isOver) {
+        await look().catch((error: Error) => wrong.add(error.message))
+        await sleep(restMs)
+      }
     }),
   )
   running.push({

@@ -6,8 +6,8 @@ import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { watermarkOf } from '../support/faults.ts'
 import { type OwnKafka, startDeadlineMs, startOwnKafka } from '../support/ownEngines.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+import { type Program, startProgram, untilReady } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 /** Comes last, so that the latest append time is its own. */
 const damaged = 1
@@ -15,24 +15,19 @@ const others = [0, 2, 3]
 const partitions = [...others, damaged]
 
 let kafka: OwnKafka
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let api: Program
 
 beforeAll(async () => {
   kafka = await startOwnKafka()
 }, startDeadlineMs)
 beforeEach(async () => {
-  pipeline = await openPipeline()
   const indexer = await pipeline.startIndexer()
   await pipeline.createKeys(['acme'])
   api = await pipeline.startApi()
   await produceForms('first')
   await pipeline.untilApplied(api, 'acme')
   await indexer.end('SIGTERM')
-})
-afterEach(async () => {
-  killPrograms()
-  await pipeline.close()
 })
 afterAll(async () => {
   await kafka?.stop()
@@ -119,7 +114,7 @@ test.each<[string, Damage, RegExp]>([
   },
 )
 
-test('a replay of account keys that meets such a batch is not complete, and names it', async () => {
+test('a replay of account keys that meets a batch that cannot be decoded is not complete, and names it', async () => {
   const redis = new Redis(process.env['REDIS_URL'] ?? '')
   const topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
   const found = await Promise.all(partitions.map((each) => readFile(kafka.logFile(topic, each))))

@@ -100,7 +100,7 @@ describe('Whatever the order in which an indexer makes changes visible and a rea
     { minLength: 10, maxLength: 80 },
   )
 
-  test('an answer, and what is kept when nothing has changed, holds everything before its tidemark', async () => {
+  test('an answer, and what is kept when nothing has changed, holds everything before its watermark', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
         const keys = redisKeys(`test-${randomUUID()}`)

@@ -10,25 +10,17 @@ import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
 import { indexName } from '../support/names.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const detailOf = (id: string) => ({ index: `${pipeline.names['INDEX_PREFIX']}-form-details`, id, routing: 'acme' })
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let elasticsearch: Client
-beforeEach(async () => {
-  pipeline = await openPipeline()
+beforeEach(() => {
   elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
 })
-afterEach(async () => {
-  killPrograms()
-  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-  const indices = await elasticsearch.indices.get({ index: `${prefix}-*` })
-  if (Object.keys(indices).length > 0) await elasticsearch.indices.delete({ index: Object.keys(indices) })
-  await elasticsearch.close()
-  await pipeline.close()
-})
+afterEach(() => elasticsearch.close())
 
 const formRecord = (id: string, revision: number, changes: Record<string, unknown> = {}) => ({
   key: `acme/${id}`,

@@ -13,21 +13,19 @@ import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf, untilCommitted } from '../support/faults.ts'
 import { Gate } from '../support/gate.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms } from '../support/programs.ts'
 import { signInAt, type Visitor } from '../support/settings.ts'
 import { signInSettings } from '../support/signIns.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'acme' as TeamId
 const by = 'owner'
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let link: RedisConnection
 let view: AccountKeyStore
 let sink: KafkaSink
 let topic: string
 beforeEach(async () => {
-  pipeline = await openPipeline()
   topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
   await createCompactedTopics(pipeline, [topic], 4)
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
@@ -37,11 +35,9 @@ beforeEach(async () => {
   await pipeline.startIndexer()
 })
 afterEach(async () => {
-  killPrograms()
   await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])
   await link.close()
   await sink.disconnect()
-  await pipeline.close()
 })
 
 async function replay(): Promise<void> {

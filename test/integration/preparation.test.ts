@@ -3,24 +3,16 @@ import kafkajs from 'kafkajs'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import { withAdmin } from '../support/faults.ts'
 import { indexName } from '../support/names.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
-let pipeline: Pipeline
+const pipeline = usePipeline()
 let elasticsearch: Client
 beforeAll(async () => {
-  pipeline = await openPipeline()
   elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   // Two at once prepare the same topics and indices.
   await Promise.all([pipeline.startIndexer(), pipeline.startIndexer()])
 })
-afterAll(async () => {
-  killPrograms()
-  const indices = await elasticsearch.indices.get({ index: `${pipeline.names['INDEX_PREFIX']}-*` })
-  await elasticsearch.indices.delete({ index: Object.keys(indices) })
-  await elasticsearch.close()
-  await pipeline.close()
-})
+afterAll(() => elasticsearch.close())
 
 test('missing topics are created compacted, with append times of the broker and seven days for deletions', async () => {
   const names = ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_DEAD_LETTERS']

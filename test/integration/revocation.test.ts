@@ -4,31 +4,30 @@ import { Redis } from 'ioredis'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf } from '../support/faults.ts'
 import { type OwnRedis, startDeadlineMs, startOwnRedis } from '../support/ownEngines.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
 import { plaintextIn, startTestSettings, type TestSettings, type Visitor } from '../support/settings.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'acme'
 
 let own: OwnRedis
-let pipeline: Pipeline
+beforeAll(async () => {
+  own = await startOwnRedis()
+}, startDeadlineMs)
+const pipeline = usePipeline()
 let indexer: Program
 let apis: Program[]
 let area: TestSettings
 let owner: Visitor
 
 beforeAll(async () => {
-  own = await startOwnRedis()
-  pipeline = await openPipeline()
   indexer = await pipeline.startIndexer()
   apis = [await pipeline.startApi(), await pipeline.startApi()]
   area = await startTestSettings(pipeline.names)
   owner = await area.signIn({ team })
-}, startDeadlineMs)
+})
 afterAll(async () => {
   await area.close()
-  killPrograms()
-  await pipeline.close()
   await own.stop()
 })
 

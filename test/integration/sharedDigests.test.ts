@@ -8,17 +8,16 @@ import { clearRedis } from '../support/clearRedis.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf } from '../support/faults.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program } from '../support/programs.ts'
+import type { Program } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 const partitions = 4
 
-let pipeline: Pipeline
+const pipeline = usePipeline({ forEachTest: true })
 let link: RedisConnection
 let view: AccountKeyStore
 let topic: string
 beforeEach(async () => {
-  pipeline = await openPipeline()
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   view = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
   await eventually(() => link.runId() !== undefined)
@@ -26,10 +25,8 @@ beforeEach(async () => {
   await createCompactedTopics(pipeline, [topic], partitions)
 })
 afterEach(async () => {
-  killPrograms()
   await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])
   await link.close()
-  await pipeline.close()
 })
 
 async function replay(): Promise<void> {

@@ -21,9 +21,9 @@ import { refusalOf } from '../support/command.ts'
 import { testConfig } from '../support/config.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
 import { killPrograms, startProgram, untilReady } from '../support/programs.ts'
 import { type Account, type SecuredElasticsearch, startSecuredElasticsearch } from '../support/securedElasticsearch.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 type Role = { cluster?: string[]; indices: { names: string[]; privileges: string[] }[] }
 
@@ -48,12 +48,11 @@ const accounts: Account[] = [...roleNames, ...lessened.map(({ name }) => name)].
   roles: [name],
 }))
 
-let pipeline: Pipeline
+const pipeline = usePipeline()
 let elasticsearch: SecuredElasticsearch
 let prefix: string
 const clients: Client[] = []
 beforeAll(async () => {
-  pipeline = await openPipeline()
   prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const roles = new Map<string, Role>(lessened.map(({ name, role }) => [name, role]))
   for (const name of roleNames) roles.set(name, await roleOf(name))
@@ -66,9 +65,7 @@ afterEach(async () => {
   for (const each of found) await generations.deleteGeneration(keeperClient(), each, options())
 })
 afterAll(async () => {
-  killPrograms()
   await Promise.all(clients.map((client) => client.close()))
-  await pipeline?.close()
   await elasticsearch?.stop()
 })
 

@@ -5,9 +5,9 @@ import { answersWith, jsonAnswer } from '../support/elasticsearchFaults.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
+import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
 /** No log line and no page of an admin port holds it, wherever it was put. */
 const canary = 'canary'
@@ -15,21 +15,18 @@ const yellow = (where: string): string => `${canary}-${where}`
 /** Redis 7 and later say themselves whom they refuse; a user's name is no secret. */
 const redisUser = 'logs-test'
 
-let pipeline: Pipeline
+const pipeline = usePipeline()
 let elasticsearch: FaultyElasticsearch
 let keeper: Redis
 beforeAll(async () => {
-  pipeline = await openPipeline()
   elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
   keeper = new Redis(process.env['REDIS_URL'] ?? '')
   await keeper.call('ACL', 'SETUSER', redisUser, 'reset', 'on', '~*', '+@all', `>${yellow('redis-password')}`)
 })
 afterAll(async () => {
-  killPrograms()
   await keeper?.call('ACL', 'DELUSER', redisUser)
   keeper?.disconnect()
   await elasticsearch?.close()
-  await pipeline?.close()
 })
 
 const settings = (): Record<string, string> => {

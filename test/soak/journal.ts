@@ -1,14 +1,14 @@
-import type { WorldRecord } from '../support/randomWorld.ts'
+import type { HistoryRecord } from '../support/randomHistory.ts'
 
 /** Above every revision: an entity that was deleted stays so. */
 export const gone = Number.POSITIVE_INFINITY
 
 /** A record to append, with what the soak knows of it beforehand; poison has no revision. */
-export type Draft = WorldRecord & { readonly revision: number | undefined }
+export type Draft = HistoryRecord & { readonly revision: number | undefined }
 
 /** A record that Kafka acknowledged, at its place. */
 export type Entry = {
-  readonly topic: WorldRecord['topic']
+  readonly topic: HistoryRecord['topic']
   readonly key: string
   readonly revision: number | undefined
   readonly partition: number
@@ -17,7 +17,7 @@ export type Entry = {
 }
 
 /** An entity of a topic, by one name. */
-export const entityOf = (topic: WorldRecord['topic'], key: string): string => `${topic} ${key}`
+export const entityOf = (topic: HistoryRecord['topic'], key: string): string => `${topic} ${key}`
 
 export const placeOf = ({ topic, partition, offset }: Pick<Entry, 'topic' | 'partition' | 'offset'>): string =>
   `${topic}/${partition}/${offset}`
@@ -59,7 +59,7 @@ export class Journal {
   }
 
   /** The highest revision that may be in Kafka; 0 for an entity that was never sent. */
-  highestSent(topic: WorldRecord['topic'], key: string): number {
+  highestSent(topic: HistoryRecord['topic'], key: string): number {
     return this.#sent.get(entityOf(topic, key)) ?? 0
   }
 

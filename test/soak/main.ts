@@ -1,4 +1,4 @@
-/** `npm run soak`: random faults on real engines, and a strict verdict after each round. */
+/** `npm run soak`: random faults on real engines, and a strict check after each round. */
 import { rm } from 'node:fs/promises'
 import { Client } from '@elastic/elasticsearch'
 import { Command, InvalidArgumentError } from 'commander'
@@ -13,9 +13,9 @@ import { Fleet } from './fleet.ts'
 import { Journal } from './journal.ts'
 import { Problems } from './problems.ts'
 import { PollingReader } from './reader.ts'
+import { randomTeams, SteadyWriter, steadyTeam } from './rounds.ts'
 import { runRounds, type Tally } from './soak.ts'
 import { Watcher } from './watcher.ts'
-import { SteadyWriter, steadyTeam, worldTeams } from './worlds.ts'
 
 type Flags = { minutes: number; seed?: number; perSecond: number }
 
@@ -27,7 +27,7 @@ const positive = (text: string): number => {
   return Number(text)
 }
 const flags = new Command('soak')
-  .description('random faults on real engines, with a strict verdict after each round; a seed repeats them')
+  .description('random faults on real engines, with a strict check after each round; a seed repeats them')
   .option('--minutes <number>', 'how long faults go on', positive, 15)
   .option('--seed <number>', 'decides the faults and the records (default: a random one)', positive)
   .option('--per-second <number>', 'records of the steady team', positive, 120)
@@ -110,15 +110,15 @@ async function run(): Promise<void> {
     if (failures.length > 0 || problems.found.length > 0) await fleet.writeLogs(folder)
   })
   await fleet.start()
-  const teams = [...worldTeams, steadyTeam]
+  const teams = [...randomTeams, steadyTeam]
   await pipeline.createKeys(teams)
   for (const team of teams)
     for (const each of fleet.apis)
       await eventually(async () => (await pipeline.get(each, team, '/api/v1/forms')).status === 200)
 
-  const [steadyAppender, world] = [1, 2].map(() => new Appender(kafka, journal, names, signal))
-  if (steadyAppender === undefined || world === undefined) throw new Error('there are no appenders')
-  releasers.push(() => Promise.all([steadyAppender.close(), world.close()]))
+  const [steadyAppender, randomWriter] = [1, 2].map(() => new Appender(kafka, journal, names, signal))
+  if (steadyAppender === undefined || randomWriter === undefined) throw new Error('there are no appenders')
+  releasers.push(() => Promise.all([steadyAppender.close(), randomWriter.close()]))
   const reader = new PollingReader(journal, problems, steadyAppender.entries)
   const watcher = new Watcher(journal, problems, behind)
   const [api] = fleet.apis
@@ -137,7 +137,7 @@ async function run(): Promise<void> {
       stage: { engines, fleet, elasticsearch, redis, prefix: names['INDEX_PREFIX'] ?? '', signal },
       fleet,
       steady: new SteadyWriter(steadyAppender, seed, flags.perSecond),
-      world,
+      randomWriter,
       reader,
       watcher,
       signal,

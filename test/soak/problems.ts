@@ -1,11 +1,11 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
-import type { WorldRecord } from '../support/randomWorld.ts'
+import type { HistoryRecord } from '../support/randomHistory.ts'
 import { entityOf, type Journal } from './journal.ts'
 
 /** An entity that something is wrong with. */
-export type Suspect = { readonly topic: WorldRecord['topic']; readonly key: string }
+export type Suspect = { readonly topic: HistoryRecord['topic']; readonly key: string }
 
 export type Engines = {
   readonly elasticsearch: Client

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Program } from '../support/programs.ts'
-import type { Json } from '../support/randomWorld.ts'
+import type { Json } from '../support/randomHistory.ts'
 import { type Entry, gone, type Journal } from './journal.ts'
 import type { Problems } from './problems.ts'
-import { steadyTeam } from './worlds.ts'
+import { steadyTeam } from './rounds.ts'
 
 /** Longer than any deadline of the API. */
 const patienceMs = 20_000

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Random, seeded } from '../support/random.ts'
 import type { Appender } from './appender.ts'
 import { planRound, runFaults, type Stage } from './faults.ts'
+import { type Judged, judge } from './finalCheck.ts'
 import type { Fleet } from './fleet.ts'
 import type { PollingReader } from './reader.ts'
 import { ask } from './reader.ts'
-import { type Judged, judge } from './verdict.ts'
+import { appendOver, roundOfRecords, type SteadyWriter, steadyTeam } from './rounds.ts'
 import type { Watcher } from './watcher.ts'
-import { appendOver, roundOfRecords, type SteadyWriter, steadyTeam } from './worlds.ts'
 
 export type Soak = {
   readonly seed: number
@@ -16,7 +16,7 @@ export type Soak = {
   readonly stage: Stage
   readonly fleet: Fleet
   readonly steady: SteadyWriter
-  readonly world: Appender
+  readonly randomWriter: Appender
   readonly reader: PollingReader
   readonly watcher: Watcher
   readonly signal: AbortSignal
@@ -34,7 +34,7 @@ const mostDeletions = 2
 /** An indexer holds at most 64 MiB of records under way, and as much again as documents. */
 const memoryBoundMiB = 512
 
-/** Rounds of faults and verdicts until the time is over; what is wrong ends them only where nothing could follow. */
+/** Rounds of faults and checks until the time is over; what is wrong ends them only where nothing could follow. */
 export async function runRounds(tally: Tally, soak: Soak): Promise<void> {
   const endsAtMs = Date.now() + soak.minutes * 60_000
   let deletions = 0
@@ -65,7 +65,10 @@ async function runRound(
   reader.isCalm = false
   problems.during = `round ${round}: ${faults.map(({ name, afterMs }) => `${name} after ${afterMs} ms`).join(', ')}`
   const drafts = roundOfRecords(soak.seed, round, journal.newest())
-  const [told] = await Promise.all([runFaults(faults, soak.stage), appendOver(soak.world, drafts, random, signal)])
+  const [told] = await Promise.all([
+    runFaults(faults, soak.stage),
+    appendOver(soak.randomWriter, drafts, random, signal),
+  ])
   const failed = told.find((each) => each.startsWith('rebuild (exit code 1'))
   if (failed !== undefined && faults.every(({ target }) => target === 'rebuild' || target.includes('indexer')))
     await problems.add('rebuild failed', `${failed}, while every engine and every index was there`)

@@ -3,7 +3,7 @@ import { createTopics } from '../../src/core/stores/topics.ts'
 import { eventually } from './eventually.ts'
 import { withAdmin } from './faults.ts'
 import type { Pipeline } from './pipeline.ts'
-import type { WorldRecord } from './randomWorld.ts'
+import type { HistoryRecord } from './randomHistory.ts'
 
 /** An entity that was never there: its deletions make Kafka begin new segments, and change nothing. */
 export const fillerKey = Buffer.from('acme/filler')
@@ -44,12 +44,12 @@ async function hurryCleaner(admin: Admin): Promise<void> {
 }
 
 /** Appends deletions of the filler to every partition until compaction has done what `isGone` asks for. */
-export async function untilCompacted<Topic extends WorldRecord['topic'] | 'account-keys'>(
+export async function untilCompacted<Topic extends HistoryRecord['topic'] | 'account-keys'>(
   pipeline: Pipeline,
   topic: Topic,
   name: string,
   isGone: (admin: Admin) => Promise<boolean>,
-): Promise<Omit<WorldRecord, 'topic'> & { readonly topic: Topic }> {
+): Promise<Omit<HistoryRecord, 'topic'> & { readonly topic: Topic }> {
   await withAdmin(pipeline.kafka, async (admin) => {
     const partitions = (await admin.fetchTopicOffsets(name)).map(({ partition }) => partition)
     await eventually(async () => {

@@ -7,7 +7,7 @@ import { eventually } from './eventually.ts'
 import { expectFold } from './expectFold.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { Program } from './programs.ts'
-import { randomWorld, type World, type WorldRecord } from './randomWorld.ts'
+import { type History, type HistoryRecord, randomHistory } from './randomHistory.ts'
 
 const readDeadlineMs = 30_000
 
@@ -27,10 +27,10 @@ export const documentTopics = ({ names }: Pipeline): string[] => [
 ]
 
 /** The history of two teams, and all poison: so few entities that all of them can be looked at again and again. */
-export function smallWorld(seed: number, count: number): World {
+export function smallHistory(seed: number, count: number): History {
   const teams = ['acme', 'b.team']
-  const isOfTeams = ({ key }: WorldRecord): boolean => teams.some((team) => key.toString().startsWith(`${team}/`))
-  const { records } = randomWorld(seed, 3 * count)
+  const isOfTeams = ({ key }: HistoryRecord): boolean => teams.some((team) => key.toString().startsWith(`${team}/`))
+  const { records } = randomHistory(seed, 3 * count)
   return { teams, records: records.filter((record) => record.isPoison || isOfTeams(record)).slice(0, count) }
 }
 
@@ -49,11 +49,11 @@ export async function recordsOf(kafka: Kafka, topic: string): Promise<SourceReco
 }
 
 /** Produces through whatever happens to Kafka meanwhile, however long; what was not acknowledged comes again. */
-export async function producePersistently(pipeline: Pipeline, records: readonly WorldRecord[]): Promise<void> {
+export async function producePersistently(pipeline: Pipeline, records: readonly HistoryRecord[]): Promise<void> {
   const size = 50
   for (let at = 0; at < records.length; ) {
     try {
-      await pipeline.produceWorld(records.slice(at, at + size))
+      await pipeline.produceHistory(records.slice(at, at + size))
       at += size
     } catch {
       await sleep(200)
@@ -87,14 +87,14 @@ export const untilCommitted = (pipeline: Pipeline, topics = documentTopics(pipel
   })
 
 /** Documents are the fold of the records, and what breaks the contract, and nothing else, is among the dead letters. */
-export async function expectWhole(pipeline: Pipeline, api: Program, world: World): Promise<void> {
-  await untilCaughtUp(pipeline, api, world.teams[0] ?? '')
-  await expectFold(pipeline, api, world)
-  await expectDeadLetters(pipeline, world.records)
+export async function expectWhole(pipeline: Pipeline, api: Program, history: History): Promise<void> {
+  await untilCaughtUp(pipeline, api, history.teams[0] ?? '')
+  await expectFold(pipeline, api, history)
+  await expectDeadLetters(pipeline, history.records)
 }
 
 /** A record that is read again is set aside again, so that letters are compared as sets. */
-export async function expectDeadLetters(pipeline: Pipeline, records: readonly WorldRecord[]): Promise<void> {
+export async function expectDeadLetters(pipeline: Pipeline, records: readonly HistoryRecord[]): Promise<void> {
   const nameOf = { forms: pipeline.names['TOPIC_FORMS'], submissions: pipeline.names['TOPIC_SUBMISSIONS'] }
   const poison = records.filter(({ isPoison }) => isPoison).map((record) => inWords(nameOf[record.topic], record))
   const letters = await recordsOf(pipeline.kafka, pipeline.names['TOPIC_DEAD_LETTERS'] ?? '')

@@ -3,7 +3,7 @@ import kafkajs, { type Consumer, type Kafka, type Message } from 'kafkajs'
 import { eventually } from './eventually.ts'
 import { ownNames } from './names.ts'
 import { type Program, startProgram, untilReady } from './programs.ts'
-import type { WorldRecord } from './randomWorld.ts'
+import type { HistoryRecord } from './randomHistory.ts'
 
 /** The whole path under names of its own: Kafka in, HTTP out. */
 export type Pipeline = {
@@ -16,7 +16,7 @@ export type Pipeline = {
   produce(topic: string, messages: readonly Message[]): Promise<void>
   /** The latest append time of what was produced. */
   appendedAtMs(): number
-  produceWorld(records: readonly WorldRecord[]): Promise<void>
+  produceHistory(records: readonly HistoryRecord[]): Promise<void>
   /** Gives each team a key through Kafka; a team's key is the answer of `keyOf`. */
   createKeys(teams: readonly string[]): Promise<void>
   keyOf(team: string): string
@@ -24,8 +24,11 @@ export type Pipeline = {
   /** Waits until the API says that everything produced so far is in its answers. */
   untilApplied(api: Pick<Program, 'url'>, team: string): Promise<void>
   deadLetters(count: number): Promise<{ key: Buffer | null; value: Buffer | null; headers: Record<string, string> }[]>
+  /** Deletes its indices, for Elasticsearch becomes slower with each. */
   close(): Promise<void>
 }
+
+const closeTimeoutMs = 10_000
 
 export async function openPipeline(): Promise<Pipeline> {
   const names = ownNames()
@@ -37,6 +40,7 @@ export async function openPipeline(): Promise<Pipeline> {
   })
   const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
   await producer.connect()
+  const elasticsearchUrl = process.env['ELASTICSEARCH_URL'] ?? ''
   let appendedAtMs = 0
   const nameOf = (topic: string): string => names[`TOPIC_${topic.toUpperCase().replace('-', '_')}`] ?? topic
   const keyOf = (team: string): string => `rqp_acct_${sha256(names['INDEX_PREFIX'] + team)}`
@@ -65,7 +69,7 @@ export async function openPipeline(): Promise<Pipeline> {
       for (const { logAppendTime } of sent) appendedAtMs = Math.max(appendedAtMs, Number(logAppendTime))
     },
     appendedAtMs: () => appendedAtMs,
-    produceWorld: async (records) => {
+    produceHistory: async (records) => {
       const size = 100
       for (let at = 0; at < records.length; at += size) {
         for (const topic of ['forms', 'submissions'] as const) {
@@ -108,9 +112,17 @@ export async function openPipeline(): Promise<Pipeline> {
       await readAll(kafka.consumer({ groupId: `${names['INDEX_PREFIX']}-reader` }), nameOf('dead-letters'), count),
     close: async () => {
       await producer.disconnect()
+      await deleteIndices(elasticsearchUrl, names['INDEX_PREFIX'] ?? '')
     },
   }
   return pipeline
+}
+
+async function deleteIndices(url: string, prefix: string): Promise<void> {
+  const signal = AbortSignal.timeout(closeTimeoutMs)
+  const found = await fetch(`${url}/${prefix}-*`, { signal })
+  const indices = Object.keys((await found.json()) as object)
+  if (indices.length > 0) await (await fetch(`${url}/${indices.join()}`, { method: 'DELETE', signal })).arrayBuffer()
 }
 
 async function readAll(consumer: Consumer, topic: string, count: number): ReturnType<Pipeline['deadLetters']> {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { resolve } from 'node:path'
 import { eventually } from './eventually.ts'
 
 /** One of the project's processes, run as a user runs it. */
@@ -20,6 +21,9 @@ export type Program = {
 
 const started = new Set<ChildProcess>()
 
+/** Programs start in two thirds of the time where Node finds their code compiled. */
+export const NODE_COMPILE_CACHE = resolve('var/test/compile-cache')
+
 export async function startProgram(
   script: string,
   environment: Readonly<Record<string, string>>,
@@ -27,7 +31,7 @@ export async function startProgram(
 ): Promise<Program> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', script, ...args], {
-    env: { ...process.env, ...environment, PORT: String(port), ADMIN_PORT: String(adminPort) },
+    env: { ...process.env, NODE_COMPILE_CACHE, ...environment, PORT: String(port), ADMIN_PORT: String(adminPort) },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   started.add(child)
@@ -61,6 +65,24 @@ export async function startProgram(
       return child.exitCode
     },
   }
+}
+
+export type Probed = {
+  readonly code: number
+  readonly said: {
+    readonly status: string
+    readonly checks: Readonly<
+      Record<string, { readonly ok: boolean; readonly problem?: string; readonly ageSeconds: number }>
+    >
+  }
+  readonly tookMs: number
+}
+
+/** What a program answers to a probe now. */
+export async function probe({ adminUrl }: Program, path: 'livez' | 'readyz'): Promise<Probed> {
+  const askedMs = Date.now()
+  const answer = await fetch(`${adminUrl}/${path}`)
+  return { code: answer.status, said: (await answer.json()) as Probed['said'], tookMs: Date.now() - askedMs }
 }
 
 /** Waits until a program says that it can do its work; rejects with what it said last. */

@@ -1,6 +1,6 @@
 import { isFrom, isUpTo, type PlainBound, readBound } from './plainDates.ts'
-import type { Held } from './queryWorld.ts'
-import type { Json } from './randomWorld.ts'
+import type { Held } from './queryData.ts'
+import type { Json } from './randomHistory.ts'
 import { servedFormSummary, servedSubmissionSummary } from './served.ts'
 import { matchingTitles } from './titleOracle.ts'
 

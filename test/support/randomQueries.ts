@@ -1,5 +1,5 @@
+import { type Held, ownForm, type QueryData, scenes, statuses } from './queryData.ts'
 import { expectedTotal, type ListQuery } from './queryOracle.ts'
-import { type Held, ownForm, type QueryWorld, scenes, statuses } from './queryWorld.ts'
 import type { Random } from './random.ts'
 import { typedFor } from './randomTitles.ts'
 
@@ -14,13 +14,13 @@ const [earliestMs, latestMs] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('
 const offsetsMinutes = [0, 60, 120, 330, -330, 840, -720]
 
 /** A random query of a team's list: filters in any combination, dates in any form, pages up to beyond the last one. */
-export function randomQuery(random: Random, world: QueryWorld): WrittenQuery {
-  const team = random.chance(0.7) ? 'acme' : random.pick(world.teams)
+export function randomQuery(random: Random, history: QueryData): WrittenQuery {
+  const team = random.chance(0.7) ? 'acme' : random.pick(history.teams)
   const list = random.pick(['forms', 'records', 'records'] as const)
-  const filters = random.chance(0.3) ? {} : randomFilters(random, world, list, team)
+  const filters = random.chance(0.3) ? {} : randomFilters(random, history, list, team)
   const limit = random.pick([1, 2, 7, 20, 100, 1 + random.below(100)])
   const isLimited = random.chance(0.8)
-  const total = expectedTotal(world.held, { list, team, parameters: filters }) ?? 0
+  const total = expectedTotal(history.held, { list, team, parameters: filters }) ?? 0
   const lastPage = Math.ceil(total / (isLimited ? limit : 20))
   const page = random.chance(0.02) ? Number.MAX_SAFE_INTEGER : 1 + random.below(lastPage + 2)
   const parameters = {
@@ -33,7 +33,7 @@ export function randomQuery(random: Random, world: QueryWorld): WrittenQuery {
 
 function randomFilters(
   random: Random,
-  { held, teams }: QueryWorld,
+  { held, teams }: QueryData,
   list: ListQuery['list'],
   team: string,
 ): Record<string, string> {

@@ -1,4 +1,4 @@
-import type { Json } from './randomWorld.ts'
+import type { Json } from './randomHistory.ts'
 
 /** What the API serves for an entity, written down from the specification, independently of the code under test. */
 

@@ -7,7 +7,10 @@ type Options = {
   readonly forEachTest?: boolean
 }
 
-/** A pipeline for all tests of a file or block. Afterwards it is closed, and every program that still runs is killed. */
+/**
+ * A pipeline for all tests of a file or block. Afterwards every program that still runs is killed, its indices are deleted
+ * and it is closed; hooks that come later still find its names.
+ */
 export function usePipeline({ forEachTest = false }: Options = {}): Pipeline {
   let opened: Pipeline | undefined
   const [before, after] = forEachTest ? [beforeEach, afterEach] : [beforeAll, afterAll]
@@ -17,7 +20,6 @@ export function usePipeline({ forEachTest = false }: Options = {}): Pipeline {
   after(async () => {
     killPrograms()
     await opened?.close()
-    opened = undefined
   })
   return late('the pipeline', () => opened)
 }

@@ -7,7 +7,7 @@ import type { Pipeline } from './pipeline.ts'
 import type { Program } from './programs.ts'
 
 /** What readers were told of the watermark since it is watched. */
-export type TidemarkWatch = {
+export type WatermarkWatch = {
   /** What went wrong: a watermark that went back, or one from the future. */
   problems(): readonly string[]
   stop(): Promise<void>
@@ -17,7 +17,7 @@ const pollMs = 50
 const timeoutMs = 8_000
 
 /** Reads the watermark where readers find it, as often as they may; it may be absent, but must never go back. */
-export function watchWatermark(pipeline: Pipeline, api: Program, team: string): TidemarkWatch {
+export function watchWatermark(pipeline: Pipeline, api: Program, team: string): WatermarkWatch {
   const problems: string[] = []
   const stop = new AbortController()
   // It goes away on purpose.

@@ -70,7 +70,7 @@ class Engine {
   }
 }
 
-const world = fc.record({
+const history = fc.record({
   records: fc.array(fc.record({ entity: fc.constantFrom(...entities), version: fc.integer({ min: 1, max: 12 }) }), {
     maxLength: 40,
     size: 'max',
@@ -117,7 +117,7 @@ async function outcomesOf(
 
 test('whatever fails in whatever order, each record is done once and the highest version that is not refused is stored', async () => {
   await fc.assert(
-    fc.asyncProperty(world, fc.scheduler(), async ({ records, refused, luck }, scheduler) => {
+    fc.asyncProperty(history, fc.scheduler(), async ({ records, refused, luck }, scheduler) => {
       const engine = new Engine(scheduler, luck, refused)
       const outcomes = await outcomesOf(engine, records, scheduler)
       expect(engine.faults).toEqual([])

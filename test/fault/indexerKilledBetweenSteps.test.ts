@@ -1,21 +1,21 @@
 import { type BulkDocument, writesSome } from '../support/bulkFaults.ts'
 import { holdsAnswer, holdsRequest } from '../support/elasticsearchFaults.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectFold } from '../support/expectFold.ts'
-import { type FaultyElasticsearch, passes, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
-import { Gate } from '../support/gate.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import type { Program } from '../support/programs.ts'
-import { randomWorld } from '../support/randomWorld.ts'
 import {
   expectCommittedIsSearchable,
   expectNewestVersions,
   expectOnlyPoisonSetAside,
   expectWatermarkHolds,
   expectWatermarkOnlyGrows,
-} from '../support/verdict.ts'
+} from '../support/expectConsistency.ts'
+import { expectFold } from '../support/expectFold.ts'
+import { type FaultyElasticsearch, passes, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
+import { Gate } from '../support/gate.ts'
+import { openPipeline, type Pipeline } from '../support/pipeline.ts'
+import type { Program } from '../support/programs.ts'
+import { randomHistory } from '../support/randomHistory.ts'
+import { openReplicaObserver, poisonOf, type ReplicaObserver } from '../support/replicaObserver.ts'
 import { startWatchedRedis, type WatchedRedis } from '../support/watchedRedis.ts'
-import { openWitness, poisonOf, type Witness } from '../support/witness.ts'
 
 /** An indexer whose way to Elasticsearch and Redis can be stopped anywhere. */
 type Bench = {
@@ -23,16 +23,16 @@ type Bench = {
   readonly prefix: string
   readonly elasticsearch: FaultyElasticsearch
   readonly redis: WatchedRedis
-  readonly witness: Witness
+  readonly observer: ReplicaObserver
   readonly indexer: Program
   /** Produces the records that the indexer is killed over. */
   produceRest(): Promise<void>
 }
 
-const world = randomWorld(41, 400)
-const half = world.records.length / 2
-const poisonRecords = world.records.filter(({ isPoison }) => isPoison)
-const poison = new Set(poisonOf(world.records))
+const history = randomHistory(41, 400)
+const half = history.records.length / 2
+const poisonRecords = history.records.filter(({ isPoison }) => isPoison)
+const poison = new Set(poisonOf(history.records))
 
 /** Kills an indexer where `reach` has brought it to stand, looks at what it leaves, and lets another one go on. */
 async function killedWhere(reach: (bench: Bench) => Promise<unknown>): Promise<{ letters: number }> {
@@ -40,7 +40,7 @@ async function killedWhere(reach: (bench: Bench) => Promise<unknown>): Promise<{
   const elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
   const redis = await startWatchedRedis(process.env['REDIS_URL'] ?? '')
   const indexer = await pipeline.startIndexer({ ELASTICSEARCH_URL: elasticsearch.url, REDIS_URL: redis.url })
-  const witness = await openWitness(pipeline, poison)
+  const observer = await openReplicaObserver(pipeline, poison)
   const programs = [indexer]
   const cutOff = async (): Promise<void> => {
     await indexer.end('SIGKILL')
@@ -48,47 +48,47 @@ async function killedWhere(reach: (bench: Bench) => Promise<unknown>): Promise<{
     await redis.close()
   }
   try {
-    await pipeline.createKeys(world.teams)
-    await pipeline.produceWorld(world.records.slice(0, half))
-    await witness.untilAllCommitted()
-    await untilWatermarkPasses(witness)
+    await pipeline.createKeys(history.teams)
+    await pipeline.produceHistory(history.records.slice(0, half))
+    await observer.untilAllCommitted()
+    await untilWatermarkPasses(observer)
 
     const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-    const produceRest = (): Promise<void> => pipeline.produceWorld(world.records.slice(half))
-    await reach({ pipeline, prefix, elasticsearch, redis, witness, indexer, produceRest })
+    const produceRest = (): Promise<void> => pipeline.produceHistory(history.records.slice(half))
+    await reach({ pipeline, prefix, elasticsearch, redis, observer, indexer, produceRest })
     await cutOff()
-    expect(await expectCommittedIsSearchable(witness)).toBeGreaterThan(half / 2)
-    expect(await expectWatermarkHolds(witness)).toBeGreaterThan(half / 2)
+    expect(await expectCommittedIsSearchable(observer)).toBeGreaterThan(half / 2)
+    expect(await expectWatermarkHolds(observer)).toBeGreaterThan(half / 2)
 
     const recovery = async (): Promise<void> => {
       programs.push(await pipeline.startIndexer())
-      await witness.untilAllCommitted()
-      await untilWatermarkPasses(witness)
+      await observer.untilAllCommitted()
+      await untilWatermarkPasses(observer)
     }
-    await expectWatermarkOnlyGrows(witness, recovery())
-    await expectNewestVersions(witness)
-    await expectOnlyPoisonSetAside(witness)
+    await expectWatermarkOnlyGrows(observer, recovery())
+    await expectNewestVersions(observer)
+    await expectOnlyPoisonSetAside(observer)
     const api = await pipeline.startApi()
     programs.push(api)
-    await expectFold(pipeline, api, { ...world, teams: world.teams.slice(0, 1) })
-    return { letters: (await witness.letters()).length }
+    await expectFold(pipeline, api, { ...history, teams: history.teams.slice(0, 1) })
+    return { letters: (await observer.letters()).length }
   } finally {
     await cutOff()
     for (const program of programs) await program.end('SIGKILL')
-    await witness.close()
+    await observer.close()
     await pipeline.close()
   }
 }
 
-async function untilWatermarkPasses(witness: Witness): Promise<void> {
-  const records = await witness.records()
+async function untilWatermarkPasses(observer: ReplicaObserver): Promise<void> {
+  const records = await observer.records()
   const lastMs = Math.max(...records.map(({ appendedAtMs }) => appendedAtMs))
-  await eventually(async () => ((await witness.watermarkMs()) ?? 0) > lastMs)
+  await eventually(async () => ((await observer.watermarkMs()) ?? 0) > lastMs)
 }
 
 /** Whether more is committed than when this is called. */
-async function commitsSince({ witness }: Bench): Promise<() => Promise<boolean>> {
-  const sum = async (): Promise<bigint> => [...(await witness.committed()).values()].reduce((a, b) => a + b, 0n)
+async function commitsSince({ observer }: Bench): Promise<() => Promise<boolean>> {
+  const sum = async (): Promise<bigint> => [...(await observer.committed()).values()].reduce((a, b) => a + b, 0n)
   const before = await sum()
   return async () => (await sum()) > before
 }
@@ -143,7 +143,7 @@ async function terminate(indexer: Program): Promise<void> {
   await fetch(`${indexer.adminUrl}/livez`)
 }
 
-describe('An indexer is killed, and another one goes on: the documents are the fold, poison is set aside, nothing was promised too early', () => {
+describe('An indexer is killed, and another one goes on: the documents are what the records say, bad records are set aside, and nothing was promised too early', () => {
   test.concurrent.each([
     ['after a bulk is written, before it hears of it', afterBulk],
     ['when only the list documents of records are written', whereOnly('forms', 'submissions')],
@@ -172,7 +172,7 @@ describe('An indexer is killed, and another one goes on: the documents are the f
       await gate.untilReached()
       const writeDeadLetter = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
       const before = await writeDeadLetter()
-      await pipeline.produceWorld(poisonRecords)
+      await pipeline.produceHistory(poisonRecords)
       await eventually(async () => (await writeDeadLetter()) > before)
     })
     expect(letters).toBeGreaterThan(2 * poisonRecords.length)

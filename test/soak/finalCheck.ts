@@ -5,7 +5,7 @@ import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
 import { readTopic } from '../../src/core/stores/readTopic.ts'
 import type { Program } from '../support/programs.ts'
 import type { Random } from '../support/random.ts'
-import { fold, type Json, type WorldRecord } from '../support/randomWorld.ts'
+import { fold, type HistoryRecord, type Json } from '../support/randomHistory.ts'
 import {
   newestFirst,
   servedForm,
@@ -101,7 +101,12 @@ async function judgeList(
 }
 
 /** Keys of what has changed, and of a sample of everything that ever was. */
-function chosen(journal: Journal, topic: WorldRecord['topic'], changed: ReadonlySet<string>, random: Random): string[] {
+function chosen(
+  journal: Journal,
+  topic: HistoryRecord['topic'],
+  changed: ReadonlySet<string>,
+  random: Random,
+): string[] {
   const all = journal.newest().filter((draft) => draft.topic === topic)
   const sample = Array.from({ length: Math.min(sampleSize, all.length) }, () => String(random.pick(all).key))
   const own = all.map(({ key }) => String(key)).filter((key) => changed.has(entityOf(topic, key)))

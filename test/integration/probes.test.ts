@@ -1,43 +1,20 @@
 import { createTopics } from '../../src/core/stores/topics.ts'
-import type { Engine } from '../../tools/engines/engines.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
 import { documentedMetrics } from '../support/metrics.ts'
-import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
-import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { killPrograms, type Program, untilReady } from '../support/programs.ts'
+import { type Program, probe, untilReady } from '../support/programs.ts'
 import { signInSettings } from '../support/signIns.ts'
+import { usePipeline } from '../support/usePipeline.ts'
 
-type Said = {
-  readonly status: string
-  readonly checks: Readonly<
-    Record<string, { readonly ok: boolean; readonly problem?: string; readonly ageSeconds: number }>
-  >
-}
-type Probed = { readonly code: number; readonly said: Said; readonly tookMs: number }
-
-/** How soon whoever asks once a second must hear of it. */
-const noticedMs = 10_000
-/** A probe that hangs tells nothing. */
-const answeredMs = 4_000
-
-let engines: OwnEngines
-let pipeline: Pipeline
+const pipeline = usePipeline()
 let processes: Record<'api' | 'indexer' | 'settings', Program>
 
 beforeAll(async () => {
-  engines = await startOwnEngines()
-  pipeline = await openPipeline()
   await createSmallTopics()
   const indexer = await pipeline.startIndexer()
   const [api, settings] = [await pipeline.startApi(), await pipeline.startSettings(signInSettings)]
   processes = { api, indexer, settings }
-}, startDeadlineMs)
-afterAll(async () => {
-  killPrograms()
-  await pipeline?.close()
-  await engines?.stop()
-}, startDeadlineMs)
+})
 
 /** With one partition each, so that few indexers are enough for one of them to be a spare. */
 async function createSmallTopics(): Promise<void> {
@@ -48,43 +25,6 @@ async function createSmallTopics(): Promise<void> {
     configEntries: stamped,
   }))
   await withAdmin(pipeline.kafka, (admin) => createTopics(admin, topics))
-}
-
-async function probe({ adminUrl }: Program, path: 'livez' | 'readyz'): Promise<Probed> {
-  const askedMs = Date.now()
-  const answer = await fetch(`${adminUrl}/${path}`)
-  return { code: answer.status, said: (await answer.json()) as Said, tookMs: Date.now() - askedMs }
-}
-
-const uses = {
-  elasticsearch: ['api', 'indexer'],
-  kafka: ['indexer', 'settings'],
-  redis: ['api', 'indexer', 'settings'],
-} as const
-
-/** What `harm` does to an engine is told by those who use it, and by nobody else, until it is back. */
-async function expectTold(engine: Engine, harm: () => Promise<void>, heal: () => Promise<void>): Promise<void> {
-  const users: readonly string[] = uses[engine.name]
-  await harm()
-  try {
-    const harmedMs = Date.now()
-    for (const [name, program] of Object.entries(processes)) {
-      if (!users.includes(name)) continue
-      await eventually(async () => {
-        const { code, said, tookMs } = await probe(program, 'readyz')
-        expect(tookMs).toBeLessThan(answeredMs)
-        return code === 503 && said.status === 'not ready' && said.checks[engine.name]?.ok === false
-      })
-      expect(Date.now() - harmedMs).toBeLessThan(noticedMs)
-    }
-    for (const [name, program] of Object.entries(processes)) {
-      if (!users.includes(name)) expect((await probe(program, 'readyz')).said.status).toBe('ready')
-      expect(await probe(program, 'livez')).toMatchObject({ code: 200, said: { status: 'live' } })
-    }
-  } finally {
-    await heal()
-  }
-  for (const program of Object.values(processes)) await untilReady(program)
 }
 
 test('every check is named with its result and its age', async () => {
@@ -111,27 +51,6 @@ test('every check is named with its result and its age', async () => {
     for (const { ageSeconds } of Object.values(said.checks)) expect(ageSeconds).toBeLessThan(2)
   }
 })
-
-test.each(['elasticsearch', 'kafka', 'redis'] as const)('%s that was killed is told until it is back', async (name) => {
-  const engine = engines.engine(name)
-  const kill = async (): Promise<void> => {
-    engine.kill('SIGKILL')
-    await engine.ended()
-  }
-  await expectTold(engine, kill, () => engine.start())
-})
-
-test.each(['elasticsearch', 'kafka', 'redis'] as const)(
-  '%s that hangs is told, and no probe hangs with it',
-  async (name) => {
-    const engine = engines.engine(name)
-    await expectTold(
-      engine,
-      async () => engine.kill('SIGSTOP'),
-      async () => engine.kill('SIGCONT'),
-    )
-  },
-)
 
 test('a spare without partitions is ready', async () => {
   const spares = await Promise.all(Array.from({ length: 3 }, () => pipeline.startIndexer()))

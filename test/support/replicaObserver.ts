@@ -4,10 +4,10 @@ import { Redis } from 'ioredis'
 import type { Consumer, KafkaMessage } from 'kafkajs'
 import { eventually } from './eventually.ts'
 import type { Pipeline } from './pipeline.ts'
-import type { WorldRecord } from './randomWorld.ts'
+import type { HistoryRecord } from './randomHistory.ts'
 
 /** A record as Kafka holds it, with what its documents must come to. */
-export type Witnessed = {
+export type ObservedRecord = {
   /** `<topic>/<partition>` and the offset in it. */
   readonly partition: string
   readonly offset: bigint
@@ -22,16 +22,16 @@ export type Witnessed = {
 }
 
 /** A dead letter: the place its headers name, and a digest of key and value as they came. */
-export type WitnessedLetter = { readonly place: string; readonly bytes: string }
+export type ObservedLetter = { readonly place: string; readonly bytes: string }
 
 /**
  * Sees by itself what the engines hold: it reads every record in Kafka, asks Elasticsearch by search alone (it never refreshes,
  * so that it hides nothing), and reads what Redis and Kafka say of the indexer's progress.
  */
-export type Witness = {
+export type ReplicaObserver = {
   /** Every record of the source topics up to their present ends. */
-  records(): Promise<readonly Witnessed[]>
-  letters(): Promise<readonly WitnessedLetter[]>
+  records(): Promise<readonly ObservedRecord[]>
+  letters(): Promise<readonly ObservedLetter[]>
   /** `<topic>/<partition>` → the offset that the indexer's group has committed. */
   committed(): Promise<ReadonlyMap<string, bigint>>
   isAllCommitted(): Promise<boolean>
@@ -49,26 +49,29 @@ const pageSize = 10_000
 const indexKinds = ['forms', 'form-details', 'submissions', 'submission-details']
 
 /** The bytes of poison among `records`. */
-export const poisonOf = (records: readonly WorldRecord[]): string[] =>
+export const poisonOf = (records: readonly HistoryRecord[]): string[] =>
   records.filter(({ isPoison }) => isPoison).map(digestOf)
 
 /** Topics must exist. `poison` holds what `poisonOf` says of everything that is produced, before it is produced. */
-export async function openWitness({ names, kafka }: Pipeline, poison: ReadonlySet<string>): Promise<Witness> {
+export async function openReplicaObserver(
+  { names, kafka }: Pipeline,
+  poison: ReadonlySet<string>,
+): Promise<ReplicaObserver> {
   const prefix = names['INDEX_PREFIX'] ?? ''
   const letterTopic = names['TOPIC_DEAD_LETTERS'] ?? ''
-  const kinds = new Map<string, Witnessed['kind']>([
+  const kinds = new Map<string, ObservedRecord['kind']>([
     [names['TOPIC_FORMS'] ?? '', 'form'],
     [names['TOPIC_SUBMISSIONS'] ?? '', 'submission'],
     [names['TOPIC_ACCOUNT_KEYS'] ?? '', 'account-key'],
   ])
-  const records: Witnessed[] = []
-  const letters: WitnessedLetter[] = []
+  const records: ObservedRecord[] = []
+  const letters: ObservedLetter[] = []
   const onMessage = (topic: string, partition: string, message: KafkaMessage): void => {
     const kind = kinds.get(topic)
     if (kind === undefined) letters.push(letterOf(message))
     else records.push(recordOf(kind, partition, message, poison))
   }
-  const consumer = kafka.consumer({ groupId: `${prefix}-witness-${randomUUID()}`, maxWaitTimeInMs: 100 })
+  const consumer = kafka.consumer({ groupId: `${prefix}-observer-${randomUUID()}`, maxWaitTimeInMs: 100 })
   const reader = await readAlong(consumer, [...kinds.keys(), letterTopic], onMessage)
   const admin = kafka.admin()
   await admin.connect()
@@ -86,7 +89,7 @@ export async function openWitness({ names, kafka }: Pipeline, poison: ReadonlySe
     const ends = await endsOf(topics)
     await eventually(() => hasReached(reader, ends))
   }
-  const witness: Witness = {
+  const observer: ReplicaObserver = {
     records: async () => {
       await untilRead([...kinds.keys()])
       return records
@@ -103,10 +106,10 @@ export async function openWitness({ names, kafka }: Pipeline, poison: ReadonlySe
         ),
       )
     },
-    isAllCommitted: async () => hasReached(await witness.committed(), await endsOf([...kinds.keys()])),
+    isAllCommitted: async () => hasReached(await observer.committed(), await endsOf([...kinds.keys()])),
     untilAllCommitted: async () => {
       const ends = await endsOf([...kinds.keys()])
-      await eventually(async () => hasReached(await witness.committed(), ends))
+      await eventually(async () => hasReached(await observer.committed(), ends))
     },
     watermarkMs: async () => {
       const published = await redis.hget(`${prefix}:watermark`, 'published')
@@ -123,7 +126,7 @@ export async function openWitness({ names, kafka }: Pipeline, poison: ReadonlySe
       await elasticsearch.close()
     },
   }
-  return witness
+  return observer
 }
 
 /** Reads topics from their beginning and goes on; tells how far each partition has been read. */
@@ -152,11 +155,11 @@ const hasReached = (positions: ReadonlyMap<string, bigint>, ends: ReadonlyMap<st
   [...ends].every(([partition, end]) => (positions.get(partition) ?? 0n) >= end)
 
 function recordOf(
-  kind: Witnessed['kind'],
+  kind: ObservedRecord['kind'],
   partition: string,
   message: KafkaMessage,
   poison: ReadonlySet<string>,
-): Witnessed {
+): ObservedRecord {
   const bytes = digestOf(message)
   const isPoison = kind !== 'account-key' && poison.has(bytes)
   return {
@@ -171,7 +174,7 @@ function recordOf(
   }
 }
 
-function letterOf(message: KafkaMessage): WitnessedLetter {
+function letterOf(message: KafkaMessage): ObservedLetter {
   const tells = (name: string): string => String(message.headers?.[`tidemark.${name}`])
   return { place: `${tells('topic')}/${tells('partition')}/${tells('offset')}`, bytes: digestOf(message) }
 }

@@ -4,10 +4,10 @@ import {
   expectOnlyPoisonSetAside,
   expectWatermarkHolds,
   expectWatermarkOnlyGrows,
-} from '../../support/verdict.ts'
-import type { Witness, Witnessed } from '../../support/witness.ts'
+} from '../../support/expectConsistency.ts'
+import type { ObservedRecord, ReplicaObserver } from '../../support/replicaObserver.ts'
 
-const record = (offset: bigint, changes: Partial<Witnessed> = {}): Witnessed => ({
+const record = (offset: bigint, changes: Partial<ObservedRecord> = {}): ObservedRecord => ({
   partition: 'forms/0',
   offset,
   appendedAtMs: 1_000 + Number(offset),
@@ -22,7 +22,7 @@ const poison = record(2n, { isPoison: true, version: 0 })
 const letter = { place: 'forms/0/2', bytes: 'bytes 2' }
 
 /** Two versions of a form and poison; all of it committed, promised and there, but for `changes`. */
-const witnessOf = (changes: Partial<Witness> = {}): Witness => ({
+const observerOf = (changes: Partial<ReplicaObserver> = {}): ReplicaObserver => ({
   records: async () => [record(0n), record(1n), poison],
   letters: async () => [letter],
   committed: async () => new Map([['forms/0', 3n]]),
@@ -46,10 +46,10 @@ const finds = (list: number, detail: number) => ({
 })
 
 test('a whole replica is found whole, and what was judged is counted', async () => {
-  expect(await expectWatermarkHolds(witnessOf())).toBe(2)
-  expect(await expectCommittedIsSearchable(witnessOf())).toBe(2)
-  await expectNewestVersions(witnessOf())
-  await expectOnlyPoisonSetAside(witnessOf())
+  expect(await expectWatermarkHolds(observerOf())).toBe(2)
+  expect(await expectCommittedIsSearchable(observerOf())).toBe(2)
+  await expectNewestVersions(observerOf())
+  await expectOnlyPoisonSetAside(observerOf())
 })
 
 test.each([
@@ -57,39 +57,39 @@ test.each([
   ['the detail document', finds(2, 1)],
   ['both documents', { searchable: async () => new Map<string, number>() }],
 ])('%s of a record that search does not find breaks the watermark and the commit', async (_what, changes) => {
-  await expect(expectWatermarkHolds(witnessOf(changes))).rejects.toThrow('and 2 in forms/0/1')
-  await expect(expectCommittedIsSearchable(witnessOf(changes))).rejects.toThrow('and 2 in forms/0/1')
-  await expect(expectNewestVersions(witnessOf(changes))).rejects.toThrow('deep equality')
+  await expect(expectWatermarkHolds(observerOf(changes))).rejects.toThrow('and 2 in forms/0/1')
+  await expect(expectCommittedIsSearchable(observerOf(changes))).rejects.toThrow('and 2 in forms/0/1')
+  await expect(expectNewestVersions(observerOf(changes))).rejects.toThrow('deep equality')
 })
 
-test('what is neither promised nor committed may be missing', async () => {
+test('records that are neither committed nor before the watermark may be missing', async () => {
   const behind = { ...finds(1, 1), watermarkMs: async () => 1_001, committed: async () => new Map([['forms/0', 1n]]) }
-  expect(await expectWatermarkHolds(witnessOf(behind))).toBe(1)
-  expect(await expectCommittedIsSearchable(witnessOf(behind))).toBe(1)
+  expect(await expectWatermarkHolds(observerOf(behind))).toBe(1)
+  expect(await expectCommittedIsSearchable(observerOf(behind))).toBe(1)
   const nothing = { watermarkMs: async () => undefined, committed: async () => new Map([['forms/0', -1n]]) }
-  expect(await expectWatermarkHolds(witnessOf(nothing))).toBe(0)
-  expect(await expectCommittedIsSearchable(witnessOf(nothing))).toBe(0)
+  expect(await expectWatermarkHolds(observerOf(nothing))).toBe(0)
+  expect(await expectCommittedIsSearchable(observerOf(nothing))).toBe(0)
 })
 
 test('poison that was committed and not set aside is told', async () => {
-  await expect(expectCommittedIsSearchable(witnessOf({ letters: async () => [] }))).rejects.toThrow('forms/0/2')
+  await expect(expectCommittedIsSearchable(observerOf({ letters: async () => [] }))).rejects.toThrow('forms/0/2')
 })
 
 test('a dead letter may come twice, but neither changed nor of a good record', async () => {
-  await expectOnlyPoisonSetAside(witnessOf({ letters: async () => [letter, letter] }))
+  await expectOnlyPoisonSetAside(observerOf({ letters: async () => [letter, letter] }))
   const changed = { ...letter, bytes: 'others' }
-  await expect(expectOnlyPoisonSetAside(witnessOf({ letters: async () => [letter, changed] }))).rejects.toThrow(
+  await expect(expectOnlyPoisonSetAside(observerOf({ letters: async () => [letter, changed] }))).rejects.toThrow(
     'others',
   )
   const good = { place: 'forms/0/0', bytes: 'bytes 0' }
-  await expect(expectOnlyPoisonSetAside(witnessOf({ letters: async () => [letter, good] }))).rejects.toThrow(
+  await expect(expectOnlyPoisonSetAside(observerOf({ letters: async () => [letter, good] }))).rejects.toThrow(
     'forms/0/0',
   )
 })
 
 test('a document that no record tells of is one too many', async () => {
-  const searchable = async () => new Map([...(await witnessOf().searchable()), ['forms/acme/f2', 1] as const])
-  await expect(expectNewestVersions(witnessOf({ searchable }))).rejects.toThrow('acme/f2')
+  const searchable = async () => new Map([...(await observerOf().searchable()), ['forms/acme/f2', 1] as const])
+  await expect(expectNewestVersions(observerOf({ searchable }))).rejects.toThrow('acme/f2')
 })
 
 test('a watermark that goes back or away is told, also when it is back at the end', async () => {
@@ -100,6 +100,6 @@ test('a watermark that goes back or away is told, also when it is back at the en
       if (values.length === 1) work.resolve()
       return values.shift()
     }
-    await expect(expectWatermarkOnlyGrows(witnessOf({ watermarkMs }), work.promise)).rejects.toThrow('toBeGreaterThan')
+    await expect(expectWatermarkOnlyGrows(observerOf({ watermarkMs }), work.promise)).rejects.toThrow('toBeGreaterThan')
   }
 })

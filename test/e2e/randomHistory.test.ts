@@ -1,21 +1,22 @@
 import { eventually } from '../support/eventually.ts'
-import { expectFold } from '../support/expectFold.ts'
-import { randomWorld } from '../support/randomWorld.ts'
+import { expectFold, expectNothingOfOthers } from '../support/expectFold.ts'
+import { randomHistory } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 describe('A random history of five teams, late, doubled, shuffled, with deletions and poison', () => {
   const pipeline = usePipeline({ forEachTest: true })
 
   test('every list page and every detail equals a fold of the 2,000 events, and poison is set aside as it came', async () => {
-    const world = randomWorld(1, 2_000)
+    const history = randomHistory(1, 2_000)
     await pipeline.startIndexer()
-    await pipeline.createKeys(world.teams)
-    await pipeline.produceWorld(world.records)
+    await pipeline.createKeys(history.teams)
+    await pipeline.produceHistory(history.records)
     const api = await pipeline.startApi()
     await pipeline.untilApplied(api, 'acme')
-    await expectFold(pipeline, api, world)
+    await expectFold(pipeline, api, history)
+    await expectNothingOfOthers(pipeline, api, history)
 
-    const poison = world.records.filter(({ isPoison }) => isPoison)
+    const poison = history.records.filter(({ isPoison }) => isPoison)
     const letters = await pipeline.deadLetters(poison.length)
     expect(bytesOf(letters)).toEqual(bytesOf(poison))
     for (const { headers } of letters)
@@ -25,20 +26,20 @@ describe('A random history of five teams, late, doubled, shuffled, with deletion
       })
   })
 
-  test('an indexer killed in the middle and started again comes to the same, also over three shards', async () => {
-    const world = randomWorld(2, 2_000)
+  test('an indexer that is killed half way and started again builds the same documents, also over three shards', async () => {
+    const history = randomHistory(2, 2_000)
     const first = await pipeline.startIndexer({ INDEX_SHARDS: '3' })
-    await pipeline.createKeys(world.teams)
-    const half = Math.floor(world.records.length / 2)
-    await pipeline.produceWorld(world.records.slice(0, half))
-    const rest = pipeline.produceWorld(world.records.slice(half))
+    await pipeline.createKeys(history.teams)
+    const half = Math.floor(history.records.length / 2)
+    await pipeline.produceHistory(history.records.slice(0, half))
+    const rest = pipeline.produceHistory(history.records.slice(half))
     await eventually(async () => (await first.metric('tidemark_records_total')) > half / 2)
     await first.end('SIGKILL')
     await rest
     await pipeline.startIndexer()
     const api = await pipeline.startApi()
     await pipeline.untilApplied(api, 'acme')
-    await expectFold(pipeline, api, world)
+    await expectFold(pipeline, api, history)
   })
 })
 

@@ -1,7 +1,7 @@
 import { formEntity, submissionEntity } from './entities.ts'
 import { type Random, seeded } from './random.ts'
+import type { Json } from './randomHistory.ts'
 import { randomTitle } from './randomTitles.ts'
-import type { Json } from './randomWorld.ts'
 import type { TestRecord, TestReplica } from './replica.ts'
 
 /** An entity that a team has, as the product last sent it, and when that was appended. */
@@ -12,8 +12,8 @@ export type Held = {
   readonly changedMs: number
 }
 
-/** A world that lists are asked about. */
-export type QueryWorld = {
+/** A history that lists are asked about. */
+export type QueryData = {
   readonly teams: readonly string[]
   readonly held: readonly Held[]
   /** Stores everything that ever changed, in its order. */
@@ -35,8 +35,8 @@ const maxIdCharacters = 128
 /** The form of a team whose submissions no other team has. */
 export const ownForm = (team: string): string => `of-${team}`
 
-/** A seeded world of a few teams that share ids, with many created in one millisecond, updates and deletions. */
-export function queryWorld(seed: number): QueryWorld {
+/** A seeded history of a few teams that share ids, with many created in one millisecond, updates and deletions. */
+export function queryData(seed: number): QueryData {
   const random = seeded(seed)
   const ids = randomIds(random, 440)
   const changes = teams.flatMap((team) =>

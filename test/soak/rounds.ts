@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { submissionEntity } from '../support/entities.ts'
 import { type Random, seeded } from '../support/random.ts'
-import { randomWorld, type WorldRecord } from '../support/randomWorld.ts'
+import { type HistoryRecord, randomHistory } from '../support/randomHistory.ts'
 import type { Appender } from './appender.ts'
 import { type Draft, gone } from './journal.ts'
 
-export const worldTeams = randomWorld(0, 0).teams
+export const randomTeams = randomHistory(0, 0).teams
 export const steadyTeam = 'steady'
 
 const recordsPerRound = 400
@@ -21,7 +21,7 @@ const revisionSpacing = 1_000
  */
 export function roundOfRecords(seed: number, round: number, earlier: readonly Draft[]): Draft[] {
   const random = seeded(seed + round * 7_919)
-  const drafts = randomWorld(random.below(2 ** 31), recordsPerRound).records.map((record) => inRound(record, round))
+  const drafts = randomHistory(random.below(2 ** 31), recordsPerRound).records.map((record) => inRound(record, round))
   const again = earlier.length === 0 ? [] : Array.from({ length: recordsPerRound / 10 }, () => random.pick(earlier))
   return [...drafts, ...again]
     .map((draft) => ({ draft, at: random.next() }))
@@ -31,7 +31,7 @@ export function roundOfRecords(seed: number, round: number, earlier: readonly Dr
 
 const late = (a: { at: number }, b: { at: number }): number => Number(a.at > 0.9) - Number(b.at > 0.9)
 
-function inRound(record: WorldRecord, round: number): Draft {
+function inRound(record: HistoryRecord, round: number): Draft {
   if (record.isPoison) return { ...record, revision: undefined }
   const epoch = Math.floor(round / roundsPerEpoch)
   const id = record.key.toString().split('/')[1] ?? ''

@@ -11,19 +11,19 @@ const gone = Number.POSITIVE_INFINITY
  * One team's submissions, written at a steady rate for as long as a test wants: new revisions, late ones, deletions. It knows
  * what every answer must hold at least and may hold at most.
  */
-export type SteadyWorld = {
+export type SteadyWriter = {
   readonly team: string
   /** Ends the writing and resolves once everything is appended. */
   stop(): Promise<void>
   written(): number
   /** Throws when an answer lacks what was appended before `watermarkMs`, or holds what was never written. */
-  judge(answer: { readonly watermarkMs: number; readonly items: ReadonlyMap<string, number> }): void
+  check(answer: { readonly watermarkMs: number; readonly items: ReadonlyMap<string, number> }): void
 }
 
-export function startSteadyWorld(
+export function startSteadyWriter(
   pipeline: Pipeline,
   options: { seed: number; perSecond: number; team: string },
-): SteadyWorld {
+): SteadyWriter {
   const { team, perSecond } = options
   const random = seeded(options.seed)
   const kafka = new Kafka({
@@ -77,7 +77,7 @@ export function startSteadyWorld(
       await running
     },
     written: () => appended.length,
-    judge: ({ watermarkMs, items }) => {
+    check: ({ watermarkMs, items }) => {
       for (const [id, revision] of newestBefore(appended, watermarkMs)) {
         if (!holds(items.get(id), revision, revisions.get(id) === gone))
           throw new Error(`${id} is served at ${items.get(id)}, but ${revision} was appended before ${watermarkMs}`)

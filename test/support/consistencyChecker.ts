@@ -5,14 +5,14 @@ import { formEntity, submissionEntity } from './entities.ts'
 import type { Pipeline } from './pipeline.ts'
 import type { Program } from './programs.ts'
 
-export const witnessTeam = 'witness'
+export const checkerTeam = 'checker'
 
-/** A steady trickle of new entities of one team, and everything that was promised about them meanwhile. */
-export type Trickle = {
+/** Writes new entities of one team steadily, and checks what watermark and commits promise of them. */
+export type ConsistencyChecker = {
   /** Broken promises of watermark and commits, and answers that no outage excuses. */
   problems(): readonly string[]
-  /** How often promises were looked at. */
-  looks(): { answers: number; commits: number }
+  /** How often promises were checked. */
+  checks(): { answers: number; commits: number }
   stop(): Promise<void>
 }
 
@@ -20,19 +20,21 @@ type Kind = 'forms' | 'records'
 type Place = { kind: Kind; id: string; partition: number; offset: bigint; appendedAtMs: number }
 type Answer = { kind: Kind; total: number; watermarkMs: number }
 
-const trickleMs = 100
-const lookMs = 100
+const writeMs = 100
+const checkMs = 100
+/** Every entity is searched for each time. */
+const commitCheckMs = 400
 const timeoutMs = 8_000
 
-/** Starts to produce and to look. The witness team must have a key already. */
-export async function startTrickle(pipeline: Pipeline, api: Program): Promise<Trickle> {
+/** Starts to write and to check. The checker team must have a key already. */
+export async function startConsistencyChecker(pipeline: Pipeline, api: Program): Promise<ConsistencyChecker> {
   const places: Place[] = []
   const answers: Answer[] = []
   const problems: string[] = []
-  let commitLooks = 0
+  let commitChecks = 0
   const stop = new AbortController()
   const kafka = new kafkajs.Kafka({
-    clientId: 'witness',
+    clientId: 'checker',
     brokers: (process.env['KAFKA_BROKERS'] ?? '').split(','),
     logLevel: kafkajs.logLevel.NOTHING,
     requestTimeout: timeoutMs,
@@ -51,7 +53,7 @@ export async function startTrickle(pipeline: Pipeline, api: Program): Promise<Tr
     const kind = count % 2 === 0 ? 'forms' : 'records'
     const id = `w${count}`
     const entity = kind === 'forms' ? { form: formEntity({ id }) } : { submission: submissionEntity({ id }) }
-    const message = { key: `${witnessTeam}/${id}`, value: JSON.stringify({ revision: 1, ...entity }) }
+    const message = { key: `${checkerTeam}/${id}`, value: JSON.stringify({ revision: 1, ...entity }) }
     const [sent] = await producer.send({ topic: topicOf(kind), acks: -1, timeout: timeoutMs, messages: [message] })
     count++
     if (sent === undefined) return
@@ -60,10 +62,10 @@ export async function startTrickle(pipeline: Pipeline, api: Program): Promise<Tr
   }
 
   let turn = 0
-  const lookAtAnswer = async (): Promise<void> => {
+  const checkAnswer = async (): Promise<void> => {
     const kind = turn++ % 2 === 0 ? 'forms' : 'records'
     const response = await fetch(`${api.url}/api/v1/${kind}?limit=1`, {
-      headers: { authorization: `Bearer ${pipeline.keyOf(witnessTeam)}` },
+      headers: { authorization: `Bearer ${pipeline.keyOf(checkerTeam)}` },
       signal: AbortSignal.timeout(timeoutMs),
     })
     const body = (await response.json()) as { totalDocs: number }
@@ -76,7 +78,7 @@ export async function startTrickle(pipeline: Pipeline, api: Program): Promise<Tr
     if (watermark !== null) answers.push({ kind, total: body.totalDocs, watermarkMs: Date.parse(watermark) })
   }
 
-  const lookAtCommits = async (): Promise<void> => {
+  const checkCommits = async (): Promise<void> => {
     const known = [...places]
     for (const kind of ['forms', 'records'] as const) {
       const [committed] = await admin.fetchOffsets({
@@ -90,13 +92,13 @@ export async function startTrickle(pipeline: Pipeline, api: Program): Promise<Tr
         if (isCommitted && !searchable.has(place.id)) problems.push(`${place.id} is committed, but not searchable`)
       }
     }
-    commitLooks++
+    commitChecks++
   }
 
   const steps = [
-    { step: produceOne, restMs: trickleMs },
-    { step: lookAtAnswer, restMs: lookMs },
-    { step: lookAtCommits, restMs: lookMs },
+    { step: produceOne, restMs: writeMs },
+    { step: checkAnswer, restMs: checkMs },
+    { step: checkCommits, restMs: commitCheckMs },
   ]
   const running = steps.map(async ({ step, restMs }) => {
     while (!stop.signal.aborted) {
@@ -109,7 +111,7 @@ export async function startTrickle(pipeline: Pipeline, api: Program): Promise<Tr
   return {
     // An acknowledgement may come after the answer that owed its record, so promises are judged afterwards.
     problems: () => [...new Set([...problems, ...answers.flatMap((answer) => brokenBy(answer, places))])],
-    looks: () => ({ answers: answers.length, commits: commitLooks }),
+    checks: () => ({ answers: answers.length, commits: commitChecks }),
     stop: async () => {
       stop.abort()
       await Promise.all(running)
@@ -128,8 +130,8 @@ function brokenBy({ kind, total, watermarkMs }: Answer, places: readonly Place[]
 async function searchableIds(client: Client, prefix: string, kind: Kind): Promise<Set<string>> {
   const index = `${prefix}-${kind === 'forms' ? 'forms' : 'submissions'}`
   const { hits } = await client.search(
-    { index, size: 10_000, _source: false, query: { term: { teamId: witnessTeam } } },
+    { index, size: 10_000, _source: false, query: { term: { teamId: checkerTeam } } },
     { requestTimeout: timeoutMs },
   )
-  return new Set(hits.hits.map(({ _id: id }) => (id ?? '').slice(witnessTeam.length + 1)))
+  return new Set(hits.hits.map(({ _id: id }) => (id ?? '').slice(checkerTeam.length + 1)))
 }

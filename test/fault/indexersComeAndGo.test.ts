@@ -1,7 +1,7 @@
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import type { Program } from '../support/programs.ts'
-import { randomWorld } from '../support/randomWorld.ts'
+import { randomHistory } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 describe('Indexers come and go under load', () => {
@@ -10,13 +10,13 @@ describe('Indexers come and go under load', () => {
   const hasIndexed = (indexer: Program): Promise<void> =>
     eventually(async () => (await indexer.metric('tidemark_records_total')) > 0)
 
-  test('a second one joins, the first leaves, a third joins, the second is killed: every record has its one effect', async () => {
-    const world = randomWorld(11, 4_000)
+  test('a second one joins, the first leaves, a third joins, the second is killed: every record takes effect exactly once', async () => {
+    const history = randomHistory(11, 4_000)
     const first = await pipeline.startIndexer()
-    await pipeline.createKeys(world.teams)
-    const quarter = world.records.length / 4
+    await pipeline.createKeys(history.teams)
+    const quarter = history.records.length / 4
     const produce = (from: number): Promise<void> =>
-      pipeline.produceWorld(world.records.slice(from * quarter, (from + 1) * quarter))
+      pipeline.produceHistory(history.records.slice(from * quarter, (from + 1) * quarter))
 
     await produce(0)
     const second = await pipeline.startIndexer()
@@ -31,6 +31,6 @@ describe('Indexers come and go under load', () => {
 
     const api = await pipeline.startApi()
     await pipeline.untilApplied(api, 'acme')
-    await expectFold(pipeline, api, world)
+    await expectFold(pipeline, api, history)
   })
 })

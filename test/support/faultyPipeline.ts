@@ -1,96 +1,96 @@
 import { eventually } from './eventually.ts'
-import { expectFold } from './expectFold.ts'
-import { type FaultyElasticsearch, startFaultyElasticsearch } from './faultyElasticsearch.ts'
-import { openPipeline, type Pipeline } from './pipeline.ts'
-import { type Program, untilReady } from './programs.ts'
-import { randomWorld, type World } from './randomWorld.ts'
 import {
   expectCommittedIsSearchable,
   expectEachRecordOnce,
   expectNewestVersions,
   expectWatermarkHolds,
-} from './verdict.ts'
-import { openWitness, poisonOf, type Witness } from './witness.ts'
+} from './expectConsistency.ts'
+import { expectFold } from './expectFold.ts'
+import { type FaultyElasticsearch, startFaultyElasticsearch } from './faultyElasticsearch.ts'
+import { openPipeline, type Pipeline } from './pipeline.ts'
+import { type Program, untilReady } from './programs.ts'
+import { type History, randomHistory } from './randomHistory.ts'
+import { openReplicaObserver, poisonOf, type ReplicaObserver } from './replicaObserver.ts'
 
 const recordCount = 450
 
-/** Something that is wrong until it is lifted. */
-export type Trouble = {
+/** A fault of Elasticsearch that lasts until it is lifted. */
+export type Outage = {
   /** How much of it the indexer has met. */
   met(): number | Promise<number>
   lift(): unknown
 }
 
 type Sign = {
-  /** How much the indexer must meet before the trouble ends. */
+  /** How much the indexer must meet before the outage ends. */
   readonly met?: number
-  /** What the readiness probe must say of it: trouble that lasts is told. */
+  /** What the readiness probe must say of it: an outage that lasts is told. */
   readonly told?: RegExp
 }
 
-/** One indexer, and one API that sees no trouble, live through any number of troubles in any order. */
-export type Ordeal = {
+/** An indexer whose Elasticsearch fails in any number of ways one after the other, and an API whose Elasticsearch does not. */
+export type FaultyPipeline = {
   readonly pipeline: Pipeline
   readonly elasticsearch: FaultyElasticsearch
-  readonly witness: Witness
+  readonly observer: ReplicaObserver
   /** What the readiness probe says; nothing while it says that all is well. */
   unreadiness(): Promise<string>
   /**
-   * Records come before, during and after the trouble. While it lasts, nothing is committed or promised too early; after it,
+   * Records come before, during and after the outage. While it lasts, nothing is committed or promised too early; after it,
    * without anybody touching the indexer, every record has had its one effect.
    */
-  survives(begin: () => Trouble | Promise<Trouble>, sign?: Sign): Promise<void>
+  survives(begin: () => Outage | Promise<Outage>, sign?: Sign): Promise<void>
   close(): Promise<void>
 }
 
-export async function openOrdeal(): Promise<Ordeal> {
+export async function openFaultyPipeline(): Promise<FaultyPipeline> {
   const pipeline = await openPipeline()
   const elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
   const indexer = await pipeline.startIndexer({ ELASTICSEARCH_URL: elasticsearch.url })
   const poison = new Set<string>()
-  const witness = await openWitness(pipeline, poison)
+  const observer = await openReplicaObserver(pipeline, poison)
   const api = await pipeline.startApi()
   const unreadiness = (): Promise<string> => unreadinessOf(indexer)
-  let worlds = 0
+  let histories = 0
 
-  const expectNothingTooEarly = async (trouble: Trouble, { met = 2, told }: Sign): Promise<void> => {
-    await eventually(async () => (await trouble.met()) >= met)
+  const expectNothingTooEarly = async (outage: Outage, { met = 2, told }: Sign): Promise<void> => {
+    await eventually(async () => (await outage.met()) >= met)
     if (told !== undefined) await eventually(async () => told.test(await unreadiness()))
-    await expectCommittedIsSearchable(witness)
-    await expectWatermarkHolds(witness)
+    await expectCommittedIsSearchable(observer)
+    await expectWatermarkHolds(observer)
   }
   return {
     pipeline,
     elasticsearch,
-    witness,
+    observer,
     unreadiness,
     survives: async (begin, sign = {}) => {
-      const world = underTeamsOfItsOwn(randomWorld(100 + worlds, recordCount), `.${worlds++}`)
-      for (const bytes of poisonOf(world.records)) poison.add(bytes)
+      const history = underTeamsOfItsOwn(randomHistory(100 + histories, recordCount), `.${histories++}`)
+      for (const bytes of poisonOf(history.records)) poison.add(bytes)
       const produce = (from: number, to: number): Promise<void> =>
-        pipeline.produceWorld(world.records.slice(from * recordCount, to * recordCount))
-      await pipeline.createKeys(world.teams)
+        pipeline.produceHistory(history.records.slice(from * recordCount, to * recordCount))
+      await pipeline.createKeys(history.teams)
       await produce(0, 1 / 3)
-      await witness.untilAllCommitted()
-      const trouble = await begin()
+      await observer.untilAllCommitted()
+      const outage = await begin()
       try {
         // Some of them come again: Elasticsearch finds them stale.
         await produce(1 / 4, 2 / 3)
-        await expectNothingTooEarly(trouble, sign)
+        await expectNothingTooEarly(outage, sign)
       } finally {
-        await trouble.lift()
+        await outage.lift()
       }
       await produce(2 / 3, Number.POSITIVE_INFINITY)
-      await witness.untilAllCommitted()
-      await expectNewestVersions(witness)
-      await expectFold(pipeline, api, { ...world, teams: world.teams.slice(0, 1) })
-      await expectEachRecordOnce(witness, [indexer])
+      await observer.untilAllCommitted()
+      await expectNewestVersions(observer)
+      await expectFold(pipeline, api, { ...history, teams: history.teams.slice(0, 1) })
+      await expectEachRecordOnce(observer, [indexer])
       await untilReady(indexer)
     },
     close: async () => {
       await indexer.end('SIGKILL')
       await api.end('SIGKILL')
-      await witness.close()
+      await observer.close()
       await elasticsearch.close()
       await pipeline.close()
     },
@@ -103,7 +103,7 @@ export async function unreadinessOf(program: Program): Promise<string> {
 }
 
 /** The same history of other teams, so that one pipeline can go through many. */
-const underTeamsOfItsOwn = ({ teams, records }: World, suffix: string): World => ({
+const underTeamsOfItsOwn = ({ teams, records }: History, suffix: string): History => ({
   teams: teams.map((team) => team + suffix),
   records: records.map((record) => {
     const key = record.key.toString()

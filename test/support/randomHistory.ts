@@ -1,14 +1,14 @@
 import { type Random, seeded } from './random.ts'
 
 /** A record to produce; poison is what breaks the contract. */
-export type WorldRecord = {
+export type HistoryRecord = {
   readonly topic: 'forms' | 'submissions'
   readonly key: Buffer
   readonly value: Buffer | null
   readonly isPoison: boolean
 }
 
-export type World = { readonly teams: readonly string[]; readonly records: readonly WorldRecord[] }
+export type History = { readonly teams: readonly string[]; readonly records: readonly HistoryRecord[] }
 
 // biome-ignore lint/suspicious/noExplicitAny: a test's picture of JSON
 export type Json = any
@@ -27,11 +27,11 @@ const titles = [
 ]
 
 /** A seeded history of a few teams: late, doubled and shuffled records, deletions, and poison among them. */
-export function randomWorld(seed: number, count: number): World {
+export function randomHistory(seed: number, count: number): History {
   const random = seeded(seed)
   const teams = ['acme', 'b.team', 'c_team:1', 'D-4', 'acme2']
   const revisions = new Map<string, number>()
-  const records: WorldRecord[] = []
+  const records: HistoryRecord[] = []
   while (records.length < count) {
     const topic = random.chance(0.25) ? 'forms' : 'submissions'
     const id = topic === 'forms' ? `f${random.below(12)}` : `s-${random.below(90)}`
@@ -51,14 +51,14 @@ export function randomWorld(seed: number, count: number): World {
 }
 
 /** Most records come almost in order, some come very late. */
-function shuffledNearby(random: Random, records: readonly WorldRecord[]): WorldRecord[] {
+function shuffledNearby(random: Random, records: readonly HistoryRecord[]): HistoryRecord[] {
   return records
     .map((record, at) => ({ record, at: at + random.next() * (random.chance(0.1) ? records.length : 20) }))
     .sort((a, b) => a.at - b.at)
     .map(({ record }) => record)
 }
 
-function stateOf(random: Random, topic: WorldRecord['topic'], id: string, revision: number): Buffer {
+function stateOf(random: Random, topic: HistoryRecord['topic'], id: string, revision: number): Buffer {
   const entity = topic === 'forms' ? { form: form(random, id) } : { submission: submission(random, id) }
   const unknown = random.chance(0.2) ? { extra: { ignored: true } } : {}
   return Buffer.from(JSON.stringify({ ...unknown, revision, ...entity }, null, random.chance(0.2) ? 2 : 0))
@@ -139,7 +139,7 @@ function thinned(random: Random, entity: Record<string, unknown>, required: read
   return Object.fromEntries(members)
 }
 
-function poison(random: Random, topic: WorldRecord['topic'], key: string, id: string): WorldRecord {
+function poison(random: Random, topic: HistoryRecord['topic'], key: string, id: string): HistoryRecord {
   const member = topic === 'forms' ? 'form' : 'submission'
   const entity = topic === 'forms' ? form(random, id) : submission(random, id)
   const high = 1_000_000
@@ -166,7 +166,7 @@ function poison(random: Random, topic: WorldRecord['topic'], key: string, id: st
 }
 
 /** What is left of a history: per topic and record key the state of the highest revision; a deleted entity is gone. */
-export function fold(records: readonly WorldRecord[], topic: WorldRecord['topic']): Map<string, Json> {
+export function fold(records: readonly HistoryRecord[], topic: HistoryRecord['topic']): Map<string, Json> {
   const newest = new Map<string, { revision: number; entity: Json } | 'gone'>()
   for (const record of records) {
     if (record.isPoison || record.topic !== topic) continue

@@ -1,0 +1,265 @@
+import { copyFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { jest } from '@jest/globals'
+import { Redis } from 'ioredis'
+import { type Engine, engineNames } from '../../tools/engines/engines.ts'
+import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../support/consistencyChecker.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { expectFold } from '../support/expectFold.ts'
+import {
+  expectDeadLetters,
+  producePersistently,
+  smallHistory,
+  untilCaughtUp,
+  untilCommitted,
+} from '../support/faults.ts'
+import { type OwnEngines, startDeadlineMs, startOwnEngines } from '../support/ownEngines.ts'
+import { type Program, probe, untilReady } from '../support/programs.ts'
+import { seeded } from '../support/random.ts'
+import type { History, HistoryRecord } from '../support/randomHistory.ts'
+import { signInSettings } from '../support/signIns.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+import { type WatermarkWatch, watchWatermark } from '../support/watchWatermark.ts'
+
+/** Engines boot in half a minute where others build at the same time. */
+jest.setTimeout(300_000)
+
+/** How soon a process must tell of an engine, and how soon a probe must answer. */
+const noticedMs = 10_000
+const answeredMs = 4_000
+
+/** Who asks which engine. */
+const users = {
+  elasticsearch: ['api', 'first', 'second'],
+  kafka: ['first', 'second', 'settings'],
+  redis: ['api', 'first', 'second', 'settings'],
+} as const
+
+let engines: OwnEngines
+beforeAll(async () => {
+  engines = await startOwnEngines()
+}, startDeadlineMs)
+afterAll(() => engines?.stop())
+
+/** Two indexers, one API and one settings area live through all of it; promises are checked from the first test to the last. */
+describe('Engines are killed, frozen and emptied under load', () => {
+  const pipeline = usePipeline()
+  let first: Program
+  let second: Program
+  let api: Program
+  let settings: Program
+  let watch: WatermarkWatch
+  let checker: ConsistencyChecker
+  const history: History = smallHistory(41, 3_300)
+  const random = seeded(41)
+  const records: HistoryRecord[] = []
+  let deletedAtMs = 0
+
+  beforeAll(async () => {
+    first = await pipeline.startIndexer()
+    second = await pipeline.startIndexer()
+    await pipeline.createKeys([...history.teams, checkerTeam])
+    await produce([form(1), submission(1), form(null), submission(null)])
+    api = await pipeline.startApi()
+    settings = await pipeline.startSettings(signInSettings)
+    await pipeline.untilApplied(api, checkerTeam)
+    deletedAtMs = Date.now()
+    watch = watchWatermark(pipeline, api, checkerTeam)
+    checker = await startConsistencyChecker(pipeline, api)
+  }, startDeadlineMs)
+
+  afterAll(async () => {
+    await watch.stop()
+    await checker.stop()
+  })
+
+  const produce = async (more: readonly HistoryRecord[]): Promise<void> => {
+    records.push(...more)
+    await producePersistently(pipeline, more)
+  }
+  let taken = 0
+  const produceMore = (count: number): Promise<void> => {
+    taken += count
+    return produce(history.records.slice(taken - count, taken))
+  }
+  const form = (revision: number | null): HistoryRecord => ({
+    topic: 'forms',
+    key: Buffer.from('acme/gone'),
+    value: revision === null ? null : Buffer.from(JSON.stringify({ revision, form: formEntity({ id: 'gone' }) })),
+    isPoison: false,
+  })
+  const submission = (revision: number | null): HistoryRecord => {
+    const entity = { revision, submission: submissionEntity({ id: 'gone' }) }
+    return {
+      ...form(null),
+      topic: 'submissions',
+      value: revision === null ? null : Buffer.from(JSON.stringify(entity)),
+    }
+  }
+  const statusFor = async (team: string): Promise<number> =>
+    (await pipeline.get(api, team, '/api/v1/records?limit=1')).status
+  /** Those who use an engine that was just harmed tell of it, the others are ready, and all are alive. */
+  const expectTold = async ({ name }: Engine): Promise<void> => {
+    const harmedMs = Date.now()
+    const programs = { api, first, second, settings }
+    for (const user of users[name]) {
+      await eventually(async () => {
+        const { code, said, tookMs } = await probe(programs[user], 'readyz')
+        expect(tookMs).toBeLessThan(answeredMs)
+        return code === 503 && said.status === 'not ready' && said.checks[name]?.ok === false
+      })
+      expect(Date.now() - harmedMs).toBeLessThan(noticedMs)
+    }
+    for (const [user, program] of Object.entries(programs)) {
+      if (!(users[name] as readonly string[]).includes(user))
+        expect((await probe(program, 'readyz')).said.status).toBe('ready')
+      expect(await probe(program, 'livez')).toMatchObject({ code: 200, said: { status: 'live' } })
+    }
+  }
+  const kill = async (engine: Engine): Promise<void> => {
+    engine.kill('SIGKILL')
+    await engine.ended()
+  }
+  /** Until keys are folded again nobody is let in, and nobody is turned away. */
+  const untilLetIn = async (team: string): Promise<void> => {
+    await eventually(async () => {
+      const status = await statusFor(team)
+      expect([200, 503]).toContain(status)
+      return status === 200
+    })
+  }
+  const expectAllKept = async (): Promise<void> => {
+    await untilCaughtUp(pipeline, api, checkerTeam)
+    await expectFold(pipeline, api, { teams: history.teams, records })
+    await untilCommitted(pipeline)
+    for (const program of [api, first, second, settings]) await untilReady(program)
+    expect([watch.problems(), checker.problems()]).toEqual([[], []])
+  }
+
+  test('Elasticsearch is killed and started again: who uses it says so, requests get 503, and nothing is missing after', async () => {
+    const elasticsearch = engines.engine('elasticsearch')
+    const underLoad = produceMore(200)
+    await kill(elasticsearch)
+    await expectTold(elasticsearch)
+    expect(await statusFor('acme')).toBe(503)
+    await underLoad
+    await elasticsearch.start()
+    await expectAllKept()
+  })
+
+  test('Elasticsearch is frozen and an indexer is stopped meanwhile: it ends in time and in order, and nothing is missing or doubled', async () => {
+    const elasticsearch = engines.engine('elasticsearch')
+    await produceMore(200)
+    elasticsearch.kill('SIGSTOP')
+    await produceMore(200)
+    await expectTold(elasticsearch)
+    expect(await statusFor('acme')).toBe(503)
+    const askedAtMs = Date.now()
+    expect(await first.end('SIGTERM')).toBe(0)
+    expect(Date.now() - askedAtMs).toBeLessThan(10_000)
+    elasticsearch.kill('SIGCONT')
+    first = await pipeline.startIndexer()
+    await produceMore(200)
+    await expectAllKept()
+  })
+
+  test('Kafka is killed and started again: who uses it says so, and both indexers read on', async () => {
+    const kafka = engines.engine('kafka')
+    await produceMore(200)
+    const underLoad = produceMore(200)
+    await kill(kafka)
+    await expectTold(kafka)
+    await kafka.start()
+    await underLoad
+    await produceMore(200)
+    await expectAllKept()
+  })
+
+  test('Kafka is frozen for a while: requests are answered meanwhile, and nothing is missing after', async () => {
+    const kafka = engines.engine('kafka')
+    const underLoad = produceMore(200)
+    kafka.kill('SIGSTOP')
+    expect(await statusFor('acme')).toBe(200)
+    const before = checker.checks().answers
+    await expectTold(kafka)
+    await eventually(() => checker.checks().answers > before + 20)
+    kafka.kill('SIGCONT')
+    await underLoad
+    await expectAllKept()
+  })
+
+  test('Redis is frozen for a while: who uses it says so, requests get 503, and nothing is missing after', async () => {
+    const redis = engines.engine('redis')
+    const underLoad = produceMore(200)
+    redis.kill('SIGSTOP')
+    expect(await statusFor('acme')).toBe(503)
+    await expectTold(redis)
+    redis.kill('SIGCONT')
+    await underLoad
+    await untilLetIn('acme')
+    await expectAllKept()
+  })
+
+  test('Redis forgets everything: nobody is turned away, and the watermark does not go back', async () => {
+    const underLoad = produceMore(200)
+    const redis = new Redis(process.env['REDIS_URL'] ?? '')
+    await redis.flushall()
+    redis.disconnect()
+    await untilLetIn('acme')
+    await underLoad
+    await untilLetIn('acme')
+    await expectAllKept()
+  })
+
+  test('Redis comes back with an older state: a key it does not know any more is not turned away, nor does the watermark go back', async () => {
+    const { dataFolder } = engines.engine('redis')
+    const state = join(dataFolder, 'appendonly.aof')
+    await copyFile(state, `${state}.older`)
+    await pipeline.createKeys(['late'])
+    await produceMore(200)
+    await eventually(async () => (await statusFor('late')) === 200)
+    const underLoad = produceMore(200)
+    await kill(engines.engine('redis'))
+    await copyFile(`${state}.older`, state)
+    await engines.engine('redis').start()
+    await untilLetIn('late')
+    await underLoad
+    await expectAllKept()
+  })
+
+  test('Redis comes back empty: everything is there again', async () => {
+    const underLoad = produceMore(200)
+    const redis = engines.engine('redis')
+    await kill(redis)
+    await expectTold(redis)
+    await rm(join(redis.dataFolder, 'appendonly.aof'))
+    await redis.start()
+    await untilLetIn('acme')
+    await underLoad
+    await expectAllKept()
+  })
+
+  test('all engines are killed at once and come back in any order', async () => {
+    await produceMore(200)
+    const underLoad = produceMore(200)
+    for (const name of engineNames) engines.engine(name).kill('SIGKILL')
+    for (const name of random.shuffled(engineNames)) await engines.engine(name).start()
+    await underLoad
+    await untilLetIn('acme')
+    await expectAllKept()
+  })
+
+  test('what was deleted stays deleted, when older records come more than a minute later and after a restart', async () => {
+    // Elasticsearch forgets the version of a deleted document after 60 s of its own clock, which nothing but time moves.
+    const forgottenAtMs = deletedAtMs + 61_000
+    await sleep(Math.max(0, forgottenAtMs - Date.now()))
+    await produce([form(2), submission(2), form(1), submission(1)])
+    await expectAllKept()
+    for (const path of ['/api/v1/forms/gone', '/api/v1/records/gone'])
+      expect((await pipeline.get(api, 'acme', path)).status).toBe(404)
+    await expectDeadLetters(pipeline, records)
+    expect(Math.min(...Object.values(checker.checks()))).toBeGreaterThan(50)
+  })
+})
