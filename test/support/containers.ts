@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { GenericContainer, getContainerRuntimeClient, ImageName, Wait } from 'testcontainers'
 import type { EngineName, EngineUrls } from '../../tools/engines/engines.ts'
-import { variableOf } from '../../tools/engines/external.ts'
+import { variableOf } from '../../tools/engines/engineUrls.ts'
 import { renderServerProperties } from '../../tools/engines/kafka.ts'
 import { choosePort } from '../../tools/engines/ports.ts'
 import { redisArguments } from '../../tools/engines/redis.ts'
@@ -51,7 +51,7 @@ export const startContainers = async (
   await mkdir(logs, { recursive: true })
   const run = randomUUID()
   const reaper = await startSupervised(
-    { command: process.execPath, args: [reaperPath, runLabel, run], cwd: process.cwd(), env: environment() },
+    { command: process.execPath, args: [reaperPath, runLabel, run], cwd: process.cwd(), env: process.env },
     { logPath: join(logs, 'containers.log') },
     signal,
   )
@@ -127,6 +127,3 @@ const kafkaEnvironment = (host: string, port: number): Record<string, string> =>
     KAFKA_LOG_DIRS: '/tmp/kafka',
   }
 }
-
-const environment = (): Record<string, string> =>
-  Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined))

@@ -49,7 +49,7 @@ export async function startOwnKafka(): Promise<OwnKafka> {
 }
 
 async function startIn(
-  given: Partial<EngineUrls>,
+  external: Partial<EngineUrls>,
 ): Promise<{ engines: Engines; folder: string; stop(): Promise<void> }> {
   const folder = await temporaryFolder('tidemark-fault-')
   const engines = await startEngines({
@@ -57,8 +57,7 @@ async function startIn(
     distributions: 'var/engines',
     clean: true,
     quick: true,
-    given,
-    report: () => undefined,
+    external,
     signal: AbortSignal.timeout(startDeadlineMs),
   })
   Object.assign(process.env, engines.urls)

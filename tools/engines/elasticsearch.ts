@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { chmod, lchown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Distribution } from './distribution.ts'
-import type { EngineDefinition } from './engineDefinition.ts'
-import { type Jdk, javaLocale } from './jdk.ts'
+import type { EngineDefinition } from './engine.ts'
+import { consoleLog, type Jdk, javaLocale } from './jdk.ts'
 import type { User } from './permissions.ts'
 
 const version = '9.4.3'
@@ -19,13 +19,13 @@ export const elasticsearchDistribution: Distribution = {
   unpack: async ({ fetched, jar }) => {
     await jar(join(fetched, `elasticsearch-${version}.zip`), fetched)
     const home = join(fetched, `elasticsearch-${version}`)
-    await openToAll(home)
+    await makeReadable(home)
     return home
   },
 }
 
-/** Whatever the umask: another user than the one who unpacked may run it. */
-const openToAll = async (folder: string): Promise<void> => {
+/** Whatever the umask: Elasticsearch may run as another user than the one who unpacked it. */
+const makeReadable = async (folder: string): Promise<void> => {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644)
   }
@@ -50,7 +50,7 @@ export const elasticsearchDefinition = (options: ElasticsearchOptions): EngineDe
     dataFolder,
     url: (port) => `http://127.0.0.1:${port}`,
     prepare: async (port) => {
-      await layFolder(options, renderElasticsearchYml({ clusterName, port, dataFolder }))
+      await writeFolder(options, renderElasticsearchYml({ clusterName, port, dataFolder }))
       const { home, jdk, user } = options
       return {
         command: 'bash',
@@ -63,7 +63,7 @@ export const elasticsearchDefinition = (options: ElasticsearchOptions): EngineDe
           ES_JAVA_HOME: jdk.home,
           ES_PATH_CONF: join(dataFolder, 'config'),
           ES_TMPDIR: join(dataFolder, 'tmp'),
-          // The launcher takes no notice of ES_TMPDIR, and leaves what it writes.
+          // The launcher ignores ES_TMPDIR and leaves its files behind.
           JDK_JAVA_OPTIONS: `-Djava.io.tmpdir="${join(dataFolder, 'tmp')}"`,
         },
         ...(user === undefined ? {} : { user }),
@@ -78,7 +78,7 @@ export const elasticsearchDefinition = (options: ElasticsearchOptions): EngineDe
   }
 }
 
-/** By which one tells this Elasticsearch from another one at its port. */
+/** Unique to the data folder: tells this Elasticsearch from another one at the same port. */
 const clusterNameFor = (dataFolder: string): string =>
   `tidemark-${createHash('sha256').update(dataFolder).digest('hex').slice(0, 12)}`
 
@@ -101,22 +101,13 @@ export const renderElasticsearchYml = (options: { clusterName: string; port: num
     .join('')
 }
 
-/** The distribution's own JVM options without its garbage collection log, and a heap that fits beside the others. */
+/** The distribution's JVM options without the garbage collection log, with a heap that leaves room for the other engines. */
 export const renderJvmOptions = (shipped: string, jvmFlags: readonly string[]): string => {
   const kept = shipped.split('\n').filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('-Xlog'))
   return [...kept, '-Xms1g', '-Xmx1g', ...jvmFlags, ''].join('\n')
 }
 
-const log4j2 = `status = error
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = [%d{ISO8601}][%-5p][%-25c{1.}] %m%n
-rootLogger.level = info
-rootLogger.appenderRef.console.ref = console
-`
-
-const layFolder = async ({ home, jvmFlags, dataFolder, user }: ElasticsearchOptions, yml: string): Promise<void> => {
+const writeFolder = async ({ home, jvmFlags, dataFolder, user }: ElasticsearchOptions, yml: string): Promise<void> => {
   const config = join(dataFolder, 'config')
   await rm(join(dataFolder, 'tmp'), { recursive: true, force: true })
   for (const name of ['config', 'data', 'logs', 'tmp']) await mkdir(join(dataFolder, name), { recursive: true })
@@ -125,11 +116,11 @@ const layFolder = async ({ home, jvmFlags, dataFolder, user }: ElasticsearchOpti
     join(config, 'jvm.options'),
     renderJvmOptions(await readFile(join(home, 'config', 'jvm.options'), 'utf8'), jvmFlags),
   )
-  await writeFile(join(config, 'log4j2.properties'), log4j2)
-  if (user !== undefined) await giveTo(user, dataFolder)
+  await writeFile(join(config, 'log4j2.properties'), consoleLog('[%-5p][%-25c{1.}] %m%n'))
+  if (user !== undefined) await changeOwner(user, dataFolder)
 }
 
-const giveTo = async ({ uid, gid }: User, folder: string): Promise<void> => {
+const changeOwner = async ({ uid, gid }: User, folder: string): Promise<void> => {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     await lchown(join(entry.parentPath, entry.name), uid, gid)
   }

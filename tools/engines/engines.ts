@@ -1,74 +1,86 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Engine, startEngine } from './engine.ts'
-import { type EngineDefinition, type EngineName, engineNames } from './engineDefinition.ts'
-import { removeEnginesFile, writeEnginesFile } from './enginesFile.ts'
-import { type EngineUrls, untilReachable, variableOf } from './external.ts'
+import { type Engine, type EngineDefinition, type EngineName, engineNames, startEngine } from './engine.ts'
+import { type EngineUrls, untilReachable, variableOf, writeEnginesFile } from './engineUrls.ts'
 import { acquireLock, type Lock } from './lock.ts'
 import { type Setup, setUp } from './setup.ts'
 import { waitUntil } from './waiting.ts'
 
-export type { Engine } from './engine.ts'
-export { type EngineName, engineNames } from './engineDefinition.ts'
-export { type EngineUrls, givenEngines } from './external.ts'
-export { PrerequisitesMissing } from './prerequisites.ts'
+export { type Engine, type EngineDefinition, type EngineName, engineNames } from './engine.ts'
+export { type EngineUrls, externalEngines, variableOf } from './engineUrls.ts'
 
-export type Progress = { engine: EngineName; step: 'fetching' | 'unpacking' | 'starting' | 'ready'; detail?: string }
+export type Progress = {
+  engine: EngineName
+  step: 'fetching' | 'unpacking' | 'starting' | 'ready'
+  detail?: string | undefined
+}
 export type StartOptions = {
   /** Holds data and logs; one set of engines runs in it at a time. */
   folder: string
-  /** Where what is fetched is unpacked, once for all folders; `<folder>/engines` unless named. */
+  /** Where distributions are unpacked, once for all folders; `<folder>/engines` by default. */
   distributions?: string
   /** Whether the engines start empty. */
   clean: boolean
-  /** Whether they are to be ready soon rather than fast under load; measured: all three in 12 s instead of 19 s. */
+  /** Whether a quick start matters more than speed under load; measured: all three in 12 s instead of 19 s. */
   quick: boolean
-  /** Engines that run already: used as they are, not started. */
-  given: Partial<EngineUrls>
-  /** Makes another engine of one that would be started: one that asks who connects, say. */
-  adapt?: (recipe: EngineDefinition) => EngineDefinition
-  report: (progress: Progress) => void
-  /** Ends the wait for the engines; once they run, it means nothing to them. */
+  /** Engines that already run elsewhere: they are used, not started. None by default. */
+  external?: Partial<EngineUrls>
+  /** Changes the definition of each engine before its start, for example to turn on authentication. */
+  adapt?: (definition: EngineDefinition) => EngineDefinition
+  report?: (progress: Progress) => void
+  /** Cancels the start; has no effect once the engines run. */
   signal: AbortSignal
 }
-/** Only the quick compiler: on few cores the thorough one competes with the start itself. */
+/** C1 only: on few cores the C2 compiler competes with the start itself. */
 const quickFlags = ['-XX:TieredStopAtLevel=1']
 const dataDeadlineMs = 20_000
-const givenDeadlineMs = 10_000
+const externalDeadlineMs = 10_000
 
-/** The engines that answer; one that was given is not among them. */
-export type Engines = { urls: EngineUrls; stop(): Promise<void> } & Partial<Record<EngineName, Engine>>
+/** The engines that answer. `started`, and the properties by name, leave out external ones. */
+export type Engines = {
+  readonly urls: EngineUrls
+  readonly started: readonly Engine[]
+  stop(): Promise<void>
+} & Partial<Record<EngineName, Engine>>
 
 /**
- * Starts Elasticsearch, Kafka and Redis on loopback and returns once all answer; as long as they run, `engines.env` in
- * the folder leads other programs to them. They end with this process, however it ends. Rejects, after it stopped whatever
- * had started, with PrerequisitesMissing when the machine lacks something, when another process runs engines in the
- * folder, with the signal's reason when aborted, and else with the engine's name and the end of its log.
+ * Starts Elasticsearch, Kafka and Redis on loopback and returns once all answer. While they run, `engines.env` in the
+ * folder tells other programs their URLs. They end with this process, however it ends. After stopping whatever had
+ * started, it rejects: with PrerequisitesMissing when the machine lacks a program; when another process runs engines in
+ * the folder; with the signal's reason when aborted; else with the engine's name and the end of its log.
  */
 export const startEngines = async (options: StartOptions): Promise<Engines> => {
   const folder = resolve(options.folder)
   await mkdir(folder, { recursive: true })
+  await using undo = new AsyncDisposableStack()
   const lock = await lockFolder(folder)
+  undo.defer(() => lock.release())
   const file = join(folder, 'engines.env')
-  try {
-    await removeEnginesFile(file)
-    const { urls, byName, stop } = await startAll(folder, options)
-    try {
-      await writeEnginesFile(file, urls)
-    } catch (error) {
-      await stop()
-      throw error
-    }
-    const stopAndRelease = async (): Promise<void> => {
-      await removeEnginesFile(file)
-      await stop()
-      await lock.release()
-    }
-    return { ...byName, urls, stop: stopAndRelease }
-  } catch (error) {
-    await lock.release()
-    throw error
+  await rm(file, { force: true })
+  const { urls, started } = await startAll(folder, options)
+  undo.defer(() => stopAll(started))
+  await writeEnginesFile(file, urls)
+  undo.defer(() => rm(file, { force: true }))
+  const running = undo.move()
+  return {
+    ...Object.fromEntries(started.map((engine) => [engine.name, engine])),
+    urls,
+    started,
+    stop: () => running.disposeAsync(),
   }
+}
+
+/** Rejects as soon as an engine of these ends, with its name, how it ended, and where its log is. */
+export const failWhenEngineEnds = async ({ started }: Engines): Promise<never> => {
+  const ended = started.map(async (engine): Promise<never> => {
+    throw new Error(`${engine.name} ${await engine.ended()}; its log is ${engine.logPath}`)
+  })
+  // Promise.race of none never settles: external engines are not watched.
+  return Promise.race(ended)
+}
+
+const stopAll = async (engines: readonly Engine[]): Promise<void> => {
+  await Promise.all(engines.map((engine) => engine.stop()))
 }
 
 const lockFolder = async (folder: string): Promise<Lock> => {
@@ -77,18 +89,12 @@ const lockFolder = async (folder: string): Promise<Lock> => {
   throw new Error(`The engines in ${folder} are in use: process ${outcome.holderPid} runs them. Stop it first.`)
 }
 
-type Started = { urls: EngineUrls; byName: Partial<Record<EngineName, Engine>>; stop(): Promise<void> }
-
-const startAll = async (folder: string, options: StartOptions): Promise<Started> => {
-  const { given } = options
+const startAll = async (folder: string, options: StartOptions): Promise<Pick<Engines, 'urls' | 'started'>> => {
+  const { external = {}, report = () => undefined } = options
   const failed = new AbortController()
   const signal = AbortSignal.any([options.signal, failed.signal])
-  const abortOthers = (error: unknown): never => {
-    failed.abort(error)
-    throw error
-  }
   const setups = await setUp(
-    engineNames.filter((name) => given[variableOf[name]] === undefined),
+    engineNames.filter((name) => external[variableOf[name]] === undefined),
     {
       data: join(folder, 'data'),
       logs: join(folder, 'logs'),
@@ -97,35 +103,39 @@ const startAll = async (folder: string, options: StartOptions): Promise<Started>
     options.quick ? quickFlags : [],
   )
   await mkdir(join(folder, 'logs'), { recursive: true })
-  const install = installInTurn(options.report, signal)
-  const [started, reached] = await Promise.all([
-    Promise.allSettled(
-      setups.map((setup) => startOne(setup, { ...options, folder, install, signal }).catch(abortOthers)),
-    ),
-    Promise.allSettled(engineNames.map((name) => untilGivenAnswers(name, options, signal).catch(abortOthers))),
-  ])
-  const engines = started.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
-  const stop = async (): Promise<void> => {
-    await Promise.all(engines.map((engine) => engine.stop()))
-  }
-  if ([...started, ...reached].some(({ status }) => status === 'rejected')) {
-    await stop()
+  const install = installInTurn(report, signal)
+  const starts = [
+    ...setups.map((setup) => startOne(setup, { ...options, folder, install, report, signal })),
+    ...engineNames.map((name) => untilExternalAnswers(name, external[variableOf[name]], report, signal)),
+  ]
+  const outcomes = await Promise.allSettled(
+    starts.map(async (start) => {
+      try {
+        return await start
+      } catch (error) {
+        failed.abort(error)
+        throw error
+      }
+    }),
+  )
+  const started = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? (outcome.value ?? []) : []))
+  if (signal.aborted) {
+    await stopAll(started)
     options.signal.throwIfAborted()
     throw failed.signal.reason
   }
-  const byName: Partial<Record<EngineName, Engine>> = Object.fromEntries(engines.map((engine) => [engine.name, engine]))
-  return { urls: urlsOf(byName, given), byName, stop }
+  return { urls: urlsOf(started, external), started }
 }
 
 type Install = (setup: Setup) => Promise<EngineDefinition>
 
-/** One after the other: two Mavens at once may trip over one another in the repository they share. */
-const installInTurn = (report: StartOptions['report'], signal: AbortSignal): Install => {
+/** One at a time: concurrent Maven runs can corrupt the local repository that they share. */
+const installInTurn = (report: (progress: Progress) => void, signal: AbortSignal): Install => {
   let last: Promise<unknown> = Promise.resolve()
   return (setup) => {
     const turn = last.then(() => {
       signal.throwIfAborted()
-      return setup.install({ report: (step, detail) => report(progressOf(setup.name, step, detail)), signal })
+      return setup.install({ report: (step, detail) => report({ engine: setup.name, step, detail }), signal })
     })
     last = turn.catch(() => undefined)
     return turn
@@ -134,44 +144,47 @@ const installInTurn = (report: StartOptions['report'], signal: AbortSignal): Ins
 
 const startOne = async (
   setup: Setup,
-  { folder, clean, adapt, report, install, signal }: StartOptions & { install: Install },
+  options: StartOptions & { report: (progress: Progress) => void; install: Install },
 ): Promise<Engine> => {
   const { name, logPath, dataFolder } = setup
+  const { folder, clean, adapt, report, install, signal } = options
   const installed = await install(setup)
-  const recipe = adapt?.(installed) ?? installed
+  const definition = adapt?.(installed) ?? installed
   const lockPath = join(folder, `${name}.lock`)
   report({ engine: name, step: 'starting' })
   if (clean) await removeData(dataFolder, lockPath, signal)
   await rm(logPath, { force: true })
-  const engine = await startEngine(recipe, { logPath, lockPath }, signal)
+  const engine = await startEngine(definition, { logPath, lockPath }, signal)
   report({ engine: name, step: 'ready', detail: engine.url })
   return engine
 }
 
-/** An engine whose starter was killed may still be on its way out. */
+/** Waits for the lock first: an engine whose starter was killed may still be shutting down. */
 const removeData = async (dataFolder: string, lockPath: string, signal: AbortSignal): Promise<void> => {
   let lock: Lock | undefined
-  const free = async (): Promise<boolean> => {
+  const locked = async (): Promise<boolean> => {
     const outcome = await acquireLock(lockPath)
     lock = 'lock' in outcome ? outcome.lock : undefined
     return lock !== undefined
   }
-  if (!(await waitUntil(free, { deadlineMs: dataDeadlineMs, signal }))) throw new Error(`${dataFolder} is still in use`)
+  if (!(await waitUntil(locked, { deadlineMs: dataDeadlineMs, signal }))) throw new Error(`${dataFolder} is in use`)
   await rm(dataFolder, { recursive: true, force: true })
   await lock?.release()
 }
 
-const untilGivenAnswers = async (name: EngineName, options: StartOptions, signal: AbortSignal): Promise<void> => {
-  const value = options.given[variableOf[name]]
+const untilExternalAnswers = async (
+  name: EngineName,
+  value: string | undefined,
+  report: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<undefined> => {
   if (value === undefined) return
-  await untilReachable(name, value, { deadlineMs: givenDeadlineMs, signal })
-  options.report({ engine: name, step: 'ready', detail: 'given' })
+  await untilReachable(name, value, { deadlineMs: externalDeadlineMs, signal })
+  report({ engine: name, step: 'ready', detail: 'external' })
 }
 
-const progressOf = (engine: EngineName, step: Progress['step'], detail?: string): Progress =>
-  detail === undefined ? { engine, step } : { engine, step, detail }
-
-const urlsOf = (engines: Partial<Record<EngineName, Engine>>, given: Partial<EngineUrls>): EngineUrls => {
-  const urlOf = (name: EngineName) => given[variableOf[name]] ?? engines[name]?.url ?? ''
+const urlsOf = (started: readonly Engine[], external: Partial<EngineUrls>): EngineUrls => {
+  const urlOf = (name: EngineName) =>
+    external[variableOf[name]] ?? started.find((engine) => engine.name === name)?.url ?? ''
   return { ELASTICSEARCH_URL: urlOf('elasticsearch'), KAFKA_BROKERS: urlOf('kafka'), REDIS_URL: urlOf('redis') }
 }

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { accepts } from './connecting.ts'
 import type { Distribution } from './distribution.ts'
-import type { EngineDefinition } from './engineDefinition.ts'
-import { type Jdk, javaLocale } from './jdk.ts'
-import { choosePort } from './ports.ts'
+import type { EngineDefinition } from './engine.ts'
+import { consoleLog, type Jdk, javaLocale } from './jdk.ts'
+import { acceptsConnections, choosePort } from './ports.ts'
 import { type Command, runSupervised } from './supervisedProgram.ts'
 
 const version = '4.3.1'
@@ -17,7 +16,7 @@ export const kafkaMinJdk = 17
 
 const log4j = (artifactId: string) => ({ groupId: 'org.apache.logging.log4j', artifactId, version: log4jVersion })
 
-/** The broker's jars with a logger. */
+/** The broker's jars and a logger. */
 export const kafkaDistribution: Distribution = {
   name: `kafka-${version}`,
   artifacts: [
@@ -47,7 +46,7 @@ export const kafkaDefinition = (options: KafkaOptions): EngineDefinition => ({
     await mkdir(dataFolder, { recursive: true })
     const controllerPort = await choosePort()
     await writeFile(join(dataFolder, 'server.properties'), renderServerProperties({ port, controllerPort }))
-    await writeFile(join(dataFolder, 'log4j2.properties'), log4j2)
+    await writeFile(join(dataFolder, 'log4j2.properties'), consoleLog(' %p %m (%c)%n'))
     await formatOnce(options, { what: 'Formatting', logPath, deadlineMs: formatDeadlineMs, signal })
     return java(options, [
       '-Xmx512m',
@@ -58,7 +57,8 @@ export const kafkaDefinition = (options: KafkaOptions): EngineDefinition => ({
     ])
   },
   answers: async ({ port, output }, signal) =>
-    (await output()).includes('Kafka Server started') && (await accepts({ host: '127.0.0.1', port }, signal)),
+    (await output()).includes('Kafka Server started') &&
+    (await acceptsConnections({ host: '127.0.0.1', port }, signal)),
 })
 
 /** `log.dirs` is relative to the data folder, so that no path needs escaping. */
@@ -85,7 +85,7 @@ export const renderServerProperties = (ports: { port: number; controllerPort: nu
     'share.coordinator.state.topic.replication.factor': 1,
     'share.coordinator.state.topic.min.isr': 1,
     'group.initial.rebalance.delay.ms': 0,
-    // A killed broker is let in again only when its last session has run out: 9 s by default.
+    // A killed broker can register again only after its last session has expired: 9 s by default.
     'broker.session.timeout.ms': 3_000,
     'broker.heartbeat.interval.ms': 500,
     'log.cleaner.dedupe.buffer.size': 2_097_152,
@@ -94,15 +94,6 @@ export const renderServerProperties = (ports: { port: number; controllerPort: nu
     .map(([name, value]) => `${name}=${value}\n`)
     .join('')
 }
-
-const log4j2 = `status = error
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = [%d{ISO8601}] %p %m (%c)%n
-rootLogger.level = info
-rootLogger.appenderRef.console.ref = console
-`
 
 const java = ({ home, jdk, dataFolder }: KafkaOptions, args: string[]): Command => ({
   command: join(jdk.home, 'bin', 'java'),
@@ -114,14 +105,14 @@ const java = ({ home, jdk, dataFolder }: KafkaOptions, args: string[]): Command 
 const formatOnce = async (options: KafkaOptions, run: Parameters<typeof runSupervised>[1]): Promise<void> => {
   const log = join(options.dataFolder, 'log')
   if ((await stat(join(log, 'meta.properties')).catch(() => undefined)) !== undefined) return
-  // What a format that was cut short left.
+  // An interrupted format may have left files.
   await rm(log, { recursive: true, force: true })
   const quickToStart = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
   const format = ['kafka.tools.StorageTool', 'format', '-t', newClusterId(), '-c', 'server.properties']
   await runSupervised(java(options, [...quickToStart, ...format]), run)
 }
 
-/** Kafka's form of a UUID; with the top bit clear it does not begin with a dash and pass for an option. */
+/** A UUID as Kafka writes it. Its top bit is clear: a leading dash would make it a command-line option. */
 const newClusterId = (): string => {
   const bytes = randomBytes(16)
   bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0)

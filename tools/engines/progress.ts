@@ -3,7 +3,7 @@ import type { EngineName, Progress } from './engines.ts'
 
 export type ProgressView = { report(progress: Progress): void; end(): void }
 
-/** One line that changes on a terminal; elsewhere a line for every step. */
+/** On a terminal one line that is rewritten, elsewhere a line for every step. */
 export const progressView = (stream: NodeJS.WriteStream): ProgressView =>
   stream.isTTY ? liveLine(stream) : plainLines(stream)
 
@@ -13,7 +13,7 @@ const plainLines = (stream: NodeJS.WritableStream): ProgressView => {
     report: ({ engine, step, detail }) => {
       if (steps.get(engine) === step) return
       steps.set(engine, step)
-      stream.write(`${describe({ engine, step, ...(step === 'ready' && detail !== undefined ? { detail } : {}) })}\n`)
+      stream.write(`${describe({ engine, step, detail: step === 'ready' ? detail : undefined })}\n`)
     },
     end: () => undefined,
   }

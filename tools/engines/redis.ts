@@ -2,7 +2,7 @@ import { chmod, mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Distribution } from './distribution.ts'
-import type { EngineDefinition } from './engineDefinition.ts'
+import type { EngineDefinition } from './engine.ts'
 
 const packageVersion = '1.4.3'
 const platforms: Partial<Record<string, string>> = {
@@ -12,7 +12,7 @@ const platforms: Partial<Record<string, string>> = {
   'darwin-arm64': 'redis-server-6.2.6-v5-darwin-arm64',
 }
 
-/** The server inside the embedded-redis package; undefined where it holds none for `platform`, like `linux-x64`. */
+/** The server inside the embedded-redis package; undefined where it holds none for `platform`, for example `linux-x64`. */
 export const redisDistribution = (platform: string): Distribution | undefined => {
   const file = platforms[platform]
   if (file === undefined) return undefined
@@ -49,7 +49,7 @@ export const redisDefinition = ({ server, dataFolder }: { server: string; dataFo
       retryStrategy: () => null,
       connectTimeout: 2_000,
     })
-    // It answers, or does not; why not is in its log.
+    // connect() rejects as well; the reason is in the log of Redis.
     client.on('error', () => undefined)
     try {
       await client.connect()
@@ -60,7 +60,7 @@ export const redisDefinition = ({ server, dataFolder }: { server: string; dataFo
   },
 })
 
-/** Everything durable is in the append-only file; the data folder is where it runs. */
+/** Redis keeps its data in the append-only file alone, in its working directory. */
 export const redisArguments = (port: number): string[] => [
   ...['--bind', '127.0.0.1', '--port', String(port), '--daemonize', 'no', '--dir', '.', '--save', ''],
   ...['--appendonly', 'yes', '--appendfsync', 'everysec', '--maxmemory-policy', 'noeviction'],

@@ -1,7 +1,7 @@
+import { downloadProgress, renderPom } from '../../../../tools/engines/distribution.ts'
 import { renderElasticsearchYml, renderJvmOptions } from '../../../../tools/engines/elasticsearch.ts'
-import { renderEnginesFile } from '../../../../tools/engines/enginesFile.ts'
+import { renderEnginesFile } from '../../../../tools/engines/engineUrls.ts'
 import { renderServerProperties } from '../../../../tools/engines/kafka.ts'
-import { downloadProgress, renderPom } from '../../../../tools/engines/pom.ts'
 import { redisArguments, redisDistribution } from '../../../../tools/engines/redis.ts'
 
 test('Elasticsearch listens on loopback alone and keeps what it writes in its folder', () => {
@@ -51,7 +51,7 @@ test('no Redis can be fetched for a platform that has none', () => {
   expect(redisDistribution('linux-s390x')).toBeUndefined()
 })
 
-test('a pom names each artefact with its type, and without what it depends on where it is wanted alone', () => {
+test('a pom names each artefact with its type, and excludes the dependencies of one that is wanted alone', () => {
   const pom = renderPom([
     { groupId: 'g', artifactId: 'a', version: '1', type: 'zip' },
     { groupId: 'h', artifactId: 'b', version: '2', alone: true },
@@ -62,7 +62,7 @@ test('a pom names each artefact with its type, and without what it depends on wh
   expect(pom.match(/<exclusions>/g)).toHaveLength(1)
 })
 
-test('download progress is the latest that Maven told', () => {
+test('download progress is the latest that Maven printed', () => {
   const output = 'Downloading from central: a.zip\nProgress (1): 0.5/124 MB\rProgress (1): 12/124 MB\r'
   expect(downloadProgress(output)).toBe('12/124 MB')
   expect(downloadProgress('Progress (2): a.jar (3.1/9 kB | b.jar (1.0/2.5 MB)')).toBe('3.1/9 kB')
