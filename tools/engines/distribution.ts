@@ -67,7 +67,7 @@ const fetch = async (draft: string, { artifacts }: Distribution, options: FetchO
   return fetched
 }
 
-/** Maven runs for seconds: the C2 compiler would only compete with the engines that start at the same time. */
+/** Maven runs for seconds: the C2 compiler would not pay off. */
 const quickMaven = (userOptions = ''): string => `-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ${userOptions}`.trim()
 
 const watchDownload = async ({ logPath, report }: FetchOptions, signal: AbortSignal): Promise<void> => {

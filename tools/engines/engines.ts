@@ -1,5 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import type { ReportFetch } from './distribution.ts'
 import { type Engine, type EngineDefinition, type EngineName, engineNames, startEngine } from './engine.ts'
 import { type EngineUrls, untilReachable, variableOf, writeEnginesFile } from './engineUrls.ts'
 import { acquireLock, type Lock } from './lock.ts'
@@ -90,7 +91,7 @@ const lockFolder = async (folder: string): Promise<Lock> => {
 }
 
 const startAll = async (folder: string, options: StartOptions): Promise<Pick<Engines, 'urls' | 'started'>> => {
-  const { external = {}, report = () => undefined } = options
+  const { clean, external = {}, report = () => undefined, adapt = (definition) => definition } = options
   const failed = new AbortController()
   const signal = AbortSignal.any([options.signal, failed.signal])
   const setups = await setUp(
@@ -103,15 +104,20 @@ const startAll = async (folder: string, options: StartOptions): Promise<Pick<Eng
     options.quick ? quickFlags : [],
   )
   await mkdir(join(folder, 'logs'), { recursive: true })
-  const install = installInTurn(report, signal)
-  const starts = [
-    ...setups.map((setup) => startOne(setup, { ...options, folder, install, report, signal })),
-    ...engineNames.map((name) => untilExternalAnswers(name, external[variableOf[name]], report, signal)),
-  ]
+  const starts: (() => Promise<Engine | undefined>)[] = engineNames.map(
+    (name) => () => untilExternalAnswers(name, external[variableOf[name]], report, signal),
+  )
+  // One after the other: concurrent Maven runs can corrupt the local repository that they share.
+  for (const setup of setups) {
+    signal.throwIfAborted()
+    const onProgress: ReportFetch = (step, detail) => report({ engine: setup.name, step, detail })
+    const definition = adapt(await setup.install({ report: onProgress, signal }))
+    starts.push(() => startOne(setup, definition, { folder, clean, report, signal }))
+  }
   const outcomes = await Promise.allSettled(
     starts.map(async (start) => {
       try {
-        return await start
+        return await start()
       } catch (error) {
         failed.abort(error)
         throw error
@@ -127,29 +133,13 @@ const startAll = async (folder: string, options: StartOptions): Promise<Pick<Eng
   return { urls: urlsOf(started, external), started }
 }
 
-type Install = (setup: Setup) => Promise<EngineDefinition>
-
-/** One at a time: concurrent Maven runs can corrupt the local repository that they share. */
-const installInTurn = (report: (progress: Progress) => void, signal: AbortSignal): Install => {
-  let last: Promise<unknown> = Promise.resolve()
-  return (setup) => {
-    const turn = last.then(() => {
-      signal.throwIfAborted()
-      return setup.install({ report: (step, detail) => report({ engine: setup.name, step, detail }), signal })
-    })
-    last = turn.catch(() => undefined)
-    return turn
-  }
-}
+type StartContext = { folder: string; report: (progress: Progress) => void; signal: AbortSignal }
 
 const startOne = async (
-  setup: Setup,
-  options: StartOptions & { report: (progress: Progress) => void; install: Install },
+  { name, logPath, dataFolder }: Setup,
+  definition: EngineDefinition,
+  { folder, clean, report, signal }: StartContext & { clean: boolean },
 ): Promise<Engine> => {
-  const { name, logPath, dataFolder } = setup
-  const { folder, clean, adapt, report, install, signal } = options
-  const installed = await install(setup)
-  const definition = adapt?.(installed) ?? installed
   const lockPath = join(folder, `${name}.lock`)
   report({ engine: name, step: 'starting' })
   if (clean) await removeData(dataFolder, lockPath, signal)

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { signalGroup } from './runningProcess.ts'
 import type { SupervisorEvent, SupervisorRequest } from './supervisor.ts'
-import { pause, within } from './waiting.ts'
+import { within } from './waiting.ts'
 
 export type Command = Omit<SupervisorRequest, 'graceMs' | 'lockPath'>
 export type End = { how: string; ok: boolean }
@@ -96,10 +96,8 @@ export const runSupervised = async (
 ): Promise<void> => {
   const { what, logPath, deadlineMs, signal } = options
   const program = await startSupervised(command, { logPath }, signal)
-  const over = new AbortController()
-  const deadline = pause(deadlineMs, AbortSignal.any([signal, over.signal])).catch(() => undefined)
-  const end = await Promise.race([program.ended, deadline])
-  over.abort()
+  const aborted = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)))
+  const end = await within(Promise.race([program.ended, aborted]), deadlineMs)
   if (end?.ok) return
   await program.stop()
   signal.throwIfAborted()
