@@ -64,7 +64,7 @@ const uses = {
 
 /** What `harm` does to an engine is told by those who use it, and by nobody else, until it is back. */
 async function expectTold(engine: Engine, harm: () => Promise<void>, heal: () => Promise<void>): Promise<void> {
-  const users: readonly string[] = uses[engine.name]
+  const users: readonly string[] = uses[engine.kind]
   await harm()
   try {
     const harmedMs = Date.now()
@@ -73,7 +73,7 @@ async function expectTold(engine: Engine, harm: () => Promise<void>, heal: () =>
       await eventually(async () => {
         const { code, said, tookMs } = await probe(program, 'readyz')
         expect(tookMs).toBeLessThan(answeredMs)
-        return code === 503 && said.status === 'not ready' && said.checks[engine.name]?.ok === false
+        return code === 503 && said.status === 'not ready' && said.checks[engine.kind]?.ok === false
       })
       expect(Date.now() - harmedMs).toBeLessThan(noticedMs)
     }

@@ -115,7 +115,7 @@ const starters: Record<EngineName, (container: GenericContainer) => Promise<stri
 /** The settings of the process, as the image takes them. */
 const kafkaEnvironment = (host: string, port: number): Record<string, string> => {
   const controllerPort = 9093
-  const lines = renderServerProperties({ port, controllerPort }).trim().split('\n')
+  const lines = renderServerProperties({ id: 1, port, controllerPort }).trim().split('\n')
   const inImage = lines.map((line): [string, string] => {
     const [name = '', ...value] = line.split('=')
     return [`KAFKA_${name.toUpperCase().replaceAll('.', '_')}`, value.join('=')]

@@ -36,21 +36,37 @@ export type ElasticsearchOptions = {
   home: string
   jdk: Jdk
   jvmFlags: readonly string[]
-  dataFolder: string
+  /** Holds the data folder of each node. */
+  folder: string
+  logPath: (name: string) => string
   user: User | undefined
 }
+/** One of several nodes that find each other by their transport ports. */
+export type ElasticsearchNode = { readonly name: string; readonly port: number; readonly transportPort: number }
 
-export const elasticsearchDefinition = (options: ElasticsearchOptions): EngineDefinition => {
-  const { dataFolder } = options
-  const clusterName = clusterNameFor(dataFolder)
+/** The definition of a single node, or of `node`, which forms a cluster with `nodes`. */
+export const elasticsearchDefinition = (
+  options: ElasticsearchOptions,
+  node?: ElasticsearchNode,
+  nodes: readonly ElasticsearchNode[] = [],
+): EngineDefinition => {
+  const name = node?.name ?? 'elasticsearch'
+  const dataFolder = join(options.folder, name)
+  const clusterName = clusterNameFor(node === undefined ? dataFolder : options.folder)
+  const membership = node === undefined ? singleNode : membershipOf(node, nodes)
   return {
-    name: 'elasticsearch',
-    defaultPort: 9200,
-    startDeadlineMs: 180_000,
+    kind: 'elasticsearch',
+    name,
+    port: node === undefined ? { preferred: 9200 } : { fixed: node.port },
+    // Nodes of a cluster start together and share the CPUs.
+    startDeadlineMs: node === undefined ? 180_000 : 400_000,
     dataFolder,
+    logPath: options.logPath(name),
     url: (port) => `http://127.0.0.1:${port}`,
     prepare: async (port) => {
-      await writeFolder(options, renderElasticsearchYml({ clusterName, port, dataFolder }))
+      const yml = renderElasticsearchYml({ clusterName, port, dataFolder, membership })
+      const heap = node === undefined ? '1g' : '512m'
+      await writeFolder({ ...options, dataFolder, heap }, yml)
       const { home, jdk, user } = options
       return {
         command: 'bash',
@@ -78,18 +94,34 @@ export const elasticsearchDefinition = (options: ElasticsearchOptions): EngineDe
   }
 }
 
-/** Unique to the data folder: tells this Elasticsearch from another one at the same port. */
-const clusterNameFor = (dataFolder: string): string =>
-  `tidemark-${createHash('sha256').update(dataFolder).digest('hex').slice(0, 12)}`
+/** Unique to the folder: tells this Elasticsearch from another one at the same port. */
+const clusterNameFor = (folder: string): string =>
+  `tidemark-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`
 
-export const renderElasticsearchYml = (options: { clusterName: string; port: number; dataFolder: string }): string => {
-  const { clusterName, port, dataFolder } = options
+type Settings = Readonly<Record<string, string | number | boolean | readonly string[]>>
+
+export const singleNode: Settings = { 'discovery.type': 'single-node', 'transport.port': 0 }
+
+/** Once the cluster has formed, Elasticsearch ignores the initial master nodes. */
+export const membershipOf = (node: ElasticsearchNode, nodes: readonly ElasticsearchNode[]): Settings => ({
+  'node.name': node.name,
+  'transport.port': node.transportPort,
+  'discovery.seed_hosts': nodes.map(({ transportPort }) => `127.0.0.1:${transportPort}`),
+  'cluster.initial_master_nodes': nodes.map(({ name }) => name),
+})
+
+export const renderElasticsearchYml = (options: {
+  clusterName: string
+  port: number
+  dataFolder: string
+  membership: Settings
+}): string => {
+  const { clusterName, port, dataFolder, membership } = options
   const settings = {
     'cluster.name': clusterName,
-    'discovery.type': 'single-node',
+    ...membership,
     'network.host': '127.0.0.1',
     'http.port': port,
-    'transport.port': 0,
     'xpack.security.enabled': false,
     'cluster.routing.allocation.disk.threshold_enabled': false,
     'indices.breaker.total.use_real_memory': false,
@@ -102,19 +134,22 @@ export const renderElasticsearchYml = (options: { clusterName: string; port: num
 }
 
 /** The distribution's JVM options without the garbage collection log, with a heap that leaves room for the other engines. */
-export const renderJvmOptions = (shipped: string, jvmFlags: readonly string[]): string => {
+export const renderJvmOptions = (shipped: string, heap: string, jvmFlags: readonly string[]): string => {
   const kept = shipped.split('\n').filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('-Xlog'))
-  return [...kept, '-Xms1g', '-Xmx1g', ...jvmFlags, ''].join('\n')
+  return [...kept, `-Xms${heap}`, `-Xmx${heap}`, ...jvmFlags, ''].join('\n')
 }
 
-const writeFolder = async ({ home, jvmFlags, dataFolder, user }: ElasticsearchOptions, yml: string): Promise<void> => {
+const writeFolder = async (
+  { home, jvmFlags, dataFolder, heap, user }: ElasticsearchOptions & { dataFolder: string; heap: string },
+  yml: string,
+): Promise<void> => {
   const config = join(dataFolder, 'config')
   await rm(join(dataFolder, 'tmp'), { recursive: true, force: true })
   for (const name of ['config', 'data', 'logs', 'tmp']) await mkdir(join(dataFolder, name), { recursive: true })
   await writeFile(join(config, 'elasticsearch.yml'), yml)
   await writeFile(
     join(config, 'jvm.options'),
-    renderJvmOptions(await readFile(join(home, 'config', 'jvm.options'), 'utf8'), jvmFlags),
+    renderJvmOptions(await readFile(join(home, 'config', 'jvm.options'), 'utf8'), heap, jvmFlags),
   )
   await writeFile(join(config, 'log4j2.properties'), consoleLog('[%-5p][%-25c{1.}] %m%n'))
   if (user !== undefined) await changeOwner(user, dataFolder)

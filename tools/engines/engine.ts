@@ -7,13 +7,17 @@ import { waitUntil, within } from './waiting.ts'
 export const engineNames = ['elasticsearch', 'kafka', 'redis'] as const
 export type EngineName = (typeof engineNames)[number]
 
-/** How an engine is configured and run. */
+/** How an engine, or one node of a cluster, is configured and run. */
 export type EngineDefinition = {
-  name: EngineName
-  defaultPort: number
+  kind: EngineName
+  /** The kind, with a number where there are several: `kafka-2`. Names its files. */
+  name: string
+  /** A fixed port is known to other nodes before the start; else any other port will do where this one is taken. */
+  port: { readonly preferred: number } | { readonly fixed: number }
   /** From its start until it answers; more than a slow machine needs. */
   startDeadlineMs: number
   dataFolder: string
+  logPath: string
   url(port: number): string
   /** Writes the configuration for a start at `port`, whatever state an earlier run left behind. */
   prepare(port: number, signal: AbortSignal): Promise<Command>
@@ -29,7 +33,8 @@ export type Running = {
 
 /** An engine that this process started. It ends with this process. */
 export type Engine = {
-  readonly name: EngineName
+  readonly kind: EngineName
+  readonly name: string
   readonly url: string
   /** Leader of its process group; another one after every start. */
   readonly pid: number
@@ -47,15 +52,17 @@ export type Engine = {
 
 const endDeadlineMs = 15_000
 
-/** Starts an engine at its default port, or at another one where that is taken, and returns once it answers. */
+/** Starts an engine and returns once it answers. The lock at `lockPath` is held while it runs. */
 export const startEngine = async (
   definition: EngineDefinition,
-  files: LogAndLock,
+  lockPath: string,
   signal: AbortSignal,
 ): Promise<Engine> => {
+  const files = { logPath: definition.logPath, lockPath }
   const startOn = async (port: number): Promise<Engine> =>
     engineAt(definition, files, port, await startAt(definition, files, port, signal))
-  const port = await choosePort(definition.defaultPort)
+  if ('fixed' in definition.port) return startOn(definition.port.fixed)
+  const port = await choosePort(definition.port.preferred)
   try {
     return await startOn(port)
   } catch (error) {
@@ -67,7 +74,7 @@ export const startEngine = async (
 }
 
 const engineAt = (definition: EngineDefinition, files: LogAndLock, port: number, first: SupervisedProgram): Engine => {
-  const { name, dataFolder } = definition
+  const { kind, name, dataFolder } = definition
   let current = first
   let restart = { cancel: new AbortController(), settled: Promise.resolve() }
   const startAgain = async (signal: AbortSignal): Promise<void> => {
@@ -77,6 +84,7 @@ const engineAt = (definition: EngineDefinition, files: LogAndLock, port: number,
     current = await startAt(definition, files, port, signal)
   }
   return {
+    kind,
     name,
     url: definition.url(port),
     get pid() {

@@ -5,6 +5,8 @@ import { type WaitOptions, waitUntil } from './waiting.ts'
 
 /** The environment variables by which other programs find the engines. */
 export type EngineUrls = { ELASTICSEARCH_URL: string; KAFKA_BROKERS: string; REDIS_URL: string }
+/** Comma-separated where an engine has several nodes. `REDIS_URL` is the first master; Sentinels know the current one. */
+export type ClusterUrls = EngineUrls & { REDIS_SENTINELS: string; REDIS_SENTINEL_NAME: string }
 
 export const variableOf = {
   elasticsearch: 'ELASTICSEARCH_URL',

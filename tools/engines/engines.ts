@@ -1,21 +1,24 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { type ClusterPlan, planCluster } from './clusterPlan.ts'
 import type { ReportFetch } from './distribution.ts'
 import { type Engine, type EngineDefinition, type EngineName, engineNames, startEngine } from './engine.ts'
-import { type EngineUrls, untilReachable, variableOf, writeEnginesFile } from './engineUrls.ts'
+import { type ClusterUrls, type EngineUrls, untilReachable, variableOf, writeEnginesFile } from './engineUrls.ts'
 import { acquireLock, type Lock } from './lock.ts'
-import { type Setup, setUp } from './setup.ts'
+import { sentinelName } from './redis.ts'
+import { setUp } from './setup.ts'
 import { waitUntil } from './waiting.ts'
 
 export { type Engine, type EngineDefinition, type EngineName, engineNames } from './engine.ts'
 export { type EngineUrls, externalEngines, variableOf } from './engineUrls.ts'
 
 export type Progress = {
-  engine: EngineName
+  /** Its name. */
+  engine: string
   step: 'fetching' | 'unpacking' | 'starting' | 'ready'
   detail?: string | undefined
 }
-export type StartOptions = {
+export type ClusterOptions = {
   /** Holds data and logs; one set of engines runs in it at a time. */
   folder: string
   /** Where distributions are unpacked, once for all folders; `<folder>/engines` by default. */
@@ -24,25 +27,37 @@ export type StartOptions = {
   clean: boolean
   /** Whether a quick start matters more than speed under load; measured: all three in 12 s instead of 19 s. */
   quick: boolean
+  report?: (progress: Progress) => void
+  /** Cancels the start; has no effect once the engines run. */
+  signal: AbortSignal
+}
+export type StartOptions = ClusterOptions & {
   /** Engines that already run elsewhere: they are used, not started. None by default. */
   external?: Partial<EngineUrls>
   /** Changes the definition of each engine before its start, for example to turn on authentication. */
   adapt?: (definition: EngineDefinition) => EngineDefinition
-  report?: (progress: Progress) => void
-  /** Cancels the start; has no effect once the engines run. */
-  signal: AbortSignal
 }
 /** C1 only: on few cores the C2 compiler competes with the start itself. */
 const quickFlags = ['-XX:TieredStopAtLevel=1']
 const dataDeadlineMs = 20_000
 const externalDeadlineMs = 10_000
 
-/** The engines that answer. `started`, and the properties by name, leave out external ones. */
-export type Engines = {
-  readonly urls: EngineUrls
+type Running<Urls> = {
+  readonly urls: Urls
+  /** Without external engines. */
   readonly started: readonly Engine[]
   stop(): Promise<void>
-} & Partial<Record<EngineName, Engine>>
+}
+/** One node of each engine; external ones are left out. */
+export type Engines = Running<EngineUrls> & Partial<Record<EngineName, Engine>>
+/** Several nodes of each engine, each of which can be killed, frozen and started again by itself. */
+export type Cluster = Running<ClusterUrls> & {
+  readonly elasticsearch: readonly Engine[]
+  readonly kafka: readonly Engine[]
+  /** The first master and its replica. */
+  readonly redis: readonly Engine[]
+  readonly sentinels: readonly Engine[]
+}
 
 /**
  * Starts Elasticsearch, Kafka and Redis on loopback and returns once all answer. While they run, `engines.env` in the
@@ -51,28 +66,59 @@ export type Engines = {
  * the folder; with the signal's reason when aborted; else with the engine's name and the end of its log.
  */
 export const startEngines = async (options: StartOptions): Promise<Engines> => {
-  const folder = resolve(options.folder)
+  const { external = {}, report = () => undefined } = options
+  const running = await runInFolder(options.folder, async (folder) => {
+    const missing = engineNames.filter((name) => external[variableOf[name]] === undefined)
+    const others = engineNames.map((name) => (signal: AbortSignal) => {
+      return untilExternalAnswers(name, external[variableOf[name]], report, signal)
+    })
+    const started = await startAll(missing, { ...options, folder, others })
+    return { urls: urlsOf(started, external), started }
+  })
+  return { ...Object.fromEntries(running.started.map((engine) => [engine.name, engine])), ...running }
+}
+
+/**
+ * Starts three Elasticsearch nodes, three brokers that keep three copies, and a Redis master with a replica and three
+ * Sentinels, and returns once each node answers; copies may still be under way. Otherwise like `startEngines`.
+ */
+export const startCluster = async (options: ClusterOptions): Promise<Cluster> => {
+  const running = await runInFolder(options.folder, async (folder) => {
+    const plan = await planCluster(options.clean ? undefined : join(folder, 'data'))
+    const started = await startAll(engineNames, { ...options, folder, plan })
+    return { urls: clusterUrlsOf(plan), started }
+  })
+  const nodesOf = (kind: string): Engine[] => running.started.filter(({ name }) => name.startsWith(`${kind}-`))
+  return {
+    ...running,
+    elasticsearch: nodesOf('elasticsearch'),
+    kafka: nodesOf('kafka'),
+    redis: nodesOf('redis'),
+    sentinels: nodesOf('sentinel'),
+  }
+}
+
+const runInFolder = async <Urls extends EngineUrls>(
+  path: string,
+  start: (folder: string) => Promise<Omit<Running<Urls>, 'stop'>>,
+): Promise<Running<Urls>> => {
+  const folder = resolve(path)
   await mkdir(folder, { recursive: true })
   await using undo = new AsyncDisposableStack()
   const lock = await lockFolder(folder)
   undo.defer(() => lock.release())
   const file = join(folder, 'engines.env')
   await rm(file, { force: true })
-  const { urls, started } = await startAll(folder, options)
+  const { urls, started } = await start(folder)
   undo.defer(() => stopAll(started))
   await writeEnginesFile(file, urls)
   undo.defer(() => rm(file, { force: true }))
   const running = undo.move()
-  return {
-    ...Object.fromEntries(started.map((engine) => [engine.name, engine])),
-    urls,
-    started,
-    stop: () => running.disposeAsync(),
-  }
+  return { urls, started, stop: () => running.disposeAsync() }
 }
 
 /** Rejects as soon as an engine of these ends, with its name, how it ended, and where its log is. */
-export const failWhenEngineEnds = async ({ started }: Engines): Promise<never> => {
+export const failWhenEngineEnds = async ({ started }: Pick<Engines, 'started'>): Promise<never> => {
   const ended = started.map(async (engine): Promise<never> => {
     throw new Error(`${engine.name} ${await engine.ended()}; its log is ${engine.logPath}`)
   })
@@ -90,61 +136,61 @@ const lockFolder = async (folder: string): Promise<Lock> => {
   throw new Error(`The engines in ${folder} are in use: process ${outcome.holderPid} runs them. Stop it first.`)
 }
 
-const startAll = async (folder: string, options: StartOptions): Promise<Pick<Engines, 'urls' | 'started'>> => {
-  const { clean, external = {}, report = () => undefined, adapt = (definition) => definition } = options
+type StartAllOptions = Omit<StartOptions, 'external'> & {
+  plan?: ClusterPlan
+  /** Awaited beside the starts. */
+  others?: readonly ((signal: AbortSignal) => Promise<void>)[]
+}
+
+const startAll = async (names: readonly EngineName[], options: StartAllOptions): Promise<Engine[]> => {
+  const { folder, plan, others = [], report = () => undefined, adapt = (definition) => definition } = options
   const failed = new AbortController()
   const signal = AbortSignal.any([options.signal, failed.signal])
-  const setups = await setUp(
-    engineNames.filter((name) => external[variableOf[name]] === undefined),
-    {
-      data: join(folder, 'data'),
-      logs: join(folder, 'logs'),
-      distributions: resolve(options.distributions ?? join(folder, 'engines')),
-    },
-    options.quick ? quickFlags : [],
-  )
-  await mkdir(join(folder, 'logs'), { recursive: true })
-  const starts: (() => Promise<Engine | undefined>)[] = engineNames.map(
-    (name) => () => untilExternalAnswers(name, external[variableOf[name]], report, signal),
-  )
-  // One after the other: concurrent Maven runs can corrupt the local repository that they share.
-  for (const setup of setups) {
-    signal.throwIfAborted()
-    const onProgress: ReportFetch = (step, detail) => report({ engine: setup.name, step, detail })
-    const definition = adapt(await setup.install({ report: onProgress, signal }))
-    starts.push(() => startOne(setup, definition, { folder, clean, report, signal }))
+  const folders = {
+    data: join(folder, 'data'),
+    logs: join(folder, 'logs'),
+    distributions: resolve(options.distributions ?? join(folder, 'engines')),
   }
-  const outcomes = await Promise.allSettled(
-    starts.map(async (start) => {
-      try {
-        return await start()
-      } catch (error) {
-        failed.abort(error)
-        throw error
-      }
-    }),
-  )
-  const started = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? (outcome.value ?? []) : []))
+  const setups = await setUp(names, { folders, jvmFlags: options.quick ? quickFlags : [], plan })
+  await mkdir(folders.logs, { recursive: true })
+  const definitions: EngineDefinition[] = []
+  // One after the other: concurrent Maven runs can corrupt the local repository that they share.
+  for (const { name, install } of setups) {
+    signal.throwIfAborted()
+    const onProgress: ReportFetch = (step, detail) => report({ engine: name, step, detail })
+    definitions.push(...(await install({ report: onProgress, signal })).map(adapt))
+  }
+  const orFail = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work
+    } catch (error) {
+      failed.abort(error)
+      throw error
+    }
+  }
+  const [outcomes] = await Promise.all([
+    Promise.allSettled(definitions.map((definition) => orFail(startOne(definition, { ...options, report, signal })))),
+    Promise.allSettled(others.map((until) => orFail(until(signal)))),
+  ])
+  const started = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
   if (signal.aborted) {
     await stopAll(started)
     options.signal.throwIfAborted()
     throw failed.signal.reason
   }
-  return { urls: urlsOf(started, external), started }
+  return started
 }
 
-type StartContext = { folder: string; report: (progress: Progress) => void; signal: AbortSignal }
-
 const startOne = async (
-  { name, logPath, dataFolder }: Setup,
   definition: EngineDefinition,
-  { folder, clean, report, signal }: StartContext & { clean: boolean },
+  { folder, clean, report, signal }: StartAllOptions & { report: (progress: Progress) => void },
 ): Promise<Engine> => {
+  const { name, dataFolder, logPath } = definition
   const lockPath = join(folder, `${name}.lock`)
   report({ engine: name, step: 'starting' })
   if (clean) await removeData(dataFolder, lockPath, signal)
   await rm(logPath, { force: true })
-  const engine = await startEngine(definition, { logPath, lockPath }, signal)
+  const engine = await startEngine(definition, lockPath, signal)
   report({ engine: name, step: 'ready', detail: engine.url })
   return engine
 }
@@ -167,7 +213,7 @@ const untilExternalAnswers = async (
   value: string | undefined,
   report: (progress: Progress) => void,
   signal: AbortSignal,
-): Promise<undefined> => {
+): Promise<void> => {
   if (value === undefined) return
   await untilReachable(name, value, { deadlineMs: externalDeadlineMs, signal })
   report({ engine: name, step: 'ready', detail: 'external' })
@@ -177,4 +223,17 @@ const urlsOf = (started: readonly Engine[], external: Partial<EngineUrls>): Engi
   const urlOf = (name: EngineName) =>
     external[variableOf[name]] ?? started.find((engine) => engine.name === name)?.url ?? ''
   return { ELASTICSEARCH_URL: urlOf('elasticsearch'), KAFKA_BROKERS: urlOf('kafka'), REDIS_URL: urlOf('redis') }
+}
+
+const clusterUrlsOf = (plan: ClusterPlan): ClusterUrls => {
+  const addresses = (nodes: readonly { port: number }[]): string[] => nodes.map(({ port }) => `127.0.0.1:${port}`)
+  return {
+    ELASTICSEARCH_URL: addresses(plan.elasticsearch)
+      .map((address) => `http://${address}`)
+      .join(','),
+    KAFKA_BROKERS: addresses(plan.kafka).join(','),
+    REDIS_URL: `redis://${addresses([plan.redisMaster])}`,
+    REDIS_SENTINELS: addresses(plan.sentinels).join(','),
+    REDIS_SENTINEL_NAME: sentinelName,
+  }
 }

@@ -2,29 +2,38 @@
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
-import { type Engines, externalEngines, failWhenEngineEnds, startEngines } from './engines.ts'
+import { Command, Option } from 'commander'
+import {
+  type Cluster,
+  type Engines,
+  externalEngines,
+  failWhenEngineEnds,
+  startCluster,
+  startEngines,
+} from './engines.ts'
 import { runInForeground } from './foreground.ts'
 import { progressView } from './progress.ts'
 
-type Flags = { clean?: true; folder: string; distributions?: string }
+type Flags = { clean?: true; nodes: '1' | '3'; folder: string; distributions?: string }
 
 const command = new Command('engines')
   .description('Runs Elasticsearch, Kafka and Redis on loopback until it is stopped.')
   .option('--clean', 'start empty')
+  .addOption(
+    new Option('--nodes <number>', 'of Elasticsearch and Kafka; with 3, Redis has a replica and three Sentinels')
+      .choices(['1', '3'])
+      .default('1'),
+  )
   .option('--folder <path>', 'holds data, logs and engines.env', fileURLToPath(new URL('../../var', import.meta.url)))
   .option('--distributions <path>', 'where the engines are unpacked (default: engines in the folder)')
 
 const run = async (flags: Flags, stopped: AbortSignal): Promise<void> => {
   const view = progressView(process.stderr)
-  const engines = await startEngines({
-    ...flags,
-    clean: flags.clean ?? false,
-    quick: false,
-    external: externalEngines(process.env),
-    report: view.report,
-    signal: stopped,
-  }).finally(view.end)
+  const { nodes, clean = false, ...folders } = flags
+  const options = { ...folders, clean, quick: false, report: view.report, signal: stopped }
+  const starting: Promise<Engines | Cluster> =
+    nodes === '3' ? startCluster(options) : startEngines({ ...options, external: externalEngines(process.env) })
+  const engines = await starting.finally(view.end)
   try {
     process.stdout.write(describe(engines, flags.folder))
     if (!stopped.aborted) await Promise.race([once(stopped, 'abort'), failWhenEngineEnds(engines)])
@@ -33,7 +42,7 @@ const run = async (flags: Flags, stopped: AbortSignal): Promise<void> => {
   }
 }
 
-const describe = ({ urls, started }: Engines, folder: string): string => {
+const describe = ({ urls, started }: Engines | Cluster, folder: string): string => {
   const elsewhere = started
     .filter(({ dataFolder }) => !dataFolder.startsWith(resolve(folder)))
     .map(

@@ -35,6 +35,13 @@ export const choosePort = async (preferred?: number): Promise<number> => {
   throw new Error(`found no free port between ${lowest} and ${highest}`)
 }
 
+/** So many different free ports: a chosen port stays free until something listens on it. */
+export const chooseDistinctPorts = async (count: number): Promise<number[]> => {
+  const ports = new Set<number>()
+  while (ports.size < count) ports.add(await choosePort())
+  return [...ports]
+}
+
 /** Whether a TCP connection to `address` is accepted within 5 s. */
 export const acceptsConnections = async (address: Address, signal: AbortSignal): Promise<boolean> => {
   const socket = connect(address)

@@ -1,5 +1,5 @@
 import type { WriteStream } from 'node:tty'
-import type { EngineName, Progress } from './engines.ts'
+import type { Progress } from './engines.ts'
 
 export type ProgressView = { report(progress: Progress): void; end(): void }
 
@@ -8,7 +8,7 @@ export const progressView = (stream: NodeJS.WriteStream): ProgressView =>
   stream.isTTY ? liveLine(stream) : plainLines(stream)
 
 const plainLines = (stream: NodeJS.WritableStream): ProgressView => {
-  const steps = new Map<EngineName, string>()
+  const steps = new Map<string, string>()
   return {
     report: ({ engine, step, detail }) => {
       if (steps.get(engine) === step) return
@@ -20,7 +20,7 @@ const plainLines = (stream: NodeJS.WritableStream): ProgressView => {
 }
 
 const liveLine = (stream: WriteStream): ProgressView => {
-  const latest = new Map<EngineName, string>()
+  const latest = new Map<string, string>()
   return {
     report: (progress) => {
       latest.set(progress.engine, describe(progress))

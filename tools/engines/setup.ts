@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { ClusterPlan } from './clusterPlan.ts'
 import { type Distribution, ensureUnpacked, type ReportFetch } from './distribution.ts'
 import { elasticsearchDefinition, elasticsearchDistribution, elasticsearchMinJdk } from './elasticsearch.ts'
 import type { EngineDefinition, EngineName } from './engine.ts'
@@ -7,7 +8,7 @@ import { kafkaDefinition, kafkaDistribution, kafkaMinJdk } from './kafka.ts'
 import { withLog } from './logTail.ts'
 import { accessibleFolder, accessibleTo, findOnPath, unprivilegedUser } from './permissions.ts'
 import { missingPrograms, type Prerequisites, PrerequisitesMissing } from './prerequisites.ts'
-import { redisDefinition, redisDistribution } from './redis.ts'
+import { redisDefinition, redisDistribution, replicatedRedisDefinition, sentinelDefinition } from './redis.ts'
 import { isUnpacked } from './unpackOnce.ts'
 
 export type Folders = { data: string; logs: string; distributions: string }
@@ -15,24 +16,25 @@ export type InstallOptions = { report: ReportFetch; signal: AbortSignal }
 /** An engine that this machine can run. */
 export type Setup = {
   name: EngineName
-  dataFolder: string
-  logPath: string
-  /** Fetches and unpacks its distribution unless that is there. */
-  install(options: InstallOptions): Promise<EngineDefinition>
+  /** Fetches and unpacks its distribution unless that is there. Returns a definition for each node. */
+  install(options: InstallOptions): Promise<EngineDefinition[]>
+}
+export type SetupOptions = {
+  folders: Folders
+  jvmFlags: readonly string[]
+  /** The nodes of a cluster; undefined: one node of each engine. */
+  plan?: ClusterPlan | undefined
 }
 
 type Checked = Setup & { prerequisites?: Prerequisites; problem?: string }
-type Machine = { jdks: readonly Jdk[]; jvmFlags: readonly string[] }
+type CheckOptions = SetupOptions & { jdks: readonly Jdk[]; logPath: (name: string) => string }
 
 /** Checks what the engines need. Throws PrerequisitesMissing, with all that the machine lacks. */
-export const setUp = async (
-  names: readonly EngineName[],
-  folders: Folders,
-  jvmFlags: readonly string[],
-): Promise<Setup[]> => {
-  const machine = { jdks: await findJdks(process.env), jvmFlags }
+export const setUp = async (names: readonly EngineName[], options: SetupOptions): Promise<Setup[]> => {
+  const logPath = (name: string): string => join(options.folders.logs, `${name}.log`)
+  const checkOptions = { ...options, jdks: await findJdks(process.env), logPath }
   const checks = { elasticsearch: checkElasticsearch, kafka: checkKafka, redis: checkRedis }
-  const checked = await Promise.all(names.map((name) => checks[name](folders, machine)))
+  const checked = await Promise.all(names.map((name) => checks[name](checkOptions)))
   const mavenFound = (await findOnPath('mvn', process.env)) !== undefined
   const prerequisites = checked.flatMap((setup) => setup.prerequisites ?? [])
   const problems = [...checked.flatMap(({ problem }) => problem ?? []), ...missingPrograms(prerequisites, mavenFound)]
@@ -40,10 +42,10 @@ export const setUp = async (
   return checked
 }
 
-const checkElasticsearch = async (folders: Folders, { jdks, jvmFlags }: Machine): Promise<Checked> => {
+const checkElasticsearch = async ({ folders, jdks, jvmFlags, logPath, plan }: CheckOptions): Promise<Checked> => {
   const user = unprivilegedUser()
   const distributions = await accessibleFolder(folders.distributions, user)
-  const dataFolder = join(await accessibleFolder(folders.data, user), 'elasticsearch')
+  const folder = await accessibleFolder(folders.data, user)
   const accessible = await Promise.all(jdks.map(({ home }) => accessibleTo(user, join(home, 'bin', 'java'))))
   const prerequisites: Prerequisites = {
     engine: 'Elasticsearch',
@@ -54,41 +56,45 @@ const checkElasticsearch = async (folders: Folders, { jdks, jvmFlags }: Machine)
   }
   return {
     name: 'elasticsearch',
-    dataFolder,
-    logPath: join(folders.logs, 'elasticsearch.log'),
     prerequisites,
     install: async (options) => {
       const jdk = jdkFor(prerequisites)
       const home = await unpacked(elasticsearchDistribution, { ...folders, distributions }, { ...options, jdk })
-      return elasticsearchDefinition({ home, jdk, jvmFlags, dataFolder, user })
+      const common = { home, jdk, jvmFlags, folder, logPath, user }
+      const nodes = plan?.elasticsearch
+      return nodes?.map((node) => elasticsearchDefinition(common, node, nodes)) ?? [elasticsearchDefinition(common)]
     },
   }
 }
 
-const checkKafka = async (folders: Folders, { jdks, jvmFlags }: Machine): Promise<Checked> => {
+const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan }: CheckOptions): Promise<Checked> => {
   const fetches = !(await isUnpacked(folders.distributions, kafkaDistribution.name))
   const prerequisites: Prerequisites = { engine: 'Kafka', minJdk: kafkaMinJdk, jdks, fetches }
-  const dataFolder = join(folders.data, 'kafka')
-  const logPath = join(folders.logs, 'kafka.log')
   return {
     name: 'kafka',
-    dataFolder,
-    logPath,
     prerequisites,
     install: async (options) => {
       const jdk = jdkFor(prerequisites)
       const home = await unpacked(kafkaDistribution, folders, { ...options, jdk })
-      return kafkaDefinition({ home, jdk, jvmFlags, dataFolder, logPath })
+      const common = { home, jdk, jvmFlags, folder: folders.data, logPath }
+      const nodes = plan?.kafka
+      return nodes?.map((node) => kafkaDefinition(common, node, nodes)) ?? [kafkaDefinition(common)]
     },
   }
 }
 
 /** A redis-server on PATH, else one that is fetched. */
-const checkRedis = async (folders: Folders, { jdks }: Machine): Promise<Checked> => {
-  const dataFolder = join(folders.data, 'redis')
-  const common = { name: 'redis', dataFolder, logPath: join(folders.logs, 'redis.log') } as const
+const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promise<Checked> => {
+  const define = (server: string): EngineDefinition[] => {
+    const common = { server, folder: folders.data, logPath }
+    if (plan === undefined) return [redisDefinition(common)]
+    return [
+      ...plan.redis.map((node) => replicatedRedisDefinition(common, node, plan.redisMaster)),
+      ...plan.sentinels.map((node) => sentinelDefinition(common, node, plan.redisMaster)),
+    ]
+  }
   const onPath = await findOnPath('redis-server', process.env)
-  if (onPath !== undefined) return { ...common, install: async () => redisDefinition({ server: onPath, dataFolder }) }
+  if (onPath !== undefined) return { name: 'redis', install: async () => define(onPath) }
 
   const platform = `${process.platform}-${process.arch}`
   const distribution = redisDistribution(platform)
@@ -96,18 +102,18 @@ const checkRedis = async (folders: Folders, { jdks }: Machine): Promise<Checked>
     const problem =
       `A redis-server on PATH: none can be fetched for ${platform}. ` +
       'Install one: Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis.'
-    return { ...common, problem, install: () => Promise.reject(new Error(problem)) }
+    return { name: 'redis', problem, install: () => Promise.reject(new Error(problem)) }
   }
   const prerequisites: Prerequisites = { engine: 'Redis', minJdk: 0, jdks, fetches: true }
   const installed = await isUnpacked(folders.distributions, distribution.name)
   return {
-    ...common,
+    name: 'redis',
     ...(installed ? {} : { prerequisites }),
     install: async (options) => {
       const home = installed
         ? join(folders.distributions, distribution.name)
         : await unpacked(distribution, folders, { ...options, jdk: jdkFor(prerequisites) })
-      return redisDefinition({ server: join(home, 'redis-server'), dataFolder })
+      return define(join(home, 'redis-server'))
     },
   }
 }
