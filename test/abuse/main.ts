@@ -46,8 +46,6 @@ const engines = await startEngines({
   distributions: 'var/engines',
   clean: true,
   quick: true,
-  given: {},
-  report: () => undefined,
   signal: AbortSignal.timeout(startDeadlineMs),
 })
 Object.assign(process.env, engines.urls)

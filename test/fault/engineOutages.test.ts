@@ -101,19 +101,19 @@ describe('Engines are killed, frozen and emptied under load', () => {
   const statusFor = async (team: string): Promise<number> =>
     (await pipeline.get(api, team, '/api/v1/records?limit=1')).status
   /** Those who use an engine that was just harmed tell of it, the others are ready, and all are alive. */
-  const expectTold = async ({ name }: Engine): Promise<void> => {
+  const expectTold = async ({ kind }: Engine): Promise<void> => {
     const harmedMs = Date.now()
     const programs = { api, first, second, settings }
-    for (const user of users[name]) {
+    for (const user of users[kind]) {
       await eventually(async () => {
         const { code, said, tookMs } = await probe(programs[user], 'readyz')
         expect(tookMs).toBeLessThan(answeredMs)
-        return code === 503 && said.status === 'not ready' && said.checks[name]?.ok === false
+        return code === 503 && said.status === 'not ready' && said.checks[kind]?.ok === false
       })
       expect(Date.now() - harmedMs).toBeLessThan(noticedMs)
     }
     for (const [user, program] of Object.entries(programs)) {
-      if (!(users[name] as readonly string[]).includes(user))
+      if (!(users[kind] as readonly string[]).includes(user))
         expect((await probe(program, 'readyz')).said.status).toBe('ready')
       expect(await probe(program, 'livez')).toMatchObject({ code: 200, said: { status: 'live' } })
     }

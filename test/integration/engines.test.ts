@@ -21,8 +21,8 @@ const stopMs = 10_000
 
 let folder: string
 let stub: Server
-/** Elasticsearch and Kafka as a test that needs Redis alone gives them: something that takes connections. */
-let givenStubs: Pick<EngineUrls, 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS'>
+/** Stand-ins for Elasticsearch and Kafka, for tests of Redis alone: they accept connections. */
+let externalStubs: Pick<EngineUrls, 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS'>
 let forgotten: number[] = []
 
 beforeEach(async () => {
@@ -30,7 +30,7 @@ beforeEach(async () => {
   stub = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
   await once(stub, 'listening')
   const { port } = stub.address() as AddressInfo
-  givenStubs = { ELASTICSEARCH_URL: `http://127.0.0.1:${port}`, KAFKA_BROKERS: `127.0.0.1:${port}` }
+  externalStubs = { ELASTICSEARCH_URL: `http://127.0.0.1:${port}`, KAFKA_BROKERS: `127.0.0.1:${port}` }
 })
 afterEach(async () => {
   stub.close()
@@ -40,11 +40,11 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
-const start = (command: string, args: string[], given: Partial<EngineUrls>) => {
-  const notGiven = { ELASTICSEARCH_URL: '', KAFKA_BROKERS: '', REDIS_URL: '' }
+const start = (command: string, args: string[], external: Partial<EngineUrls>) => {
+  const notExternal = { ELASTICSEARCH_URL: '', KAFKA_BROKERS: '', REDIS_URL: '' }
   const child = spawn(command, [...args, '--folder', folder, '--distributions', distributions], {
     cwd: root,
-    env: { ...process.env, ...notGiven, ...given },
+    env: { ...process.env, ...notExternal, ...external },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const pid = child.pid as number
@@ -54,7 +54,7 @@ const start = (command: string, args: string[], given: Partial<EngineUrls>) => {
   const exit = once(child, 'close').then(([code, by]) => ({ code, by, output }) as const)
   return { pid, exit, kill: (name: NodeJS.Signals) => child.kill(name), output: () => output }
 }
-const startMain = (given: Partial<EngineUrls>) => start(process.execPath, [main], given)
+const startMain = (external: Partial<EngineUrls>) => start(process.execPath, [main], external)
 
 const readEnginesFile = async (): Promise<Record<string, string>> => {
   const text = await readFile(join(folder, 'engines.env'), 'utf8').catch(() => '')
@@ -120,15 +120,15 @@ test('npm run engines: all three answer; when npm is killed, no process is left'
   expect(await readEnginesFile()).toEqual({})
 })
 
-test('an engine that is given is not started; a second start in the folder is refused; SIGTERM leaves nothing', async () => {
-  const first = startMain(givenStubs)
+test('an external engine is not started; a second start in the folder is refused; SIGTERM leaves nothing', async () => {
+  const first = startMain(externalStubs)
   const urls = await untilReady(first)
-  expect(urls).toMatchObject(givenStubs)
+  expect(urls).toMatchObject(externalStubs)
   expect(await pingRedis(urls.REDIS_URL)).toBe('PONG')
   const tree = await treeOf(first.pid)
   expect(tree).toHaveLength(3)
 
-  const second = await startMain(givenStubs).exit
+  const second = await startMain(externalStubs).exit
   expect(second.code).toBe(1)
   expect(second.output).toContain(`process ${first.pid} runs them`)
   expect(await readEnginesFile()).toEqual(urls)
@@ -140,11 +140,11 @@ test('an engine that is given is not started; a second start in the folder is re
 })
 
 test('when it is killed, no process is left, and the next start takes over its folder', async () => {
-  const killed = startMain(givenStubs)
+  const killed = startMain(externalStubs)
   await untilReady(killed)
   const tree = await treeOf(killed.pid)
   killed.kill('SIGKILL')
-  const next = startMain(givenStubs)
+  const next = startMain(externalStubs)
   expect(await untilGone(tree)).toBe(true)
   const { REDIS_URL } = await untilReady(next)
   expect(await pingRedis(REDIS_URL)).toBe('PONG')
@@ -153,7 +153,7 @@ test('when it is killed, no process is left, and the next start takes over its f
 })
 
 test('when an engine ends by itself, it says so and stops', async () => {
-  const running = startMain(givenStubs)
+  const running = startMain(externalStubs)
   await untilReady(running)
   const tree = await treeOf(running.pid)
   process.kill(tree.at(-1) as number, 'SIGKILL')
@@ -169,8 +169,7 @@ test('an engine that was killed starts again at its port on its data', async () 
     distributions,
     clean: true,
     quick: true,
-    given: givenStubs,
-    report: () => undefined,
+    external: externalStubs,
     signal,
   })
   try {

@@ -73,8 +73,6 @@ async function run(): Promise<void> {
     distributions: 'var/engines',
     clean: true,
     quick: true,
-    given: {},
-    report: () => undefined,
     signal: AbortSignal.any([stop.signal, AbortSignal.timeout(startDeadlineMs)]),
   })
   releasers.push(() => engines.stop())

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { executable, findOnPath } from '../../tools/engines/executables.ts'
+import { executable, findOnPath } from '../../tools/engines/permissions.ts'
 import { unpackOnce } from '../../tools/engines/unpackOnce.ts'
 
 /** A Chromium, and what it needs in its environment. */

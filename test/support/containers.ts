@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { GenericContainer, getContainerRuntimeClient, ImageName, Wait } from 'testcontainers'
 import type { EngineName, EngineUrls } from '../../tools/engines/engines.ts'
-import { variableOf } from '../../tools/engines/external.ts'
+import { variableOf } from '../../tools/engines/engineUrls.ts'
 import { renderServerProperties } from '../../tools/engines/kafka.ts'
 import { choosePort } from '../../tools/engines/ports.ts'
 import { redisArguments } from '../../tools/engines/redis.ts'
@@ -51,7 +51,7 @@ export const startContainers = async (
   await mkdir(logs, { recursive: true })
   const run = randomUUID()
   const reaper = await startSupervised(
-    { command: process.execPath, args: [reaperPath, runLabel, run], cwd: process.cwd(), env: environment() },
+    { command: process.execPath, args: [reaperPath, runLabel, run], cwd: process.cwd(), env: process.env },
     { logPath: join(logs, 'containers.log') },
     signal,
   )
@@ -115,7 +115,7 @@ const starters: Record<EngineName, (container: GenericContainer) => Promise<stri
 /** The settings of the process, as the image takes them. */
 const kafkaEnvironment = (host: string, port: number): Record<string, string> => {
   const controllerPort = 9093
-  const lines = renderServerProperties({ port, controllerPort }).trim().split('\n')
+  const lines = renderServerProperties({ id: 1, port, controllerPort }).trim().split('\n')
   const inImage = lines.map((line): [string, string] => {
     const [name = '', ...value] = line.split('=')
     return [`KAFKA_${name.toUpperCase().replaceAll('.', '_')}`, value.join('=')]
@@ -127,6 +127,3 @@ const kafkaEnvironment = (host: string, port: number): Record<string, string> =>
     KAFKA_LOG_DIRS: '/tmp/kafka',
   }
 }
-
-const environment = (): Record<string, string> =>
-  Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined))

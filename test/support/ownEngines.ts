@@ -1,15 +1,19 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
+  type Cluster,
   type Engine,
   type EngineName,
   type Engines,
   type EngineUrls,
+  startCluster,
   startEngines,
 } from '../../tools/engines/engines.ts'
 import { temporaryFolder } from './temporaryFolder.ts'
 
 export const startDeadlineMs = 180_000
+/** Three nodes take three times the CPU of one to start. */
+export const clusterDeadlineMs = 420_000
 
 /** Engines that no other test misses, as processes: what a container's daemon would restart or hide cannot be tested. */
 export type OwnEngines = { engine(name: EngineName): Engine; stop(): Promise<void> }
@@ -20,6 +24,26 @@ export type OwnRedis = { readonly redis: Engine; stop(): Promise<void> }
 export async function startOwnEngines(): Promise<OwnEngines> {
   const { engines, stop } = await startIn({})
   return { engine: (name) => started(engines, name), stop }
+}
+
+/** Starts three nodes of each engine and leads this process and what it starts to them. */
+export async function startOwnCluster(): Promise<Cluster> {
+  const folder = await temporaryFolder('tidemark-cluster-')
+  const cluster = await startCluster({
+    folder,
+    distributions: 'var/engines',
+    clean: true,
+    quick: true,
+    signal: AbortSignal.timeout(clusterDeadlineMs),
+  })
+  Object.assign(process.env, cluster.urls)
+  return {
+    ...cluster,
+    stop: async () => {
+      await cluster.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
 }
 
 /** Starts a Redis beside the Elasticsearch and the Kafka of all tests, and leads this process to it. */
@@ -49,7 +73,7 @@ export async function startOwnKafka(): Promise<OwnKafka> {
 }
 
 async function startIn(
-  given: Partial<EngineUrls>,
+  external: Partial<EngineUrls>,
 ): Promise<{ engines: Engines; folder: string; stop(): Promise<void> }> {
   const folder = await temporaryFolder('tidemark-fault-')
   const engines = await startEngines({
@@ -57,8 +81,7 @@ async function startIn(
     distributions: 'var/engines',
     clean: true,
     quick: true,
-    given,
-    report: () => undefined,
+    external,
     signal: AbortSignal.timeout(startDeadlineMs),
   })
   Object.assign(process.env, engines.urls)

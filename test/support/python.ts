@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { executable, findOnPath } from '../../tools/engines/executables.ts'
 import { acquireLock, type Lock } from '../../tools/engines/lock.ts'
 import { readFrom } from '../../tools/engines/logTail.ts'
+import { executable, findOnPath } from '../../tools/engines/permissions.ts'
 import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { pause } from '../../tools/engines/waiting.ts'
 

@@ -1,8 +1,13 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { EngineDefinition } from '../../tools/engines/engineDefinition.ts'
-import { type Engine, type EngineName, type EngineUrls, startEngines } from '../../tools/engines/engines.ts'
-import { variableOf } from '../../tools/engines/external.ts'
+import {
+  type Engine,
+  type EngineDefinition,
+  type EngineName,
+  type EngineUrls,
+  startEngines,
+  variableOf,
+} from '../../tools/engines/engines.ts'
 import { makeCertificates } from './certificates.ts'
 import { startDeadlineMs } from './ownEngines.ts'
 import { temporaryFolder } from './temporaryFolder.ts'
@@ -23,7 +28,7 @@ export type OwnFiles = { readonly certificate: string; readonly key: string }
 /** Starts one engine as `secure` makes it. */
 export async function startSecured(
   name: EngineName,
-  secure: (recipe: EngineDefinition, files: OwnFiles, ca: string) => EngineDefinition,
+  secure: (definition: EngineDefinition, files: OwnFiles, ca: string) => EngineDefinition,
 ): Promise<Secured> {
   const folder = await temporaryFolder('tidemark-secured-')
   const made = await makeCertificates()
@@ -33,7 +38,7 @@ export async function startSecured(
   }
   const files = { certificate: await write('engine.pem', made.certificate), key: await write('engine.key', made.key) }
   const others = Object.values(variableOf).filter((variable) => variable !== variableOf[name])
-  const given: Partial<EngineUrls> = Object.fromEntries(
+  const external: Partial<EngineUrls> = Object.fromEntries(
     others.map((variable) => [variable, process.env[variable] ?? '']),
   )
   const engines = await startEngines({
@@ -41,9 +46,8 @@ export async function startSecured(
     distributions: 'var/engines',
     clean: true,
     quick: true,
-    given,
-    adapt: (recipe) => secure(recipe, files, made.ca),
-    report: () => undefined,
+    external,
+    adapt: (definition) => secure(definition, files, made.ca),
     signal: AbortSignal.timeout(startDeadlineMs),
   })
   const engine = engines[name]

@@ -27,14 +27,14 @@ export async function startSecuredElasticsearch(
   accounts: readonly Account[],
 ): Promise<SecuredElasticsearch> {
   const keeper = { name: 'keeper', password: randomBytes(12).toString('hex'), roles: ['superuser'] }
-  const secured = await startSecured('elasticsearch', (recipe, files, ca) => {
+  const secured = await startSecured('elasticsearch', (definition, files, ca) => {
     const url = (port: number): string => `https://127.0.0.1:${port}`
     return {
-      ...recipe,
+      ...definition,
       url,
       prepare: async (port, signal) => {
-        const command = await recipe.prepare(port, signal)
-        const config = join(recipe.dataFolder, 'config')
+        const command = await definition.prepare(port, signal)
+        const config = join(definition.dataFolder, 'config')
         const yml = await readFile(join(config, 'elasticsearch.yml'), 'utf8')
         await writeFile(join(config, 'elasticsearch.yml'), yml.replace('xpack.security.enabled: false\n', settings))
         await writeFile(join(config, 'roles.yml'), roles)

@@ -18,11 +18,11 @@ const clusterId = 'MkU3OEVBNTcwNTJENDM2Qg'
 /** Kafka with TLS, SCRAM-SHA-512 and PLAIN for these users, and an authorizer. */
 export async function startSecuredKafka(users: Readonly<Record<string, string>>): Promise<SecuredKafka> {
   const securePort = await choosePort()
-  const secured = await startSecured('kafka', (recipe, { certificate, key }) => ({
-    ...recipe,
+  const secured = await startSecured('kafka', (definition, { certificate, key }) => ({
+    ...definition,
     prepare: async (port, signal) => {
-      const command = await recipe.prepare(port, signal)
-      const { dataFolder } = recipe
+      const command = await definition.prepare(port, signal)
+      const { dataFolder } = definition
       const properties = join(dataFolder, 'server.properties')
       const controller = /CONTROLLER:\/\/[\d.:]+/.exec(await readFile(properties, 'utf8'))?.[0] ?? ''
       await writeFile(

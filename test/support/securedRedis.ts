@@ -17,10 +17,10 @@ export type SecuredRedis = Secured & {
 /** Redis with TLS, and the project's users under a key prefix of their own. */
 export async function startSecuredRedis(prefix: string): Promise<SecuredRedis> {
   const tlsPort = await choosePort()
-  const secured = await startSecured('redis', (recipe, { certificate, key }) => ({
-    ...recipe,
+  const secured = await startSecured('redis', (definition, { certificate, key }) => ({
+    ...definition,
     prepare: async (port, signal) => {
-      const command = await recipe.prepare(port, signal)
+      const command = await definition.prepare(port, signal)
       const tls = ['--tls-port', String(tlsPort), '--tls-auth-clients', 'no']
       return { ...command, args: [...command.args, ...tls, '--tls-cert-file', certificate, '--tls-key-file', key] }
     },

@@ -1,5 +1,11 @@
-import { type EngineName, type Engines, engineNames, givenEngines, startEngines } from '../../tools/engines/engines.ts'
-import { variableOf } from '../../tools/engines/external.ts'
+import {
+  type EngineName,
+  type Engines,
+  engineNames,
+  externalEngines,
+  startEngines,
+} from '../../tools/engines/engines.ts'
+import { variableOf } from '../../tools/engines/engineUrls.ts'
 import type { Containers } from './containers.ts'
 
 declare global {
@@ -15,9 +21,9 @@ const folder = 'var/test'
  */
 export default async function start(): Promise<void> {
   const signal = AbortSignal.timeout(300_000)
-  const given = givenEngines(process.env)
+  const external = externalEngines(process.env)
   const containers = await startChosenContainers(
-    engineNames.filter((name) => given[variableOf[name]] === undefined),
+    engineNames.filter((name) => external[variableOf[name]] === undefined),
     signal,
   )
   try {
@@ -26,7 +32,7 @@ export default async function start(): Promise<void> {
       distributions: 'var/engines',
       clean: true,
       quick: true,
-      given: { ...given, ...containers?.urls },
+      external: { ...external, ...containers?.urls },
       report: ({ engine, step }) => process.stderr.write(`${engine}: ${step}\n`),
       signal,
     })

@@ -1,7 +1,7 @@
 /** `npm run bench`: side-by-side figures on real engines of its own. */
 import { fileURLToPath } from 'node:url'
 import { Argument, Command } from 'commander'
-import { watchParent } from '../engines/parent.ts'
+import { watchParent } from '../engines/foreground.ts'
 import { benchApi } from './api.ts'
 import { smallSize as fewRecords } from './indexer/size.ts'
 import { benchIndexer } from './indexer.ts'

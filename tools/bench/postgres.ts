@@ -1,8 +1,7 @@
 import { chown, mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Client } from 'pg'
-import { executable, findOnPath } from '../engines/executables.ts'
-import { reachableFolder, unprivilegedUser } from '../engines/permissions.ts'
+import { accessibleFolder, executable, findOnPath, unprivilegedUser } from '../engines/permissions.ts'
 import { choosePort } from '../engines/ports.ts'
 import { runSupervised, type SupervisedProgram, startSupervised } from '../engines/supervisedProgram.ts'
 import { waitUntil } from '../engines/waiting.ts'
@@ -36,7 +35,7 @@ export async function startPostgres({ folder, logsFolder, signal, release }: Sta
   const programs = await findPrograms()
   if (programs === undefined) return undefined
   const runAs = unprivilegedUser()
-  const data = join(await reachableFolder(join(folder, 'data'), runAs), 'postgres')
+  const data = join(await accessibleFolder(join(folder, 'data'), runAs), 'postgres')
   await rm(data, { recursive: true, force: true })
   await mkdir(data, { recursive: true, mode: 0o700 })
   if (runAs !== undefined) await chown(data, runAs.uid, runAs.gid)

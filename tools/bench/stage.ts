@@ -48,7 +48,6 @@ export async function onStage<T>(
     distributions,
     clean: true,
     quick: false,
-    given: {},
     report: view.report,
     signal: stopped,
   }).finally(view.end)

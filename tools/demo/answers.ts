@@ -4,7 +4,7 @@ import type { Random } from './random.ts'
 
 export type Score = { readonly score: number; readonly maxScore: number }
 
-/** What one respondent answered, and what the answers are worth. */
+/** One respondent's answers and their scores. */
 export type Answers = {
   /** Answers to the quiz's questions by field code. */
   readonly data: Readonly<Record<string, string | number>>
@@ -13,14 +13,14 @@ export type Answers = {
   readonly dimensions: readonly Score[]
 }
 
-/** Answers the questions of `form` as somebody of a random ability, or inclination, would. */
+/** Answers the questions of `form` with a random ability, or a random leaning towards one outcome. */
 export function answer(form: FormPlan, random: Random): Answers {
   const { questions, dimensions } = form.quiz
   const asked =
     form.askedCount < questions.length ? random.shuffled(questions).slice(0, form.askedCount) : [...questions]
   const ability = (random.float() + random.float() + 0.4) / 2.4
-  const inclination = random.below(dimensions.length)
-  const chosen = asked.map((question) => ({ question, option: choose(form, question, ability, inclination, random) }))
+  const preferred = random.below(dimensions.length)
+  const chosen = asked.map((question) => ({ question, option: choose(form, question, ability, preferred, random) }))
   const scores = dimensions.map((_, dimension) => ({
     score: sum(chosen.filter(({ option }) => option.dimension === dimension).map(({ option }) => option.points)),
     maxScore: sum(asked.map(({ options }) => mostPoints(options, dimension))),
@@ -43,7 +43,7 @@ function choose(
   { scene }: FormPlan,
   { options }: Question,
   ability: number,
-  inclination: number,
+  preferred: number,
   random: Random,
 ): Option {
   switch (scene) {
@@ -53,7 +53,7 @@ function choose(
       return options[Math.min(Math.max(at, 0), options.length - 1)] ?? random.pick(options)
     }
     case 'outcome_quiz':
-      return random.chance(0.5) ? optionOf(options, inclination, random) : random.pick(options)
+      return random.chance(0.5) ? optionOf(options, preferred, random) : random.pick(options)
     case 'knowledge_quiz':
     case 'random_knowledge_quiz': {
       const right = options.find(({ points }) => points > 0)

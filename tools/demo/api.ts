@@ -5,14 +5,14 @@ export type TeamAccess = { readonly teamId: string; readonly key: string }
 
 const servedDeadlineMs = 60_000
 const requestTimeoutMs = 5_000
-/** Each question costs two of the 120 requests that a key has in a minute. */
+/** Each poll makes two requests of the 120 that a key may make in a minute. */
 const pollMs = 2_000
 
 type List = { readonly totalDocs: number; readonly items: readonly { readonly id: string }[] }
 
 /**
- * Returns once the API answers the team's key with at least `expected`, which is all there is on engines that started
- * empty. Rejects after a minute with what it said last, or with the signal's reason.
+ * Returns once the API serves the team at least the `expected` counts. Rejects after a minute with its last answer, or with
+ * the signal's reason.
  */
 export async function untilServed(
   baseUrl: string,
@@ -29,7 +29,7 @@ export async function untilServed(
       return
     if (performance.now() > end) {
       const last = typeof served === 'string' ? served : `${served.forms} forms and ${served.submissions} submissions`
-      throw new Error(`The API does not serve the ${wanted} of ${teamId}; it said: ${last}`)
+      throw new Error(`The API does not serve the ${wanted} of ${teamId}; its last answer: ${last}`)
     }
     await pause(pollMs, signal)
   }
@@ -47,8 +47,8 @@ export async function newestFormId(baseUrl: string, key: string, signal: AbortSi
   return items[0]?.id ?? ''
 }
 
-/** Whether the API takes the key; one that has had its requests of a minute is taken too. Rejects while the API cannot say. */
-export async function takesKey(baseUrl: string, key: string, signal: AbortSignal): Promise<boolean> {
+/** Whether the API accepts the key; a key over its rate limit is valid too. Rejects when the API fails. */
+export async function isValidKey(baseUrl: string, key: string, signal: AbortSignal): Promise<boolean> {
   const response = await get(`${baseUrl}/forms?limit=1`, key, signal)
   if (response.status >= 500) throw new Error(`${response.status} ${await response.text()}`)
   return response.status !== 401

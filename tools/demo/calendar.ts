@@ -6,9 +6,9 @@ const weekendShare = 0.35
 const busynessByHour = [3, 2, 2, 2, 3, 5, 9, 16, 26, 32, 30, 26, 22, 26, 30, 28, 24, 19, 16, 17, 18, 14, 9, 5]
 
 /**
- * When submissions come in the `days` before `nowMs`: on working days more than at weekends, by day more than by night, and
- * each week a little more than the week before. The function takes a share of all submissions, 0 to 1, and says by when,
- * in epoch ms, so many had come; it never decreases.
+ * Arrival times in the `days` before `nowMs`: more on working days than at weekends, more by day than by night, and each week
+ * a little more than the week before. The returned function maps a share of all submissions, 0 to 1, to the epoch ms at
+ * which it had arrived; it never decreases.
  */
 export function busyTimes(nowMs: number, days: number): (share: number) => number {
   const startMs = nowMs - days * dayMs

@@ -1,12 +1,11 @@
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import type { EngineUrls } from '../engines/engines.ts'
-import { writePrivateJson } from './privateJson.ts'
 import type { Counts } from './world.ts'
 
-/** What `npm run sign-in` makes links to the settings area with. */
+/** What `npm run sign-in` needs to make links to the settings area. */
 export type SignInFile = { readonly settingsUrl: string; readonly signInSecret: string }
 
-/** What other programs may know of a running demo. */
+/** `demo.json`, for other programs, as long as a demo runs. */
 export type DemoFile = SignInFile &
   Counts & {
     readonly baseUrl: string
@@ -14,12 +13,13 @@ export type DemoFile = SignInFile &
     readonly engines: EngineUrls
   }
 
-/** Only its owner may read the file, since it holds secrets. */
-export const writeDemoFile = (path: string, content: DemoFile | SignInFile): Promise<void> =>
-  writePrivateJson(path, content)
+/** Replaces the file atomically. Only its owner may read it. */
+export async function writePrivateJson(path: string, content: DemoFile | SignInFile | Record<string, string>) {
+  const draft = `${path}.${process.pid}`
+  await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+  await rename(draft, path)
+}
 
-/** What signs in to the settings area that runs now; rejects when none does. */
+/** Rejects when no settings area runs. */
 export const readSignInFile = async (path: string): Promise<SignInFile> =>
   JSON.parse(await readFile(path, 'utf8')) as SignInFile
-
-export const removeDemoFile = (path: string): Promise<void> => rm(path, { force: true })

@@ -1,16 +1,16 @@
 type Entry<T> = { readonly atMs: number; readonly event: T }
 
-/** What is still to happen, in the order of time; of the same instant, what was noted first comes first. */
-export class Agenda<T> {
-  /** The soonest last. */
+/** Future events in the order of time; events of the same instant in the order in which they were added. */
+export class EventQueue<T> {
+  /** The next event is the last entry. */
   readonly #entries: Entry<T>[] = []
 
-  note(atMs: number, event: T): void {
+  add(atMs: number, event: T): void {
     const index = this.#entries.findLastIndex((entry) => entry.atMs > atMs)
     this.#entries.splice(index + 1, 0, { atMs, event })
   }
 
-  /** Takes out, one by one, what happens at `untilMs` at the latest, also what is noted meanwhile. */
+  /** Removes and yields the events up to `untilMs`, including those that are added meanwhile. */
   *due(untilMs: number): Generator<Entry<T>> {
     for (;;) {
       const next = this.#entries.at(-1)

@@ -7,12 +7,12 @@ export type Topics = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS'>
 
 export const namesOf = ({ TOPIC_FORMS, TOPIC_SUBMISSIONS }: Topics): string[] => [TOPIC_FORMS, TOPIC_SUBMISSIONS]
 
-/** In UTF-8 below the 1 MB that brokers accept at once. */
+/** In UTF-8 below 1 MB, the default limit of brokers. */
 const maxSendCharacters = 256 * 1024
 const allReplicas = -1
 const stepMs = 1_000
 
-/** Produces everything that has happened in the world; `report` hears how many of its submissions are on their way. */
+/** Produces the world's past; `report` receives the number of submissions produced so far. */
 export async function producePast(
   world: World,
   to: { producer: Producer; topics: Topics; signal: AbortSignal; report: (submissions: number) => void },
@@ -35,8 +35,8 @@ export async function producePast(
 }
 
 /**
- * Lets the world go on, a step every second, until `signal` aborts. Records that cannot be produced just now are kept for
- * later, while the world stands still; `onTrouble` hears why.
+ * Produces a step of the world every second until `signal` aborts. When Kafka refuses records, `onFailure` receives why,
+ * and they are sent again before the world takes its next step.
  */
 export async function produceOn(
   world: World,
@@ -45,7 +45,7 @@ export async function produceOn(
     topics: Topics
     signal: AbortSignal
     clock: () => number
-    onTrouble: (why: string) => void
+    onFailure: (why: string) => void
   },
 ): Promise<void> {
   let waiting: WorldRecord[] = []
@@ -55,7 +55,7 @@ export async function produceOn(
       () => {
         waiting = []
       },
-      (error: Error) => to.onTrouble(error.message),
+      (error: Error) => to.onFailure(error.message),
     )
     await sleep(stepMs, undefined, { signal: to.signal }).catch(() => undefined)
   }

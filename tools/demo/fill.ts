@@ -1,39 +1,53 @@
 import type { Admin, Producer } from 'kafkajs'
+import { pino } from 'pino'
 import type { Config } from '../../src/core/process/config.ts'
 import { type ProgressBar, startProgressBar } from '../../src/core/process/progressBar.ts'
-import { untilServed } from './api.ts'
+import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { createProducer } from '../../src/core/stores/kafkaSink.ts'
+import { newestFormId, untilServed } from './api.ts'
 import { producePast } from './feed.ts'
 import { untilIndexed, untilTopicsExist } from './indexing.ts'
+import type { Served } from './page.ts'
 import type { World } from './world.ts'
 
-/** Where a world goes, and where it is read. */
-export type Filling = {
+export type KafkaClients = { readonly admin: Admin; readonly producer: Producer }
+
+/** Connects to Kafka for the duration of `work`. */
+export async function withKafka<T>(config: Config, work: (clients: KafkaClients) => Promise<T>): Promise<T> {
+  const kafka = connectKafka(config, pino({ level: 'silent' }))
+  const admin = kafka.admin()
+  const producer = createProducer(kafka)
+  try {
+    await Promise.all([admin.connect(), producer.connect()])
+    return await work({ admin, producer })
+  } finally {
+    await Promise.allSettled([producer.disconnect(), admin.disconnect()])
+  }
+}
+
+export type FillOptions = {
   readonly submissions: number
   readonly config: Config
   readonly baseUrl: string
-  readonly admin: Admin
-  readonly producer: Producer
+  readonly kafka: KafkaClients
   /** A key for each of these teams, in their order. */
   readonly keysOf: (teamIds: readonly string[]) => Promise<string[]>
   readonly signal: AbortSignal
 }
 
-/** Returns a key for each team once everything that has happened in the world so far is served. */
-export async function fill(world: World, filling: Filling): Promise<string[]> {
-  const { admin, config, baseUrl, keysOf, signal } = filling
-  await untilTopicsExist(admin, config, signal)
-  const [keys] = await Promise.all([keysOf(world.teams.map(({ id }) => id)), bringThrough(world, filling)])
-  await Promise.all(
-    world.teams.map(({ id }, index) =>
-      untilServed(baseUrl, { teamId: id, key: keys[index] ?? '' }, world.counts(id), signal),
-    ),
-  )
-  return keys
+/** Produces the world's past and returns once the API serves all of it. */
+export async function fill(world: World, options: FillOptions): Promise<Pick<Served, 'teams' | 'formId'>> {
+  const { kafka, config, baseUrl, keysOf, signal } = options
+  await untilTopicsExist(kafka.admin, config, signal)
+  const [keys] = await Promise.all([keysOf(world.teams.map(({ id }) => id)), produceAndIndex(world, options)])
+  const teams = world.teams.map((team, index) => ({ ...team, ...world.counts(team.id), key: keys[index] ?? '' }))
+  await Promise.all(teams.map((team) => untilServed(baseUrl, { teamId: team.id, key: team.key }, team, signal)))
+  return { teams, formId: await newestFormId(baseUrl, keys[0] ?? '', signal) }
 }
 
-/** Returns once everything that has happened so far has gone through Kafka and can be found. */
-async function bringThrough(world: World, { admin, producer, config, submissions, signal }: Filling): Promise<void> {
+async function produceAndIndex(world: World, { kafka, config, submissions, signal }: FillOptions): Promise<void> {
   const sending = startProgressBar('Sending submissions', submissions, process.stdout)
+  const { admin, producer } = kafka
   await producePast(world, { producer, topics: config, signal, report: sending.reach }).finally(sending.end)
   let indexing: ProgressBar | undefined
   const report = (indexed: number, produced: number): void => {

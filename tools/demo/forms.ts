@@ -4,7 +4,7 @@ import { type Quiz, quizOf } from './quiz.ts'
 import { entityId, type Random, seededRandom, token } from './random.ts'
 import { type Team, teams } from './teams.ts'
 
-/** A form with everything that does not change over its life. */
+/** Everything about a form that never changes. */
 export type FormPlan = {
   readonly team: Team
   readonly id: string
@@ -33,7 +33,7 @@ const oldestDays = 400
 const newestDays = 92
 const askedAtRandom = 4
 
-/** Every form of every team, the ones that get no submissions last in each. */
+/** Every form of every team; those without submissions come last within a team. */
 export function planForms(seed: string, nowMs: number): FormPlan[] {
   return teams.flatMap((team) => {
     const subjects = team.catalogue.flatMap(({ language, subjects: keys }) =>
@@ -60,7 +60,7 @@ function subjectOf(language: Language, key: string): Subject {
   return found
 }
 
-type Making = {
+type PlanOptions = {
   seed: string
   nowMs: number
   team: Team
@@ -71,7 +71,7 @@ type Making = {
   state: FormPlan['state']
 }
 
-function plan({ seed, nowMs, team, language, subject, edition, state }: Making): FormPlan {
+function plan({ seed, nowMs, team, language, subject, edition, state }: PlanOptions): FormPlan {
   const random = seededRandom(`${seed}/form/${team.id}/${subject.key}/${edition}`)
   const createdMs = nowMs - Math.floor((newestDays + random.float() * (oldestDays - newestDays)) * dayMs)
   const quiz = quizOf(subject, language, random)
@@ -96,7 +96,7 @@ function plan({ seed, nowMs, team, language, subject, edition, state }: Making):
 const titleOf = (pattern: string, subject: Subject, nowMs: number): string =>
   pattern.replace('{title}', subject.title).replace('{year}', String(new Date(nowMs).getUTCFullYear()))
 
-/** The form after `edits` changes, the last of them at `updatedMs`: the specification's Form, and the product's settings. */
+/** The form after `edits` changes, the last of them at `updatedMs`: the specification's Form and further settings. */
 export function renderForm(plan: FormPlan, edits: number, updatedMs: number): Record<string, unknown> {
   const { id, title, scene, language, publicToken, createdMs, subject } = plan
   const random = seededRandom(`${id}/look`)

@@ -6,7 +6,7 @@ const pollMs = 100
 const topicsDeadlineMs = 60_000
 const stallDeadlineMs = 60_000
 
-/** Returns once the indexer has created the topics that records go to. Rejects after a minute, or with the signal's reason. */
+/** Returns once the indexer has created the source topics. Rejects after a minute, or with the signal's reason. */
 export async function untilTopicsExist(admin: Admin, topics: Topics, signal: AbortSignal): Promise<void> {
   const allExist = async (): Promise<boolean> => {
     const existing = await admin.listTopics().catch((): string[] => [])
@@ -17,27 +17,27 @@ export async function untilTopicsExist(admin: Admin, topics: Topics, signal: Abo
 }
 
 /**
- * Returns once all that is in the topics can be found: the indexer commits only what is searchable. `report` hears how many
- * records that is. Rejects when nothing moves for a minute, or with the signal's reason.
+ * Returns once every record of the topics is searchable: the indexer commits no offset before. `report` receives how many
+ * are. Rejects after a minute without progress, or with the signal's reason.
  */
 export async function untilIndexed(
   admin: Admin,
   from: { topics: Topics; groupId: string; signal: AbortSignal; report: (indexed: number, produced: number) => void },
 ): Promise<void> {
-  let known = -1
+  let indexedBefore = -1
   let end = performance.now() + stallDeadlineMs
   for (;;) {
-    // Kafka refuses now and then while a group's coordinator moves; that is no more than no progress.
+    // While a group's coordinator moves, Kafka refuses some requests; that counts as no progress.
     const found = await positions(admin, from.topics, from.groupId).catch((error: Error) => error)
     if (!(found instanceof Error)) {
       from.report(found.indexed, found.produced)
       if (found.indexed >= found.produced) return
-      if (found.indexed > known) end = performance.now() + stallDeadlineMs
-      known = found.indexed
+      if (found.indexed > indexedBefore) end = performance.now() + stallDeadlineMs
+      indexedBefore = found.indexed
     }
     if (performance.now() > end) {
-      const standing = found instanceof Error ? found.message : `it stands at ${found.indexed} of ${found.produced}`
-      throw new Error(`The indexer has not gone on for ${stallDeadlineMs / 1_000} s: ${standing}`)
+      const state = found instanceof Error ? found.message : `it stands at ${found.indexed} of ${found.produced}`
+      throw new Error(`The indexer has made no progress for ${stallDeadlineMs / 1_000} s: ${state}`)
     }
     await pause(pollMs, from.signal)
   }

@@ -1,64 +1,50 @@
 import { join } from 'node:path'
-import { pino } from 'pino'
 import type { Config } from '../../src/core/process/config.ts'
-import { connectKafka } from '../../src/core/stores/kafka.ts'
-import { createProducer } from '../../src/core/stores/kafkaSink.ts'
 import type { EngineUrls } from '../engines/engines.ts'
 import { createAccountKey } from './accountKeys.ts'
-import { newestFormId } from './api.ts'
-import { writeDemoFile } from './demoFile.ts'
+import { writePrivateJson } from './demoFile.ts'
 import { produceOn } from './feed.ts'
-import { fill } from './fill.ts'
-import { renderPage } from './page.ts'
+import { fill, withKafka } from './fill.ts'
+import { renderPage, type Served } from './page.ts'
 import { type SignIn, signInLink } from './signIn.ts'
-import { createWorld, type World } from './world.ts'
+import { createWorld } from './world.ts'
 
-export type Stage = {
+export type LiveOptions = {
   readonly submissions: number
   readonly folder: string
   readonly config: Config
   readonly baseUrl: string
   readonly signIn: SignIn
-  /** What leads other programs to the engines. */
+  /** The environment of the project's processes. */
   readonly environment: Record<string, string>
   readonly engineUrls: EngineUrls
-  /** Ends everything here. */
   readonly signal: AbortSignal
 }
 
 const seed = 'tidemark'
 
 /**
- * Brings the sample world through Kafka, shows how to read it, and lets it go on until the signal aborts. Rejects with the
- * signal's reason when that happens before the world is there.
+ * Loads the sample world, prints how to read it, and produces new records until the signal aborts. Rejects with the
+ * signal's reason when that happens before the world is loaded.
  */
-export async function live(stage: Stage): Promise<void> {
-  const { config, environment, submissions, signal } = stage
-  const kafka = connectKafka(config, pino({ level: 'silent' }))
-  const admin = kafka.admin()
-  const producer = createProducer(kafka)
-  try {
-    await Promise.all([admin.connect(), producer.connect()])
+export function live(options: LiveOptions): Promise<void> {
+  const { config, environment, submissions, signal } = options
+  return withKafka(config, async (kafka) => {
     const nowMs = Date.now()
     const world = createWorld({ seed, nowMs, submissions })
     const keysOf = (teamIds: readonly string[]): Promise<string[]> =>
       Promise.all(teamIds.map((id) => createAccountKey(id, environment, signal)))
-    const keys = await fill(world, { ...stage, admin, producer, keysOf })
-    await present(world, keys, stage, nowMs)
-    const onTrouble = (why: string): boolean => process.stderr.write(`New records wait for Kafka: ${why}\n`)
-    await produceOn(world, { producer, topics: config, signal, clock: Date.now, onTrouble })
-  } finally {
-    await Promise.allSettled([producer.disconnect(), admin.disconnect()])
-  }
+    await present({ ...(await fill(world, { ...options, kafka, keysOf })), baseUrl: options.baseUrl, nowMs }, options)
+    const onFailure = (why: string): boolean => process.stderr.write(`New records wait for Kafka: ${why}\n`)
+    await produceOn(world, { producer: kafka.producer, topics: config, signal, clock: Date.now, onFailure })
+  })
 }
 
-/** Tells people and programs where to ask, and with which keys. */
-async function present(world: World, keys: readonly string[], stage: Stage, nowMs: number): Promise<void> {
-  const { baseUrl, signIn, engineUrls, folder, signal } = stage
-  const teams = world.teams.map((team, index) => ({ ...team, ...world.counts(team.id), key: keys[index] ?? '' }))
+/** Writes `demo.json` and prints the page. */
+async function present(served: Served, { signIn, engineUrls, folder }: LiveOptions): Promise<void> {
+  const { baseUrl, teams } = served
   const total = (what: 'forms' | 'submissions'): number => teams.reduce((sum, team) => sum + team[what], 0)
-  const formId = await newestFormId(baseUrl, keys[0] ?? '', signal)
-  await writeDemoFile(join(folder, 'demo.json'), {
+  await writePrivateJson(join(folder, 'demo.json'), {
     baseUrl,
     keys: teams.map(({ id, key }) => ({ team: id, key })),
     settingsUrl: signIn.settingsUrl,
@@ -68,5 +54,5 @@ async function present(world: World, keys: readonly string[], stage: Stage, nowM
     submissions: total('submissions'),
   })
   const settingsLink = await signInLink(signIn, teams[0]?.id ?? '', Date.now())
-  process.stdout.write(renderPage({ baseUrl, settingsLink, teams, formId, nowMs }))
+  process.stdout.write(renderPage({ ...served, settingsLink }))
 }

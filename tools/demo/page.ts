@@ -2,8 +2,8 @@ import type { Counts, World } from './world.ts'
 
 const dayMs = 86_400_000
 
-/** What can be asked. */
-type Served = {
+/** What the API serves. */
+export type Served = {
   readonly baseUrl: string
   readonly teams: readonly (World['teams'][number] & Counts & { readonly key: string })[]
   /** A form of the first team. */
@@ -16,7 +16,7 @@ type Running = Served & {
   readonly settingsLink: string
 }
 
-/** What a newcomer reads when the demo is ready. */
+/** Printed when the demo is ready. */
 export const renderPage = (running: Running): string =>
   [
     '',
@@ -32,7 +32,7 @@ export const renderPage = (running: Running): string =>
     '',
   ].join('\n')
 
-/** What a newcomer reads when the sample is there. */
+/** Printed when the sample is loaded. */
 export const renderSamplePage = (served: Served): string =>
   ['', ...addresses(served), ...keys(served), '', 'The newest submissions:', ...requests(served), ''].join('\n')
 
@@ -44,7 +44,7 @@ const keys = ({ teams }: Served): string[] =>
     return `Key       ${key}  ${name}: ${size}`
   })
 
-/** One that needs no preparation, then more. */
+/** One request to paste as it is, then more that use `$KEY`. */
 function requests({ baseUrl, teams: [first], formId, nowMs }: Served): string[] {
   const day = (daysAgo: number): string => new Date(nowMs - daysAgo * dayMs).toISOString().slice(0, 10)
   const curl = (query: string, flags = '-s'): string =>

@@ -5,7 +5,7 @@ export type Option = {
   readonly value: string
   readonly label: string
   readonly points: number
-  /** The dimension that the points count towards. */
+  /** The dimension that the points are added to. */
   readonly dimension: number
 }
 export type Question = {
@@ -14,7 +14,7 @@ export type Question = {
   readonly kind: 'single_choice' | 'scale'
   readonly options: readonly Option[]
 }
-/** What is asked, and what the answers count towards. */
+/** Questions, and the dimensions that their answers score. */
 export type Quiz = { readonly dimensions: readonly string[]; readonly questions: readonly Question[] }
 
 const pointsForRight = 10

@@ -1,4 +1,4 @@
-/** Numbers that look random and follow from a seed alone. */
+/** A deterministic pseudo-random generator. */
 export type Random = {
   /** From 0 up to, not including, 1. */
   float(): number
@@ -18,7 +18,7 @@ export type Random = {
 
 const alphanumeric = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789'
 
-/** The same sequence for the same `seed`, and an unrelated one for any other. */
+/** The same sequence for the same `seed`, an unrelated one for any other. */
 export function seededRandom(seed: string): Random {
   const float = sfc32(hash128(seed))
   const below = (limit: number): number => Math.floor(float() * limit)
@@ -39,8 +39,8 @@ export function seededRandom(seed: string): Random {
     },
     shuffled: <T>(items: readonly T[]) =>
       items
-        .map((item) => ({ item, place: float() }))
-        .sort((a, b) => a.place - b.place)
+        .map((item) => ({ item, sortKey: float() }))
+        .sort((a, b) => a.sortKey - b.sortKey)
         .map(({ item }) => item),
     text: (alphabet, length) => {
       let text = ''
@@ -61,7 +61,7 @@ export const token = (random: Random, length: number): string => random.text(alp
 
 type State = [number, number, number, number]
 
-/** Four differently begun FNV-1a hashes of the text, each stirred at the end. */
+/** Four FNV-1a hashes of the text with different offset bases, each mixed at the end. */
 function hash128(text: string): State {
   const hashes: State = [0x811c9dc5, 0x9e3779b9, 0x85ebca6b, 0xc2b2ae35]
   for (let at = 0; at < text.length; at++) {
@@ -74,7 +74,7 @@ function hash128(text: string): State {
   return hashes.map((hash) => Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0) as State
 }
 
-/** Chris Doty-Humphrey's small fast counter generator. */
+/** Chris Doty-Humphrey's small fast counting generator. */
 function sfc32([first, second, third, fourth]: State): () => number {
   let [a, b, c, counter] = [first, second, third, fourth]
   const next = (): number => {

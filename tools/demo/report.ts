@@ -8,7 +8,7 @@ const adviceParagraphs = 5
 
 type Report = { readonly result: Record<string, unknown>; readonly reportResult: Record<string, unknown> }
 
-/** The compact and the full report of a submission whose report has come as far as `status` says. */
+/** The compact and the full report of a submission in the state `status`. */
 export function renderReport(form: FormPlan, answers: Answers, status: ReportStatus, random: Random): Report {
   switch (status) {
     case 'pending':

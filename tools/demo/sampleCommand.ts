@@ -1,23 +1,44 @@
 /** `docker compose run --rm sample`: sample teams for a Tidemark that runs already. */
 import { Command } from 'commander'
 import { configOrExit } from '../../src/core/process/service.ts'
-import { loadSample } from './sample.ts'
+import { createAccountKey, keptAccountKeys } from './accountKeys.ts'
+import { isValidKey } from './api.ts'
+import { fill, withKafka } from './fill.ts'
+import { renderSamplePage } from './page.ts'
+import { createWorld } from './world.ts'
+
+const submissions = 5_000
+/** Fixed, so that every run produces the same records: a second run changes nothing. */
+const nowMs = Date.parse('2026-11-01T00:00:00.000Z')
 
 const command = new Command('sample')
-  .description('Brings sample teams into a Tidemark that runs, and prints how to ask for them. Again changes nothing.')
-  .requiredOption(
-    '--api <url>',
-    'where the API is, ending in /api/v1; what is printed names BASE_URL instead where it is set',
+  .description(
+    'Loads sample teams into a Tidemark that runs, and prints how to read them. A second run changes nothing.',
   )
-  .requiredOption('--keys <file>', "keeps the teams' keys, so that they are the same next time")
+  .requiredOption('--api <url>', 'where the API is, ending in /api/v1; BASE_URL, where it is set, is printed instead')
+  .requiredOption('--keys <file>', "keeps the teams' keys for the next run")
   .allowExcessArguments(false)
 
-const { api: apiUrl, keys: keysPath } = command.parse().opts<{ api: string; keys: string }>()
+/** Returns the page to print. */
+async function loadSample(apiUrl: string, keysPath: string, signal: AbortSignal): Promise<string> {
+  const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
+  const keysOf = (teamIds: readonly string[]): Promise<string[]> =>
+    keptAccountKeys(keysPath, teamIds, {
+      isValid: (key) => isValidKey(apiUrl, key, signal),
+      create: (id) => createAccountKey(id, {}, signal),
+    })
+  const world = createWorld({ seed: 'sample', nowMs, submissions })
+  const served = await withKafka(config, (kafka) =>
+    fill(world, { submissions, config, baseUrl: apiUrl, kafka, keysOf, signal }),
+  )
+  return renderSamplePage({ ...served, baseUrl: config.BASE_URL ?? apiUrl, nowMs })
+}
+
+const flags = command.parse().opts<{ api: string; keys: string }>()
 const stop = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(new Error('stopped')))
 try {
-  const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
-  process.stdout.write(await loadSample({ config, apiUrl, keysPath, signal: stop.signal }))
+  process.stdout.write(await loadSample(flags.api, flags.keys, stop.signal))
 } catch (error) {
   process.stderr.write(`sample: ${(error as Error).message}\n`)
   process.exitCode = 1

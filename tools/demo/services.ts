@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { logTail } from '../engines/logTail.ts'
 import { type SupervisedProgram, startSupervised } from '../engines/supervisedProgram.ts'
 
-/** One of the project's processes, which does not outlive this one. */
+/** One of the project's processes. It ends with this process. */
 export type Service = {
   readonly name: 'indexer' | 'api' | 'settings'
   readonly logPath: string
@@ -13,12 +13,9 @@ export type Service = {
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const mains = { indexer: 'indexer/main.ts', api: 'src/api/main.ts', settings: 'src/settings/main.ts' }
-const spoken = { indexer: 'indexer', api: 'API', settings: 'settings area' }
+const labels = { indexer: 'indexer', api: 'API', settings: 'settings area' }
 
-/**
- * Starts one of them with `environment` on top of this process's own; its log, `<name>.log` in `logsFolder`, is
- * begun anew.
- */
+/** Starts one with this process's environment and `environment`; `<name>.log` in `logsFolder` starts empty. */
 export async function startService(
   name: Service['name'],
   options: { environment: Record<string, string>; logsFolder: string; signal: AbortSignal },
@@ -31,19 +28,14 @@ export async function startService(
     command: process.execPath,
     args: ['--disable-warning=TimeoutNegativeWarning', mains[name]],
     cwd: root,
-    env: { ...inherited(), ...environment },
+    env: { ...process.env, ...environment },
   }
   return { name, logPath, program: await startSupervised(command, { logPath }, signal) }
 }
 
-/** Rejects with the end of its log when a service ends, which none does unless it is stopped. */
+/** Rejects with the last lines of its log when the service ends. */
 export async function failWhenEnded({ name, logPath, program }: Service): Promise<never> {
   const { how } = await program.ended
   const tail = await logTail(logPath)
-  throw new Error(`The ${spoken[name]} ${how}. The end of ${logPath}:\n${tail.replaceAll(/^/gm, '  ')}`)
+  throw new Error(`The ${labels[name]} ${how}. The end of ${logPath}:\n${tail.replaceAll(/^/gm, '  ')}`)
 }
-
-const inherited = (): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  )

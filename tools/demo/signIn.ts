@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
 
-/** What it takes to sign in to the demo's settings area. */
+/** The demo's settings area and the secret of its sign-in links. */
 export type SignIn = { readonly settingsUrl: string; readonly secret: string }
 
 const signInIssuer = 'tidemark-demo'
 
-/** Has a settings area believe the demo, which plays the product. */
+/** Makes a settings area accept the demo's links, as it accepts those of the product. */
 export const signInEnvironment = (secret: string): Record<string, string> => ({
   SIGN_IN_SECRET: secret,
   SIGN_IN_JWKS_URL: '',
@@ -15,7 +15,7 @@ export const signInEnvironment = (secret: string): Record<string, string> => ({
 })
 
 const owner = 'owner@demo.example'
-const lifeSeconds = 300
+const lifetimeSeconds = 300
 
 /** A link that signs in an owner of the team, once, within five minutes. */
 export async function signInLink({ settingsUrl, secret }: SignIn, teamId: string, nowMs: number): Promise<string> {
@@ -25,7 +25,7 @@ export async function signInLink({ settingsUrl, secret }: SignIn, teamId: string
     .setAudience('tidemark-settings')
     .setSubject(owner)
     .setJti(randomUUID())
-    .setExpirationTime(Math.floor(nowMs / 1_000) + lifeSeconds)
+    .setExpirationTime(Math.floor(nowMs / 1_000) + lifetimeSeconds)
     .sign(Buffer.from(secret))
   return `${settingsUrl}/sign-in?token=${token}`
 }

@@ -5,7 +5,7 @@ import { entityId, type Random, seededRandom, token } from './random.ts'
 import { renderReport } from './report.ts'
 import { renderExaminee, renderMetadata } from './respondents.ts'
 
-/** A submission by what it follows from: every state of its life is rendered from this. */
+/** What every state of a submission is rendered from. */
 export type SubmissionPlan = {
   readonly seed: string
   readonly form: FormPlan
@@ -14,14 +14,14 @@ export type SubmissionPlan = {
   readonly submittedMs: number
 }
 
-/** The submission number `index` of the world, handed in to `form` as its `serialNumber`-th. */
+/** Submission number `index` of the world, the `serialNumber`-th of its form. */
 export function planSubmission(
   seed: string,
   index: number,
-  place: { form: FormPlan; serialNumber: number; submittedMs: number },
+  of: { form: FormPlan; serialNumber: number; submittedMs: number },
 ): SubmissionPlan {
   const ownSeed = `${seed}/submission/${index}`
-  return { ...place, seed: ownSeed, id: entityId(seededRandom(`${ownSeed}/id`), place.submittedMs) }
+  return { ...of, seed: ownSeed, id: entityId(seededRandom(`${ownSeed}/id`), of.submittedMs) }
 }
 
 /** The specification's submission summary and single submission in one, as it stands at `updatedMs`. */

@@ -12,7 +12,7 @@ export type Team = {
   readonly name: string
   /** Of all submissions, in percent. */
   readonly sharePercent: number
-  /** How many forms it has made from each subject, 1 to 3. */
+  /** Forms of each subject, 1 to 3. */
   readonly editions: number
   /** The languages it has forms in, each with the keys of the subjects. */
   readonly catalogue: readonly { readonly language: Language; readonly subjects: readonly string[] }[]

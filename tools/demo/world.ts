@@ -1,6 +1,6 @@
 import type { ReportStatus } from '../../src/core/model/submission.ts'
 import { busyTimes } from './calendar.ts'
-import { Agenda } from './eventQueue.ts'
+import { EventQueue } from './eventQueue.ts'
 import { type FormPlan, planForms, renderForm } from './forms.ts'
 import { type Random, seededRandom } from './random.ts'
 import { planSubmission, renderSubmission, type SubmissionPlan } from './submissions.ts'
@@ -18,22 +18,22 @@ export type Counts = { readonly forms: number; readonly submissions: number }
 
 export type World = {
   readonly teams: readonly Team[]
-  /** Every record up to now, made as it is asked for, in the order in which things happened. To be walked once. */
+  /** Generates every record up to now in the order of time. To be iterated once. */
   past(): Generator<WorldRecord>
-  /** What happens between the last call, or the end of the past, and `nowMs`: a new submission or two, reports, edits. */
+  /** The records between the last call, or the end of the past, and `nowMs`: new submissions, reports, edits. */
   step(nowMs: number): WorldRecord[]
-  /** What stands after the records handed out so far. */
+  /** What exists after the records returned so far. */
   counts(teamId: string): Counts
 }
 
 const windowDays = 90
 const dayMs = 86_400_000
-/** One more submission for so many that stay is deleted again. */
+/** One submission is created and deleted again for so many that stay. */
 const submissionsPerDeletion = 250
 const maxDeletionDelayMs = 2 * dayMs
 const maxEdits = 3
-/** How many reports are seen on their way; the others come as they stand in the end. */
-const watchedShare = 0.12
+/** Reports that pass through every status; the others have their final status from the start. */
+const gradualShare = 0.12
 const finalStatuses = ['completed', 'failed', 'processing', 'pending'] as const
 const finalWeights = [90, 4, 3, 3]
 const failureShare = 0.05
@@ -43,96 +43,123 @@ const editShare = 0.02
 const revisions: Readonly<Record<ReportStatus, number>> = { pending: 1, processing: 2, completed: 3, failed: 3 }
 
 type FormLife = { readonly plan: FormPlan; edits: number; lastSerial: number }
-type Happening = (atMs: number) => WorldRecord
+type Event = (atMs: number) => WorldRecord
 
 /**
- * Three teams, their forms, and `submissions` submissions that stand at `nowMs` (epoch ms), spread over the ninety days
- * before. The same arguments give the same records, byte for byte; a million submissions take no more memory than ten.
+ * Three teams, their forms, and `submissions` submissions that exist at `nowMs` (epoch ms), spread over the ninety days
+ * before. The same arguments give the same records, byte for byte; memory does not grow with `submissions`.
  */
-export function createWorld(options: { seed: string; nowMs: number; submissions: number }): World {
-  const { seed, nowMs, submissions } = options
-  const random = seededRandom(`${seed}/world`)
-  const forms = planForms(seed, nowMs).map((plan): FormLife => ({ plan, edits: 0, lastSerial: 0 }))
-  const pickForm = formPicker(forms, random)
-  const agenda = new Agenda<Happening>()
-  const counts = new Map(teams.map(({ id }) => [id, { forms: 0, submissions: 0 }]))
-  let nextIndex = 0
+export const createWorld = (options: WorldOptions): World => new SampleWorld(options)
 
-  const count = (teamId: string, what: keyof Counts, change: 1 | -1): void => {
-    const own = counts.get(teamId)
-    if (own !== undefined) own[what] += change
-  }
+type WorldOptions = { readonly seed: string; readonly nowMs: number; readonly submissions: number }
 
-  const edit = (form: FormLife, atMs: number): WorldRecord => {
-    form.edits += 1
-    return formRecord(form, atMs)
-  }
-  const remove = (topic: WorldRecord['topic'], team: Team, id: string): WorldRecord => {
-    count(team.id, topic, -1)
-    return { topic, key: `${team.id}/${id}`, value: null }
-  }
-  const submit = (submittedMs: number): SubmissionPlan => {
-    const form = pickForm()
-    form.lastSerial += 1
-    count(form.plan.team.id, 'submissions', 1)
-    return planSubmission(seed, nextIndex++, { form: form.plan, serialNumber: form.lastSerial, submittedMs })
-  }
-  /** Notes the further life of a report that is pending now. */
-  const watch = (plan: SubmissionPlan, final: ReportStatus): void => {
-    const startedMs = plan.submittedMs + 1_000 + random.below(4_000)
-    if (final === 'pending') return
-    agenda.note(startedMs, (atMs) => submissionRecord(plan, 'processing', atMs))
-    if (final === 'processing') return
-    agenda.note(startedMs + 3_000 + random.below(12_000), (atMs) => submissionRecord(plan, final, atMs))
+class SampleWorld implements World {
+  readonly teams = teams
+  readonly #options: WorldOptions
+  readonly #random: Random
+  readonly #forms: readonly FormLife[]
+  readonly #pickForm: () => FormLife
+  readonly #queue = new EventQueue<Event>()
+  readonly #counts = new Map(teams.map(({ id }) => [id, { forms: 0, submissions: 0 }]))
+  #nextIndex = 0
+
+  constructor(options: WorldOptions) {
+    this.#options = options
+    this.#random = seededRandom(`${options.seed}/world`)
+    this.#forms = planForms(options.seed, options.nowMs).map((plan): FormLife => ({ plan, edits: 0, lastSerial: 0 }))
+    this.#pickForm = formPicker(this.#forms, this.#random)
   }
 
-  function* beginForms(): Generator<WorldRecord> {
-    for (const form of forms.toSorted((a, b) => a.plan.createdMs - b.plan.createdMs)) {
-      const { team, id, createdMs, state } = form.plan
-      count(team.id, 'forms', 1)
-      yield formRecord(form, createdMs)
-      const laterMs = (): number => nowMs - Math.floor(random.float() * windowDays * dayMs)
-      for (let edits = random.below(maxEdits + 1); edits > 0; edits--)
-        agenda.note(laterMs(), (atMs) => edit(form, atMs))
-      if (state === 'discarded') agenda.note(nowMs, () => remove('forms', team, id))
-    }
+  counts(teamId: string): Counts {
+    return this.#counts.get(teamId) ?? { forms: 0, submissions: 0 }
   }
 
-  function* past(): Generator<WorldRecord> {
-    yield* beginForms()
+  *past(): Generator<WorldRecord> {
+    const { nowMs, submissions } = this.#options
+    yield* this.#createForms()
     const timeOf = busyTimes(nowMs, windowDays)
     const deletions = Math.floor(submissions / submissionsPerDeletion)
     const total = submissions + deletions
     for (let index = 0; index < total; index++) {
-      const submittedMs = timeOf((index + random.float()) / total)
-      for (const { atMs, event } of agenda.due(submittedMs)) yield event(atMs)
-      const plan = submit(submittedMs)
-      const isDoomed = Math.floor(((index + 1) * deletions) / total) > Math.floor((index * deletions) / total)
-      const final = finalStatuses[random.weighted(finalWeights)] ?? 'completed'
-      if (isDoomed) {
-        const deletedMs = Math.min(submittedMs + random.below(maxDeletionDelayMs), nowMs)
-        agenda.note(deletedMs, () => remove('submissions', plan.form.team, plan.id))
-      }
-      if (!isDoomed && random.chance(watchedShare)) {
-        watch(plan, final)
-        yield submissionRecord(plan, 'pending', submittedMs)
-      } else yield submissionRecord(plan, final, Math.min(submittedMs + revisions[final] * 4_000, nowMs))
+      const submittedMs = timeOf((index + this.#random.float()) / total)
+      for (const { atMs, event } of this.#queue.due(submittedMs)) yield event(atMs)
+      const isDeletedLater = Math.floor(((index + 1) * deletions) / total) > Math.floor((index * deletions) / total)
+      yield this.#pastSubmission(submittedMs, isDeletedLater)
     }
-    for (const { atMs, event } of agenda.due(nowMs)) yield event(atMs)
+    for (const { atMs, event } of this.#queue.due(nowMs)) yield event(atMs)
   }
 
-  const step = (stepMs: number): WorldRecord[] => {
-    const records = [...agenda.due(stepMs)].map(({ atMs, event }) => event(atMs))
+  step(nowMs: number): WorldRecord[] {
+    const random = this.#random
+    const records = [...this.#queue.due(nowMs)].map(({ atMs, event }) => event(atMs))
     for (let left = random.weighted(newAtOnceWeights); left > 0; left--) {
-      const plan = submit(stepMs)
-      watch(plan, random.chance(failureShare) ? 'failed' : 'completed')
-      records.push(submissionRecord(plan, 'pending', stepMs))
+      const plan = this.#submit(nowMs)
+      this.#scheduleReport(plan, random.chance(failureShare) ? 'failed' : 'completed')
+      records.push(submissionRecord(plan, 'pending', nowMs))
     }
-    if (random.chance(editShare)) records.push(edit(pickForm(), stepMs))
+    if (random.chance(editShare)) records.push(this.#edit(this.#pickForm(), nowMs))
     return records
   }
 
-  return { teams, past, step, counts: (teamId) => counts.get(teamId) ?? { forms: 0, submissions: 0 } }
+  *#createForms(): Generator<WorldRecord> {
+    const { nowMs } = this.#options
+    for (const form of this.#forms.toSorted((a, b) => a.plan.createdMs - b.plan.createdMs)) {
+      const { team, id, createdMs, state } = form.plan
+      this.#count(team.id, 'forms', 1)
+      yield formRecord(form, createdMs)
+      const laterMs = (): number => nowMs - Math.floor(this.#random.float() * windowDays * dayMs)
+      for (let edits = this.#random.below(maxEdits + 1); edits > 0; edits--)
+        this.#queue.add(laterMs(), (atMs) => this.#edit(form, atMs))
+      if (state === 'discarded') this.#queue.add(nowMs, () => this.#remove('forms', team, id))
+    }
+  }
+
+  #pastSubmission(submittedMs: number, isDeletedLater: boolean): WorldRecord {
+    const random = this.#random
+    const { nowMs } = this.#options
+    const plan = this.#submit(submittedMs)
+    const final = finalStatuses[random.weighted(finalWeights)] ?? 'completed'
+    if (isDeletedLater) {
+      const deletedMs = Math.min(submittedMs + random.below(maxDeletionDelayMs), nowMs)
+      this.#queue.add(deletedMs, () => this.#remove('submissions', plan.form.team, plan.id))
+    } else if (random.chance(gradualShare)) {
+      this.#scheduleReport(plan, final)
+      return submissionRecord(plan, 'pending', submittedMs)
+    }
+    return submissionRecord(plan, final, Math.min(submittedMs + revisions[final] * 4_000, nowMs))
+  }
+
+  #submit(submittedMs: number): SubmissionPlan {
+    const form = this.#pickForm()
+    form.lastSerial += 1
+    this.#count(form.plan.team.id, 'submissions', 1)
+    const of = { form: form.plan, serialNumber: form.lastSerial, submittedMs }
+    return planSubmission(this.#options.seed, this.#nextIndex++, of)
+  }
+
+  /** Schedules the further statuses of a pending report. */
+  #scheduleReport(plan: SubmissionPlan, final: ReportStatus): void {
+    const startedMs = plan.submittedMs + 1_000 + this.#random.below(4_000)
+    if (final === 'pending') return
+    this.#queue.add(startedMs, (atMs) => submissionRecord(plan, 'processing', atMs))
+    if (final === 'processing') return
+    this.#queue.add(startedMs + 3_000 + this.#random.below(12_000), (atMs) => submissionRecord(plan, final, atMs))
+  }
+
+  #edit(form: FormLife, atMs: number): WorldRecord {
+    form.edits += 1
+    return formRecord(form, atMs)
+  }
+
+  #remove(topic: WorldRecord['topic'], team: Team, id: string): WorldRecord {
+    this.#count(team.id, topic, -1)
+    return { topic, key: `${team.id}/${id}`, value: null }
+  }
+
+  #count(teamId: string, what: keyof Counts, change: 1 | -1): void {
+    const own = this.#counts.get(teamId)
+    if (own !== undefined) own[what] += change
+  }
 }
 
 /** Picks a published form: a team by its share, then one of its forms by its weight. */

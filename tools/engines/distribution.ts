@@ -1,35 +1,39 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { findOnPath } from './executables.ts'
 import { type Jdk, javaLocale } from './jdk.ts'
 import { logTail } from './logTail.ts'
-import { type Artifact, downloadProgress, renderPom } from './pom.ts'
-import { type Command, runSupervised } from './supervisedProgram.ts'
+import { findOnPath } from './permissions.ts'
+import { runSupervised } from './supervisedProgram.ts'
 import { unpackOnce } from './unpackOnce.ts'
 import { pause } from './waiting.ts'
 
-/** What is unpacked once and shared by every folder that runs the engine. */
+export type Artifact = {
+  groupId: string
+  artifactId: string
+  version: string
+  type?: string
+  /** Whether to leave out its dependencies. */
+  alone?: boolean
+}
+/** The files of an engine, unpacked once and shared by every folder that runs it. */
 export type Distribution = {
-  /** Folder name, which tells the version. */
+  /** Folder name; it contains the version. */
   name: string
   artifacts: readonly Artifact[]
-  /** Turns what was fetched into `home`; returns the folder, inside `draft`, that shall become the distribution. */
-  unpack(draft: { fetched: string; jar: (archive: string, into: string) => Promise<void> }): Promise<string>
+  /** Unpacks the downloaded artefacts in the folder `fetched`; returns the folder inside it that becomes the distribution. */
+  unpack(from: { fetched: string; jar: (archive: string, into: string) => Promise<void> }): Promise<string>
 }
-export type FetchOptions = {
-  jdk: Jdk
-  logPath: string
-  report: (step: 'fetching' | 'unpacking', detail?: string) => void
-  signal: AbortSignal
-}
+export type ReportFetch = (step: 'fetching' | 'unpacking', detail?: string) => void
+export type FetchOptions = { jdk: Jdk; logPath: string; report: ReportFetch; signal: AbortSignal }
 
 const fetchDeadlineMs = 20 * 60_000
 const unpackDeadlineMs = 3 * 60_000
 const progressMs = 500
+const pluginVersion = '3.8.1'
 
 /**
- * Fetches and unpacks `distribution` to `<folder>/<name>` unless it is there, and returns that path. Rejects with Maven's
- * last lines when something cannot be had.
+ * Fetches and unpacks `distribution` to `<folder>/<name>` unless it is there, and returns that path. Rejects when Maven
+ * or `jar` fails; their output is in the log.
  */
 export const ensureUnpacked = (folder: string, distribution: Distribution, options: FetchOptions): Promise<string> =>
   unpackOnce(folder, distribution.name, async (draft) => {
@@ -40,23 +44,21 @@ export const ensureUnpacked = (folder: string, distribution: Distribution, optio
   })
 
 const fetch = async (draft: string, { artifacts }: Distribution, options: FetchOptions): Promise<string> => {
+  const { jdk, logPath, report, signal } = options
   const fetched = join(draft, 'fetched')
   const pom = join(draft, 'pom.xml')
   await writeFile(pom, renderPom(artifacts))
   const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${fetched}`]
-  const maven = await findOnPath('mvn', process.env)
-  const args = ['-f', pom, '-Dstyle.color=never', ...goal]
-  const command: Command = {
-    command: maven ?? 'mvn',
-    args,
+  const command = {
+    command: (await findOnPath('mvn', process.env)) ?? 'mvn',
+    args: ['-f', pom, '-Dstyle.color=never', ...goal],
     cwd: draft,
-    env: { ...definedIn(process.env), JAVA_HOME: options.jdk.home, MAVEN_OPTS: quickMaven(process.env['MAVEN_OPTS']) },
+    env: { ...process.env, JAVA_HOME: jdk.home, MAVEN_OPTS: quickMaven(process.env['MAVEN_OPTS']) },
   }
-  options.report('fetching')
+  report('fetching')
   const done = new AbortController()
-  const watching = watchDownload(options, AbortSignal.any([done.signal, options.signal]))
+  const watching = watchDownload(options, AbortSignal.any([done.signal, signal]))
   try {
-    const { logPath, signal } = options
     await runSupervised(command, { what: 'Maven', logPath, deadlineMs: fetchDeadlineMs, signal })
   } finally {
     done.abort()
@@ -65,8 +67,8 @@ const fetch = async (draft: string, { artifacts }: Distribution, options: FetchO
   return fetched
 }
 
-/** Maven runs for seconds: a thorough compiler would only compete with the engines that start meanwhile. */
-const quickMaven = (given = ''): string => `-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ${given}`.trim()
+/** Maven runs for seconds: the C2 compiler would not pay off. */
+const quickMaven = (userOptions = ''): string => `-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ${userOptions}`.trim()
 
 const watchDownload = async ({ logPath, report }: FetchOptions, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
@@ -87,5 +89,35 @@ const unpackArchive = async (archive: string, into: string, { jdk, logPath, sign
   })
 }
 
-const definedIn = (env: NodeJS.ProcessEnv): Record<string, string> =>
-  Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined))
+/** A Maven project that only lists dependencies. Mirrors and proxies come from the user's own settings. */
+export const renderPom = (
+  artifacts: readonly Artifact[],
+): string => `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>tidemark</groupId>
+  <artifactId>engines</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+${artifacts.map(renderDependency).join('\n')}
+  </dependencies>
+  <build><pluginManagement><plugins><plugin>
+    <groupId>org.apache.maven.plugins</groupId>
+    <artifactId>maven-dependency-plugin</artifactId>
+    <version>${pluginVersion}</version>
+  </plugin></plugins></pluginManagement></build>
+</project>
+`
+
+const renderDependency = ({ groupId, artifactId, version, type, alone }: Artifact): string => {
+  const named = `<groupId>${groupId}</groupId><artifactId>${artifactId}</artifactId><version>${version}</version>`
+  const typed = type === undefined ? '' : `<type>${type}</type>`
+  const excluded = '<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>'
+  return `    <dependency>${named}${typed}${alone ? excluded : ''}</dependency>`
+}
+
+const progressPattern = /Progress \(\d+\):[^\r\n]*?(\d[\d.]*\/\d[\d.]* [kMG]?B)/g
+
+/** Progress of the latest download in Maven's output, for example `12/124 MB`. */
+export const downloadProgress = (output: string): string | undefined =>
+  [...output.matchAll(progressPattern)].at(-1)?.[1]

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { chmod, lchown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Distribution } from './distribution.ts'
-import type { EngineDefinition } from './engineDefinition.ts'
-import { type Jdk, javaLocale } from './jdk.ts'
+import type { EngineDefinition } from './engine.ts'
+import { consoleLog, type Jdk, javaLocale } from './jdk.ts'
 import type { User } from './permissions.ts'
 
 const version = '9.4.3'
@@ -19,13 +19,13 @@ export const elasticsearchDistribution: Distribution = {
   unpack: async ({ fetched, jar }) => {
     await jar(join(fetched, `elasticsearch-${version}.zip`), fetched)
     const home = join(fetched, `elasticsearch-${version}`)
-    await openToAll(home)
+    await makeReadable(home)
     return home
   },
 }
 
-/** Whatever the umask: another user than the one who unpacked may run it. */
-const openToAll = async (folder: string): Promise<void> => {
+/** Whatever the umask: Elasticsearch may run as another user than the one who unpacked it. */
+const makeReadable = async (folder: string): Promise<void> => {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644)
   }
@@ -36,21 +36,37 @@ export type ElasticsearchOptions = {
   home: string
   jdk: Jdk
   jvmFlags: readonly string[]
-  dataFolder: string
+  /** Holds the data folder of each node. */
+  folder: string
+  logPath: (name: string) => string
   user: User | undefined
 }
+/** One of several nodes that find each other by their transport ports. */
+export type ElasticsearchNode = { readonly name: string; readonly port: number; readonly transportPort: number }
 
-export const elasticsearchDefinition = (options: ElasticsearchOptions): EngineDefinition => {
-  const { dataFolder } = options
-  const clusterName = clusterNameFor(dataFolder)
+/** The definition of a single node, or of `node`, which forms a cluster with `nodes`. */
+export const elasticsearchDefinition = (
+  options: ElasticsearchOptions,
+  node?: ElasticsearchNode,
+  nodes: readonly ElasticsearchNode[] = [],
+): EngineDefinition => {
+  const name = node?.name ?? 'elasticsearch'
+  const dataFolder = join(options.folder, name)
+  const clusterName = clusterNameFor(node === undefined ? dataFolder : options.folder)
+  const membership = node === undefined ? singleNode : membershipOf(node, nodes)
   return {
-    name: 'elasticsearch',
-    defaultPort: 9200,
-    startDeadlineMs: 180_000,
+    kind: 'elasticsearch',
+    name,
+    port: node === undefined ? { preferred: 9200 } : { fixed: node.port },
+    // Nodes of a cluster start together and share the CPUs.
+    startDeadlineMs: node === undefined ? 180_000 : 400_000,
     dataFolder,
+    logPath: options.logPath(name),
     url: (port) => `http://127.0.0.1:${port}`,
     prepare: async (port) => {
-      await layFolder(options, renderElasticsearchYml({ clusterName, port, dataFolder }))
+      const yml = renderElasticsearchYml({ clusterName, port, dataFolder, membership })
+      const heap = node === undefined ? '1g' : '512m'
+      await writeFolder({ ...options, dataFolder, heap }, yml)
       const { home, jdk, user } = options
       return {
         command: 'bash',
@@ -63,7 +79,7 @@ export const elasticsearchDefinition = (options: ElasticsearchOptions): EngineDe
           ES_JAVA_HOME: jdk.home,
           ES_PATH_CONF: join(dataFolder, 'config'),
           ES_TMPDIR: join(dataFolder, 'tmp'),
-          // The launcher takes no notice of ES_TMPDIR, and leaves what it writes.
+          // The launcher ignores ES_TMPDIR and leaves its files behind.
           JDK_JAVA_OPTIONS: `-Djava.io.tmpdir="${join(dataFolder, 'tmp')}"`,
         },
         ...(user === undefined ? {} : { user }),
@@ -78,18 +94,34 @@ export const elasticsearchDefinition = (options: ElasticsearchOptions): EngineDe
   }
 }
 
-/** By which one tells this Elasticsearch from another one at its port. */
-const clusterNameFor = (dataFolder: string): string =>
-  `tidemark-${createHash('sha256').update(dataFolder).digest('hex').slice(0, 12)}`
+/** Unique to the folder: tells this Elasticsearch from another one at the same port. */
+const clusterNameFor = (folder: string): string =>
+  `tidemark-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`
 
-export const renderElasticsearchYml = (options: { clusterName: string; port: number; dataFolder: string }): string => {
-  const { clusterName, port, dataFolder } = options
+type Settings = Readonly<Record<string, string | number | boolean | readonly string[]>>
+
+export const singleNode: Settings = { 'discovery.type': 'single-node', 'transport.port': 0 }
+
+/** Once the cluster has formed, Elasticsearch ignores the initial master nodes. */
+export const membershipOf = (node: ElasticsearchNode, nodes: readonly ElasticsearchNode[]): Settings => ({
+  'node.name': node.name,
+  'transport.port': node.transportPort,
+  'discovery.seed_hosts': nodes.map(({ transportPort }) => `127.0.0.1:${transportPort}`),
+  'cluster.initial_master_nodes': nodes.map(({ name }) => name),
+})
+
+export const renderElasticsearchYml = (options: {
+  clusterName: string
+  port: number
+  dataFolder: string
+  membership: Settings
+}): string => {
+  const { clusterName, port, dataFolder, membership } = options
   const settings = {
     'cluster.name': clusterName,
-    'discovery.type': 'single-node',
+    ...membership,
     'network.host': '127.0.0.1',
     'http.port': port,
-    'transport.port': 0,
     'xpack.security.enabled': false,
     'cluster.routing.allocation.disk.threshold_enabled': false,
     'indices.breaker.total.use_real_memory': false,
@@ -101,35 +133,29 @@ export const renderElasticsearchYml = (options: { clusterName: string; port: num
     .join('')
 }
 
-/** The distribution's own JVM options without its garbage collection log, and a heap that fits beside the others. */
-export const renderJvmOptions = (shipped: string, jvmFlags: readonly string[]): string => {
+/** The distribution's JVM options without the garbage collection log, with a heap that leaves room for the other engines. */
+export const renderJvmOptions = (shipped: string, heap: string, jvmFlags: readonly string[]): string => {
   const kept = shipped.split('\n').filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('-Xlog'))
-  return [...kept, '-Xms1g', '-Xmx1g', ...jvmFlags, ''].join('\n')
+  return [...kept, `-Xms${heap}`, `-Xmx${heap}`, ...jvmFlags, ''].join('\n')
 }
 
-const log4j2 = `status = error
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = [%d{ISO8601}][%-5p][%-25c{1.}] %m%n
-rootLogger.level = info
-rootLogger.appenderRef.console.ref = console
-`
-
-const layFolder = async ({ home, jvmFlags, dataFolder, user }: ElasticsearchOptions, yml: string): Promise<void> => {
+const writeFolder = async (
+  { home, jvmFlags, dataFolder, heap, user }: ElasticsearchOptions & { dataFolder: string; heap: string },
+  yml: string,
+): Promise<void> => {
   const config = join(dataFolder, 'config')
   await rm(join(dataFolder, 'tmp'), { recursive: true, force: true })
   for (const name of ['config', 'data', 'logs', 'tmp']) await mkdir(join(dataFolder, name), { recursive: true })
   await writeFile(join(config, 'elasticsearch.yml'), yml)
   await writeFile(
     join(config, 'jvm.options'),
-    renderJvmOptions(await readFile(join(home, 'config', 'jvm.options'), 'utf8'), jvmFlags),
+    renderJvmOptions(await readFile(join(home, 'config', 'jvm.options'), 'utf8'), heap, jvmFlags),
   )
-  await writeFile(join(config, 'log4j2.properties'), log4j2)
-  if (user !== undefined) await giveTo(user, dataFolder)
+  await writeFile(join(config, 'log4j2.properties'), consoleLog('[%-5p][%-25c{1.}] %m%n'))
+  if (user !== undefined) await changeOwner(user, dataFolder)
 }
 
-const giveTo = async ({ uid, gid }: User, folder: string): Promise<void> => {
+const changeOwner = async ({ uid, gid }: User, folder: string): Promise<void> => {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     await lchown(join(entry.parentPath, entry.name), uid, gid)
   }

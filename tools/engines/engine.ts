@@ -1,63 +1,99 @@
-import type { EngineDefinition, EngineName, Running } from './engineDefinition.ts'
 import { readFrom, withLog } from './logTail.ts'
 import { choosePort, portFree } from './ports.ts'
 import { signalGroup } from './runningProcess.ts'
-import { type Place, type SupervisedProgram, startSupervised } from './supervisedProgram.ts'
+import { type Command, type LogAndLock, type SupervisedProgram, startSupervised } from './supervisedProgram.ts'
 import { waitUntil, within } from './waiting.ts'
 
-/** An engine that this process started and that does not outlive it. */
+export const engineNames = ['elasticsearch', 'kafka', 'redis'] as const
+export type EngineName = (typeof engineNames)[number]
+
+/** How an engine, or one node of a cluster, is configured and run. */
+export type EngineDefinition = {
+  kind: EngineName
+  /** The kind, with a number where there are several: `kafka-2`. Names its files. */
+  name: string
+  /** A fixed port is known to other nodes before the start; else any other port will do where this one is taken. */
+  port: { readonly preferred: number } | { readonly fixed: number }
+  /** From its start until it answers; more than a slow machine needs. */
+  startDeadlineMs: number
+  dataFolder: string
+  logPath: string
+  url(port: number): string
+  /** Writes the configuration for a start at `port`, whatever state an earlier run left behind. */
+  prepare(port: number, signal: AbortSignal): Promise<Command>
+  /** Whether this engine, and not another one at the same port, takes requests. */
+  answers(running: Running, signal: AbortSignal): Promise<boolean>
+}
+export type Running = {
+  port: number
+  pid: number
+  /** Its log since this start. */
+  output(): Promise<string>
+}
+
+/** An engine that this process started. It ends with this process. */
 export type Engine = {
-  readonly name: EngineName
+  readonly kind: EngineName
+  readonly name: string
   readonly url: string
-  /** Leader of its process group, a new one after every start. */
+  /** Leader of its process group; another one after every start. */
   readonly pid: number
   readonly dataFolder: string
   readonly logPath: string
-  /** Stops it in order, by force after 7 s, and gives up a start that is under way. Nothing when it is not running. */
+  /** Sends SIGTERM, after 7 s SIGKILL; cancels a start that is under way. Does nothing when it is not running. */
   stop(): Promise<void>
   /** Starts it again at the same port on the same data, after a stop or a kill, and returns once it answers. */
   start(): Promise<void>
   /** Sends `signal` to all its processes. Throws when it is not running. */
   kill(signal: NodeJS.Signals): void
-  /** Settles when it is no longer running, with how it ended, like `was ended by SIGKILL`. */
+  /** Settles when it is no longer running, with how it ended, for example `was ended by SIGKILL`. */
   ended(): Promise<string>
 }
 
-const goneDeadlineMs = 15_000
+const endDeadlineMs = 15_000
 
-/** Starts an engine at its default port, or at another one where that is taken, and returns once it answers. */
-export const startEngine = async (recipe: EngineDefinition, place: Place, signal: AbortSignal): Promise<Engine> => {
-  const port = await choosePort(recipe.defaultPort)
+/** Starts an engine and returns once it answers. The lock at `lockPath` is held while it runs. */
+export const startEngine = async (
+  definition: EngineDefinition,
+  lockPath: string,
+  signal: AbortSignal,
+): Promise<Engine> => {
+  const files = { logPath: definition.logPath, lockPath }
+  const startOn = async (port: number): Promise<Engine> =>
+    engineAt(definition, files, port, await startAt(definition, files, port, signal))
+  if ('fixed' in definition.port) return startOn(definition.port.fixed)
+  const port = await choosePort(definition.port.preferred)
   try {
-    return engineAt(recipe, place, port, await startAt(recipe, place, port, signal))
+    return await startOn(port)
   } catch (error) {
     signal.throwIfAborted()
-    // A port that was free when chosen may have been taken since by an engine that starts beside this one.
+    // Another engine that starts at the same time may have taken the port since it was found free.
     if (await portFree(port)) throw error
   }
-  const other = await choosePort()
-  return engineAt(recipe, place, other, await startAt(recipe, place, other, signal))
+  return startOn(await choosePort())
 }
 
-const engineAt = (recipe: EngineDefinition, place: Place, port: number, first: SupervisedProgram): Engine => {
+const engineAt = (definition: EngineDefinition, files: LogAndLock, port: number, first: SupervisedProgram): Engine => {
+  const { kind, name, dataFolder } = definition
   let current = first
   let restart = { cancel: new AbortController(), settled: Promise.resolve() }
   const startAgain = async (signal: AbortSignal): Promise<void> => {
-    if ((await within(current.ended, goneDeadlineMs)) === undefined) {
-      throw new Error(`${recipe.name} is still running as process ${current.pid}`)
+    if ((await within(current.ended, endDeadlineMs)) === undefined) {
+      throw new Error(`${name} is still running as process ${current.pid}`)
     }
-    current = await startAt(recipe, place, port, signal)
+    current = await startAt(definition, files, port, signal)
   }
   return {
-    name: recipe.name,
-    url: recipe.url(port),
+    kind,
+    name,
+    url: definition.url(port),
     get pid() {
       return current.pid
     },
-    dataFolder: recipe.dataFolder,
-    logPath: place.logPath,
+    dataFolder,
+    logPath: files.logPath,
     stop: async () => {
-      restart.cancel.abort(new Error(`${recipe.name} was stopped`))
+      restart.cancel.abort(new Error(`${name} was stopped`))
       await restart.settled
       await current.stop()
     },
@@ -68,23 +104,22 @@ const engineAt = (recipe: EngineDefinition, place: Place, port: number, first: S
       return started
     },
     kill: (signal) => {
-      if (current.hasEnded() || !signalGroup(current.pid, signal)) throw new Error(`${recipe.name} is not running`)
+      if (current.hasEnded() || !signalGroup(current.pid, signal)) throw new Error(`${name} is not running`)
     },
     ended: async () => (await current.ended).how,
   }
 }
 
 const startAt = (
-  recipe: EngineDefinition,
-  place: Place,
+  definition: EngineDefinition,
+  files: LogAndLock,
   port: number,
   signal: AbortSignal,
 ): Promise<SupervisedProgram> =>
-  withLog({ name: recipe.name, logPath: place.logPath, signal }, async (from) => {
-    const program = await startSupervised(await recipe.prepare(port, signal), place, signal)
+  withLog({ name: definition.name, logPath: files.logPath, signal }, async (from) => {
+    const program = await startSupervised(await definition.prepare(port, signal), files, signal)
     try {
-      const running = { port, pid: program.pid, output: () => readFrom(place.logPath, from) }
-      await untilAnswering(recipe, program, running, signal)
+      await untilAnswering(definition, program, { port, output: () => readFrom(files.logPath, from) }, signal)
       return program
     } catch (error) {
       await program.stop()
@@ -93,24 +128,23 @@ const startAt = (
   })
 
 const untilAnswering = async (
-  recipe: EngineDefinition,
+  { startDeadlineMs: deadlineMs, answers }: EngineDefinition,
   program: SupervisedProgram,
-  running: Running,
+  running: Omit<Running, 'pid'>,
   signal: AbortSignal,
 ): Promise<void> => {
-  const over = new AbortController()
-  const deadlineMs = recipe.startDeadlineMs
-  const asking = waitUntil(() => recipe.answers(running, signal).catch(() => false), {
+  const ended = new AbortController()
+  const answered = waitUntil(() => answers({ ...running, pid: program.pid }, signal).catch(() => false), {
     deadlineMs,
-    signal: AbortSignal.any([signal, over.signal]),
+    signal: AbortSignal.any([signal, ended.signal]),
   })
-  const early = program.ended.then(({ how }) => {
+  const endedEarly = program.ended.then(({ how }) => {
     throw new Error(`${how} before it answered`)
   })
   try {
-    if (!(await Promise.race([asking, early]))) throw new Error(`did not answer within ${deadlineMs / 1_000} s`)
+    if (!(await Promise.race([answered, endedEarly]))) throw new Error(`did not answer within ${deadlineMs / 1_000} s`)
   } finally {
-    over.abort()
-    await asking.catch(() => undefined)
+    ended.abort()
+    await answered.catch(() => undefined)
   }
 }

@@ -1,74 +1,133 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Engine, startEngine } from './engine.ts'
-import { type EngineDefinition, type EngineName, engineNames } from './engineDefinition.ts'
-import { removeEnginesFile, writeEnginesFile } from './enginesFile.ts'
-import { type EngineUrls, untilReachable, variableOf } from './external.ts'
+import { type ClusterPlan, planCluster } from './clusterPlan.ts'
+import type { ReportFetch } from './distribution.ts'
+import { type Engine, type EngineDefinition, type EngineName, engineNames, startEngine } from './engine.ts'
+import { type ClusterUrls, type EngineUrls, untilReachable, variableOf, writeEnginesFile } from './engineUrls.ts'
 import { acquireLock, type Lock } from './lock.ts'
-import { type Setup, setUp } from './setup.ts'
+import { sentinelName } from './redis.ts'
+import { setUp } from './setup.ts'
 import { waitUntil } from './waiting.ts'
 
-export type { Engine } from './engine.ts'
-export { type EngineName, engineNames } from './engineDefinition.ts'
-export { type EngineUrls, givenEngines } from './external.ts'
-export { PrerequisitesMissing } from './prerequisites.ts'
+export { type Engine, type EngineDefinition, type EngineName, engineNames } from './engine.ts'
+export { type EngineUrls, externalEngines, variableOf } from './engineUrls.ts'
 
-export type Progress = { engine: EngineName; step: 'fetching' | 'unpacking' | 'starting' | 'ready'; detail?: string }
-export type StartOptions = {
+export type Progress = {
+  /** Its name. */
+  engine: string
+  step: 'fetching' | 'unpacking' | 'starting' | 'ready'
+  detail?: string | undefined
+}
+export type ClusterOptions = {
   /** Holds data and logs; one set of engines runs in it at a time. */
   folder: string
-  /** Where what is fetched is unpacked, once for all folders; `<folder>/engines` unless named. */
+  /** Where distributions are unpacked, once for all folders; `<folder>/engines` by default. */
   distributions?: string
   /** Whether the engines start empty. */
   clean: boolean
-  /** Whether they are to be ready soon rather than fast under load; measured: all three in 12 s instead of 19 s. */
+  /** Whether a quick start matters more than speed under load; measured: all three in 12 s instead of 19 s. */
   quick: boolean
-  /** Engines that run already: used as they are, not started. */
-  given: Partial<EngineUrls>
-  /** Makes another engine of one that would be started: one that asks who connects, say. */
-  adapt?: (recipe: EngineDefinition) => EngineDefinition
-  report: (progress: Progress) => void
-  /** Ends the wait for the engines; once they run, it means nothing to them. */
+  report?: (progress: Progress) => void
+  /** Cancels the start; has no effect once the engines run. */
   signal: AbortSignal
 }
-/** Only the quick compiler: on few cores the thorough one competes with the start itself. */
+export type StartOptions = ClusterOptions & {
+  /** Engines that already run elsewhere: they are used, not started. None by default. */
+  external?: Partial<EngineUrls>
+  /** Changes the definition of each engine before its start, for example to turn on authentication. */
+  adapt?: (definition: EngineDefinition) => EngineDefinition
+}
+/** C1 only: on few cores the C2 compiler competes with the start itself. */
 const quickFlags = ['-XX:TieredStopAtLevel=1']
 const dataDeadlineMs = 20_000
-const givenDeadlineMs = 10_000
+const externalDeadlineMs = 10_000
 
-/** The engines that answer; one that was given is not among them. */
-export type Engines = { urls: EngineUrls; stop(): Promise<void> } & Partial<Record<EngineName, Engine>>
+type Running<Urls> = {
+  readonly urls: Urls
+  /** Without external engines. */
+  readonly started: readonly Engine[]
+  stop(): Promise<void>
+}
+/** One node of each engine; external ones are left out. */
+export type Engines = Running<EngineUrls> & Partial<Record<EngineName, Engine>>
+/** Several nodes of each engine, each of which can be killed, frozen and started again by itself. */
+export type Cluster = Running<ClusterUrls> & {
+  readonly elasticsearch: readonly Engine[]
+  readonly kafka: readonly Engine[]
+  /** The first master and its replica. */
+  readonly redis: readonly Engine[]
+  readonly sentinels: readonly Engine[]
+}
 
 /**
- * Starts Elasticsearch, Kafka and Redis on loopback and returns once all answer; as long as they run, `engines.env` in
- * the folder leads other programs to them. They end with this process, however it ends. Rejects, after it stopped whatever
- * had started, with PrerequisitesMissing when the machine lacks something, when another process runs engines in the
- * folder, with the signal's reason when aborted, and else with the engine's name and the end of its log.
+ * Starts Elasticsearch, Kafka and Redis on loopback and returns once all answer. While they run, `engines.env` in the
+ * folder tells other programs their URLs. They end with this process, however it ends. After stopping whatever had
+ * started, it rejects: with PrerequisitesMissing when the machine lacks a program; when another process runs engines in
+ * the folder; with the signal's reason when aborted; else with the engine's name and the end of its log.
  */
 export const startEngines = async (options: StartOptions): Promise<Engines> => {
-  const folder = resolve(options.folder)
-  await mkdir(folder, { recursive: true })
-  const lock = await lockFolder(folder)
-  const file = join(folder, 'engines.env')
-  try {
-    await removeEnginesFile(file)
-    const { urls, byName, stop } = await startAll(folder, options)
-    try {
-      await writeEnginesFile(file, urls)
-    } catch (error) {
-      await stop()
-      throw error
-    }
-    const stopAndRelease = async (): Promise<void> => {
-      await removeEnginesFile(file)
-      await stop()
-      await lock.release()
-    }
-    return { ...byName, urls, stop: stopAndRelease }
-  } catch (error) {
-    await lock.release()
-    throw error
+  const { external = {}, report = () => undefined } = options
+  const running = await runInFolder(options.folder, async (folder) => {
+    const missing = engineNames.filter((name) => external[variableOf[name]] === undefined)
+    const others = engineNames.map((name) => (signal: AbortSignal) => {
+      return untilExternalAnswers(name, external[variableOf[name]], report, signal)
+    })
+    const started = await startAll(missing, { ...options, folder, others })
+    return { urls: urlsOf(started, external), started }
+  })
+  return { ...Object.fromEntries(running.started.map((engine) => [engine.name, engine])), ...running }
+}
+
+/**
+ * Starts three Elasticsearch nodes, three brokers that keep three copies, and a Redis master with a replica and three
+ * Sentinels, and returns once each node answers; copies may still be under way. Otherwise like `startEngines`.
+ */
+export const startCluster = async (options: ClusterOptions): Promise<Cluster> => {
+  const running = await runInFolder(options.folder, async (folder) => {
+    const plan = await planCluster(options.clean ? undefined : join(folder, 'data'))
+    const started = await startAll(engineNames, { ...options, folder, plan })
+    return { urls: clusterUrlsOf(plan), started }
+  })
+  const nodesOf = (kind: string): Engine[] => running.started.filter(({ name }) => name.startsWith(`${kind}-`))
+  return {
+    ...running,
+    elasticsearch: nodesOf('elasticsearch'),
+    kafka: nodesOf('kafka'),
+    redis: nodesOf('redis'),
+    sentinels: nodesOf('sentinel'),
   }
+}
+
+const runInFolder = async <Urls extends EngineUrls>(
+  path: string,
+  start: (folder: string) => Promise<Omit<Running<Urls>, 'stop'>>,
+): Promise<Running<Urls>> => {
+  const folder = resolve(path)
+  await mkdir(folder, { recursive: true })
+  await using undo = new AsyncDisposableStack()
+  const lock = await lockFolder(folder)
+  undo.defer(() => lock.release())
+  const file = join(folder, 'engines.env')
+  await rm(file, { force: true })
+  const { urls, started } = await start(folder)
+  undo.defer(() => stopAll(started))
+  await writeEnginesFile(file, urls)
+  undo.defer(() => rm(file, { force: true }))
+  const running = undo.move()
+  return { urls, started, stop: () => running.disposeAsync() }
+}
+
+/** Rejects as soon as an engine of these ends, with its name, how it ended, and where its log is. */
+export const failWhenEngineEnds = async ({ started }: Pick<Engines, 'started'>): Promise<never> => {
+  const ended = started.map(async (engine): Promise<never> => {
+    throw new Error(`${engine.name} ${await engine.ended()}; its log is ${engine.logPath}`)
+  })
+  // Promise.race of none never settles: external engines are not watched.
+  return Promise.race(ended)
+}
+
+const stopAll = async (engines: readonly Engine[]): Promise<void> => {
+  await Promise.all(engines.map((engine) => engine.stop()))
 }
 
 const lockFolder = async (folder: string): Promise<Lock> => {
@@ -77,101 +136,104 @@ const lockFolder = async (folder: string): Promise<Lock> => {
   throw new Error(`The engines in ${folder} are in use: process ${outcome.holderPid} runs them. Stop it first.`)
 }
 
-type Started = { urls: EngineUrls; byName: Partial<Record<EngineName, Engine>>; stop(): Promise<void> }
+type StartAllOptions = Omit<StartOptions, 'external'> & {
+  plan?: ClusterPlan
+  /** Awaited beside the starts. */
+  others?: readonly ((signal: AbortSignal) => Promise<void>)[]
+}
 
-const startAll = async (folder: string, options: StartOptions): Promise<Started> => {
-  const { given } = options
+const startAll = async (names: readonly EngineName[], options: StartAllOptions): Promise<Engine[]> => {
+  const { folder, plan, others = [], report = () => undefined, adapt = (definition) => definition } = options
   const failed = new AbortController()
   const signal = AbortSignal.any([options.signal, failed.signal])
-  const abortOthers = (error: unknown): never => {
-    failed.abort(error)
-    throw error
+  const folders = {
+    data: join(folder, 'data'),
+    logs: join(folder, 'logs'),
+    distributions: resolve(options.distributions ?? join(folder, 'engines')),
   }
-  const setups = await setUp(
-    engineNames.filter((name) => given[variableOf[name]] === undefined),
-    {
-      data: join(folder, 'data'),
-      logs: join(folder, 'logs'),
-      distributions: resolve(options.distributions ?? join(folder, 'engines')),
-    },
-    options.quick ? quickFlags : [],
-  )
-  await mkdir(join(folder, 'logs'), { recursive: true })
-  const install = installInTurn(options.report, signal)
-  const [started, reached] = await Promise.all([
-    Promise.allSettled(
-      setups.map((setup) => startOne(setup, { ...options, folder, install, signal }).catch(abortOthers)),
-    ),
-    Promise.allSettled(engineNames.map((name) => untilGivenAnswers(name, options, signal).catch(abortOthers))),
+  const setups = await setUp(names, { folders, jvmFlags: options.quick ? quickFlags : [], plan })
+  await mkdir(folders.logs, { recursive: true })
+  const definitions: EngineDefinition[] = []
+  // One after the other: concurrent Maven runs can corrupt the local repository that they share.
+  for (const { name, install } of setups) {
+    signal.throwIfAborted()
+    const onProgress: ReportFetch = (step, detail) => report({ engine: name, step, detail })
+    definitions.push(...(await install({ report: onProgress, signal })).map(adapt))
+  }
+  const orFail = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work
+    } catch (error) {
+      failed.abort(error)
+      throw error
+    }
+  }
+  const [outcomes] = await Promise.all([
+    Promise.allSettled(definitions.map((definition) => orFail(startOne(definition, { ...options, report, signal })))),
+    Promise.allSettled(others.map((until) => orFail(until(signal)))),
   ])
-  const engines = started.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
-  const stop = async (): Promise<void> => {
-    await Promise.all(engines.map((engine) => engine.stop()))
-  }
-  if ([...started, ...reached].some(({ status }) => status === 'rejected')) {
-    await stop()
+  const started = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  if (signal.aborted) {
+    await stopAll(started)
     options.signal.throwIfAborted()
     throw failed.signal.reason
   }
-  const byName: Partial<Record<EngineName, Engine>> = Object.fromEntries(engines.map((engine) => [engine.name, engine]))
-  return { urls: urlsOf(byName, given), byName, stop }
-}
-
-type Install = (setup: Setup) => Promise<EngineDefinition>
-
-/** One after the other: two Mavens at once may trip over one another in the repository they share. */
-const installInTurn = (report: StartOptions['report'], signal: AbortSignal): Install => {
-  let last: Promise<unknown> = Promise.resolve()
-  return (setup) => {
-    const turn = last.then(() => {
-      signal.throwIfAborted()
-      return setup.install({ report: (step, detail) => report(progressOf(setup.name, step, detail)), signal })
-    })
-    last = turn.catch(() => undefined)
-    return turn
-  }
+  return started
 }
 
 const startOne = async (
-  setup: Setup,
-  { folder, clean, adapt, report, install, signal }: StartOptions & { install: Install },
+  definition: EngineDefinition,
+  { folder, clean, report, signal }: StartAllOptions & { report: (progress: Progress) => void },
 ): Promise<Engine> => {
-  const { name, logPath, dataFolder } = setup
-  const installed = await install(setup)
-  const recipe = adapt?.(installed) ?? installed
+  const { name, dataFolder, logPath } = definition
   const lockPath = join(folder, `${name}.lock`)
   report({ engine: name, step: 'starting' })
   if (clean) await removeData(dataFolder, lockPath, signal)
   await rm(logPath, { force: true })
-  const engine = await startEngine(recipe, { logPath, lockPath }, signal)
+  const engine = await startEngine(definition, lockPath, signal)
   report({ engine: name, step: 'ready', detail: engine.url })
   return engine
 }
 
-/** An engine whose starter was killed may still be on its way out. */
+/** Waits for the lock first: an engine whose starter was killed may still be shutting down. */
 const removeData = async (dataFolder: string, lockPath: string, signal: AbortSignal): Promise<void> => {
   let lock: Lock | undefined
-  const free = async (): Promise<boolean> => {
+  const locked = async (): Promise<boolean> => {
     const outcome = await acquireLock(lockPath)
     lock = 'lock' in outcome ? outcome.lock : undefined
     return lock !== undefined
   }
-  if (!(await waitUntil(free, { deadlineMs: dataDeadlineMs, signal }))) throw new Error(`${dataFolder} is still in use`)
+  if (!(await waitUntil(locked, { deadlineMs: dataDeadlineMs, signal }))) throw new Error(`${dataFolder} is in use`)
   await rm(dataFolder, { recursive: true, force: true })
   await lock?.release()
 }
 
-const untilGivenAnswers = async (name: EngineName, options: StartOptions, signal: AbortSignal): Promise<void> => {
-  const value = options.given[variableOf[name]]
+const untilExternalAnswers = async (
+  name: EngineName,
+  value: string | undefined,
+  report: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<void> => {
   if (value === undefined) return
-  await untilReachable(name, value, { deadlineMs: givenDeadlineMs, signal })
-  options.report({ engine: name, step: 'ready', detail: 'given' })
+  await untilReachable(name, value, { deadlineMs: externalDeadlineMs, signal })
+  report({ engine: name, step: 'ready', detail: 'external' })
 }
 
-const progressOf = (engine: EngineName, step: Progress['step'], detail?: string): Progress =>
-  detail === undefined ? { engine, step } : { engine, step, detail }
-
-const urlsOf = (engines: Partial<Record<EngineName, Engine>>, given: Partial<EngineUrls>): EngineUrls => {
-  const urlOf = (name: EngineName) => given[variableOf[name]] ?? engines[name]?.url ?? ''
+const urlsOf = (started: readonly Engine[], external: Partial<EngineUrls>): EngineUrls => {
+  const urlOf = (name: EngineName) =>
+    external[variableOf[name]] ?? started.find((engine) => engine.name === name)?.url ?? ''
   return { ELASTICSEARCH_URL: urlOf('elasticsearch'), KAFKA_BROKERS: urlOf('kafka'), REDIS_URL: urlOf('redis') }
+}
+
+const clusterUrlsOf = (plan: ClusterPlan): ClusterUrls => {
+  const addresses = (nodes: readonly { port: number }[]): string[] => nodes.map(({ port }) => `127.0.0.1:${port}`)
+  return {
+    ELASTICSEARCH_URL: addresses(plan.elasticsearch)
+      .map((address) => `http://${address}`)
+      .join(','),
+    KAFKA_BROKERS: addresses(plan.kafka).join(','),
+    REDIS_URL: `redis://${addresses([plan.redisMaster])}`,
+    REDIS_SENTINELS: addresses(plan.sentinels).join(','),
+    REDIS_SENTINEL_NAME: sentinelName,
+  }
 }

@@ -1,12 +1,22 @@
 import { readdir, readFile, realpath } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
-import { executable } from './executables.ts'
+import { executable } from './permissions.ts'
 
 export type Jdk = { home: string; major: number }
 
-/** Without a UTF-8 locale Java finds no file whose path holds more than ASCII. */
+/** Java opens files with non-ASCII paths only in a UTF-8 locale. */
 export const javaLocale = { LC_ALL: 'C.UTF-8' }
+
+/** A Log4j configuration that writes to stdout; `pattern` follows the time. */
+export const consoleLog = (pattern: string): string => `status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d{ISO8601}]${pattern}
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+`
 
 /** The major version that the `release` file of a JDK names, 8 for `1.8.0_392`; undefined when it names none. */
 export const majorOf = (release: string): number | undefined => {
@@ -53,7 +63,7 @@ const homesOnPath = async (env: NodeJS.ProcessEnv): Promise<string[]> => {
   return (await Promise.allSettled(homes)).flatMap((home) => (home.status === 'fulfilled' ? [home.value] : []))
 }
 
-/** A runtime without the development tools is no JDK: `jar` unpacks what is fetched. */
+/** A Java runtime without `jar` does not count: it unpacks the distributions. */
 const jdkAt = async (home: string): Promise<Jdk | undefined> => {
   const tools = await Promise.all(['java', 'jar'].map((tool) => executable(join(home, 'bin', tool))))
   const major = majorOf(await readFile(join(home, 'release'), 'utf8').catch(() => ''))

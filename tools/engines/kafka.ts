@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { accepts } from './connecting.ts'
 import type { Distribution } from './distribution.ts'
-import type { EngineDefinition } from './engineDefinition.ts'
-import { type Jdk, javaLocale } from './jdk.ts'
-import { choosePort } from './ports.ts'
+import type { EngineDefinition } from './engine.ts'
+import { consoleLog, type Jdk, javaLocale } from './jdk.ts'
+import { acceptsConnections, choosePort } from './ports.ts'
 import { type Command, runSupervised } from './supervisedProgram.ts'
 
 const version = '4.3.1'
@@ -17,7 +16,7 @@ export const kafkaMinJdk = 17
 
 const log4j = (artifactId: string) => ({ groupId: 'org.apache.logging.log4j', artifactId, version: log4jVersion })
 
-/** The broker's jars with a logger. */
+/** The broker's jars and a logger. */
 export const kafkaDistribution: Distribution = {
   name: `kafka-${version}`,
   artifacts: [
@@ -32,43 +31,77 @@ export type KafkaOptions = {
   home: string
   jdk: Jdk
   jvmFlags: readonly string[]
-  dataFolder: string
-  logPath: string
+  /** Holds the data folder of each broker. */
+  folder: string
+  logPath: (name: string) => string
+}
+/** One of several brokers; each is a controller as well. */
+export type KafkaNode = {
+  readonly name: string
+  readonly id: number
+  readonly port: number
+  readonly controllerPort: number
 }
 
-export const kafkaDefinition = (options: KafkaOptions): EngineDefinition => ({
-  name: 'kafka',
-  defaultPort: 9092,
-  startDeadlineMs: 90_000,
-  dataFolder: options.dataFolder,
-  url: (port) => `127.0.0.1:${port}`,
-  prepare: async (port, signal) => {
-    const { dataFolder, logPath } = options
-    await mkdir(dataFolder, { recursive: true })
-    const controllerPort = await choosePort()
-    await writeFile(join(dataFolder, 'server.properties'), renderServerProperties({ port, controllerPort }))
-    await writeFile(join(dataFolder, 'log4j2.properties'), log4j2)
-    await formatOnce(options, { what: 'Formatting', logPath, deadlineMs: formatDeadlineMs, signal })
-    return java(options, [
-      '-Xmx512m',
-      ...options.jvmFlags,
-      '-Dlog4j2.configurationFile=log4j2.properties',
-      'kafka.Kafka',
-      'server.properties',
-    ])
-  },
-  answers: async ({ port, output }, signal) =>
-    (await output()).includes('Kafka Server started') && (await accepts({ host: '127.0.0.1', port }, signal)),
-})
+/** The definition of a single broker, or of `node`, which forms a cluster with `nodes`. */
+export const kafkaDefinition = (
+  options: KafkaOptions,
+  node?: KafkaNode,
+  nodes: readonly KafkaNode[] = [],
+): EngineDefinition => {
+  const name = node?.name ?? 'kafka'
+  const dataFolder = join(options.folder, name)
+  const logPath = options.logPath(name)
+  const installed = { ...options, dataFolder }
+  return {
+    kind: 'kafka',
+    name,
+    port: node === undefined ? { preferred: 9092 } : { fixed: node.port },
+    // Nodes of a cluster start together and share the CPUs.
+    startDeadlineMs: node === undefined ? 90_000 : 300_000,
+    dataFolder,
+    logPath,
+    url: (port) => `127.0.0.1:${port}`,
+    prepare: async (port, signal) => {
+      await mkdir(dataFolder, { recursive: true })
+      const broker = node ?? { id: 1, port, controllerPort: await choosePort() }
+      const properties = renderServerProperties(broker, node === undefined ? [broker] : nodes)
+      await writeFile(join(dataFolder, 'server.properties'), properties)
+      await writeFile(join(dataFolder, 'log4j2.properties'), consoleLog(' %p %m (%c)%n'))
+      const run = { what: 'Formatting', logPath, deadlineMs: formatDeadlineMs, signal }
+      const clusterId = uuidOf(node === undefined ? randomBytes(16) : hashOf(options.folder))
+      await formatOnce(installed, clusterId, run)
+      return java(installed, [
+        node === undefined ? '-Xmx512m' : '-Xmx256m',
+        ...options.jvmFlags,
+        '-Dlog4j2.configurationFile=log4j2.properties',
+        'kafka.Kafka',
+        'server.properties',
+      ])
+    },
+    answers: async ({ port, output }, signal) =>
+      (await output()).includes('Kafka Server started') &&
+      (await acceptsConnections({ host: '127.0.0.1', port }, signal)),
+  }
+}
 
-/** `log.dirs` is relative to the data folder, so that no path needs escaping. */
-export const renderServerProperties = (ports: { port: number; controllerPort: number }): string => {
+type Broker = Omit<KafkaNode, 'name'>
+
+/**
+ * The settings of `broker`, which forms a cluster with `all`, itself included. As many copies as there are brokers; a write
+ * that all in-sync replicas acknowledge survives the loss of one broker. `log.dirs` is relative to the data folder: no
+ * path needs escaping.
+ */
+export const renderServerProperties = (broker: Broker, all: readonly Broker[] = [broker]): string => {
+  const { id, port, controllerPort } = broker
+  const copies = all.length
+  const minInSync = Math.max(1, copies - 1)
   const settings = {
     'process.roles': 'broker,controller',
-    'node.id': 1,
-    'controller.quorum.voters': `1@127.0.0.1:${ports.controllerPort}`,
-    listeners: `PLAINTEXT://127.0.0.1:${ports.port},CONTROLLER://127.0.0.1:${ports.controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${ports.port}`,
+    'node.id': id,
+    'controller.quorum.voters': all.map((each) => `${each.id}@127.0.0.1:${each.controllerPort}`).join(','),
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
     'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
     'controller.listener.names': 'CONTROLLER',
     'inter.broker.listener.name': 'PLAINTEXT',
@@ -77,16 +110,17 @@ export const renderServerProperties = (ports: { port: number; controllerPort: nu
     'message.max.bytes': 16 * 1024 * 1024,
     'replica.fetch.max.bytes': 16 * 1024 * 1024,
     'offsets.topic.num.partitions': 1,
-    'offsets.topic.replication.factor': 1,
+    'offsets.topic.replication.factor': copies,
     'transaction.state.log.num.partitions': 1,
-    'transaction.state.log.replication.factor': 1,
-    'transaction.state.log.min.isr': 1,
+    'transaction.state.log.replication.factor': copies,
+    'transaction.state.log.min.isr': minInSync,
     'share.coordinator.state.topic.num.partitions': 1,
-    'share.coordinator.state.topic.replication.factor': 1,
-    'share.coordinator.state.topic.min.isr': 1,
+    'share.coordinator.state.topic.replication.factor': copies,
+    'share.coordinator.state.topic.min.isr': minInSync,
+    ...(copies === 1 ? {} : { 'default.replication.factor': copies, 'min.insync.replicas': minInSync }),
     'group.initial.rebalance.delay.ms': 0,
-    // A killed broker is let in again only when its last session has run out: 9 s by default.
-    'broker.session.timeout.ms': 3_000,
+    // A killed broker can register again only after its last session has expired: 9 s by default.
+    'broker.session.timeout.ms': all.length === 1 ? 3_000 : 4_000,
     'broker.heartbeat.interval.ms': 500,
     'log.cleaner.dedupe.buffer.size': 2_097_152,
   }
@@ -95,35 +129,34 @@ export const renderServerProperties = (ports: { port: number; controllerPort: nu
     .join('')
 }
 
-const log4j2 = `status = error
-appender.console.type = Console
-appender.console.name = console
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = [%d{ISO8601}] %p %m (%c)%n
-rootLogger.level = info
-rootLogger.appenderRef.console.ref = console
-`
+type Installed = KafkaOptions & { dataFolder: string }
 
-const java = ({ home, jdk, dataFolder }: KafkaOptions, args: string[]): Command => ({
+const java = ({ home, jdk, dataFolder }: Installed, args: string[]): Command => ({
   command: join(jdk.home, 'bin', 'java'),
   args: ['-cp', join(home, '*'), ...args],
   cwd: dataFolder,
   env: javaLocale,
 })
 
-const formatOnce = async (options: KafkaOptions, run: Parameters<typeof runSupervised>[1]): Promise<void> => {
-  const log = join(options.dataFolder, 'log')
+const formatOnce = async (
+  installed: Installed,
+  clusterId: string,
+  run: Parameters<typeof runSupervised>[1],
+): Promise<void> => {
+  const log = join(installed.dataFolder, 'log')
   if ((await stat(join(log, 'meta.properties')).catch(() => undefined)) !== undefined) return
-  // What a format that was cut short left.
+  // An interrupted format may have left files.
   await rm(log, { recursive: true, force: true })
   const quickToStart = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
-  const format = ['kafka.tools.StorageTool', 'format', '-t', newClusterId(), '-c', 'server.properties']
-  await runSupervised(java(options, [...quickToStart, ...format]), run)
+  const format = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', 'server.properties']
+  await runSupervised(java(installed, [...quickToStart, ...format]), run)
 }
 
-/** Kafka's form of a UUID; with the top bit clear it does not begin with a dash and pass for an option. */
-const newClusterId = (): string => {
-  const bytes = randomBytes(16)
+/** A UUID as Kafka writes it. Its top bit is clear: a leading dash would make it a command-line option. */
+const uuidOf = (bytes: Buffer): string => {
   bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0)
   return bytes.toString('base64url')
 }
+
+/** All brokers of a cluster are formatted with the same id. */
+const hashOf = (folder: string): Buffer => createHash('md5').update(folder).digest()

@@ -9,8 +9,8 @@ export type LockOutcome = { lock: Lock } | { holderPid: number }
 const pollMs = 10
 
 /**
- * Takes the lock file `path` for this process, or tells which running process holds it.
- * A lock whose process has ended, however it ended, is taken over. The folder must exist.
+ * Takes the lock file `path` for this process, or returns the pid of the running process that holds it. The lock of a
+ * process that has ended is taken over. The folder must exist.
  */
 export const acquireLock = async (path: string): Promise<LockOutcome> => {
   const own = `${process.pid} ${await processStart(process.pid)}\n`
@@ -32,7 +32,7 @@ const releaseLock = async (path: string, own: string): Promise<void> => {
   if ((await contentOf(path)) === own) await rm(path, { force: true })
 }
 
-/** A hard link appears whole or not at all, and only where nothing is. */
+/** Creating a hard link is atomic and fails where a file exists. */
 const linked = async (from: string, to: string): Promise<boolean> => {
   try {
     await link(from, to)
@@ -52,19 +52,19 @@ const liveHolder = async (path: string): Promise<number | undefined> => {
 }
 
 /**
- * Only who holds the lock on healing removes a stale lock, so that nobody removes the fresh one of another who found the
- * same stale lock. Removes nothing when somebody else is at it.
+ * Removes a stale lock under a second lock, `<path>.takeover`: of several processes that found the same stale lock, none
+ * may remove the fresh lock of the first. Waits a moment when another process holds the second lock.
  */
 const removeStale = async (path: string, draft: string): Promise<void> => {
-  const healing = `${path}.healing`
-  if (await linked(draft, healing)) {
+  const takeover = `${path}.takeover`
+  if (await linked(draft, takeover)) {
     try {
       if ((await liveHolder(path)) === undefined) await rm(path, { force: true })
     } finally {
-      await rm(healing, { force: true })
+      await rm(takeover, { force: true })
     }
-  } else if ((await contentOf(healing)) !== '' && (await liveHolder(healing)) === undefined) {
-    await rm(healing, { force: true })
+  } else if ((await contentOf(takeover)) !== '' && (await liveHolder(takeover)) === undefined) {
+    await rm(takeover, { force: true })
   } else {
     await delay(pollMs)
   }

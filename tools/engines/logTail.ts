@@ -3,20 +3,16 @@ import { open, stat } from 'node:fs/promises'
 const maxBytes = 4_096
 const maxLines = 20
 
-/** Length of a log in bytes, 0 when there is none: where the next run's part begins. */
-export const logLength = async (path: string): Promise<number> => {
-  const found = await stat(path).catch(() => undefined)
-  return found?.size ?? 0
-}
+const logLength = async (path: string): Promise<number> => (await stat(path).catch(() => ({ size: 0 }))).size
 
-/** The end of a log, at most 20 lines and 4 KiB of it, from byte `from` on; empty when there is none. */
+/** The last lines of a log from byte `from` on, at most 20 and 4 KiB; empty when there is no file. */
 export const logTail = async (path: string, from = 0): Promise<string> => {
   const length = await logLength(path)
   const text = await readFrom(path, Math.max(from, length - maxBytes))
   return text.trimEnd().split(/\r?\n/).slice(-maxLines).join('\n')
 }
 
-/** Everything in a log from byte `from` on; empty when there is none. */
+/** A log from byte `from` on; empty when there is no file. */
 export const readFrom = async (path: string, from: number): Promise<string> => {
   const file = await open(path).catch(() => undefined)
   if (file === undefined) return ''
@@ -30,8 +26,8 @@ export const readFrom = async (path: string, from: number): Promise<string> => {
 }
 
 /**
- * Does `work`, which is given the log's length at its begin; what it rejects with is told under `name`, together with
- * the end of what was logged meanwhile. Rejects with the signal's reason when aborted.
+ * Runs `work` with the current length of the log. Rejects with the signal's reason when aborted, else with the message
+ * of what `work` rejects with, after `name` and before the last lines that were logged meanwhile.
  */
 export const withLog = async <T>(
   { name, logPath, signal }: { name: string; logPath: string; signal: AbortSignal },

@@ -1,33 +1,48 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmod, lstat, mkdir } from 'node:fs/promises'
+import { access, chmod, constants, lstat, mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 
 export type User = { uid: number; gid: number }
 
-/** Elasticsearch, for one, refuses to run as root; this is whom it runs as instead. Undefined: as whoever runs this. */
+/** Whether this process may execute the file. */
+export const executable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+
+/** The first executable file of that name in PATH. */
+export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<string | undefined> => {
+  for (const folder of (env['PATH'] ?? '').split(delimiter)) {
+    if (folder !== '' && (await executable(join(folder, name)))) return join(folder, name)
+  }
+  return undefined
+}
+
+/** The user for programs that refuse to run as root, as Elasticsearch does; undefined when this process is not root. */
 export const unprivilegedUser = (): User | undefined =>
   process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
 
-/** Whether `user` may run the file, or enter the folder, at `path`. */
-export const reachableBy = (user: User | undefined, path: string): Promise<boolean> =>
+/** Whether `user` (undefined: this process's own) may execute the file, or enter the folder, at `path`. */
+export const accessibleTo = (user: User | undefined, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     execFile('/bin/sh', ['-c', '[ -x "$1" ]', 'sh', path], { cwd: '/', ...user }, (error) => resolve(error === null))
   })
 
 /**
- * Makes `folder`, or, where `user` cannot get to it (a clone under /root, say), one in the system's temporary folder
- * that is the same at every call. Returns the one that was made. Rejects when neither can be reached.
+ * Creates `folder` and returns it. Where `user` cannot enter it (a clone under /root, say), creates and returns a folder
+ * in the system's temporary folder instead, the same at every call. Rejects when `user` can enter neither.
  */
-export const reachableFolder = async (folder: string, user: User | undefined): Promise<string> => {
+export const accessibleFolder = async (folder: string, user: User | undefined): Promise<string> => {
   await mkdir(folder, { recursive: true })
-  if (await reachableBy(user, folder)) return folder
+  if (await accessibleTo(user, folder)) return folder
   const other = join(tmpdir(), `tidemark-${createHash('sha256').update(folder).digest('hex').slice(0, 12)}`)
   await mkdir(other, { recursive: true })
   const found = await lstat(other)
-  if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${other} belongs to somebody else`)
+  if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${other} belongs to another user`)
   await chmod(other, 0o755)
-  if (await reachableBy(user, other)) return other
-  throw new Error(`a program runs as user ${user?.uid}, who reaches neither ${folder} nor ${other}: set TMPDIR`)
+  if (await accessibleTo(user, other)) return other
+  throw new Error(`a program runs as user ${user?.uid}, who can enter neither ${folder} nor ${other}: set TMPDIR`)
 }

@@ -1,12 +1,15 @@
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 
-// Below the ranges from which systems take ports of outgoing connections: while an engine is away, nothing else comes
-// to sit on its port, not even a client that tries to reach it.
+export type Address = { host: string; port: number }
+
+// Below the ephemeral port ranges: while an engine is down, no outgoing connection, not even that of a client that
+// retries, can occupy its port.
 const lowest = 20_000
 const highest = 30_000
 const maxTries = 100
+const connectTimeoutMs = 5_000
 
 /** Whether a server on loopback could listen on `port` now. */
 export const portFree = async (port: number): Promise<boolean> => {
@@ -30,4 +33,25 @@ export const choosePort = async (preferred?: number): Promise<number> => {
     if (await portFree(port)) return port
   }
   throw new Error(`found no free port between ${lowest} and ${highest}`)
+}
+
+/** So many different free ports: a chosen port stays free until something listens on it. */
+export const chooseDistinctPorts = async (count: number): Promise<number[]> => {
+  const ports = new Set<number>()
+  while (ports.size < count) ports.add(await choosePort())
+  return [...ports]
+}
+
+/** Whether a TCP connection to `address` is accepted within 5 s. */
+export const acceptsConnections = async (address: Address, signal: AbortSignal): Promise<boolean> => {
+  const socket = connect(address)
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]) })
+    return true
+  } catch {
+    signal.throwIfAborted()
+    return false
+  } finally {
+    socket.destroy()
+  }
 }

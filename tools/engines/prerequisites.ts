@@ -1,30 +1,28 @@
 import { chooseJdk, type Jdk } from './jdk.ts'
 import type { User } from './permissions.ts'
 
-/** What one engine needs of the machine. */
-export type Need = {
-  /** As a sentence names it. */
+/** The programs that one engine needs. */
+export type Prerequisites = {
+  /** As a sentence names the engine. */
   engine: string
-  /** Major version; undefined: any JDK will do. */
-  minJdk?: number
-  /** The JDKs that this engine could use, whatever their version. */
+  /** Major version; 0: any. */
+  minJdk: number
+  /** The JDKs that this engine can run, whatever their version. */
   jdks: readonly Jdk[]
-  /** The user who must be able to run that JDK, where it is another one. */
-  user?: User
-  /** Whether something is still to be fetched with Maven. */
+  /** The user who must be able to run the JDK, where it is not this process's. */
+  user?: User | undefined
+  /** Whether its distribution must be fetched with Maven. */
   fetches: boolean
 }
 
-/** Thrown with everything that is missing, each problem a sentence or two that say what to install. */
+/** Lists every missing program and how to install it. */
 export class PrerequisitesMissing extends Error {
-  readonly problems: readonly string[]
   /** EX_CONFIG of sysexits. */
   readonly exitCode = 78
 
   constructor(problems: readonly string[]) {
-    super(`The engines need what is missing here:\n${problems.map((problem) => `- ${problem}`).join('\n')}`)
+    super(`Programs that the engines need are missing:\n${problems.map((problem) => `- ${problem}`).join('\n')}`)
     this.name = 'PrerequisitesMissing'
-    this.problems = problems
   }
 }
 
@@ -36,9 +34,9 @@ const jdkAdvice = (major: number): string =>
   `macOS: brew install openjdk@${major}.`
 const mavenAdvice = 'Install it: Debian, Ubuntu: apt-get install maven; macOS: brew install maven.'
 
-/** Everything that `needs` and this machine lacks. */
-export const missing = (needs: readonly Need[], mavenFound: boolean): string[] => {
-  const lacking = needs.filter(({ minJdk = 0, jdks }) => chooseJdk(jdks, minJdk) === undefined)
+/** A sentence for each kind of program that is missing. */
+export const missingPrograms = (needs: readonly Prerequisites[], mavenFound: boolean): string[] => {
+  const lacking = needs.filter(({ minJdk, jdks }) => chooseJdk(jdks, minJdk) === undefined)
   const fetching = needs.filter(({ fetches }) => fetches)
   return [
     ...(lacking.length > 0 ? [missingJdk(lacking)] : []),
@@ -46,17 +44,17 @@ export const missing = (needs: readonly Need[], mavenFound: boolean): string[] =
   ]
 }
 
-const missingJdk = (lacking: readonly Need[]): string => {
+const missingJdk = (lacking: readonly Prerequisites[]): string => {
   const homes = lacking.flatMap(({ jdks }) => jdks.map(({ home, major }) => `${major} in ${home}`))
   const found = homes.length === 0 ? 'none' : [...new Set(homes)].join(', ')
-  const newest = Math.max(usualJdk, ...lacking.map(({ minJdk = 0 }) => minJdk))
+  const newest = Math.max(usualJdk, ...lacking.map(({ minJdk }) => minJdk))
   return `A JDK for ${lacking.map(wantedJdk).join(', ')}; found ${found}. ${jdkAdvice(newest)}`
 }
 
-const wantedJdk = ({ engine, minJdk, user }: Need): string => {
-  const version = minJdk === undefined ? 'any version' : `${minJdk} or newer`
+const wantedJdk = ({ engine, minJdk, user }: Prerequisites): string => {
+  const version = minJdk === 0 ? 'any version' : `${minJdk} or newer`
   return `${engine} (${version}${user === undefined ? '' : `, where user ${user.uid} may run it`})`
 }
 
-const missingMaven = (fetching: readonly Need[]): string =>
+const missingMaven = (fetching: readonly Prerequisites[]): string =>
   `Maven, to fetch ${fetching.map(({ engine }) => engine).join(', ')} once: no mvn is on PATH. ${mavenAdvice}`

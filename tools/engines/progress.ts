@@ -1,26 +1,26 @@
 import type { WriteStream } from 'node:tty'
-import type { EngineName, Progress } from './engines.ts'
+import type { Progress } from './engines.ts'
 
 export type ProgressView = { report(progress: Progress): void; end(): void }
 
-/** One line that changes on a terminal; elsewhere a line for every step. */
+/** On a terminal one line that is rewritten, elsewhere a line for every step. */
 export const progressView = (stream: NodeJS.WriteStream): ProgressView =>
   stream.isTTY ? liveLine(stream) : plainLines(stream)
 
 const plainLines = (stream: NodeJS.WritableStream): ProgressView => {
-  const steps = new Map<EngineName, string>()
+  const steps = new Map<string, string>()
   return {
     report: ({ engine, step, detail }) => {
       if (steps.get(engine) === step) return
       steps.set(engine, step)
-      stream.write(`${describe({ engine, step, ...(step === 'ready' && detail !== undefined ? { detail } : {}) })}\n`)
+      stream.write(`${describe({ engine, step, detail: step === 'ready' ? detail : undefined })}\n`)
     },
     end: () => undefined,
   }
 }
 
 const liveLine = (stream: WriteStream): ProgressView => {
-  const latest = new Map<EngineName, string>()
+  const latest = new Map<string, string>()
   return {
     report: (progress) => {
       latest.set(progress.engine, describe(progress))

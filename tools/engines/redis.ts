@@ -1,8 +1,8 @@
-import { chmod, mkdir, rename } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Distribution } from './distribution.ts'
-import type { EngineDefinition } from './engineDefinition.ts'
+import type { EngineDefinition } from './engine.ts'
 
 const packageVersion = '1.4.3'
 const platforms: Partial<Record<string, string>> = {
@@ -12,7 +12,7 @@ const platforms: Partial<Record<string, string>> = {
   'darwin-arm64': 'redis-server-6.2.6-v5-darwin-arm64',
 }
 
-/** The server inside the embedded-redis package; undefined where it holds none for `platform`, like `linux-x64`. */
+/** The server inside the embedded-redis package; undefined where it holds none for `platform`, for example `linux-x64`. */
 export const redisDistribution = (platform: string): Distribution | undefined => {
   const file = platforms[platform]
   if (file === undefined) return undefined
@@ -32,16 +32,111 @@ export const redisDistribution = (platform: string): Distribution | undefined =>
   }
 }
 
-export const redisDefinition = ({ server, dataFolder }: { server: string; dataFolder: string }): EngineDefinition => ({
-  name: 'redis',
-  defaultPort: 6379,
-  startDeadlineMs: 60_000,
-  dataFolder,
-  url: (port) => `redis://127.0.0.1:${port}`,
+export type RedisOptions = {
+  server: string
+  /** Holds the data folder of each node. */
+  folder: string
+  logPath: (name: string) => string
+}
+/** A master or replica, or a Sentinel that watches them. */
+export type RedisNode = { readonly name: string; readonly port: number }
+
+export const redisDefinition = (options: RedisOptions): EngineDefinition => ({
+  ...common(options, 'redis'),
+  port: { preferred: 6379 },
   prepare: async (port) => {
-    await mkdir(dataFolder, { recursive: true })
-    return { command: server, args: redisArguments(port), cwd: dataFolder, env: {} }
+    const cwd = join(options.folder, 'redis')
+    await mkdir(cwd, { recursive: true })
+    return { command: options.server, args: redisArguments(port), cwd, env: {} }
   },
+})
+
+/** The name by which Sentinels know the master. */
+export const sentinelName = 'tidemark'
+const sentinelQuorum = 2
+
+/** One of several nodes. After a failover it keeps the role that the Sentinels gave it, which is in its configuration file. */
+export const replicatedRedisDefinition = (
+  options: RedisOptions,
+  node: RedisNode,
+  master: RedisNode,
+): EngineDefinition =>
+  configured(
+    options,
+    node,
+    [],
+    [
+      ...redisSettings(node.port),
+      // A replica would wait five seconds for others before its first copy.
+      ['repl-diskless-sync-delay', '0'],
+      ...(node === master ? [] : [['replicaof', '127.0.0.1', String(master.port)]]),
+    ],
+  )
+
+export const sentinelDefinition = (options: RedisOptions, node: RedisNode, master: RedisNode): EngineDefinition =>
+  configured(
+    options,
+    node,
+    ['--sentinel'],
+    [
+      ...listenOn(node.port),
+      ['sentinel', 'monitor', sentinelName, '127.0.0.1', String(master.port), String(sentinelQuorum)],
+      ['sentinel', 'down-after-milliseconds', sentinelName, '3000'],
+      // The next attempt after a failed failover, for which the Sentinels otherwise wait six minutes.
+      ['sentinel', 'failover-timeout', sentinelName, '10000'],
+    ],
+  )
+
+/** The first start writes the configuration file; Redis rewrites it when roles change, so later ones leave it as it is. */
+const configured = (
+  options: RedisOptions,
+  { name, port }: RedisNode,
+  flags: readonly string[],
+  settings: readonly (readonly string[])[],
+): EngineDefinition => {
+  let written = false
+  return {
+    ...common(options, name),
+    port: { fixed: port },
+    prepare: async () => {
+      const cwd = join(options.folder, name)
+      if (!written) {
+        await mkdir(cwd, { recursive: true })
+        await writeFile(join(cwd, configFile), settings.map((words) => `${words.map(quoted).join(' ')}\n`).join(''))
+        written = true
+      }
+      return { command: options.server, args: [configFile, ...flags], cwd, env: {} }
+    },
+  }
+}
+
+const configFile = 'redis.conf'
+const quoted = (word: string): string => (word === '' ? '""' : word)
+
+/** The master of `nodes` according to the configuration files that the Sentinels of an earlier run left, if any. */
+export const lastMaster = async (
+  folder: string,
+  sentinels: readonly RedisNode[],
+  nodes: readonly RedisNode[],
+): Promise<RedisNode | undefined> => {
+  const read = ({ name }: RedisNode): Promise<string> =>
+    readFile(join(folder, name, configFile), 'utf8').catch(() => '')
+  const views = (await Promise.all(sentinels.map(read))).map((text) => ({
+    epoch: Number(/^sentinel config-epoch \S+ (\d+)/m.exec(text)?.[1] ?? -1),
+    port: /^sentinel monitor \S+ \S+ (\d+)/m.exec(text)?.[1],
+  }))
+  const [latest] = views.toSorted((a, b) => b.epoch - a.epoch)
+  const ports = (await Promise.all(nodes.map(read))).map((text) => /^port (\d+)/m.exec(text)?.[1])
+  return latest?.port === undefined ? undefined : nodes[ports.indexOf(latest.port)]
+}
+
+const common = ({ folder, logPath }: RedisOptions, name: string): Omit<EngineDefinition, 'port' | 'prepare'> => ({
+  kind: 'redis',
+  name,
+  startDeadlineMs: 60_000,
+  dataFolder: join(folder, name),
+  logPath: logPath(name),
+  url: (port) => `redis://127.0.0.1:${port}`,
   answers: async ({ port, pid }) => {
     const client = new Redis(port, '127.0.0.1', {
       lazyConnect: true,
@@ -49,7 +144,7 @@ export const redisDefinition = ({ server, dataFolder }: { server: string; dataFo
       retryStrategy: () => null,
       connectTimeout: 2_000,
     })
-    // It answers, or does not; why not is in its log.
+    // connect() rejects as well; the reason is in the log of Redis.
     client.on('error', () => undefined)
     try {
       await client.connect()
@@ -60,8 +155,21 @@ export const redisDefinition = ({ server, dataFolder }: { server: string; dataFo
   },
 })
 
-/** Everything durable is in the append-only file; the data folder is where it runs. */
-export const redisArguments = (port: number): string[] => [
-  ...['--bind', '127.0.0.1', '--port', String(port), '--daemonize', 'no', '--dir', '.', '--save', ''],
-  ...['--appendonly', 'yes', '--appendfsync', 'everysec', '--maxmemory-policy', 'noeviction'],
+const listenOn = (port: number): string[][] => [
+  ['bind', '127.0.0.1'],
+  ['port', String(port)],
+  ['daemonize', 'no'],
+  ['dir', '.'],
 ]
+
+/** Redis keeps its data in the append-only file alone, in its working directory. */
+const redisSettings = (port: number): string[][] => [
+  ...listenOn(port),
+  ['save', ''],
+  ['appendonly', 'yes'],
+  ['appendfsync', 'everysec'],
+  ['maxmemory-policy', 'noeviction'],
+]
+
+export const redisArguments = (port: number): string[] =>
+  redisSettings(port).flatMap(([name, ...values]) => [`--${name}`, ...values])

@@ -4,17 +4,14 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/**
- * What tells the process `pid` from a later one that was given the same number: the moment it started.
- * Undefined when no such process runs.
- */
+/** The start time of process `pid`, which distinguishes it from a later one with the same pid; undefined when none runs. */
 export const processStart = (pid: number): Promise<string | undefined> =>
   process.platform === 'linux' ? startOnLinux(pid) : startByPs(pid)
 
 const startOnLinux = async (pid: number): Promise<string | undefined> => {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'latin1')
-    // The command in brackets may itself hold blanks and brackets; the fields that count follow the last one.
+    // The command in parentheses may itself contain blanks and parentheses; the other fields follow the last one.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const [state, ticksSinceBoot] = [fields[0], fields[19]]
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'latin1')
@@ -33,7 +30,7 @@ const startByPs = async (pid: number): Promise<string | undefined> => {
   }
 }
 
-/** Sends `signal` to every process of a group; answers false when the group is empty. */
+/** Sends `signal` to every process of a group; false when the group is empty. */
 export const signalGroup = (groupId: number, signal: NodeJS.Signals | 0): boolean => {
   try {
     process.kill(-groupId, signal)

@@ -1,123 +1,125 @@
 import { join } from 'node:path'
-import { type Distribution, ensureUnpacked } from './distribution.ts'
+import type { ClusterPlan } from './clusterPlan.ts'
+import { type Distribution, ensureUnpacked, type ReportFetch } from './distribution.ts'
 import { elasticsearchDefinition, elasticsearchDistribution, elasticsearchMinJdk } from './elasticsearch.ts'
-import type { EngineDefinition, EngineName } from './engineDefinition.ts'
-import { findOnPath } from './executables.ts'
+import type { EngineDefinition, EngineName } from './engine.ts'
 import { chooseJdk, findJdks, type Jdk } from './jdk.ts'
 import { kafkaDefinition, kafkaDistribution, kafkaMinJdk } from './kafka.ts'
 import { withLog } from './logTail.ts'
-import { reachableBy, reachableFolder, unprivilegedUser } from './permissions.ts'
-import { missing, type Need, PrerequisitesMissing } from './prerequisites.ts'
-import { redisDefinition, redisDistribution } from './redis.ts'
+import { accessibleFolder, accessibleTo, findOnPath, unprivilegedUser } from './permissions.ts'
+import { missingPrograms, type Prerequisites, PrerequisitesMissing } from './prerequisites.ts'
+import { redisDefinition, redisDistribution, replicatedRedisDefinition, sentinelDefinition } from './redis.ts'
 import { isUnpacked } from './unpackOnce.ts'
 
 export type Folders = { data: string; logs: string; distributions: string }
-export type InstallOptions = { report: (step: 'fetching' | 'unpacking', detail?: string) => void; signal: AbortSignal }
+export type InstallOptions = { report: ReportFetch; signal: AbortSignal }
 /** An engine that this machine can run. */
 export type Setup = {
   name: EngineName
-  dataFolder: string
-  logPath: string
-  /** Fetches and unpacks what is not there yet. */
-  install(options: InstallOptions): Promise<EngineDefinition>
+  /** Fetches and unpacks its distribution unless that is there. Returns a definition for each node. */
+  install(options: InstallOptions): Promise<EngineDefinition[]>
+}
+export type SetupOptions = {
+  folders: Folders
+  jvmFlags: readonly string[]
+  /** The nodes of a cluster; undefined: one node of each engine. */
+  plan?: ClusterPlan | undefined
 }
 
-type Draft = Setup & { need?: Need; problem?: string }
+type Checked = Setup & { prerequisites?: Prerequisites; problem?: string }
+type CheckOptions = SetupOptions & { jdks: readonly Jdk[]; logPath: (name: string) => string }
 
-/** Finds what `names` need on this machine. Throws PrerequisitesMissing with all that it lacks. */
-export const setUp = async (
-  names: readonly EngineName[],
-  folders: Folders,
-  jvmFlags: readonly string[],
-): Promise<Setup[]> => {
-  const jdks = await findJdks(process.env)
-  const kinds = { elasticsearch: draftElasticsearch, kafka: draftKafka, redis: draftRedis }
-  const drafts = await Promise.all(names.map((name) => kinds[name](folders, jdks, jvmFlags)))
-  const needs = drafts.flatMap(({ need }) => need ?? [])
+/** Checks what the engines need. Throws PrerequisitesMissing, with all that the machine lacks. */
+export const setUp = async (names: readonly EngineName[], options: SetupOptions): Promise<Setup[]> => {
+  const logPath = (name: string): string => join(options.folders.logs, `${name}.log`)
+  const checkOptions = { ...options, jdks: await findJdks(process.env), logPath }
+  const checks = { elasticsearch: checkElasticsearch, kafka: checkKafka, redis: checkRedis }
+  const checked = await Promise.all(names.map((name) => checks[name](checkOptions)))
   const mavenFound = (await findOnPath('mvn', process.env)) !== undefined
-  const problems = [...drafts.flatMap(({ problem }) => problem ?? []), ...missing(needs, mavenFound)]
+  const prerequisites = checked.flatMap((setup) => setup.prerequisites ?? [])
+  const problems = [...checked.flatMap(({ problem }) => problem ?? []), ...missingPrograms(prerequisites, mavenFound)]
   if (problems.length > 0) throw new PrerequisitesMissing(problems)
-  return drafts
+  return checked
 }
 
-const draftElasticsearch = async (
-  folders: Folders,
-  jdks: readonly Jdk[],
-  jvmFlags: readonly string[],
-): Promise<Draft> => {
+const checkElasticsearch = async ({ folders, jdks, jvmFlags, logPath, plan }: CheckOptions): Promise<Checked> => {
   const user = unprivilegedUser()
-  const distributions = await reachableFolder(folders.distributions, user)
-  const dataFolder = join(await reachableFolder(folders.data, user), 'elasticsearch')
-  const reachable = await Promise.all(jdks.map(({ home }) => reachableBy(user, join(home, 'bin', 'java'))))
-  const need: Need = {
+  const distributions = await accessibleFolder(folders.distributions, user)
+  const folder = await accessibleFolder(folders.data, user)
+  const accessible = await Promise.all(jdks.map(({ home }) => accessibleTo(user, join(home, 'bin', 'java'))))
+  const prerequisites: Prerequisites = {
     engine: 'Elasticsearch',
     minJdk: elasticsearchMinJdk,
-    jdks: jdks.filter((_, index) => reachable[index]),
+    jdks: jdks.filter((_, index) => accessible[index]),
     fetches: !(await isUnpacked(distributions, elasticsearchDistribution.name)),
-    ...(user === undefined ? {} : { user }),
+    user,
   }
   return {
     name: 'elasticsearch',
-    dataFolder,
-    logPath: join(folders.logs, 'elasticsearch.log'),
-    need,
+    prerequisites,
     install: async (options) => {
-      const jdk = jdkFor(need)
+      const jdk = jdkFor(prerequisites)
       const home = await unpacked(elasticsearchDistribution, { ...folders, distributions }, { ...options, jdk })
-      return elasticsearchDefinition({ home, jdk, jvmFlags, dataFolder, user })
+      const common = { home, jdk, jvmFlags, folder, logPath, user }
+      const nodes = plan?.elasticsearch
+      return nodes?.map((node) => elasticsearchDefinition(common, node, nodes)) ?? [elasticsearchDefinition(common)]
     },
   }
 }
 
-const draftKafka = async (folders: Folders, jdks: readonly Jdk[], jvmFlags: readonly string[]): Promise<Draft> => {
+const checkKafka = async ({ folders, jdks, jvmFlags, logPath, plan }: CheckOptions): Promise<Checked> => {
   const fetches = !(await isUnpacked(folders.distributions, kafkaDistribution.name))
-  const need: Need = { engine: 'Kafka', minJdk: kafkaMinJdk, jdks, fetches }
-  const dataFolder = join(folders.data, 'kafka')
-  const logPath = join(folders.logs, 'kafka.log')
+  const prerequisites: Prerequisites = { engine: 'Kafka', minJdk: kafkaMinJdk, jdks, fetches }
   return {
     name: 'kafka',
-    dataFolder,
-    logPath,
-    need,
+    prerequisites,
     install: async (options) => {
-      const jdk = jdkFor(need)
+      const jdk = jdkFor(prerequisites)
       const home = await unpacked(kafkaDistribution, folders, { ...options, jdk })
-      return kafkaDefinition({ home, jdk, jvmFlags, dataFolder, logPath })
+      const common = { home, jdk, jvmFlags, folder: folders.data, logPath }
+      const nodes = plan?.kafka
+      return nodes?.map((node) => kafkaDefinition(common, node, nodes)) ?? [kafkaDefinition(common)]
     },
   }
 }
 
-const draftRedis = async (folders: Folders, jdks: readonly Jdk[]): Promise<Draft> => {
-  const dataFolder = join(folders.data, 'redis')
-  const common = { name: 'redis', dataFolder, logPath: join(folders.logs, 'redis.log') } as const
-  const ready = (server: string): Draft => ({ ...common, install: async () => redisDefinition({ server, dataFolder }) })
-  const installed = await findOnPath('redis-server', process.env)
-  if (installed !== undefined) return ready(installed)
+/** A redis-server on PATH, else one that is fetched. */
+const checkRedis = async ({ folders, jdks, logPath, plan }: CheckOptions): Promise<Checked> => {
+  const define = (server: string): EngineDefinition[] => {
+    const common = { server, folder: folders.data, logPath }
+    if (plan === undefined) return [redisDefinition(common)]
+    return [
+      ...plan.redis.map((node) => replicatedRedisDefinition(common, node, plan.redisMaster)),
+      ...plan.sentinels.map((node) => sentinelDefinition(common, node, plan.redisMaster)),
+    ]
+  }
+  const onPath = await findOnPath('redis-server', process.env)
+  if (onPath !== undefined) return { name: 'redis', install: async () => define(onPath) }
 
   const platform = `${process.platform}-${process.arch}`
   const distribution = redisDistribution(platform)
   if (distribution === undefined) {
-    const advice = 'Install one: Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis.'
-    const problem = `A redis-server on PATH: none can be fetched for ${platform}. ${advice}`
-    return { ...ready('redis-server'), problem }
+    const problem =
+      `A redis-server on PATH: none can be fetched for ${platform}. ` +
+      'Install one: Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis.'
+    return { name: 'redis', problem, install: () => Promise.reject(new Error(problem)) }
   }
-  const serverIn = (home: string) => join(home, 'redis-server')
-  if (await isUnpacked(folders.distributions, distribution.name)) {
-    return ready(serverIn(join(folders.distributions, distribution.name)))
-  }
-  const need: Need = { engine: 'Redis', jdks, fetches: true }
+  const prerequisites: Prerequisites = { engine: 'Redis', minJdk: 0, jdks, fetches: true }
+  const installed = await isUnpacked(folders.distributions, distribution.name)
   return {
-    ...common,
-    need,
+    name: 'redis',
+    ...(installed ? {} : { prerequisites }),
     install: async (options) => {
-      const home = await unpacked(distribution, folders, { ...options, jdk: jdkFor(need) })
-      return redisDefinition({ server: serverIn(home), dataFolder })
+      const home = installed
+        ? join(folders.distributions, distribution.name)
+        : await unpacked(distribution, folders, { ...options, jdk: jdkFor(prerequisites) })
+      return define(join(home, 'redis-server'))
     },
   }
 }
 
-const jdkFor = ({ engine, minJdk, jdks }: Need): Jdk => {
-  const jdk = chooseJdk(jdks, minJdk ?? 0)
+const jdkFor = ({ engine, minJdk, jdks }: Prerequisites): Jdk => {
+  const jdk = chooseJdk(jdks, minJdk)
   if (jdk === undefined) throw new Error(`${engine} has no JDK`)
   return jdk
 }

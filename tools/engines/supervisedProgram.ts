@@ -4,51 +4,51 @@ import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { signalGroup } from './runningProcess.ts'
-import type { SupervisorFact, SupervisorOrder } from './supervisor.ts'
-import { pause, within } from './waiting.ts'
+import type { SupervisorEvent, SupervisorRequest } from './supervisor.ts'
+import { within } from './waiting.ts'
 
-export type Command = Omit<SupervisorOrder, 'graceMs' | 'lockPath'>
+export type Command = Omit<SupervisorRequest, 'graceMs' | 'lockPath'>
 export type End = { how: string; ok: boolean }
-/** A program that does not outlive this process. */
+/** A program that ends with this process. */
 export type SupervisedProgram = {
-  /** Leader and id of its process group. */
+  /** Also the id of its process group. */
   pid: number
   /** Settles when the last process of the group is gone; never rejects. */
   ended: Promise<End>
   hasEnded(): boolean
-  /** Asks it to end, insists after 7 s; returns when it is gone, after 10 s at the latest. */
+  /** Sends SIGTERM, after 7 s SIGKILL; returns when it is gone, after 10 s at the latest. */
   stop(): Promise<void>
 }
-export type Place = { logPath: string; lockPath?: string }
+/** Files of a program: its output is appended to the log; the lock is held while it runs. */
+export type LogAndLock = { logPath: string; lockPath?: string }
 
 const graceMs = 7_000
 const stopMs = 9_000
-const wardenPath = fileURLToPath(new URL('./supervisor.ts', import.meta.url))
+const supervisorPath = fileURLToPath(new URL('./supervisor.ts', import.meta.url))
 
-/** Starts `command`, its output appended to the log. Rejects when it cannot be started or `signal` aborts first. */
+/** Starts `command` under a supervisor. Rejects when it cannot be started or `signal` aborts first. */
 export const startSupervised = async (
   command: Command,
-  place: Place,
+  files: LogAndLock,
   signal: AbortSignal,
 ): Promise<SupervisedProgram> => {
   signal.throwIfAborted()
-  const log = await open(place.logPath, 'a')
+  const log = await open(files.logPath, 'a')
   try {
-    const warden = spawn(process.execPath, [wardenPath], { detached: true, stdio: ['pipe', 'pipe', log.fd] })
-    const program = watch(warden, signal)
-    const lockPath = place.lockPath === undefined ? {} : { lockPath: place.lockPath }
-    const order: SupervisorOrder = { ...command, ...lockPath, graceMs }
-    warden.stdin?.write(`${JSON.stringify(order)}\n`)
+    const supervisor = spawn(process.execPath, [supervisorPath], { detached: true, stdio: ['pipe', 'pipe', log.fd] })
+    const program = watch(supervisor, signal)
+    const request: SupervisorRequest = { ...command, lockPath: files.lockPath, graceMs }
+    supervisor.stdin?.write(`${JSON.stringify(request)}\n`)
     return await program
   } finally {
     await log.close()
   }
 }
 
-const watch = async (warden: ChildProcess, signal: AbortSignal): Promise<SupervisedProgram> => {
-  const { stdin, stdout } = warden
-  if (stdin === null || stdout === null) throw new Error('the warden has no pipes')
-  // What broke the pipe is told by the warden's end.
+const watch = async (supervisor: ChildProcess, signal: AbortSignal): Promise<SupervisedProgram> => {
+  const { stdin, stdout } = supervisor
+  if (stdin === null || stdout === null) throw new Error('the supervisor has no pipes')
+  // A broken pipe is followed by the supervisor's end, which is reported.
   stdin.on('error', () => undefined)
   const abort = () => stdin.end()
   signal.addEventListener('abort', abort)
@@ -57,19 +57,19 @@ const watch = async (warden: ChildProcess, signal: AbortSignal): Promise<Supervi
       let end: End | undefined
       let pid: number | undefined
       let gone = false
-      const ended = once(warden, 'close').then(() => {
+      const ended = once(supervisor, 'close').then(() => {
         gone = true
         if (end === undefined && pid !== undefined) signalGroup(pid, 'SIGKILL')
-        return end ?? { how: 'lost its warden', ok: false }
+        return end ?? { how: 'lost its supervisor', ok: false }
       })
-      ended.then(() => reject(signal.aborted ? signal.reason : new Error('its warden ended early')), reject)
+      ended.then(() => reject(signal.aborted ? signal.reason : new Error('its supervisor ended early')), reject)
       createInterface({ input: stdout }).on('line', (line) => {
-        const fact = JSON.parse(line) as SupervisorFact
-        if ('failure' in fact) reject(signal.aborted ? signal.reason : new Error(fact.failure))
-        else if ('end' in fact) end = { how: fact.end, ok: fact.ok }
+        const event = JSON.parse(line) as SupervisorEvent
+        if ('failure' in event) reject(signal.aborted ? signal.reason : new Error(event.failure))
+        else if ('end' in event) end = { how: event.end, ok: event.ok }
         else {
-          pid = fact.pid
-          resolve({ pid, ended, hasEnded: () => gone, stop: () => stopWarded(warden, fact.pid, ended) })
+          pid = event.pid
+          resolve({ pid, ended, hasEnded: () => gone, stop: () => stopSupervised(supervisor, event.pid, ended) })
         }
       })
     })
@@ -78,11 +78,11 @@ const watch = async (warden: ChildProcess, signal: AbortSignal): Promise<Supervi
   }
 }
 
-const stopWarded = async (warden: ChildProcess, pid: number, ended: Promise<End>): Promise<void> => {
-  warden.stdin?.end()
+const stopSupervised = async (supervisor: ChildProcess, pid: number, ended: Promise<End>): Promise<void> => {
+  supervisor.stdin?.end()
   if ((await within(ended, stopMs)) !== undefined) return
   signalGroup(pid, 'SIGKILL')
-  warden.kill('SIGKILL')
+  supervisor.kill('SIGKILL')
   await ended
 }
 
@@ -96,10 +96,8 @@ export const runSupervised = async (
 ): Promise<void> => {
   const { what, logPath, deadlineMs, signal } = options
   const program = await startSupervised(command, { logPath }, signal)
-  const over = new AbortController()
-  const deadline = pause(deadlineMs, AbortSignal.any([signal, over.signal])).catch(() => undefined)
-  const end = await Promise.race([program.ended, deadline])
-  over.abort()
+  const aborted = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)))
+  const end = await within(Promise.race([program.ended, aborted]), deadlineMs)
   if (end?.ok) return
   await program.stop()
   signal.throwIfAborted()

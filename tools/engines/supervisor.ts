@@ -1,7 +1,7 @@
 /**
- * Runs one program for another process and never lets it outlive that process: the first line on stdin is a
- * SupervisorOrder, and when stdin ends, for whatever reason, the program's process group is ended. Facts go to stdout, one
- * JSON object a line; the program's output goes where this process's stderr goes.
+ * Runs one program for another process and ends it with that process. The first line on stdin is a SupervisorRequest;
+ * when stdin ends, for whatever reason, the program's process group is ended. Each line on stdout is a SupervisorEvent;
+ * the program's output goes to this process's stderr.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,28 +11,28 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { acquireLock, type Lock } from './lock.ts'
 import { signalGroup } from './runningProcess.ts'
 
-export type SupervisorOrder = {
+export type SupervisorRequest = {
   command: string
   args: string[]
   cwd: string
-  env: Record<string, string>
-  /** Whom to run it as, where this process may choose. */
+  env: NodeJS.ProcessEnv
+  /** The user to run it as; this process must be root. */
   user?: { uid: number; gid: number }
-  /** Held as long as the program runs, so that two never share one data folder. */
-  lockPath?: string
-  /** From the wish that it ends to the order. */
+  /** Held while the program runs: two programs never share one data folder. */
+  lockPath?: string | undefined
+  /** From SIGTERM to SIGKILL. */
   graceMs: number
 }
-export type SupervisorFact = { pid: number } | { failure: string } | { end: string; ok: boolean }
+export type SupervisorEvent = { pid: number } | { failure: string } | { end: string; ok: boolean }
 
 const lockDeadlineMs = 20_000
 const killMs = 1_000
 const pollMs = 50
 
-/** Whoever should hear it may be gone. */
-const tell = (fact: SupervisorFact): void => {
+/** A failed write means that the other process is gone. */
+const report = (event: SupervisorEvent): void => {
   try {
-    writeSync(1, `${JSON.stringify(fact)}\n`)
+    writeSync(1, `${JSON.stringify(event)}\n`)
   } catch {
     stop.abort()
   }
@@ -47,7 +47,7 @@ const groupEmpty = async (pid: number, deadlineMs: number): Promise<boolean> => 
   return true
 }
 
-/** A stopped process takes no SIGTERM before it is continued. */
+/** A process that is stopped by SIGSTOP handles SIGTERM only after SIGCONT. */
 const endGroup = async (pid: number, graceMs: number): Promise<void> => {
   signalGroup(pid, 'SIGTERM')
   signalGroup(pid, 'SIGCONT')
@@ -61,29 +61,29 @@ const takeLock = async (path: string, stopped: AbortSignal): Promise<Lock> => {
   for (;;) {
     const outcome = await acquireLock(path)
     if ('lock' in outcome) return outcome.lock
-    if (performance.now() >= end) throw new Error(`another one still runs, kept by process ${outcome.holderPid}`)
+    if (performance.now() >= end) throw new Error(`it still runs, supervised by process ${outcome.holderPid}`)
     await delay(pollMs, undefined, { signal: stopped })
   }
 }
 
-const run = async (order: SupervisorOrder, stopped: AbortSignal): Promise<void> => {
-  const { command, args, cwd, env, user } = order
+const run = async (request: SupervisorRequest, stopped: AbortSignal): Promise<void> => {
+  const { command, args, cwd, env, user } = request
   const program = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 2, 2], ...user })
   await once(program, 'spawn')
   const exit = once(program, 'exit')
   const pid = program.pid as number
-  tell({ pid })
+  report({ pid })
   await Promise.race([exit, stopped.aborted ? undefined : once(stopped, 'abort')])
-  await endGroup(pid, order.graceMs)
+  await endGroup(pid, request.graceMs)
   const [code, signal] = (await exit) as [number | null, NodeJS.Signals | null]
-  tell({ end: signal === null ? `exited with code ${code}` : `was ended by ${signal}`, ok: code === 0 })
+  report({ end: signal === null ? `exited with code ${code}` : `was ended by ${signal}`, ok: code === 0 })
 }
 
-const keep = async (order: SupervisorOrder, stopped: AbortSignal): Promise<void> => {
-  const lock = order.lockPath === undefined ? undefined : await takeLock(order.lockPath, stopped)
+const runLocked = async (request: SupervisorRequest, stopped: AbortSignal): Promise<void> => {
+  const lock = request.lockPath === undefined ? undefined : await takeLock(request.lockPath, stopped)
   try {
     stopped.throwIfAborted()
-    await run(order, stopped)
+    await run(request, stopped)
   } finally {
     await lock?.release()
   }
@@ -96,9 +96,9 @@ process.on('SIGTERM', () => stop.abort())
 const lines = createInterface({ input: process.stdin })
 lines.once('close', () => stop.abort())
 lines.once('line', (line) => {
-  const order = JSON.parse(line) as SupervisorOrder
-  keep(order, stop.signal)
-    .catch((error: unknown) => tell({ failure: error instanceof Error ? error.message : String(error) }))
+  const request = JSON.parse(line) as SupervisorRequest
+  runLocked(request, stop.signal)
+    .catch((error: unknown) => report({ failure: error instanceof Error ? error.message : String(error) }))
     .finally(() => process.exit())
     .catch(() => process.exit(1))
 })

@@ -4,13 +4,13 @@ import { processStart } from './runningProcess.ts'
 
 const draftPrefix = '.unpacking-'
 
-/** Whether `<folder>/<name>` is there already. */
+/** Whether `<folder>/<name>` exists. */
 export const isUnpacked = async (folder: string, name: string): Promise<boolean> =>
   (await stat(join(folder, name)).catch(() => undefined)) !== undefined
 
 /**
- * Makes the folder `<folder>/<name>` unless it is there, and returns its path. `unpack` returns the folder, inside the
- * empty folder `draft`, that shall become it. It appears whole or not at all, so several processes may do so at once.
+ * Creates the folder `<folder>/<name>` unless it exists, and returns its path. `unpack` fills the empty folder `draft` and
+ * returns the folder inside it that becomes the result. This is atomic: several processes may do it at the same time.
  */
 export const unpackOnce = async (
   folder: string,
@@ -43,7 +43,7 @@ const moveOnce = async (from: string, to: string): Promise<void> => {
     await rename(from, to)
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
-    // Another process was faster; what it unpacked is the same.
+    // Another process was faster, with the same content.
     if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
   }
 }

@@ -5,8 +5,8 @@ export type WaitOptions = { deadlineMs: number; signal: AbortSignal }
 const pollMs = 100
 
 /**
- * Asks again and again until `condition` holds, for at most `deadlineMs`.
- * Answers whether it came to hold; rejects with the signal's reason when aborted, or with what `condition` throws.
+ * Polls until `condition` holds, for at most `deadlineMs`, and returns whether it does. Rejects with the signal's reason
+ * when aborted, or with what `condition` throws.
  */
 export const waitUntil = async (condition: () => Promise<boolean>, options: WaitOptions): Promise<boolean> => {
   const end = performance.now() + options.deadlineMs
@@ -18,18 +18,18 @@ export const waitUntil = async (condition: () => Promise<boolean>, options: Wait
   }
 }
 
-/** Rests for `ms`; rejects with the signal's own reason when aborted. */
+/** Sleeps for `ms`; rejects with the signal's own reason when aborted. */
 export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
   await delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted())
 }
 
-/** Waits for `settled`, for at most `deadlineMs`. Answers its value, or undefined when time ran out. */
+/** The value of `settled`, or undefined when it has not settled after `deadlineMs`. */
 export const within = async <T>(settled: Promise<T>, deadlineMs: number): Promise<T | undefined> => {
-  const given = new AbortController()
-  const timeout = delay(deadlineMs, undefined, { signal: given.signal }).catch(() => undefined)
+  const over = new AbortController()
+  const timeout = delay(deadlineMs, undefined, { signal: over.signal }).catch(() => undefined)
   try {
     return await Promise.race([settled, timeout])
   } finally {
-    given.abort()
+    over.abort()
   }
 }

@@ -1,9 +1,9 @@
 import { rmdir } from 'node:fs/promises'
-import { reachableFolder, unprivilegedUser } from '../../../tools/engines/permissions.ts'
+import { accessibleFolder, unprivilegedUser } from '../../../tools/engines/permissions.ts'
 import { temporaryFolder } from '../../support/temporaryFolder.ts'
 
 test('Elasticsearch keeps its data in the folder, whoever it runs as', async () => {
   const folder = await temporaryFolder('temporaryFolder-')
-  expect(await reachableFolder(folder, unprivilegedUser())).toBe(folder)
+  expect(await accessibleFolder(folder, unprivilegedUser())).toBe(folder)
   await rmdir(folder)
 })

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { executable, findOnPath } from '../../engines/executables.ts'
+import { executable, findOnPath } from '../../engines/permissions.ts'
 import { runSupervised } from '../../engines/supervisedProgram.ts'
 import type { Stage } from '../stage.ts'
 

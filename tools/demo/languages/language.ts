@@ -1,6 +1,6 @@
 import type { Scene } from '../../../src/core/model/form.ts'
 
-/** A language's share of the sample data: what the quiz product itself says, what people are called, and its quizzes. */
+/** The sample data of one language: the product's texts, names of people, and quizzes. */
 export type Language = {
   readonly locale: string
   readonly systemText: Readonly<Record<'start' | 'next' | 'back' | 'submit' | 'required' | 'thanks', string>>
@@ -16,24 +16,24 @@ export type Language = {
   readonly agreement: readonly [string, string, string, string, string]
   /** From the weakest to the strongest. */
   readonly levels: readonly [Level, Level, Level, Level]
-  /** About one dimension, from a weak to a strong result; `{dimension}` stands for its name. */
+  /** On one dimension, from a weak to a strong result; `{dimension}` is replaced by its name. */
   readonly remarks: readonly [string, string, string]
   readonly dimensionsTitle: string
-  /** What an AI suggestion is put together from; `{dimension}` and `{subject}` stand for names. */
+  /** Paragraphs of an AI suggestion; `{dimension}` and `{subject}` are replaced by names. */
   readonly advice: readonly string[]
   readonly comments: readonly string[]
   readonly people: {
-    /** `name`, or `name|how it is written in an e-mail address`. */
+    /** `name`, or `name|spelling in e-mail addresses`. */
     readonly given: readonly string[]
     readonly family: readonly string[]
     readonly order: 'given first' | 'family first'
   }
-  /** Titles of a subject's forms; `{title}` and `{year}` stand for what they say. */
+  /** Titles of a subject's forms; `{title}` and `{year}` are replaced. */
   readonly editions: readonly [string, string, string]
   readonly subjects: readonly Subject[]
 }
 
-/** A result's verbal grade; `{subject}` stands for the title. */
+/** A verbal grade; `{subject}` is replaced by the title. */
 export type Level = { readonly name: string; readonly summary: string; readonly suggestions: string }
 
 type About<S extends Scene> = {
@@ -50,7 +50,7 @@ export type KnowledgeQuestion = readonly [string, string, string, string, string
 export type OutcomeQuestion = readonly [string, string, string, string, string]
 type Four = readonly [string, string, string, string]
 
-/** What a quiz is about. Question `i` of a quiz with dimensions counts towards dimension `i` modulo 4. */
+/** The content of a quiz. Question `i` of a quiz with dimensions scores dimension `i` modulo 4. */
 export type Subject =
   | (About<'knowledge_quiz'> & { readonly dimensions: Four; readonly questions: readonly KnowledgeQuestion[] })
   | (About<'scored_quiz'> & { readonly dimensions: Four; readonly statements: readonly string[] })

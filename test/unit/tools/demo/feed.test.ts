@@ -53,26 +53,26 @@ test('a stopped demo produces no more', async () => {
   expect(batches).toEqual([])
 })
 
-test('what Kafka does not take now is kept, and no later record overtakes it', async () => {
+test('records that Kafka refuses are sent again, before any later record', async () => {
   const { producer, batches, received, state } = recordingProducer()
   const stop = new AbortController()
-  const troubles: string[] = []
+  const failures: string[] = []
   let ticks = 0
   state.failing = true
   const clock = (): number => nowMs + ++ticks * 1_000
-  const onTrouble = (why: string): void => {
-    troubles.push(why)
+  const onFailure = (why: string): void => {
+    failures.push(why)
     state.failing = false
   }
   const world = worldOf(0)
   const past = [...world.past()]
-  const going = produceOn(world, { producer, topics, signal: stop.signal, clock, onTrouble })
+  const going = produceOn(world, { producer, topics, signal: stop.signal, clock, onFailure })
   while (batches.length < 2) await new Promise((resolve) => setTimeout(resolve, 20))
   stop.abort()
   await going
   const twin = worldOf(0)
   expect([...twin.past()]).toEqual(past)
   const steps = Array.from({ length: ticks }, (_, tick) => twin.step(nowMs + (tick + 1) * 1_000)).flat()
-  expect(troubles).toEqual(['no broker'])
+  expect(failures).toEqual(['no broker'])
   expect(received('own-submissions')).toEqual(messagesOf(steps, 'submissions'))
 })

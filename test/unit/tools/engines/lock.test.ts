@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-test('is held by one at a time, tells by whom, and leaves no file behind', async () => {
+test('has one holder at a time, names its process, and leaves no file behind', async () => {
   const outcome = await acquireLock(path)
   expect(await acquireLock(path)).toEqual({ holderPid: process.pid })
   if ('lock' in outcome) await outcome.lock.release()
@@ -36,14 +36,14 @@ test.each(['', 'nonsense', `${process.pid} of another start\n`])('is taken over 
   expect(await acquireLock(path)).toHaveProperty('lock')
 })
 
-test('is taken over when whoever healed it was killed meanwhile', async () => {
+test('is taken over when an earlier takeover was killed', async () => {
   await writeFile(path, 'nonsense')
-  await writeFile(`${path}.healing`, 'nonsense')
+  await writeFile(`${path}.takeover`, 'nonsense')
   expect(await acquireLock(path)).toHaveProperty('lock')
   expect(await readdir(folder)).toEqual(['a.lock'])
 })
 
-test('goes to exactly one of many that heal it at once', async () => {
+test('goes to exactly one of many that take it over at once', async () => {
   await writeFile(path, 'nonsense')
   const outcomes = await Promise.all(Array.from({ length: 20 }, () => acquireLock(path)))
   expect(outcomes.filter((outcome) => 'lock' in outcome)).toHaveLength(1)

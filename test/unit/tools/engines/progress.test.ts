@@ -6,7 +6,7 @@ const streamOf = (traits: { isTTY: boolean; columns: number }) => {
   return { stream: stream as unknown as NodeJS.WriteStream, written: () => stream.read() as string }
 }
 
-test('tells each step once where there is no terminal', () => {
+test('prints each step once where there is no terminal', () => {
   const { stream, written } = streamOf({ isTTY: false, columns: 80 })
   const view = progressView(stream)
   view.report({ engine: 'kafka', step: 'fetching' })

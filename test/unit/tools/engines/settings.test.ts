@@ -1,11 +1,21 @@
-import { renderElasticsearchYml, renderJvmOptions } from '../../../../tools/engines/elasticsearch.ts'
-import { renderEnginesFile } from '../../../../tools/engines/enginesFile.ts'
+import { downloadProgress, renderPom } from '../../../../tools/engines/distribution.ts'
+import {
+  membershipOf,
+  renderElasticsearchYml,
+  renderJvmOptions,
+  singleNode,
+} from '../../../../tools/engines/elasticsearch.ts'
+import { renderEnginesFile } from '../../../../tools/engines/engineUrls.ts'
 import { renderServerProperties } from '../../../../tools/engines/kafka.ts'
-import { downloadProgress, renderPom } from '../../../../tools/engines/pom.ts'
 import { redisArguments, redisDistribution } from '../../../../tools/engines/redis.ts'
 
 test('Elasticsearch listens on loopback alone and keeps what it writes in its folder', () => {
-  const yml = renderElasticsearchYml({ clusterName: 'tidemark-1', port: 9201, dataFolder: '/var/a "b": c' })
+  const yml = renderElasticsearchYml({
+    clusterName: 'tidemark-1',
+    port: 9201,
+    dataFolder: '/var/a "b": c',
+    membership: singleNode,
+  })
   expect(yml.split('\n')).toEqual(
     expect.arrayContaining([
       'network.host: "127.0.0.1"',
@@ -20,11 +30,11 @@ test('Elasticsearch listens on loopback alone and keeps what it writes in its fo
 
 test('Elasticsearch runs with the JVM options it ships, a heap of 1 GB and no garbage collection log', () => {
   const shipped = '# a comment\n\n-XX:+UseG1GC\n20-:--add-modules=x\n-Xlog:gc*:file=gc.log\n'
-  expect(renderJvmOptions(shipped, ['-Xint'])).toBe('-XX:+UseG1GC\n20-:--add-modules=x\n-Xms1g\n-Xmx1g\n-Xint\n')
+  expect(renderJvmOptions(shipped, '1g', ['-Xint'])).toBe('-XX:+UseG1GC\n20-:--add-modules=x\n-Xms1g\n-Xmx1g\n-Xint\n')
 })
 
 test('Kafka is broker and controller on loopback and takes records of 16 MiB', () => {
-  const properties = renderServerProperties({ port: 9092, controllerPort: 21_000 }).split('\n')
+  const properties = renderServerProperties({ id: 1, port: 9092, controllerPort: 21_000 }).split('\n')
   expect(properties).toEqual(
     expect.arrayContaining([
       'process.roles=broker,controller',
@@ -35,6 +45,40 @@ test('Kafka is broker and controller on loopback and takes records of 16 MiB', (
       'message.max.bytes=16777216',
     ]),
   )
+})
+
+test('a node of a cluster knows the transport ports of all nodes', () => {
+  const nodes = [1, 2].map((number) => ({ name: `elasticsearch-${number}`, port: number, transportPort: 9 + number }))
+  const membership = membershipOf(nodes[1] as (typeof nodes)[number], nodes)
+  const yml = renderElasticsearchYml({ clusterName: 'c', port: 2, dataFolder: '/d', membership })
+  expect(yml.split('\n')).toEqual(
+    expect.arrayContaining([
+      'node.name: "elasticsearch-2"',
+      'transport.port: 11',
+      'discovery.seed_hosts: ["127.0.0.1:10","127.0.0.1:11"]',
+      'cluster.initial_master_nodes: ["elasticsearch-1","elasticsearch-2"]',
+    ]),
+  )
+  expect(yml).not.toContain('single-node')
+})
+
+test('three brokers keep three copies, of which two must be in sync; one broker keeps one', () => {
+  const brokers = [1, 2, 3].map((id) => ({ id, port: 9_090 + id, controllerPort: 9_190 + id }))
+  const properties = renderServerProperties(brokers[1] as (typeof brokers)[number], brokers)
+  expect(properties.split('\n')).toEqual(
+    expect.arrayContaining([
+      'node.id=2',
+      'controller.quorum.voters=1@127.0.0.1:9191,2@127.0.0.1:9192,3@127.0.0.1:9193',
+      'default.replication.factor=3',
+      'min.insync.replicas=2',
+      'offsets.topic.replication.factor=3',
+      'transaction.state.log.replication.factor=3',
+      'transaction.state.log.min.isr=2',
+    ]),
+  )
+  const single = renderServerProperties(brokers[0] as (typeof brokers)[number])
+  expect(single).toContain('offsets.topic.replication.factor=1\n')
+  expect(single).not.toContain('min.insync.replicas')
 })
 
 test('Redis keeps everything in its append-only file and evicts nothing', () => {
@@ -51,7 +95,7 @@ test('no Redis can be fetched for a platform that has none', () => {
   expect(redisDistribution('linux-s390x')).toBeUndefined()
 })
 
-test('a pom names each artefact with its type, and without what it depends on where it is wanted alone', () => {
+test('a pom names each artefact with its type, and excludes the dependencies of one that is wanted alone', () => {
   const pom = renderPom([
     { groupId: 'g', artifactId: 'a', version: '1', type: 'zip' },
     { groupId: 'h', artifactId: 'b', version: '2', alone: true },
@@ -62,7 +106,7 @@ test('a pom names each artefact with its type, and without what it depends on wh
   expect(pom.match(/<exclusions>/g)).toHaveLength(1)
 })
 
-test('download progress is the latest that Maven told', () => {
+test('download progress is the latest that Maven printed', () => {
   const output = 'Downloading from central: a.zip\nProgress (1): 0.5/124 MB\rProgress (1): 12/124 MB\r'
   expect(downloadProgress(output)).toBe('12/124 MB')
   expect(downloadProgress('Progress (2): a.jar (3.1/9 kB | b.jar (1.0/2.5 MB)')).toBe('3.1/9 kB')

@@ -8,14 +8,14 @@ import { fileURLToPath } from 'node:url'
 import { withLog } from '../../../../tools/engines/logTail.ts'
 import { processStart } from '../../../../tools/engines/runningProcess.ts'
 import { runSupervised, startSupervised } from '../../../../tools/engines/supervisedProgram.ts'
-import type { SupervisorOrder } from '../../../../tools/engines/supervisor.ts'
+import type { SupervisorRequest } from '../../../../tools/engines/supervisor.ts'
 import { waitUntil } from '../../../../tools/engines/waiting.ts'
 
 const { signal } = new AbortController()
 let folder: string
 let logPath: string
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tidemark-warden-'))
+  folder = await mkdtemp(join(tmpdir(), 'tidemark-supervisor-'))
   logPath = join(folder, 'a.log')
 })
 afterEach(() => rm(folder, { recursive: true }))
@@ -48,7 +48,7 @@ test('a stopped program is gone with everything it started', async () => {
   expect(await program.ended).toEqual({ how: 'was ended by SIGTERM', ok: false })
 })
 
-test('what a program leaves behind when it ends by itself is ended too', async () => {
+test('child processes of a program that has exited are ended', async () => {
   const program = await startSupervised(shell('sleep 60 & echo $!; exit 3'), { logPath }, signal)
   expect(await program.ended).toEqual({ how: 'exited with code 3', ok: false })
   expect(await allGone(await printedPids(1))).toBe(true)
@@ -57,24 +57,24 @@ test('what a program leaves behind when it ends by itself is ended too', async (
 test.each([
   ['that ignores SIGTERM', "trap '' TERM; echo $$; while :; do sleep 1; done"],
   ['that is stopped by SIGSTOP', 'echo $$; kill -STOP $$; sleep 60'],
-])('a program %s does not outlive the one who started its warden', async (_, script) => {
-  const wardenPath = fileURLToPath(new URL('../../../../tools/engines/supervisor.ts', import.meta.url))
-  const order: SupervisorOrder = { ...shell(script), graceMs: 300 }
+])('a program %s ends with the process that started its supervisor', async (_, script) => {
+  const supervisorPath = fileURLToPath(new URL('../../../../tools/engines/supervisor.ts', import.meta.url))
+  const request: SupervisorRequest = { ...shell(script), graceMs: 300 }
   const starter = `
     const { spawn } = require('node:child_process')
     const { openSync } = require('node:fs')
     const log = openSync(${JSON.stringify(logPath)}, 'a')
-    const warden = spawn(process.execPath, [${JSON.stringify(wardenPath)}], { detached: true, stdio: ['pipe', 'pipe', log] })
-    warden.stdin.write(${JSON.stringify(`${JSON.stringify(order)}\n`)})
-    warden.stdout.once('data', () => console.log(warden.pid))`
+    const supervisor = spawn(process.execPath, [${JSON.stringify(supervisorPath)}], { detached: true, stdio: ['pipe', 'pipe', log] })
+    supervisor.stdin.write(${JSON.stringify(`${JSON.stringify(request)}\n`)})
+    supervisor.stdout.once('data', () => console.log(supervisor.pid))`
   const child = spawn(process.execPath, ['-e', starter], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const [wardenPid] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-  const pids = [...(await printedPids(1)), Number(wardenPid)]
+  const [supervisorPid] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const pids = [...(await printedPids(1)), Number(supervisorPid)]
   child.kill('SIGKILL')
   expect(await allGone(pids)).toBe(true)
 })
 
-test('a program that cannot be started is told', async () => {
+test('a program that cannot be started is reported', async () => {
   const command = { command: join(folder, 'absent'), args: [], cwd: folder, env: {} }
   await expect(startSupervised(command, { logPath }, signal)).rejects.toThrow('ENOENT')
 })
@@ -90,7 +90,7 @@ test('a second program waits for the lock of the first', async () => {
   await stop()
 })
 
-test('a failed run is told with the end of its own output', async () => {
+test('a failed run is reported with the last lines of its own output', async () => {
   await runSupervised(shell('echo before'), { what: 'First', logPath, deadlineMs: 10_000, signal })
   const run = withLog({ name: 'kafka', logPath, signal }, () =>
     runSupervised(shell('echo one; echo two >&2; exit 4'), { what: 'Second', logPath, deadlineMs: 10_000, signal }),

@@ -27,7 +27,7 @@ test('the folder appears whole and stays, however many make it at once', async (
   expect(await readdir(folder)).toEqual(['tool-1'])
 })
 
-test('what fails leaves nothing and can be tried again', async () => {
+test('a failure leaves nothing and can be tried again', async () => {
   const failing = unpackOnce(folder, 'tool-1', async (draft) => {
     await unpackAs('half')(draft)
     throw new Error('disk full')
@@ -38,7 +38,7 @@ test('what fails leaves nothing and can be tried again', async () => {
   expect(await readFile(join(folder, 'tool-1', 'version'), 'utf8')).toBe('whole')
 })
 
-test('the draft of a process that was killed goes; one of an earlier process with this id is in nobody’s way', async () => {
+test('the draft of a killed process is removed; one of an earlier process with this pid does no harm', async () => {
   const [abandoned, earlier] = [noProcess, process.pid].map((pid) => `.unpacking-${pid}-tool-1`)
   await Promise.all([abandoned, earlier].map((name) => mkdir(join(folder, String(name)))))
   await unpackOnce(folder, 'tool-1', unpackAs('whole'))

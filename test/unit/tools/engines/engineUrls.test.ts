@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { addressesOf, givenEngines, untilReachable } from '../../../../tools/engines/external.ts'
+import { addressesOf, externalEngines, untilReachable } from '../../../../tools/engines/engineUrls.ts'
 import { choosePort } from '../../../../tools/engines/ports.ts'
 
 const { signal } = new AbortController()
 
-test('an engine is given when its variable is not empty', () => {
-  expect(givenEngines({ ELASTICSEARCH_URL: ' http://es:9200 ', KAFKA_BROKERS: '', PATH: '/bin' })).toEqual({
+test('an engine is external when its variable is not empty', () => {
+  expect(externalEngines({ ELASTICSEARCH_URL: ' http://es:9200 ', KAFKA_BROKERS: '', PATH: '/bin' })).toEqual({
     ELASTICSEARCH_URL: 'http://es:9200',
   })
 })
@@ -23,7 +23,7 @@ test('says which variable holds no address', () => {
   expect(() => addressesOf('kafka', 'one:9092,,')).toThrow('KAFKA_BROKERS')
 })
 
-test('one of the given addresses is enough', async () => {
+test('one of the addresses is enough', async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -33,12 +33,12 @@ test('one of the given addresses is enough', async () => {
   server.close()
 })
 
-test('what does not answer is told without its password', async () => {
+test('the error for an unreachable engine leaves out the password', async () => {
   const failure = untilReachable('redis', `redis://:secret@127.0.0.1:${await choosePort()}`, {
     deadlineMs: 100,
     signal,
   })
-  await expect(failure).rejects.toThrow(/^redis: nothing answers at 127\.0\.0\.1:\d+, which REDIS_URL names$/)
+  await expect(failure).rejects.toThrow(/^redis: nothing answers at 127\.0\.0\.1:\d+ \(REDIS_URL\)$/)
 })
 
 test('the wait ends with the reason it is aborted for', async () => {

@@ -1,0 +1,60 @@
+import { rename, writeFile } from 'node:fs/promises'
+import type { EngineName } from './engine.ts'
+import { type Address, acceptsConnections } from './ports.ts'
+import { type WaitOptions, waitUntil } from './waiting.ts'
+
+/** The environment variables by which other programs find the engines. */
+export type EngineUrls = { ELASTICSEARCH_URL: string; KAFKA_BROKERS: string; REDIS_URL: string }
+/** Comma-separated where an engine has several nodes. `REDIS_URL` is the first master; Sentinels know the current one. */
+export type ClusterUrls = EngineUrls & { REDIS_SENTINELS: string; REDIS_SENTINEL_NAME: string }
+
+export const variableOf = {
+  elasticsearch: 'ELASTICSEARCH_URL',
+  kafka: 'KAFKA_BROKERS',
+  redis: 'REDIS_URL',
+} as const satisfies Record<EngineName, keyof EngineUrls>
+
+const defaultPorts = { elasticsearch: 9200, kafka: 9092, redis: 6379 }
+const schemePorts: Partial<Record<string, number>> = { 'http:': 80, 'https:': 443 }
+
+/** The engines that `env` names; an empty variable names none. */
+export const externalEngines = (env: NodeJS.ProcessEnv): Partial<EngineUrls> =>
+  Object.fromEntries(
+    Object.values(variableOf)
+      .map((name) => [name, env[name]?.trim()])
+      .filter(([, value]) => value !== undefined && value !== ''),
+  )
+
+/** The addresses in a comma-separated list of URLs or `host:port`. Throws when one is neither. */
+export const addressesOf = (name: EngineName, value: string): Address[] =>
+  value.split(',').map((part) => {
+    const text = part.trim()
+    const url = URL.parse(text.includes('://') ? text : `tcp://${text}`)
+    if (url === null || url.hostname === '') throw new Error(`${variableOf[name]}: ${text} is no address`)
+    const port = url.port === '' ? (schemePorts[url.protocol] ?? defaultPorts[name]) : Number(url.port)
+    return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port }
+  })
+
+/** Returns once one of the addresses accepts connections, without logging in there. Rejects when none does. */
+export const untilReachable = async (name: EngineName, value: string, options: WaitOptions): Promise<void> => {
+  const addresses = addressesOf(name, value)
+  const anyAccepts = async () =>
+    (await Promise.all(addresses.map((address) => acceptsConnections(address, options.signal)))).some(Boolean)
+  if (await waitUntil(anyAccepts, options)) return
+  // Only host and port: the value may hold a password.
+  const tried = addresses.map(({ host, port }) => `${host}:${port}`).join(', ')
+  throw new Error(`${name}: nothing answers at ${tried} (${variableOf[name]})`)
+}
+
+/** One variable a line. */
+export const renderEnginesFile = (urls: EngineUrls): string =>
+  Object.entries(urls)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('')
+
+/** Replaces the file atomically. Only its owner may read it: the URL of an external engine may hold a password. */
+export const writeEnginesFile = async (path: string, urls: EngineUrls): Promise<void> => {
+  const draft = `${path}.${process.pid}`
+  await writeFile(draft, renderEnginesFile(urls), { mode: 0o600 })
+  await rename(draft, path)
+}

@@ -1,0 +1,32 @@
+const pollMs = 500
+
+/** Calls `ended` once when the process that started this one has ended, however it ended. */
+export const watchParent = (ended: () => void): void => {
+  const parent = process.ppid
+  const poll = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(poll)
+    ended()
+  }, pollMs)
+  poll.unref()
+}
+
+/**
+ * Runs a command until it settles. `stopped` aborts at SIGINT, SIGTERM, SIGHUP, and when the parent process ends. A
+ * failure is printed and sets the exit code: its own `exitCode`, or 1.
+ */
+export const runInForeground = async (run: (stopped: AbortSignal) => Promise<void>): Promise<void> => {
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
+  // The reader of a pipe may be gone: a failed write must not end the command.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+  watchParent(() => stop.abort())
+  try {
+    await run(stop.signal)
+  } catch (error) {
+    if (stop.signal.aborted && error === stop.signal.reason) return
+    const { message, exitCode } = error as Error & { exitCode?: unknown }
+    process.stderr.write(`${message}\n`)
+    process.exitCode = typeof exitCode === 'number' ? exitCode : 1
+  }
+}
