@@ -1,8 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Client } from '@elastic/elasticsearch'
 import { Redis } from 'ioredis'
 import type { Config } from '../../src/core/process/config.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
+import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import { failWhenEnded, startService } from '../demo/services.ts'
 import { elasticsearchDistribution } from '../engines/elasticsearch.ts'
 import { type Engines, type EngineUrls, engineNames, startEngines } from '../engines/engines.ts'
@@ -17,6 +19,8 @@ export type Stage = {
   readonly urls: EngineUrls
   /** This process's own, with the engines of the stage. */
   readonly config: Config
+  /** Of Elasticsearch. */
+  readonly client: Client
   /** What leads other programs to the engines. */
   readonly environment: Readonly<Record<string, string>>
   readonly versions: readonly string[]
@@ -66,11 +70,14 @@ export async function onStage<T>(
     KAFKA_BROKERS: urls.KAFKA_BROKERS.split(','),
     REDIS_URL: urls.REDIS_URL,
   }
+  const client = connectElasticsearch(config)
+  kept.defer(() => client.close())
   const stage: Stage = {
     folder,
     logsFolder,
     urls,
     config,
+    client,
     environment,
     versions: await versionsOf(urls),
     signal,

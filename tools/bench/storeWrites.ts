@@ -1,27 +1,31 @@
-import type { Client } from '@elastic/elasticsearch'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
+import type { Stage } from './stage.ts'
 
-/** A document on its way into an index. */
+/** A document on its way into an index; without a version, Elasticsearch counts itself. */
 export type Write = {
   readonly index: string
   readonly id: string
   readonly teamId: string
   readonly source: string
-  /** An external one; Elasticsearch counts itself when it is left out. */
   readonly version?: number
 }
 
 const maxBulkBytes = 5 * 1024 * 1024
 const bulksAtOnce = 2
 const bulkDeadlineMs = 60_000
+const mergeDeadlineMs = 600_000
 
-/** Stores all of them by bulk requests; `report` hears how many are. Rejects when Elasticsearch refuses one. */
+/**
+ * Stores about `total` documents by bulk, and leaves the indices searchable, each with one segment a shard. Rejects when Elasticsearch
+ * refuses one.
+ */
 export async function storeWrites(
-  client: Client,
+  { client, signal }: Stage,
   writes: Iterable<Write>,
-  report: (stored: number) => void,
-  signal: AbortSignal,
+  { label, total, indices }: { readonly label: string; readonly total: number; readonly indices: readonly string[] },
 ): Promise<void> {
   const refused: unknown[] = []
+  const bar = startProgressBar(label, total, process.stdout)
   const options = {
     datasource: asAsync(writes),
     flushBytes: maxBulkBytes,
@@ -38,11 +42,16 @@ export async function storeWrites(
       source,
     ],
     onDrop: ({ error }: { error: unknown }) => refused.push(error),
-    onFlush: ({ successful }: { successful: number }) => report(successful),
+    onFlush: ({ successful }: { successful: number }) => bar.reach(successful),
   }
-  await client.helpers.bulk<Write>(options, { signal, requestTimeout: bulkDeadlineMs })
+  await client.helpers.bulk<Write>(options, { signal, requestTimeout: bulkDeadlineMs }).finally(() => bar.end())
   if (refused.length > 0)
     throw new Error(`Elasticsearch refuses ${refused.length} documents: ${JSON.stringify(refused[0])}`)
+  process.stdout.write(`Merging ${indices.join(', ')}\n`)
+  const index = [...indices]
+  await client.indices.forcemerge({ index, max_num_segments: 1 }, { signal, requestTimeout: mergeDeadlineMs })
+  await client.indices.refresh({ index }, { signal })
+  await client.indices.flush({ index }, { signal })
 }
 
 async function* asAsync<T>(items: Iterable<T>): AsyncGenerator<T> {

@@ -1,10 +1,8 @@
-import { pino } from 'pino'
-import { connectKafka, createProducer } from '../../../src/core/stores/kafka.ts'
 import { pause } from '../../engines/waiting.ts'
-import type { Stage } from '../stage.ts'
-import type { SubmissionRecord, Submissions } from './submissions.ts'
+import type { Replica } from '../replica.ts'
+import type { SubmissionRecord } from '../submissions.ts'
 
-/** An event of which somebody wants to know when it was acknowledged, on the clock of `performance`. */
+/** An event, and when Kafka acknowledged it, on the clock of `performance`. */
 export type Acknowledged = { readonly id: string; readonly acknowledgedMs: number }
 
 export type Appending = {
@@ -15,19 +13,19 @@ export type Appending = {
   stop(): Promise<void>
 }
 
-type Wanted = { readonly teamId: string; resolve(acknowledged: Acknowledged): void; reject(error: unknown): void }
+type Wanted = { readonly teamId: string } & PromiseWithResolvers<Acknowledged>
 
 const tickMs = 10
-const allReplicas = -1
 
-/** Appends new submissions, so many a second, until it is stopped; those that are due at the same time go together. */
-export async function startAppending(stage: Stage, submissions: Submissions, perSecond: number): Promise<Appending> {
-  const { config, release } = stage
-  const producer = createProducer(connectKafka(config, pino({ level: 'silent' })))
-  release(() => producer.disconnect())
-  await producer.connect()
+/** Appends so many events a second until it is stopped; those that are due at the same time go together. */
+export function startAppending(
+  append: (records: readonly SubmissionRecord[]) => ReturnType<Replica['append']>,
+  make: (teamId: string | undefined) => SubmissionRecord,
+  perSecond: number,
+  signal: AbortSignal,
+): Appending {
   const over = new AbortController()
-  const signal = AbortSignal.any([stage.signal, over.signal])
+  const ending = AbortSignal.any([signal, over.signal])
   const wanted: Wanted[] = []
   const beganMs = performance.now()
   let appended = 0
@@ -36,44 +34,34 @@ export async function startAppending(stage: Stage, submissions: Submissions, per
     const due = Math.floor(((performance.now() - beganMs) * perSecond) / 1_000) - appended
     if (due <= 0) return
     const chosen = wanted.splice(0, due)
-    const records = Array.from({ length: due }, (_, at) => submissions.next(Date.now(), chosen[at]?.teamId))
-    try {
-      await send(records)
-    } catch (error) {
-      for (const { reject } of chosen) reject(error)
-      throw error
-    }
-    const acknowledgedMs = performance.now()
+    const records = Array.from({ length: due }, (_, at) => make(chosen[at]?.teamId))
+    await append(records)
     appended += due
+    const acknowledgedMs = performance.now()
     for (const [at, { resolve }] of chosen.entries()) resolve({ id: records[at]?.id ?? '', acknowledgedMs })
   }
-  const send = async (records: readonly SubmissionRecord[]): Promise<void> => {
-    const messages = records.map(({ key, value }) => ({ key, value }))
-    await producer.send({ topic: config.TOPIC_SUBMISSIONS, messages, acks: allReplicas })
-  }
-  const append = async (): Promise<void> => {
-    while (!signal.aborted) {
+  const run = async (): Promise<void> => {
+    while (!ending.aborted) {
       await appendDue()
-      await pause(tickMs, signal).catch(() => undefined)
+      await pause(tickMs, ending).catch(() => undefined)
     }
   }
-
-  const appending = append()
-  const ended = appending.then((): never => {
-    throw signal.reason
+  const running = run()
+  const ended = running.then((): never => {
+    throw ending.reason
   })
-  // It is told to whoever waits next, and at the end.
+  // Whoever waits next is told, and `stop` rejects.
   ended.catch(() => undefined)
   return {
     next: (teamId) => {
-      const acknowledged = new Promise<Acknowledged>((resolve, reject) => wanted.push({ teamId, resolve, reject }))
-      return Promise.race([acknowledged, ended])
+      const one: Wanted = { teamId, ...Promise.withResolvers<Acknowledged>() }
+      wanted.push(one)
+      return Promise.race([one.promise, ended])
     },
     appended: () => appended,
     stop: async () => {
       over.abort(new Error('nothing is appended any more'))
-      await appending
-      await producer.disconnect()
+      await running
     },
   }
 }

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { logTail } from '../../engines/logTail.ts'
-import { type Command, startSupervised } from '../../engines/supervisedProgram.ts'
+import { startSupervised } from '../../engines/supervisedProgram.ts'
 import type { Stage } from '../stage.ts'
 
 /** A contender that runs. */
@@ -15,25 +15,23 @@ export type Program = {
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
-/** A TypeScript program of this folder, with `args`. */
-export const nodeCommand = (file: string, args: readonly string[] = []) => ({
-  command: process.execPath,
-  // KafkaJS waits negative times now and then.
-  args: ['--disable-warning=TimeoutNegativeWarning', join(folder, file), ...args],
-})
-
-/** Starts a program that stays until it is stopped; its log, `<name>.log`, is begun anew. It ends with the stage. */
+/** Starts a TypeScript program of this folder, which stays until it is stopped or the stage ends; its log, `<name>.log`, is begun anew. */
 export async function startProgram(
   { logsFolder, signal, release, environment }: Stage,
-  name: string,
-  command: Pick<Command, 'command' | 'args'>,
-  more: Readonly<Record<string, string>>,
+  own: {
+    readonly name: string
+    readonly file: string
+    readonly args?: readonly string[]
+    readonly environment?: Readonly<Record<string, string>>
+  },
 ): Promise<Program> {
-  const logPath = join(logsFolder, `${name}.log`)
+  const logPath = join(logsFolder, `${own.name}.log`)
   await mkdir(logsFolder, { recursive: true })
   await rm(logPath, { force: true })
-  const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', ...environment, ...more }
-  const program = await startSupervised({ ...command, cwd: folder, env }, { logPath }, signal)
+  // KafkaJS waits negative times now and then.
+  const args = ['--disable-warning=TimeoutNegativeWarning', join(folder, own.file), ...(own.args ?? [])]
+  const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', ...environment, ...own.environment }
+  const program = await startSupervised({ command: process.execPath, args, cwd: folder, env }, { logPath }, signal)
   release(() => program.stop())
   return {
     pid: program.pid,
@@ -41,7 +39,7 @@ export async function startProgram(
     expectRunning: async () => {
       if (!program.hasEnded()) return
       const { how } = await program.ended
-      throw new Error(`${name} ${how}. The end of ${logPath}:\n${await logTail(logPath)}`)
+      throw new Error(`${own.name} ${how}. The end of ${logPath}:\n${await logTail(logPath)}`)
     },
   }
 }
