@@ -6,7 +6,7 @@ import { compareAtRest, compareUnderWrites, type ListSize } from './api/comparis
 import { expectSameAnswers, type Lists } from './api/lists.ts'
 import { compareMixed, type MixedSize } from './api/mixed.ts'
 import { largeTeam, submissionsOf, type TeamSizes, totalOf } from './api/teams.ts'
-import { whileWriting } from './api/writer.ts'
+import { whileAppending } from './appending.ts'
 import { appendAll, createServedKey, type Replica, startReplica } from './replica.ts'
 import type { Results } from './report.ts'
 import { type Rounds, runRounds } from './rounds.ts'
@@ -72,11 +72,14 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const underWrites = compareUnderWrites(lists, size.lists, stage)
   const make = submissionMaker('later')
   let createdMs = newestMs
-  const writeOne = async (): Promise<void> => {
-    createdMs += 1_000
-    await replica.append(config.TOPIC_SUBMISSIONS, [make(largeTeam, createdMs)])
+  const append = async (due: number): Promise<void> => {
+    const records = Array.from({ length: due }, () => {
+      createdMs += 1_000
+      return make(largeTeam, createdMs)
+    })
+    await replica.append(config.TOPIC_SUBMISSIONS, records)
   }
-  const samplesUnderWrites = await whileWriting(writeOne, writesPerSecond, signal, () =>
+  const samplesUnderWrites = await whileAppending(append, writesPerSecond, signal, () =>
     runRounds('Measuring under writes', underWrites.contenders, size.rounds),
   )
   const mixed = await compareMixed(stage, replica, lists, size.mixed)

@@ -4,17 +4,18 @@ import type { Stage } from './stage.ts'
 
 const deadlineMs = 60_000
 
-/** Asks once. Rejects when the answer has another status than expected, or does not come within a minute. */
+/** Asks once. Rejects when the answer has none of the statuses that are accepted, or does not come within a minute. */
 export async function ask(
   origin: string,
   request: HttpRequest,
   { signal }: Pick<Stage, 'signal'>,
+  accepted: readonly number[] = [request.expectedStatus],
 ): Promise<{ readonly json: unknown; readonly etag: string | undefined }> {
-  const { method, path, headers, body = null, expectedStatus } = request
+  const { method, path, headers, body = null } = request
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
   const answer = await fetch(origin + path, { method, headers, body, signal: bounded })
   const text = await answer.text()
-  if (answer.status !== expectedStatus) throw new Error(`${method} ${path} answers ${answer.status}: ${text}`)
+  if (!accepted.includes(answer.status)) throw new Error(`${method} ${path} answers ${answer.status}: ${text}`)
   return { json: text === '' ? undefined : JSON.parse(text), etag: answer.headers.get('etag') ?? undefined }
 }
 

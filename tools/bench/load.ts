@@ -1,4 +1,5 @@
 import autocannon from 'autocannon'
+import type { Figures } from './report.ts'
 import { percentile } from './statistics.ts'
 
 export type HttpRequest = {
@@ -22,14 +23,7 @@ export type Pace = {
   readonly maxMs: number
 }
 
-export type Sample = {
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly perSecond: number
-  readonly count: number
-  /** How much of the time this process was at work, 0 to 1: near 1 it was measured rather than the server. */
-  readonly busyShare: number
-}
+export type Sample = Required<Figures>
 
 /** What one connection sends, again and again, and who hears how long each answer took. */
 export type Connection = {

@@ -28,6 +28,7 @@ export type Figures = {
   readonly count: number
   readonly p50Ms?: number
   readonly p99Ms?: number
+  /** How much of the time the load generator was at work, 0 to 1: near 1 it was measured rather than the server. */
   readonly busyShare?: number
 }
 

@@ -1,3 +1,4 @@
+import { together } from './comparison.ts'
 import type { Counts, Results } from './report.ts'
 import { type Rounds, runRounds } from './rounds.ts'
 import { compareWorlds, questions, type Series } from './scale/comparisons.ts'
@@ -71,12 +72,11 @@ export async function benchScale(stage: Stage, size: Size): Promise<Results> {
       questions: ['page 1'],
     },
   ]
-  const comparisons = series.map((each) => compareWorlds(each, keys, stage))
-  const contenders = comparisons.flatMap((comparison) => comparison.contenders)
+  const { contenders, sections } = together(series.map((each) => compareWorlds(each, keys, stage)))
   return {
     title: 'How it grows: submissions, teams, shards',
     about: `Merged indices side by side in one Elasticsearch, each with an API of its own and no indexer; a team of ${count(fixedTeamSubmissions)} submissions and one of a quarter of all ask for the first page of 20, a window of three days, and pages from row 1,000 on.`,
-    sections: comparisons.map(({ section }) => section),
+    sections,
     samples: await runRounds('Measuring', contenders, size.rounds),
     counts: [weightsOf(served)],
   }

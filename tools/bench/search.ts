@@ -2,6 +2,7 @@ import { readFormRecord } from '../../src/core/model/change.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { formWrites } from '../../src/core/stores/documents.ts'
 import { aliasOf } from '../../src/core/stores/indices.ts'
+import { type Comparison, together } from './comparison.ts'
 import { createServedKey, startReplica } from './replica.ts'
 import type { Counts, Results } from './report.ts'
 import { type Rounds, runRounds } from './rounds.ts'
@@ -11,7 +12,8 @@ import { plainDefinition, plainIndex, plainSource } from './search/plainIndex.ts
 import { choosePools } from './search/pools.ts'
 import { expectSameLists, type ServedTeam } from './search/titleSearch.ts'
 import type { Stage } from './stage.ts'
-import { storeWrites, type Write } from './storeWrites.ts'
+import { storeWrites, type Write, weigh } from './storeWrites.ts'
+import { number } from './table.ts'
 
 type Size = { readonly forms: number; readonly teams: number; readonly rounds: Rounds }
 
@@ -27,17 +29,17 @@ export async function benchSearch(stage: Stage, { rounds, ...size }: Size): Prom
     { team: await serve('Largest team', forms.largestTeam, forms, origin, stage), mostLists: 4 },
   ]
   const sizes = await storeForms(stage, forms)
-  const comparisons: ReturnType<typeof compareSearches>[] = []
+  const comparisons: Comparison[] = []
   for (const { team, mostLists } of teams) {
     await expectSameLists(origin, team, stage)
     const pools = await choosePools(origin, team, stage)
     comparisons.push(compareSearches(origin, { team, pools, mostLists }, rounds, stage))
   }
-  const contenders = comparisons.flatMap((comparison) => comparison.contenders)
+  const { contenders, sections } = together(comparisons)
   return {
     title: 'Title search through the API',
     about: `${size.forms.toLocaleString('en')} made titles in seven languages, of ${size.teams.toLocaleString('en')} teams of uneven size; the plain index is asked by match with fuzziness AUTO or wildcard, and texts are only those that find what their kind says.`,
-    sections: comparisons.flatMap((comparison) => comparison.sections),
+    sections,
     samples: await runRounds('Measuring', contenders, rounds),
     counts: [sizes],
   }
@@ -63,17 +65,14 @@ async function storeForms(stage: Stage, forms: SampleForms): Promise<Counts> {
   const writes = Iterator.from(forms.all()).flatMap((form) => [servedWrite(served, form), plainWrite(form)])
   const indices = [served, plainIndex]
   await storeWrites(stage, writes, { label: 'Storing titles', total: 2 * forms.size.forms, indices })
-  const bytesIn = async (index: string): Promise<string> => {
-    const { _all: all } = await client.indices.stats({ index, metric: 'store' }, { signal })
-    return String(Math.round((all.primaries?.store?.size_in_bytes ?? Number.NaN) / forms.size.forms))
+  const rowOf = async (name: string, index: string): Promise<string[]> => {
+    const { documents, bytes } = await weigh(stage, index)
+    return [name, number(bytes / documents)]
   }
   return {
     title: 'Size of a list document on disk',
     header: ['', 'bytes'],
-    rows: [
-      ['replica', await bytesIn(served)],
-      ['plain index', await bytesIn(plainIndex)],
-    ],
+    rows: [await rowOf('replica', served), await rowOf('plain index', plainIndex)],
   }
 }
 

@@ -1,12 +1,10 @@
 import { seededRandom } from '../../demo/random.ts'
-import { type HttpRequest, load, type Pace, type Sample } from '../load.ts'
+import { asking, type Comparison } from '../comparison.ts'
+import type { HttpRequest, Pace, Sample } from '../load.ts'
 import type { Section } from '../report.ts'
 import type { Contender } from '../rounds.ts'
 import type { Stage } from '../stage.ts'
 import { bareRequest, directRequest, type Lists, listRequest, unchangedRequest } from './lists.ts'
-
-/** Contenders that run in the same rounds, and how they compare. */
-export type Comparison = { readonly contenders: readonly Contender<Sample>[]; readonly sections: readonly Section[] }
 
 export type ListSize = {
   /** Submissions of the team. */
@@ -22,21 +20,13 @@ const crowded: Pace = { connections: 16, leadIn: 100, maxRequests: Number.POSITI
 const bareName = 'a bare process in between'
 const count = (value: number): string => value.toLocaleString('en')
 
-const contender = (
-  name: string,
-  origin: string,
-  pace: Pace,
-  { signal }: Stage,
-  requestsOf: (round: number) => readonly HttpRequest[],
-): Contender<Sample> => ({ name, run: (round) => load({ origin, requests: requestsOf(round) }, pace, signal) })
-
 /** The first page of the API, of Elasticsearch asked directly, and of a bare process in between. */
-function firstPages(lists: Lists, stage: Stage, pace: Pace, limit: number): Contender<Sample>[] {
+function firstPages(lists: Lists, { signal }: Stage, pace: Pace, limit: number): Contender<Sample>[] {
   const at = `limit=${limit}, ${pace.connections} at once`
   return [
-    contender(`direct, ${at}`, lists.elasticsearchOrigin, pace, stage, () => [directRequest(lists, limit)]),
-    contender(`bare, ${at}`, lists.bareOrigin, pace, stage, () => [bareRequest(limit)]),
-    contender(`API, ${at}`, lists.apiOrigin, pace, stage, () => [listRequest(lists, limit)]),
+    asking(`direct, ${at}`, lists.elasticsearchOrigin, pace, signal, () => [directRequest(lists, limit)]),
+    asking(`bare, ${at}`, lists.bareOrigin, pace, signal, () => [bareRequest(limit)]),
+    asking(`API, ${at}`, lists.apiOrigin, pace, signal, () => [listRequest(lists, limit)]),
   ]
 }
 
@@ -59,7 +49,7 @@ export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage):
   const unchanged = await Promise.all(
     limits.map(async (limit) => {
       const request = await unchangedRequest(lists, limit, stage)
-      return contender(`304, limit=${limit}`, lists.apiOrigin, crowded, stage, () => [request])
+      return asking(`304, limit=${limit}`, lists.apiOrigin, crowded, stage.signal, () => [request])
     }),
   )
   return {
@@ -104,9 +94,9 @@ function deepPages(lists: Lists, size: ListSize, stage: Stage, when: string, dee
   return {
     contenders: [
       ...[1, ...deep].map((page) =>
-        contender(name(page), lists.apiOrigin, calm, stage, () => [listRequest(lists, 20, page)]),
+        asking(name(page), lists.apiOrigin, calm, stage.signal, () => [listRequest(lists, 20, page)]),
       ),
-      contender(walk, lists.apiOrigin, calm, stage, walkThrough(lists, size, when)),
+      asking(walk, lists.apiOrigin, calm, stage.signal, walkThrough(lists, size, when)),
     ],
     sections: [
       {

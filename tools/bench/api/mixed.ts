@@ -1,4 +1,5 @@
 import { seededRandom } from '../../demo/random.ts'
+import { whileAppending } from '../appending.ts'
 import { type Sample, sampleOf } from '../load.ts'
 import type { Replica } from '../replica.ts'
 import type { Counts, Row, Samples, Section } from '../report.ts'
@@ -11,7 +12,6 @@ import { changesOf } from './mixed/changes.ts'
 import { type Poller, type Probe, poll, unchanged } from './mixed/polling.ts'
 import { type PollingTeam, pollingScript, pollKinds } from './mixed/script.ts'
 import { raisePollingTeams } from './mixed/teams.ts'
-import { whileWriting } from './writer.ts'
 
 export type MixedSize = {
   readonly teams: number
@@ -55,10 +55,12 @@ export async function compareMixed(
   })
   const changes = changesOf(teams, forms, stage.config)
   let written = 0
-  const writeOne = async (): Promise<void> => {
-    const { topic, record } = changes.next().value
-    await replica.append(topic, [record])
-    written += 1
+  const append = async (due: number): Promise<void> => {
+    for (let left = due; left > 0; left--) {
+      const { topic, record } = changes.next().value
+      await replica.append(topic, [record])
+      written += 1
+    }
   }
   const runAt = async (pace: number): Promise<MixedRun> => {
     const [before, beganMs] = [written, performance.now()]
@@ -77,7 +79,7 @@ export async function compareMixed(
     }
   }
   const contenders = size.paces.map((pace) => ({ name: paceName(pace), run: () => runAt(pace) }))
-  const runs = await whileWriting(writeOne, writesPerSecond, stage.signal, () =>
+  const runs = await whileAppending(append, writesPerSecond, stage.signal, () =>
     runRounds('Measuring under a mixed load', contenders, size.rounds),
   )
   const samples = samplesOf(runs)

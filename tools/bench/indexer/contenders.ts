@@ -2,12 +2,12 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createGeneration } from '../../../indexer/generations/generations.ts'
 import { aliasOf } from '../../../src/core/stores/indices.ts'
+import { type Program, startProgram } from '../program.ts'
 import type { Contender } from '../rounds.ts'
 import type { Stage } from '../stage.ts'
 import { type Body, bodiesOf, ceilingGeneration, ceilingPrefix, recordsIn } from './bodies.ts'
 import { topicOf } from './feed.ts'
 import { type Indexing, measureIndexing } from './indexing.ts'
-import { type Program, startProgram } from './program.ts'
 
 export const names = {
   ceiling: 'ready-made bulk',
@@ -47,11 +47,11 @@ export function contendersOf(
     { name: names.indexer, run: (round) => runIndexer(stage, `indexer-${round}`, sizeIn(round)) },
     {
       name: names.eachMessage,
-      run: (round) => runPeer(stage, 'peers/eachMessage.ts', `each-message-${round}`, fewRecords),
+      run: (round) => runPeer(stage, 'indexer/peers/eachMessage.ts', `each-message-${round}`, fewRecords),
     },
     {
       name: names.eachBatch,
-      run: (round) => runPeer(stage, 'peers/eachBatch.ts', `each-batch-${round}`, sizeIn(round)),
+      run: (round) => runPeer(stage, 'indexer/peers/eachBatch.ts', `each-batch-${round}`, sizeIn(round)),
     },
   ]
 }
@@ -72,7 +72,7 @@ export async function runCeiling(
     const { indices } = await createGeneration(client, shards, ceilingGeneration, { signal, requestTimeout })
     const targets = [indices.submissions, indices['submission-details']]
     const args = [urls.ELASTICSEARCH_URL, targets.join(','), String(requestsAtOnce), list]
-    const start = (): Promise<Program> => startProgram(stage, { name: 'ceiling', file: 'push.ts', args })
+    const start = (): Promise<Program> => startProgram(stage, { name: 'ceiling', file: 'indexer/push.ts', args })
     return await measureIndexing(stage, { records: recordsIn(chosen), targets, start })
   })
 }

@@ -1,11 +1,12 @@
 import { seededRandom } from '../../demo/random.ts'
 import { pause } from '../../engines/waiting.ts'
+import { whileAppending } from '../appending.ts'
+import { apiRequest, ask } from '../http.ts'
 import { type Sample, sampleOf } from '../load.ts'
 import { createServedKey, startReplica } from '../replica.ts'
 import type { Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
-import { submissionMaker } from '../submissions.ts'
-import { type Appending, startAppending } from './appending.ts'
+import { type MakeSubmission, type SubmissionRecord, submissionMaker } from '../submissions.ts'
 
 export type FreshnessSize = { readonly warmUpMs: number; readonly measuredMs: number }
 
@@ -24,7 +25,6 @@ const maxRestMs = 100
 const pollMs = 10
 /** More than can come for one team while an event is waited for. */
 const limit = 20
-const askDeadlineMs = 10_000
 /** An event that is not seen by then ends the bench. */
 const seenDeadlineMs = 10_000
 
@@ -50,43 +50,74 @@ export async function measureFreshness(stage: Stage, size: FreshnessSize): Promi
     }),
   )
   const make = submissionMaker('freshness', true)
-  let made = 0
-  const makeNow = (teamId = `team_${made++ % otherTeams}`) => make(teamId, Date.now())
-  const toTopic = append.bind(undefined, stage.config.TOPIC_SUBMISSIONS)
   const samples = new Map<string, readonly Sample[]>()
   for (const rate of eventRates) {
     process.stdout.write(`Measuring freshness at ${nameOf(rate)}\n`)
-    const appending = startAppending(toTopic, makeNow, rate, stage.signal)
-    try {
-      await watchEvents(watching, appending, size.warmUpMs, stage)
-      samples.set(nameOf(rate), [await measureRate(watching, appending, size.measuredMs, stage)])
-    } finally {
-      await appending.stop()
-    }
+    const events = new Events(make, append.bind(undefined, stage.config.TOPIC_SUBMISSIONS))
+    const sample = await whileAppending(events.append, rate, stage.signal, async (signal) => {
+      await watchEvents(watching, events, size.warmUpMs, signal)
+      return await measureEvents(watching, events, size.measuredMs, signal)
+    })
+    samples.set(nameOf(rate), [sample])
   }
   return samples
 }
 
-async function measureRate(
+type Acknowledged = { readonly id: string; readonly acknowledgedMs: number }
+
+/** New submissions; somebody may want to know when one of a team was acknowledged by Kafka, on the clock of `performance`. */
+class Events {
+  appended = 0
+  readonly #make: MakeSubmission
+  readonly #send: (records: readonly SubmissionRecord[]) => Promise<void>
+  #wanted: ({ readonly teamId: string } & PromiseWithResolvers<Acknowledged>)[] = []
+
+  constructor(make: MakeSubmission, send: (records: readonly SubmissionRecord[]) => Promise<void>) {
+    this.#make = make
+    this.#send = send
+  }
+
+  /** Appends so many, those first that are waited for. */
+  append = async (due: number): Promise<void> => {
+    const chosen = this.#wanted.splice(0, due)
+    const teamOf = (at: number): string => chosen[at]?.teamId ?? `team_${(this.appended + at) % otherTeams}`
+    const records = Array.from({ length: due }, (_, at) => this.#make(teamOf(at), Date.now()))
+    await this.#send(records)
+    this.appended += due
+    const acknowledgedMs = performance.now()
+    for (const [at, { resolve }] of chosen.entries()) resolve({ id: records[at]?.id ?? '', acknowledgedMs })
+  }
+
+  /** Makes the next one that of a team. Rejects when `signal` aborts. */
+  async next(teamId: string, signal: AbortSignal): Promise<Acknowledged> {
+    const one = { teamId, ...Promise.withResolvers<Acknowledged>() }
+    const stop = (): void => one.reject(signal.reason)
+    signal.addEventListener('abort', stop)
+    this.#wanted.push(one)
+    return await one.promise.finally(() => signal.removeEventListener('abort', stop))
+  }
+}
+
+async function measureEvents(
   watching: readonly ListReader[],
-  appending: Appending,
+  events: Events,
   forMs: number,
-  stage: Stage,
+  signal: AbortSignal,
 ): Promise<Sample> {
-  const [appended, beganMs, idle] = [appending.appended(), performance.now(), performance.eventLoopUtilization()]
-  const delaysMs = await watchEvents(watching, appending, forMs, stage)
+  const [appended, beganMs, idle] = [events.appended, performance.now(), performance.eventLoopUtilization()]
+  const delaysMs = await watchEvents(watching, events, forMs, signal)
   const elapsedMs = performance.now() - beganMs
   const { utilization } = performance.eventLoopUtilization(idle)
-  const perSecond = (1_000 * (appending.appended() - appended)) / elapsedMs
+  const perSecond = (1_000 * (events.appended - appended)) / elapsedMs
   return { ...sampleOf(delaysMs, elapsedMs, utilization), perSecond }
 }
 
 /** Every reader waits for one event of its team after the other, for so long; returns how long each took. */
 async function watchEvents(
   watching: readonly ListReader[],
-  appending: Appending,
+  events: Events,
   forMs: number,
-  { signal }: Stage,
+  signal: AbortSignal,
 ): Promise<number[]> {
   const endMs = performance.now() + forMs
   const delaysMs: number[] = []
@@ -94,7 +125,7 @@ async function watchEvents(
     const random = seededRandom(reader.teamId)
     while (performance.now() < endMs) {
       const { etag } = await askList(reader, undefined, signal)
-      const { id, acknowledgedMs } = await appending.next(reader.teamId)
+      const { id, acknowledgedMs } = await events.next(reader.teamId, signal)
       delaysMs.push(await untilListed(reader, etag, id, acknowledgedMs, signal))
       await pause(random.float() * maxRestMs, signal)
     }
@@ -123,18 +154,13 @@ export async function untilListed(
   }
 }
 
-/** Asks for the newest submissions of the team; with an ETag that still holds, the answer has none. */
+/** Asks for the newest submissions of the team; with an ETag that still holds, the answer has no ids. */
 export async function askList(
   { origin, accountKey }: ListReader,
   etag: string | undefined,
   signal: AbortSignal,
 ): Promise<{ readonly etag: string | undefined; readonly ids: readonly string[] }> {
-  const headers = { authorization: `Bearer ${accountKey}`, ...(etag !== undefined && { 'if-none-match': etag }) }
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(askDeadlineMs)])
-  const answer = await fetch(`${origin}/api/v1/records?limit=${limit}`, { headers, signal: bounded })
-  const text = await answer.text()
-  if (answer.status === 304) return { etag, ids: [] }
-  if (answer.status !== 200) throw new Error(`a list is answered ${answer.status}: ${text}`)
-  const { items } = JSON.parse(text) as { items: { id: string }[] }
-  return { etag: answer.headers.get('etag') ?? undefined, ids: items.map(({ id }) => id) }
+  const answer = await ask(origin, apiRequest(accountKey, 'records', { limit }, etag), { signal }, [200, 304])
+  const { items = [] } = (answer.json ?? {}) as { items?: { id: string }[] }
+  return { etag: answer.etag, ids: items.map(({ id }) => id) }
 }

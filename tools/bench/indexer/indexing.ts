@@ -1,8 +1,8 @@
 import { errors } from '@elastic/elasticsearch'
 import { pause } from '../../engines/waiting.ts'
+import type { Program } from '../program.ts'
 import type { Figures } from '../report.ts'
 import type { Stage } from '../stage.ts'
-import type { Program } from './program.ts'
 import { elasticsearchCpuMs, readUsage, type Usage } from './usage.ts'
 
 /** How a program brought records into Elasticsearch; `usage` is missing where the system does not tell of it. */

@@ -1,8 +1,8 @@
 import { seededRandom } from '../../demo/random.ts'
+import { asking, type Comparison } from '../comparison.ts'
 import { apiRequest } from '../http.ts'
-import { type HttpRequest, load, type Pace, type Sample } from '../load.ts'
-import type { Goal, Row, Section } from '../report.ts'
-import type { Contender } from '../rounds.ts'
+import type { HttpRequest, Pace } from '../load.ts'
+import type { Goal, Row } from '../report.ts'
 import type { Stage } from '../stage.ts'
 import { newestMs } from '../submissions.ts'
 import type { AccountKeys, ServedWorld } from './serve.ts'
@@ -36,12 +36,12 @@ export function compareWorlds(
   { title, team, worlds, labelOf, questions: asked, goal }: Series,
   keys: AccountKeys,
   { signal }: Stage,
-): { readonly contenders: readonly Contender<Sample>[]; readonly section: Section } {
+): Comparison {
   const nameOf = (world: World, question: Question): string => `${world.name}, ${team}: ${question}`
   const contenders = asked.flatMap((question) =>
     worlds.map((world) => {
-      const target = { origin: world.origin, requests: requestsOf(question, sizesOf(world)[team], keys[team]) }
-      return { name: nameOf(world, question), run: () => load(target, pace, signal) }
+      const requests = requestsOf(question, sizesOf(world)[team], keys[team])
+      return asking(nameOf(world, question), world.origin, pace, signal, () => requests)
     }),
   )
   const rowsOf = (question: Question): Row[] =>
@@ -52,7 +52,7 @@ export function compareWorlds(
       const to = { label: labelOf(first), of: nameOf(first, question) }
       return { ...row, to: goal === undefined || at < worlds.length - 1 ? to : { ...to, goal } }
     })
-  return { contenders, section: { title, measure: 'latency', rows: asked.flatMap(rowsOf) } }
+  return { contenders, sections: [{ title, measure: 'latency', rows: asked.flatMap(rowsOf) }] }
 }
 
 /** The requests of a question to a team of so many submissions, to be asked in turn. */

@@ -1,28 +1,19 @@
 import { join } from 'node:path'
-import { z } from 'zod'
 import { aliasOf, type DocumentKind, documentKinds } from '../../../src/core/stores/indices.ts'
 import { untilTopicsExist } from '../../demo/indexing.ts'
 import { connect, createServedKey, startApi, untilServed } from '../replica.ts'
 import type { Stage } from '../stage.ts'
-import { storeWrites } from '../storeWrites.ts'
+import { storeWrites, weigh } from '../storeWrites.ts'
 import { fixedTeam, largestTeam, type MeasuredTeam, type World, writesOf } from './world.ts'
 
 /** A key of each team that is measured; every world knows it. */
 export type AccountKeys = Readonly<Record<MeasuredTeam, string>>
 
 /** What an index takes on disk. */
-export type Weight = {
-  readonly kind: DocumentKind
-  readonly documents: number
-  readonly bytes: number
-  /** How much of it is stored documents; the rest is what searches read. */
-  readonly storedBytes: number
-}
+export type Weight = { readonly kind: DocumentKind } & Awaited<ReturnType<typeof weigh>>
 
 /** A filled world that an API of its own serves. */
 export type ServedWorld = World & { readonly origin: string; readonly weights: readonly Weight[] }
-
-const usageDeadlineMs = 600_000
 
 /** Fills and serves worlds one after the other. The keys are made in the first one; the indexers of the others read them from Kafka. */
 export async function serveWorlds(
@@ -35,7 +26,7 @@ export async function serveWorlds(
     const one = await serveEmpty(stage, world, keys)
     keys = one.keys
     await fill(stage, world)
-    served.push({ ...world, origin: one.origin, weights: await weigh(stage, world) })
+    served.push({ ...world, origin: one.origin, weights: await weighAll(stage, world) })
   }
   if (keys === undefined) throw new Error('there is no world')
   return { served, keys }
@@ -76,26 +67,12 @@ async function fill(stage: Stage, world: World): Promise<void> {
   await storeWrites(stage, writes, { label: `Storing ${world.name}`, total, indices })
 }
 
-const usageSchema = z.object({
-  store_size_in_bytes: z.int(),
-  all_fields: z.object({ stored_fields_in_bytes: z.int() }),
-})
-
 /** What the indices take that hold anything. Rejects when the list does not hold every submission. */
-async function weigh({ client, signal }: Stage, world: World): Promise<readonly Weight[]> {
+async function weighAll(stage: Stage, world: World): Promise<readonly Weight[]> {
   const weights: Weight[] = []
-  for (const kind of documentKinds) {
-    const index = aliasOf(world.name, kind)
-    const { count: documents } = await client.count({ index }, { signal })
-    if (documents === 0) continue
-    const options = { signal, requestTimeout: usageDeadlineMs }
-    // Elasticsearch reads the whole index for it; its plain figures of size are up to ten seconds old.
-    const { _shards, ...byIndex } = (await client.indices.diskUsage({ index, run_expensive_tasks: true }, options)) as {
-      [index: string]: unknown
-    }
-    const { store_size_in_bytes: bytes, all_fields: fields } = usageSchema.parse(Object.values(byIndex)[0])
-    weights.push({ kind, documents, bytes, storedBytes: fields.stored_fields_in_bytes })
-  }
+  for (const kind of documentKinds)
+    if (world.hasDetails || kind === 'submissions')
+      weights.push({ kind, ...(await weigh(stage, aliasOf(world.name, kind))) })
   const listed = weights.find(({ kind }) => kind === 'submissions')?.documents
   if (listed !== world.submissions) throw new Error(`${world.name} holds ${listed} submissions of ${world.submissions}`)
   return weights

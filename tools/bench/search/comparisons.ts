@@ -1,6 +1,6 @@
-import { type HttpRequest, load, type Sample } from '../load.ts'
-import type { Section } from '../report.ts'
-import { type Contender, type Rounds, rotated } from '../rounds.ts'
+import { asking, type Comparison } from '../comparison.ts'
+import type { HttpRequest, Pace } from '../load.ts'
+import { type Rounds, rotated } from '../rounds.ts'
 import type { Stage } from '../stage.ts'
 import { plainSearch } from './plainIndex.ts'
 import type { Pools } from './pools.ts'
@@ -13,6 +13,7 @@ export type SearchedTeam = { readonly team: ServedTeam; readonly pools: Pools; r
 const listRequests = 120
 /** A slow contender does not get through all texts in a round. */
 const roundMs = 2_000
+const paceOf = (maxRequests: number): Pace => ({ connections: 1, leadIn: 10, maxRequests, maxMs: roundMs })
 
 /** All searches of a team through the API, beside its plain list and beside a plain index in the same Elasticsearch. */
 export function compareSearches(
@@ -20,33 +21,19 @@ export function compareSearches(
   { team, pools, mostLists }: SearchedTeam,
   { warmUps, measured }: Rounds,
   { urls, signal }: Stage,
-): { readonly contenders: readonly Contender<Sample>[]; readonly sections: readonly Section[] } {
+): Comparison {
   const listName = `${team.name}: plain list`
   const apiName = (kind: TypedKind): string => `${team.name}: API, ${kind}`
   const plainName = (kind: TypedKind): string => `${team.name}: plain index, ${kind}`
-  const ask = (
-    name: string,
-    to: string,
-    maxRequests: number,
-    requestsOf: (round: number) => HttpRequest[],
-  ): Contender<Sample> => ({
-    name,
-    run: (round) =>
-      load(
-        { origin: to, requests: requestsOf(round) },
-        { connections: 1, leadIn: 10, maxRequests, maxMs: roundMs },
-        signal,
-      ),
-  })
   /** Goes through the texts once a round, every contender in the same order, and begins each round further on. */
   const perText = (name: string, to: string, kind: TypedKind, requestOf: (typed: string) => HttpRequest) => {
     const texts = pools.get(kind) ?? []
     const step = Math.ceil(texts.length / (warmUps + measured))
-    return ask(name, to, texts.length, (round) => rotated(texts, round * step).map(requestOf))
+    return asking(name, to, paceOf(texts.length), signal, (round) => rotated(texts, round * step).map(requestOf))
   }
   return {
     contenders: [
-      ask(listName, origin, listRequests, () => [formsRequest(team)]),
+      asking(listName, origin, paceOf(listRequests), signal, () => [formsRequest(team)]),
       ...typedKinds.flatMap((kind) => [
         perText(apiName(kind), origin, kind, (typed) => formsRequest(team, typed)),
         perText(plainName(kind), urls.ELASTICSEARCH_URL, kind, (typed) => plainSearch(team.id, typed)),

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { checked, fire, type HttpRequest, load } from '../../../../tools/bench/load.ts'
 
 const latencyMs = 5
@@ -9,14 +8,16 @@ let heard: string[] = []
 let underWay = 0
 let mostUnderWay = 0
 
-const server = createServer(async (request, response) => {
+const answer: RequestListener = (request, response) => {
   heard.push(`${request.url} ${request.headers.authorization}`)
   mostUnderWay = Math.max(mostUnderWay, ++underWay)
-  await sleep(latencyMs)
-  underWay -= 1
-  const isUnchanged = request.headers['if-none-match'] !== undefined
-  response.writeHead(isUnchanged ? 304 : 200).end(isUnchanged ? undefined : 'x'.repeat(100_000))
-})
+  setTimeout(() => {
+    underWay -= 1
+    const isUnchanged = request.headers['if-none-match'] !== undefined
+    response.writeHead(isUnchanged ? 304 : 200).end(isUnchanged ? undefined : 'x'.repeat(100_000))
+  }, latencyMs)
+}
+const server = createServer(answer)
 const signal = new AbortController().signal
 let origin: string
 

@@ -1,11 +1,11 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { logTail } from '../../engines/logTail.ts'
-import { startSupervised } from '../../engines/supervisedProgram.ts'
-import type { Stage } from '../stage.ts'
+import { logTail } from '../engines/logTail.ts'
+import { startSupervised } from '../engines/supervisedProgram.ts'
+import type { Stage } from './stage.ts'
 
-/** A contender that runs. */
+/** A program of the bench that runs. */
 export type Program = {
   readonly pid: number
   stop(): Promise<void>
