@@ -33,7 +33,7 @@ export type Connection = {
 
 const requestTimeoutS = 30
 /** autocannon looks this often whether it is to stop; what is answered meanwhile is not counted. */
-const sampleMs = 10
+const sampleMs = 50
 /** Longer than any load. */
 const longestMs = 600_000
 

@@ -10,7 +10,7 @@ import { number } from './table.ts'
 type Size = {
   /** Submissions of each index of the first series. */
   readonly submissions: readonly number[]
-  /** Details and forms are stored up to so many submissions. */
+  /** Details are stored up to so many submissions. */
   readonly mostWithDetails: number
   /** Teams over which the same submissions are spread, and how many these are. */
   readonly teams: readonly number[]

@@ -2,7 +2,7 @@ import { seededRandom } from '../../demo/random.ts'
 import { whileAppending } from '../appending.ts'
 import { type Sample, sampleOf } from '../load.ts'
 import type { Replica } from '../replica.ts'
-import type { Counts, Row, Samples, Section } from '../report.ts'
+import type { Counts, Goal, Samples, Section } from '../report.ts'
 import { type Rounds, runRounds } from '../rounds.ts'
 import type { Stage } from '../stage.ts'
 import { spreadOf } from '../statistics.ts'
@@ -47,7 +47,7 @@ export async function compareMixed(
   const { teams, forms } = await raisePollingTeams(replica, stage, size.teams)
   const [usual] = teams.slice(-1)
   if (usual === undefined) throw new Error('there are no polling teams')
-  const probes = probesFor(lists, usual, size.deepPage)
+  const besides = besidesOf(lists, usual, size.deepPage)
   // Scripts go on in each round with what they heard in the one before.
   const pollers = Array.from({ length: Math.max(...size.paces) }, (_, at): Poller => {
     const team = teams[at % teams.length] ?? usual
@@ -65,7 +65,7 @@ export async function compareMixed(
   const runAt = async (pace: number): Promise<MixedRun> => {
     const [before, beganMs] = [written, performance.now()]
     const idle = performance.eventLoopUtilization()
-    const polled = await poll(replica.origin, pollers.slice(0, pace), probes, size, stage.signal)
+    const polled = await poll(replica.origin, pollers.slice(0, pace), besides, size, stage.signal)
     const { utilization } = performance.eventLoopUtilization(idle)
     const samples = [...polled.latenciesMs].map(
       ([name, latenciesMs]) => [name, sampleOf(latenciesMs, size.measuredMs, utilization)] as const,
@@ -83,25 +83,45 @@ export async function compareMixed(
     runRounds('Measuring under a mixed load', contenders, size.rounds),
   )
   const samples = samplesOf(runs)
-  return { sections: sectionsOf(runs, samples, size.deepPage), samples, counts: [countsOf(runs)] }
+  return { sections: sectionsOf(runs, samples, besides), samples, counts: [countsOf(runs)] }
 }
 
 const paceName = (pace: number): string => (pace === 0 ? 'nobody polls' : `${pace} requests/s`)
-const deepName = (page: number): string => `API, page ${page.toLocaleString('en')}`
 
-/** `team` is a small one that is asked about beside the large one. */
-function probesFor(lists: Lists, team: PollingTeam, deepPage: number): Probe[] {
+/** What is asked beside the polling teams, and held against another one of these. */
+type Beside = Probe & { readonly to?: { readonly label: string; readonly name: string; readonly goal?: Goal } }
+
+/** The same targets as at rest; `team` is a small one that is asked about as well. */
+function besidesOf(lists: Lists, team: PollingTeam, deepPage: number): Beside[] {
   const { elasticsearchOrigin, bareOrigin, apiOrigin } = lists
   const small = { ...lists, teamId: team.id, accountKey: team.accountKey }
+  const besideDirect = (what: string, of: Lists, limit: number, goal?: Goal): Beside[] => {
+    const direct = { label: 'direct', name: `Elasticsearch, ${what}` }
+    return [
+      { name: direct.name, origin: elasticsearchOrigin, request: directRequest(of, limit) },
+      {
+        name: `API, ${what}`,
+        origin: apiOrigin,
+        request: listRequest(of, limit),
+        to: { ...direct, ...(goal && { goal }) },
+      },
+    ]
+  }
+  const bare = (limit: number): Beside => ({
+    name: `a bare process in between, limit=${limit}`,
+    origin: bareOrigin,
+    request: bareRequest(limit),
+    to: { label: 'direct', name: `Elasticsearch, limit=${limit}` },
+  })
   return [
-    ...[20, 100].flatMap((limit) => [
-      { name: `Elasticsearch, limit=${limit}`, origin: elasticsearchOrigin, request: directRequest(lists, limit) },
-      { name: `a bare process in between, limit=${limit}`, origin: bareOrigin, request: bareRequest(limit) },
-      { name: `API, limit=${limit}`, origin: apiOrigin, request: listRequest(lists, limit) },
-    ]),
-    { name: deepName(deepPage), origin: apiOrigin, request: listRequest(lists, 20, deepPage) },
-    { name: 'Elasticsearch, small team', origin: elasticsearchOrigin, request: directRequest(small, 20) },
-    { name: 'API, small team', origin: apiOrigin, request: listRequest(small, 20) },
+    ...[20, 100].flatMap((limit) => [...besideDirect(`limit=${limit}`, lists, limit, goal), bare(limit)]),
+    {
+      name: `API, page ${deepPage.toLocaleString('en')}`,
+      origin: apiOrigin,
+      request: listRequest(lists, 20, deepPage),
+      to: { label: 'page 1', name: 'API, limit=20', goal },
+    },
+    ...besideDirect('small team', small, 20),
   ]
 }
 
@@ -118,7 +138,7 @@ function samplesOf(runs: MixedRuns): Samples {
   return found
 }
 
-const sectionsOf = (runs: MixedRuns, samples: Samples, deepPage: number): Section[] =>
+const sectionsOf = (runs: MixedRuns, samples: Samples, besides: readonly Beside[]): Section[] =>
   [...runs.keys()].flatMap((pace): Section[] =>
     [
       {
@@ -131,26 +151,14 @@ const sectionsOf = (runs: MixedRuns, samples: Samples, deepPage: number): Sectio
       {
         title: `Mixed load, ${pace}: asked beside it once a second each`,
         measure: 'latency' as const,
-        rows: besideRows(pace, deepPage),
+        rows: besides.map(({ name, to }) => ({
+          label: name,
+          of: nameOf(pace, name),
+          ...(to && { to: { ...to, of: nameOf(pace, to.name) } }),
+        })),
       },
     ].filter(({ rows }) => rows.length > 0),
   )
-
-/** The same targets as at rest. */
-function besideRows(pace: string, deepPage: number): Row[] {
-  const row = (label: string, to?: Row['to']): Row => ({ label, of: nameOf(pace, label), ...(to && { to }) })
-  const direct = (what: string) => ({ label: 'direct', of: nameOf(pace, `Elasticsearch, ${what}`) })
-  return [
-    ...[20, 100].flatMap((limit) => [
-      row(`Elasticsearch, limit=${limit}`),
-      row(`a bare process in between, limit=${limit}`, direct(`limit=${limit}`)),
-      row(`API, limit=${limit}`, { ...direct(`limit=${limit}`), goal }),
-    ]),
-    row(deepName(deepPage), { label: 'page 1', of: nameOf(pace, 'API, limit=20'), goal }),
-    row('Elasticsearch, small team'),
-    row('API, small team', direct('small team')),
-  ]
-}
 
 /** What the load was. */
 function countsOf(runs: MixedRuns): Counts {

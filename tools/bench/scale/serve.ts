@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { aliasOf, type DocumentKind, documentKinds } from '../../../src/core/stores/indices.ts'
+import { aliasOf, type DocumentKind } from '../../../src/core/stores/indices.ts'
 import { untilTopicsExist } from '../../demo/indexing.ts'
 import { connect, createServedKey, startApi, untilServed } from '../replica.ts'
 import type { Stage } from '../stage.ts'
@@ -55,7 +55,7 @@ async function serveEmpty(
 }
 
 async function fill(stage: Stage, world: World): Promise<void> {
-  const indices = documentKinds.map((kind) => aliasOf(world.name, kind))
+  const indices = kindsIn(world).map((kind) => aliasOf(world.name, kind))
   const writes = Iterator.from(writesOf(world)).map(({ kind, id, teamId, version, source }) => ({
     index: aliasOf(world.name, kind),
     id,
@@ -63,17 +63,20 @@ async function fill(stage: Stage, world: World): Promise<void> {
     version,
     source: source.toString(),
   }))
-  const total = world.submissions * (world.hasDetails ? 2 : 1)
+  const total = world.submissions * indices.length
   await storeWrites(stage, writes, { label: `Storing ${world.name}`, total, indices })
 }
 
-/** What the indices take that hold anything. Rejects when the list does not hold every submission. */
+/** Rejects when the list does not hold every submission. */
 async function weighAll(stage: Stage, world: World): Promise<readonly Weight[]> {
   const weights: Weight[] = []
-  for (const kind of documentKinds)
-    if (world.hasDetails || kind === 'submissions')
-      weights.push({ kind, ...(await weigh(stage, aliasOf(world.name, kind))) })
-  const listed = weights.find(({ kind }) => kind === 'submissions')?.documents
-  if (listed !== world.submissions) throw new Error(`${world.name} holds ${listed} submissions of ${world.submissions}`)
+  for (const kind of kindsIn(world)) weights.push({ kind, ...(await weigh(stage, aliasOf(world.name, kind))) })
+  const [list] = weights
+  if (list?.documents !== world.submissions) throw new Error(`${world.name} does not hold every submission`)
   return weights
 }
+
+const kindsIn = ({ hasDetails }: World): DocumentKind[] => [
+  'submissions',
+  ...(hasDetails ? ['submission-details' as const] : []),
+]

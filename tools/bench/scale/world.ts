@@ -1,10 +1,7 @@
-import { readFormRecord, readSubmissionRecord } from '../../../src/core/model/change.ts'
-import type { Instant } from '../../../src/core/model/instant.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../../../src/core/stores/documents.ts'
+import { readSubmissionRecord } from '../../../src/core/model/change.ts'
+import { type DocumentWrite, submissionWrites } from '../../../src/core/stores/documents.ts'
 import { busyTimes } from '../../demo/calendar.ts'
-import { planForms, renderForm } from '../../demo/forms.ts'
-import { entityId, seededRandom } from '../../demo/random.ts'
-import type { KafkaRecord } from '../replica.ts'
+import { seededRandom } from '../../demo/random.ts'
 import { newestMs, type SubmissionRecord, submissionMaker, windowDays } from '../submissions.ts'
 
 /** What indices of their own hold: a team that is the same size everywhere, a largest team, and others that share the rest evenly. */
@@ -14,7 +11,7 @@ export type World = {
   readonly submissions: number
   readonly teams: number
   readonly shards: number
-  /** Whether there are also detail documents, and forms; else only the list of submissions is filled. */
+  /** Whether there are also detail documents; else only the list of submissions is filled. */
   readonly hasDetails: boolean
 }
 
@@ -24,7 +21,6 @@ export type MeasuredTeam = typeof fixedTeam | typeof largestTeam
 export const fixedTeamSubmissions = 2_000
 /** Of all submissions. */
 const largestTeamShare = 0.25
-const submissionsPerForm = 100
 const seed = 'scale'
 
 /** How many submissions a team has; those of all others together. */
@@ -64,36 +60,12 @@ function drawn(left: Readonly<Record<string, number>>, place: number): string {
   throw new Error('there is nothing left')
 }
 
-type FormRecord = KafkaRecord & { readonly createdAt: Instant }
-
-/** Forms of the sample world with their questions and reports, spread over the teams. */
-export function* formRecords({ submissions, teams }: Pick<World, 'submissions' | 'teams'>): Generator<FormRecord> {
-  const wanted = Math.ceil(submissions / submissionsPerForm)
-  let made = 0
-  for (let world = 0; made < wanted; world++) {
-    const random = seededRandom(`${seed}/forms/${world}`)
-    for (const plan of planForms(`${seed}/${world}`, newestMs).slice(0, wanted - made)) {
-      const createdAt = new Date(plan.createdMs).toISOString() as Instant
-      const form = { ...renderForm(plan, 0, plan.createdMs), id: entityId(random, plan.createdMs) }
-      yield { key: `team_${made++ % (teams - 2)}/${form.id}`, value: JSON.stringify({ revision: 1, form }), createdAt }
-    }
-  }
-}
-
 /** The documents that an indexer would store for all of it. */
 export function* writesOf(world: World): Generator<DocumentWrite> {
-  for (const record of submissionRecords(world))
-    for (const write of submissionDocuments(record)) if (world.hasDetails || write.kind === 'submissions') yield write
-  if (!world.hasDetails) return
-  for (const { key, value, createdAt } of formRecords(world)) {
-    const change = readFormRecord(Buffer.from(key), Buffer.from(value))
-    if (!change.ok) throw new Error(`${key} is no form`)
-    yield* formWrites(change.value, createdAt)
+  for (const { key, value, createdAt } of submissionRecords(world)) {
+    const change = readSubmissionRecord(Buffer.from(key), Buffer.from(value))
+    if (!change.ok) throw new Error(`${key} is no submission`)
+    for (const write of submissionWrites(change.value, createdAt))
+      if (world.hasDetails || write.kind === 'submissions') yield write
   }
-}
-
-function submissionDocuments({ key, value, createdAt }: SubmissionRecord): DocumentWrite[] {
-  const change = readSubmissionRecord(Buffer.from(key), Buffer.from(value))
-  if (!change.ok) throw new Error(`${key} is no submission`)
-  return submissionWrites(change.value, createdAt)
 }

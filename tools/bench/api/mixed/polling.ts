@@ -15,8 +15,9 @@ export type AnswerKind = PollKind | typeof unchanged
 /** What was answered after the lead-in; latencies by kind of answer, or by name of a probe. */
 export type Polled = {
   readonly latenciesMs: ReadonlyMap<string, readonly number[]>
-  readonly conditional: number
+  /** Requests of the pollers, and those of them that named an ETag. */
   readonly asked: number
+  readonly conditional: number
 }
 
 /** Scripts begin in so many groups, one after the other within a second: autocannon sends what is due in a second at its beginning. */
@@ -36,75 +37,62 @@ export async function poll(
   signal: AbortSignal,
 ): Promise<Polled> {
   const latenciesMs = new Map<string, number[]>()
-  const counts = { asked: 0, conditional: 0 }
-  const beganMs = performance.now()
-  const isCounted = (): boolean => performance.now() - beganMs >= leadInMs
-  const note = (name: string, latencyMs: number): void => {
-    if (isCounted()) latenciesMs.set(name, [...(latenciesMs.get(name) ?? []), latencyMs])
+  let [asked, conditional] = [0, 0]
+  const countedFromMs = performance.now() + leadInMs
+  const note = (name: string, latencyMs: number, poll?: Poll): void => {
+    if (performance.now() < countedFromMs) return
+    const known = latenciesMs.get(name)
+    if (known === undefined) latenciesMs.set(name, [latencyMs])
+    else known.push(latencyMs)
+    if (poll !== undefined) asked += 1
+    if (poll?.etag !== undefined) conditional += 1
   }
-  const onPoll = ({ etag }: Poll): void => {
-    if (!isCounted()) return
-    counts.asked += 1
-    if (etag !== undefined) counts.conditional += 1
-  }
-  const start = async (afterMs: number, to: string, connections: readonly Connection[]): Promise<void> => {
-    await pause(afterMs, signal)
-    const durationMs = leadInMs + measuredMs - afterMs
+  /** After the share `at` of a second; nothing without connections. */
+  const start = async (at: number, to: string, connections: readonly Connection[]): Promise<void> => {
+    if (connections.length === 0) return
+    await pause(1_000 * at, signal)
+    const durationMs = leadInMs + measuredMs - 1_000 * at
     const connectionOf = (index: number): Connection => connections[index] as Connection
     await fire({ origin: to, connections: connections.length, durationMs, perSecond: 1, connectionOf }, signal)
   }
   const polling = Array.from({ length: groups }, (_, group) => {
-    const own = pollers.filter((_, at) => at % groups === group)
-    return own.length === 0
-      ? undefined
-      : start(
-          (1_000 * group) / groups,
-          origin,
-          own.map((poller) => connectionOf(poller, { onPoll, note })),
-        )
+    const own = pollers.filter((_, place) => place % groups === group)
+    return start(
+      group / groups,
+      origin,
+      own.map((poller) => connectionOf(poller, note)),
+    )
   })
-  const probing = probes.map(({ name, origin: to, request }, place) =>
-    start((1_000 * place) / probes.length, to, [
-      { requests: [checked(request)], onLatency: (latencyMs) => note(name, latencyMs) },
-    ]),
-  )
+  const probing = probes.map(({ name, origin: to, request }, place) => {
+    const onLatency = (latencyMs: number): void => note(name, latencyMs)
+    return start(place / probes.length, to, [{ requests: [checked(request)], onLatency }])
+  })
   await Promise.all([...polling, ...probing])
-  return { latenciesMs, ...counts }
+  return { latenciesMs, asked, conditional }
 }
 
 /** The connection of one poller: each request follows from what was answered before. */
 function connectionOf(
   { team, script }: Poller,
-  {
-    onPoll,
-    note,
-  }: { readonly onPoll: (poll: Poll) => void; readonly note: (kind: AnswerKind, latencyMs: number) => void },
+  note: (kind: AnswerKind, latencyMs: number, poll: Poll) => void,
 ): Connection {
   let current: Poll
   let kind: AnswerKind
-  const always = {
-    authorization: `Bearer ${team.accountKey}`,
-    ...(team.takesGzip && { 'accept-encoding': 'gzip' }),
+  const { accountKey, takesGzip } = team
+  const always = { authorization: `Bearer ${accountKey}`, ...(takesGzip && { 'accept-encoding': 'gzip' }) }
+  const request: Connection['requests'][number] = {
+    setupRequest: (made) => {
+      current = script.next()
+      const { path, etag } = current
+      return { ...made, path, headers: { ...always, ...(etag !== undefined && { 'if-none-match': etag }) } }
+    },
+    onResponse: (status, body, _context, headers) => {
+      if (status !== 200 && status !== 304) throw new Error(`${current.path} answers ${status}: ${body}`)
+      kind = status === 304 ? unchanged : current.kind
+      script.hear(current, answerOf(status, body, headers ?? {}))
+    },
   }
-  return {
-    requests: [
-      {
-        setupRequest: (request) => {
-          current = script.next()
-          const { path, etag } = current
-          return { ...request, path, headers: { ...always, ...(etag !== undefined && { 'if-none-match': etag }) } }
-        },
-        onResponse: (status, body, _context, headers) => {
-          const answer = answerOf(status, body, headers ?? {})
-          if (status !== 200 && status !== 304) throw new Error(`${current.path} answers ${status}: ${body}`)
-          onPoll(current)
-          kind = status === 304 ? unchanged : current.kind
-          script.hear(current, answer)
-        },
-      },
-    ],
-    onLatency: (latencyMs) => note(kind, latencyMs),
-  }
+  return { requests: [request], onLatency: (latencyMs) => note(kind, latencyMs, current) }
 }
 
 function answerOf(status: number, body: string, headers: Readonly<Record<string, unknown>>): Answer {
