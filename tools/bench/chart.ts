@@ -4,7 +4,7 @@ import { number, spreadText } from './table.ts'
 
 const width = 960
 const left = 330
-const right = 180
+const right = 240
 const rowHeight = 26
 const titleHeight = 64
 const gap = 24

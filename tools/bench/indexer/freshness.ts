@@ -162,5 +162,5 @@ export async function askList(
 ): Promise<{ readonly etag: string | undefined; readonly ids: readonly string[] }> {
   const answer = await ask(origin, apiRequest(accountKey, 'records', { limit }, etag), { signal }, [200, 304])
   const { items = [] } = (answer.json ?? {}) as { items?: { id: string }[] }
-  return { etag: answer.etag, ids: items.map(({ id }) => id) }
+  return { etag: answer.etag ?? etag, ids: items.map(({ id }) => id) }
 }

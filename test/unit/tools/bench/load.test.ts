@@ -80,13 +80,15 @@ test('an abort ends the load with its reason', async () => {
 test('each connection has requests of its own, no more a second than it may send', async () => {
   const latencies: number[] = []
   const connectionOf = (index: number) => ({
-    requests: [checked(get(`/${index}`, {}))],
+    requests: [checked(get(`/own/${index}`, {}))],
     onLatency: (latency: number) => latencies.push(latency),
   })
   const beganMs = performance.now()
   await fire({ origin, connections: 3, durationMs: 500, perSecond: 1, connectionOf }, signal)
   const seconds = Math.ceil((performance.now() - beganMs) / 1_000)
-  expect(new Set(heard)).toEqual(new Set(['/0 undefined', '/1 undefined', '/2 undefined']))
-  expect(heard.length).toBeLessThanOrEqual(3 * seconds)
+  // A request of the test before may still come.
+  const own = heard.filter((request) => request.startsWith('/own'))
+  expect(new Set(own)).toEqual(new Set([0, 1, 2].map((index) => `/own/${index} undefined`)))
+  expect(own.length).toBeLessThanOrEqual(3 * seconds)
   expect(latencies.length).toBeGreaterThanOrEqual(3)
 })
