@@ -1,16 +1,16 @@
 # One image for every process: the API by default. The others are `node indexer/main.ts` and `node src/settings/main.ts`, and the
 # commands `node src/settings/keysCommand.ts`, `node indexer/generations/rebuildCommand.ts`, `node indexer/deadLetters/deadLettersCommand.ts` and
-# `node tools/demo/sampleCommand.ts`. It writes nothing outside /app/var, where the sample keeps its keys and its settings area the secret
-# of its links.
+# `node tools/demo/sampleCommand.ts`. It writes nothing outside /app/var, which holds the keys of the sample and the secret of sign-in
+# links.
 FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-# No dependency of production has an install script; what describes its types and its sources serves nobody here.
+# No production dependency has an install script. Type declarations and source maps are not needed at run time.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' \) -delete
 
 FROM node:24-bookworm-slim
-# KafkaJS waits negative times now and then; Node 24 would say so in the middle of the JSON log.
+# KafkaJS sometimes passes negative times to setTimeout; Node 24 would print a warning into the JSON log.
 ENV NODE_ENV=production \
     NODE_OPTIONS=--disable-warning=TimeoutNegativeWarning \
     PORT=3000 \
@@ -21,12 +21,12 @@ RUN install -d -o node -g node -m 700 var
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json ./
 COPY mappings mappings
-# Of the engines, the sample takes this one file.
+# The only file of tools/engines that the sample imports.
 COPY tools/engines/waiting.ts tools/engines/
 COPY tools/demo tools/demo
 COPY indexer indexer
 COPY src src
-# A clone made under a strict umask would be readable to root alone.
+# A clone made under a strict umask would be readable by root only.
 RUN chmod -R a+rX package.json mappings tools indexer src
 
 USER node

@@ -16,7 +16,7 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   const registers = [registry]
   const records = new Counter({
     name: 'tidemark_records_total',
-    help: 'Records by topic and what became of them',
+    help: 'Processed records, by topic and outcome',
     labelNames: ['topic', 'outcome'] as const,
     registers,
   })
@@ -24,7 +24,7 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   for (const topic of topics) for (const outcome of recordOutcomes) records.inc({ topic, outcome }, 0)
   const bulkItems = new Counter({
     name: 'tidemark_bulk_items_total',
-    help: 'Documents of bulk requests by how Elasticsearch answered for each',
+    help: 'Documents of bulk requests, by how the response to each was classified',
     labelNames: ['outcome'] as const,
     registers,
   })
@@ -37,25 +37,25 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
     },
     bulkSeconds: new Histogram({
       name: 'tidemark_bulk_duration_seconds',
-      help: 'Time of a bulk request',
+      help: 'Duration of bulk requests',
       buckets: durationBucketsSeconds,
       registers,
     }),
     bulkBytes: new Histogram({
       name: 'tidemark_bulk_bytes',
-      help: 'Size of a bulk request',
+      help: 'Size of bulk requests',
       buckets: bulkByteBuckets,
       registers,
     }),
     refreshSeconds: new Histogram({
       name: 'tidemark_refresh_duration_seconds',
-      help: 'Time of a refresh',
+      help: 'Duration of refreshes',
       buckets: durationBucketsSeconds,
       registers,
     }),
     rebalances: new Counter({
       name: 'tidemark_rebalances_total',
-      help: 'Assignments of partitions to this indexer',
+      help: 'Group rebalances in which this indexer was assigned partitions',
       registers,
     }),
   }
@@ -76,7 +76,7 @@ export function indexerMetrics(
   const placed = { labelNames: ['topic', 'partition'] as const, registers }
   new Gauge({
     name: 'tidemark_lag_records',
-    help: 'Offsets between what is visible and the end of a partition that this indexer owns',
+    help: 'Offsets from the searchable position to the end of a partition that this indexer owns',
     ...placed,
     collect() {
       this.reset()
@@ -85,7 +85,7 @@ export function indexerMetrics(
   })
   new Gauge({
     name: 'tidemark_lag_seconds',
-    help: 'Age of the first record that is not visible yet in a partition that this indexer owns; 0 when there is none',
+    help: 'Age of the oldest record that is not searchable yet in a partition that this indexer owns; 0 if there is none',
     ...placed,
     collect() {
       this.reset()
@@ -94,7 +94,7 @@ export function indexerMetrics(
   })
   new Gauge({
     name: 'tidemark_in_flight_bytes',
-    help: 'Bytes of records under way, counted as they are bounded',
+    help: 'Bytes of records fetched and not yet processed; the value of a record counts three times',
     registers,
     collect() {
       this.set(current.inFlightBytes())
@@ -102,12 +102,12 @@ export function indexerMetrics(
   })
   new Gauge({
     name: 'tidemark_in_flight_limit_bytes',
-    help: 'The bound of tidemark_in_flight_bytes',
+    help: 'Limit of tidemark_in_flight_bytes: MAX_IN_FLIGHT_BYTES',
     registers,
   }).set(current.maxInFlightBytes)
   new Gauge({
     name: 'tidemark_watermark_age_seconds',
-    help: 'How old the watermark was when it was asked for; absent while there is none',
+    help: 'Age of the published watermark; absent until this indexer has published one',
     registers,
     collect() {
       const watermarkMs = current.watermarkMs()

@@ -79,9 +79,12 @@ async function checkSources(admin: Admin, config: Config, log: Logger): Promise<
 
   for (const topic of sources) {
     if (!setting(topic, 'cleanup.policy').includes('compact'))
-      log.warn({ topic }, 'topic is not compacted: what its retention drops cannot be rebuilt')
+      log.warn({ topic }, 'topic is not compacted: a rebuild misses records that its retention deleted')
     if (maxBytes(topic) >= maxBytes(config.TOPIC_DEAD_LETTERS))
-      log.warn({ topic }, 'topic takes records that the dead-letters topic, with the reason beside them, does not')
+      log.warn(
+        { topic },
+        'max.message.bytes of the topic is not below that of the dead-letters topic: a large rejected record may not fit',
+      )
   }
   const unstamped = documentTopics(config).filter(
     (topic) => setting(topic, 'message.timestamp.type') !== 'LogAppendTime',

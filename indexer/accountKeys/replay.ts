@@ -47,11 +47,11 @@ export class AccountKeyReplay {
         if (!(await store.isComplete())) {
           const count = await this.#replay()
           this.#blockedReason = undefined
-          log.info({ records: count }, 'account keys are replayed')
+          log.info({ records: count }, 'account-key replay completed')
         }
       } catch (error) {
         this.#blockedReason = summaryOf(error)
-        if (!signal.aborted) log.warn({ err: error }, 'account keys could not be replayed; trying again')
+        if (!signal.aborted) log.warn({ err: error }, 'account-key replay failed; trying again')
       }
       await sleep(checkIntervalMs, undefined, { signal }).catch(() => undefined)
     }

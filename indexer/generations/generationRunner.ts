@@ -51,7 +51,7 @@ export class GenerationRunner {
       const pipeline = this.#createPipeline(served, hasAppendTimes)
       this.#served = served
       this.#pipeline = pipeline
-      log.info({ generation: served.generation.number }, 'writing')
+      log.info({ generation: served.generation.number }, 'generation opened for writing')
       const retired = new AbortController()
       const watching = this.#watch(served, retired)
       await pipeline.run(AbortSignal.any([stopping, retired.signal]))
@@ -61,7 +61,7 @@ export class GenerationRunner {
       log.info({ generation: served.generation.number }, 'generation is retired or lost')
       await pipeline
         .shutDown()
-        .catch((error: unknown) => log.warn({ err: error }, 'left the group without a last commit'))
+        .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
     }
   }
 

@@ -61,7 +61,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     await running.catch(() => undefined)
     await pipeline
       .shutDown()
-      .catch((error: unknown) => options.log.warn({ err: error }, 'left the group without a last commit'))
+      .catch((error: unknown) => options.log.warn({ err: error }, 'left the consumer group without a final commit'))
   }
   await pruneRetired(options, serving)
 }

@@ -30,21 +30,21 @@ export function surveyMetrics(registry: Registry, observed: () => Observed): voi
       },
     })
   }
-  perIndex('tidemark_index_documents', 'Documents of an index, those of deleted entities among them', 'documents')
-  perIndex('tidemark_index_bytes', 'Bytes that all copies of an index take', 'bytes')
-  gauge('tidemark_dead_letters', 'Dead letters that Kafka keeps', ({ group }) => group?.value.deadLetters)
-  gauge('tidemark_rebuild_running', '1 while a rebuild reads, 0 while none does', ({ group }) =>
+  perIndex('tidemark_index_documents', 'Documents of an index, tombstones included', 'documents')
+  perIndex('tidemark_index_bytes', 'Disk usage of an index, replicas included', 'bytes')
+  gauge('tidemark_dead_letters', 'Dead letters in the dead-letters topic', ({ group }) => group?.value.deadLetters)
+  gauge('tidemark_rebuild_running', '1 while a rebuild is running, else 0', ({ group }) =>
     group === undefined ? undefined : Number(group.value.rebuild?.isRunning ?? false),
   )
   gauge(
     'tidemark_rebuild_progress_ratio',
-    'Share of the records that a generation beside the serving one holds; absent when there is none',
+    'Share of the records that the generation of a rebuild holds; absent without a rebuild',
     ({ group }) => group?.value.rebuild?.progress,
   )
-  gauge('tidemark_redis_memory_bytes', 'Bytes that Redis holds', ({ redisMemory }) => redisMemory?.value.usedBytes)
+  gauge('tidemark_redis_memory_bytes', 'Memory that Redis uses', ({ redisMemory }) => redisMemory?.value.usedBytes)
   gauge(
     'tidemark_redis_memory_limit_bytes',
-    'Bytes at which Redis refuses writes; absent when it has no bound',
+    'maxmemory of Redis; absent without one',
     ({ redisMemory }) => redisMemory?.value.limitBytes,
   )
 }

@@ -52,8 +52,8 @@ function respond(ctx: ApiContext, failure: Failure): void {
 }
 
 function logCause(log: Logger, requestId: string, failure: Failure): void {
-  if (failure.kind === 'internal_error') log.error({ requestId, err: failure.cause }, 'a bug')
-  if (failure.kind === 'service_unavailable') log.warn({ requestId, err: failure.cause }, 'unavailable')
+  if (failure.kind === 'internal_error') log.error({ requestId, err: failure.cause }, 'internal error')
+  if (failure.kind === 'service_unavailable') log.warn({ requestId, err: failure.cause }, 'service unavailable')
 }
 
 function messageOf(failure: Failure): string {

@@ -14,7 +14,7 @@ const maxIgnoredBytes = 256
 export function parameterReader(registry: Registry): ParameterReader {
   const ignoredTotal = new Counter({
     name: 'tidemark_http_ignored_parameters_total',
-    help: 'Query parameters that requests carried and no route knows',
+    help: 'Unknown query parameters, which are ignored',
     labelNames: ['route'],
     registers: [registry],
   })

@@ -50,7 +50,7 @@ export const errorPages =
 function logCause(log: Logger, requestId: string, failure: Failure): void {
   switch (failure.kind) {
     case 'internal-error':
-      log.error({ requestId, err: failure.cause }, 'a bug')
+      log.error({ requestId, err: failure.cause }, 'internal error')
       break
     case 'unavailable':
     case 'change-incomplete':

@@ -37,7 +37,8 @@ export async function startSettings(
     store: view,
     producer,
     topics: keyTopics(config),
-    onChange: ({ change, team, by, key }) => log.info({ change, teamId: team, keyId: key.id, by }, 'account key'),
+    onChange: ({ change, team, by, key }) =>
+      log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed'),
     clock: nowMs,
     randomBytes,
   })

@@ -54,7 +54,7 @@ describe('Redis away', () => {
     expectUnavailable(await api.send(endpoint, { key: 'rqp_acct_unknown' }))
     expect(await api.readiness()).toEqual([
       expect.stringContaining('redis: does not answer'),
-      'account keys: cannot be looked at',
+      'account keys: cannot be read from Redis',
     ])
     relay.restore()
     await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)

@@ -37,7 +37,7 @@ export function processMetrics(registry: Registry, health: Pick<Health, 'results
   })
   new Gauge({
     name: 'tidemark_ready',
-    help: '1 while the process would do its work now, as /readyz says',
+    help: '1 while /readyz answers 200, else 0',
     registers: [registry],
     async collect() {
       this.set(Number(isHealthy(await health.results())))
@@ -45,7 +45,7 @@ export function processMetrics(registry: Registry, health: Pick<Health, 'results
   })
   new Gauge({
     name: 'tidemark_check_ok',
-    help: '1 for every check of /readyz without a problem, 0 for the others',
+    help: '1 while a check of /readyz passes, else 0',
     labelNames: ['check'] as const,
     registers: [registry],
     async collect() {

@@ -21,7 +21,7 @@ export function requestMetrics<Reason extends string>(
   const registers = [registry]
   const rejected = new Counter({
     name: 'tidemark_http_rejected_total',
-    help: 'Requests that were turned away or could not be answered for now, by reason',
+    help: 'Requests that were refused or could not be served, by reason',
     labelNames: ['reason'] as const,
     registers,
   })
@@ -30,14 +30,14 @@ export function requestMetrics<Reason extends string>(
   return {
     duration: new Histogram({
       name: 'tidemark_http_request_duration_seconds',
-      help: 'Time from a request to the end of its answer; its _count counts the requests',
+      help: 'Duration from a request to the end of its response; _count is the number of requests',
       labelNames: ['route', 'method', 'status'] as const,
       buckets: durationBucketsSeconds,
       registers,
     }),
     inFlight: new Gauge({
       name: 'tidemark_http_requests_in_flight',
-      help: 'Requests whose answers are not sent yet',
+      help: 'Requests in progress',
       registers,
     }),
     rejected: (reason) => rejected.inc({ reason }),

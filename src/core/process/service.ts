@@ -168,7 +168,7 @@ async function watchUnreachable(
     await sleep(preflightRetryMs, undefined, { signal })
     const { rejections, unreachable: still } = await preflightAll(config, left, signal)
     if (rejections.length > 0) {
-      log.fatal({ problems: rejections.map(({ path, rule }) => `${path} ${rule}`) }, 'refused')
+      log.fatal({ problems: rejections.map(({ path, rule }) => `${path} ${rule}`) }, 'an engine rejects a setting')
       return end(configExitCode)
     }
     left = still
@@ -195,7 +195,7 @@ class Lifetime {
   }
 
   readonly fail = (error: unknown): void => {
-    this.#log.fatal({ err: error }, 'failed')
+    this.#log.fatal({ err: error }, 'process failed')
     this.end(1)
   }
 
@@ -212,7 +212,9 @@ class Lifetime {
 
   async #releaseAll(): Promise<void> {
     for (const { what, releaser } of this.#releasers.splice(0).reverse()) {
-      await releaser().catch((error: unknown) => this.#log.warn({ err: error, what }, 'could not be released'))
+      await releaser().catch((error: unknown) =>
+        this.#log.warn({ err: error, what }, 'a resource could not be released'),
+      )
     }
   }
 }

@@ -11,14 +11,14 @@ export type EngineCallMetrics = ReturnType<typeof engineCallMetrics>
 export const engineCallMetrics = (registry: Registry) => ({
   duration: new Histogram({
     name: 'tidemark_engine_call_duration_seconds',
-    help: 'Time of a call to an engine, also of one that failed',
+    help: 'Duration of calls to an engine, failed calls included',
     labelNames: ['engine', 'call'] as const,
     buckets: durationBucketsSeconds,
     registers: [registry],
   }),
   errors: new Counter({
     name: 'tidemark_engine_call_errors_total',
-    help: 'Calls to an engine that failed, by kind',
+    help: 'Failed calls to an engine, by kind of failure',
     labelNames: ['engine', 'kind'] as const,
     registers: [registry],
   }),

@@ -18,7 +18,7 @@ export function openStores(
     measureElasticsearch(elasticsearch, calls)
     release('elasticsearch', () => elasticsearch.close())
   }
-  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {
+  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'Redis connection error'), {
     ca: config.REDIS_CA_FILE,
     onCommand: measureRedis(calls),
   })

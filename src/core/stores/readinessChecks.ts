@@ -20,7 +20,7 @@ export const accountKeysAreComplete =
   () =>
     store.isComplete().then(
       (isComplete) => (isComplete ? undefined : ['is not complete', obstacle() ?? []].flat().join(': ')),
-      () => 'cannot be looked at',
+      () => 'cannot be read from Redis',
     )
 
 /** Whether Elasticsearch answers a request about the indices of this prefix; none of them need exist. */

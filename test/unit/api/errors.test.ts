@@ -39,5 +39,5 @@ test('what fails when the answer was ready says nothing of that answer', async (
     null,
   ])
   const requestId = answer.headers.get('x-request-id')
-  expect(lines).toContainEqual(expect.objectContaining({ requestId, msg: 'a bug' }))
+  expect(lines).toContainEqual(expect.objectContaining({ requestId, msg: 'internal error' }))
 })
