@@ -43,12 +43,11 @@ export const freshnessSection: Section = {
 /** Starts indexer and API as they are by default, and measures at each rate how long events take from Kafka to a list. */
 export async function measureFreshness(stage: Stage, size: FreshnessSize): Promise<Map<string, readonly Sample[]>> {
   const { origin, append } = await startReplica(stage)
-  const watching = await Promise.all(
-    Array.from({ length: readers }, async (_, at): Promise<ListReader> => {
-      const teamId = `team_watched_${at}`
-      return { origin, teamId, accountKey: await createServedKey(stage, origin, teamId) }
-    }),
-  )
+  const watching: ListReader[] = []
+  for (let at = 0; at < readers; at++) {
+    const teamId = `team_watched_${at}`
+    watching.push({ origin, teamId, accountKey: await createServedKey(stage, origin, teamId) })
+  }
   const make = submissionMaker('freshness', true)
   const samples = new Map<string, readonly Sample[]>()
   for (const rate of eventRates) {
