@@ -2,7 +2,7 @@ import { seededRandom } from '../../demo/random.ts'
 import { whileAppending } from '../appending.ts'
 import { type Sample, sampleOf } from '../load.ts'
 import type { Replica } from '../replica.ts'
-import type { Counts, Goal, Samples, Section } from '../report.ts'
+import type { Counts, Goal, Row, Samples, Section } from '../report.ts'
 import { type Rounds, runRounds } from '../rounds.ts'
 import type { Stage } from '../stage.ts'
 import { spreadOf } from '../statistics.ts'
@@ -138,27 +138,23 @@ function samplesOf(runs: MixedRuns): Samples {
   return found
 }
 
+/** Rows of what was answered in every round. */
 const sectionsOf = (runs: MixedRuns, samples: Samples, besides: readonly Beside[]): Section[] =>
-  [...runs.keys()].flatMap((pace): Section[] =>
-    [
-      {
-        title: `Mixed load, ${pace}: by answer`,
-        measure: 'latency' as const,
-        rows: [unchanged, ...pollKinds]
-          .map((label) => ({ label, of: nameOf(pace, label) }))
-          .filter(({ of }) => samples.has(of)),
-      },
-      {
-        title: `Mixed load, ${pace}: asked beside it once a second each`,
-        measure: 'latency' as const,
-        rows: besides.map(({ name, to }) => ({
-          label: name,
-          of: nameOf(pace, name),
-          ...(to && { to: { ...to, of: nameOf(pace, to.name) } }),
-        })),
-      },
-    ].filter(({ rows }) => rows.length > 0),
-  )
+  [...runs.keys()].flatMap((pace) => {
+    const section = (what: string, rows: readonly Row[]): Section => ({
+      title: `Mixed load, ${pace}: ${what}`,
+      measure: 'latency',
+      rows: rows.filter(({ of, to }) => samples.has(of) && samples.has(to?.of ?? of)),
+    })
+    const answers = [unchanged, ...pollKinds].map((label) => ({ label, of: nameOf(pace, label) }))
+    const asked = besides.map(({ name, to }) => ({
+      label: name,
+      of: nameOf(pace, name),
+      ...(to && { to: { ...to, of: nameOf(pace, to.name) } }),
+    }))
+    const both = [section('by answer', answers), section('asked beside it once a second each', asked)]
+    return both.filter(({ rows }) => rows.length > 0)
+  })
 
 /** What the load was. */
 function countsOf(runs: MixedRuns): Counts {
