@@ -1,58 +1,117 @@
-import { about } from './api/about.ts'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
+import { aliasOf } from '../../src/core/stores/indices.ts'
+import { waitUntil } from '../engines/waiting.ts'
 import { startBareReader } from './api/bareReader.ts'
-import { compareAtRest, compareUnderWrites, writesPerSecond } from './api/comparisons.ts'
-import type { Measuring } from './api/contenders.ts'
-import { lackingDescriptors } from './api/idle/descriptors.ts'
-import { idleSize, mostOf } from './api/idle/size.ts'
-import { benchIdle } from './api/idle.ts'
-import { mixedSize } from './api/mixed/size.ts'
-import { benchMixed } from './api/mixed.ts'
-import { serveReplica } from './api/replica.ts'
-import { expectSameAnswers } from './api/sameAnswers.ts'
-import { fillTable } from './api/sqlTable.ts'
-import { createSubmissions } from './api/submissions.ts'
-import { whileWriting } from './api/writer.ts'
-import { startLoadGenerator } from './load/generator.ts'
-import { measure } from './measuring.ts'
-import { postgresVersion, startPostgres, withoutPostgres } from './postgres.ts'
-import { joined, type Part, type Results } from './results.ts'
+import { compareAtRest, compareUnderWrites, type ListSize } from './api/comparisons.ts'
+import { expectSameAnswers, type Lists } from './api/lists.ts'
+import { compareMixed, type MixedSize } from './api/mixed.ts'
+import { largeTeam, submissionsOf, type TeamSizes, totalOf } from './api/teams.ts'
+import { whileAppending } from './appending.ts'
+import { appendAll, createServedKey, type Replica, startReplica } from './replica.ts'
+import type { Results } from './report.ts'
+import { type Rounds, runRounds } from './rounds.ts'
 import type { Stage } from './stage.ts'
+import { newestMs, submissionMaker } from './submissions.ts'
 
-/**
- * Measures lists of a large team: deep pages, Elasticsearch asked directly, conditional requests, and PostgreSQL; then many teams
- * that poll at once, and idle connections.
- */
-export async function benchApi(stage: Stage): Promise<Results> {
-  const lacking = await lackingDescriptors(mostOf(idleSize))
-  if (lacking !== undefined) process.stdout.write(`${lacking}\n`)
-  const submissions = createSubmissions()
-  const replica = await serveReplica(stage, submissions.past())
-  const sql = await startPostgres(stage)
-  if (sql === undefined) process.stdout.write(`${withoutPostgres}\n`)
-  else await fillTable(sql, createSubmissions().past(), stage.signal)
-  const generator = startLoadGenerator()
-  stage.release(() => generator.close())
-  const bareOrigin = await startBareReader(stage)
-  const measuring: Measuring = { ...replica, bareOrigin, generator, stage }
-  await expectSameAnswers(measuring, sql)
+type Size = {
+  readonly teams: TeamSizes
+  readonly lists: ListSize
+  readonly rounds: Rounds
+  readonly mixed: MixedSize
+}
 
-  const atRest = await compareAtRest(measuring, sql)
-  const underWrites = compareUnderWrites(measuring)
-  const samplesAtRest = await measure('Measuring at rest', atRest)
-  const writeOne = (): Promise<void> => replica.append([submissions.next()])
-  const samplesUnderWrites = await whileWriting(writeOne, writesPerSecond, stage.signal, () =>
-    measure('Measuring under writes', underWrites),
+export const fullSize: Size = {
+  teams: { largeTeam: 220_000, otherTeams: 400, ofEach: 300 },
+  lists: { submissions: 220_000, deepPage: 10_000, walkFromRow: 20_000 },
+  rounds: { warmUps: 1, measured: 5 },
+  mixed: {
+    teams: 200,
+    deepPage: 10_000,
+    paces: [0, 200, 400],
+    leadInMs: 2_000,
+    measuredMs: 30_000,
+    rounds: { warmUps: 1, measured: 3 },
+  },
+}
+
+export const smallSize: Size = {
+  teams: { largeTeam: 11_000, otherTeams: 20, ofEach: 100 },
+  lists: { submissions: 11_000, deepPage: 500, walkFromRow: 2_000 },
+  rounds: { warmUps: 0, measured: 1 },
+  mixed: {
+    teams: 10,
+    deepPage: 500,
+    paces: [0, 20],
+    leadInMs: 1_000,
+    measuredMs: 5_000,
+    rounds: { warmUps: 0, measured: 1 },
+  },
+}
+
+const writesPerSecond = 20
+const mergesDeadlineMs = 120_000
+
+/** Measures lists of a large team beside Elasticsearch asked directly and a bare process, then under many teams that poll. */
+export async function benchApi(stage: Stage, size: Size): Promise<Results> {
+  const { config, urls, signal } = stage
+  const replica = await serve(stage, size.teams)
+  const accountKey = await createServedKey(stage, replica.origin, largeTeam)
+  const index = aliasOf(config.INDEX_PREFIX, 'submissions')
+  const lists: Lists = {
+    apiOrigin: replica.origin,
+    elasticsearchOrigin: urls.ELASTICSEARCH_URL,
+    bareOrigin: await startBareReader(stage, index, largeTeam),
+    index,
+    teamId: largeTeam,
+    accountKey,
+  }
+  await expectSameAnswers(lists, size.teams.largeTeam, stage)
+
+  const atRest = await compareAtRest(lists, size.lists, stage)
+  const samplesAtRest = await runRounds('Measuring at rest', atRest.contenders, size.rounds)
+  const underWrites = compareUnderWrites(lists, size.lists, stage)
+  const make = submissionMaker('later')
+  let createdMs = newestMs
+  const append = async (due: number): Promise<void> => {
+    const records = Array.from({ length: due }, () => {
+      createdMs += 1_000
+      return make(largeTeam, createdMs)
+    })
+    await replica.append(config.TOPIC_SUBMISSIONS, records)
+  }
+  const samplesUnderWrites = await whileAppending(append, writesPerSecond, signal, () =>
+    runRounds('Measuring under writes', underWrites.contenders, size.rounds),
   )
-  const parts: Part[] = [
-    { sections: atRest.sections, samples: samplesAtRest },
-    { sections: underWrites.sections, samples: samplesUnderWrites },
-    await benchMixed(stage, replica, bareOrigin, mixedSize),
-    ...(lacking === undefined ? [await benchIdle(stage, replica, idleSize)] : []),
-  ]
+  const mixed = await compareMixed(stage, replica, lists, size.mixed)
   return {
     title: 'Lists of a large team through the API',
-    about: about(sql !== undefined, lacking),
-    versions: [...stage.versions, ...(sql === undefined ? [] : [await postgresVersion(sql)])],
-    ...joined(parts),
+    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${totalOf(size.teams).toLocaleString('en')}, each page with its exact total; "Elasticsearch" is asked the API's own _msearch for rows and total, and the bare process asks Redis and Elasticsearch what the API asks them and checks nothing.`,
+    sections: [...atRest.sections, ...underWrites.sections, ...mixed.sections],
+    samples: new Map([...samplesAtRest, ...samplesUnderWrites, ...mixed.samples]),
+    counts: mixed.counts,
   }
+}
+
+/** Brings the submissions through Kafka and the indexer; returns once all can be found and Elasticsearch is at rest. */
+async function serve(stage: Stage, teams: TeamSizes): Promise<Replica> {
+  const replica = await startReplica(stage)
+  const total = totalOf(teams)
+  const append = replica.append.bind(undefined, stage.config.TOPIC_SUBMISSIONS)
+  await appendAll(submissionsOf(teams), total, append, stage.signal)
+  const bar = startProgressBar('Indexing submissions', total, process.stdout)
+  await replica.untilIndexed(bar.reach).finally(bar.end)
+  await untilMerged(stage)
+  return replica
+}
+
+/** Elasticsearch goes on merging what was indexed in one go; it would compete with what is measured. */
+async function untilMerged({ client, signal }: Stage): Promise<void> {
+  let quietPolls = 0
+  const isQuiet = async (): Promise<boolean> => {
+    const { _all } = await client.indices.stats({ metric: 'merge' }, { signal })
+    quietPolls = _all.total?.merges?.current === 0 ? quietPolls + 1 : 0
+    return quietPolls > 10
+  }
+  if (await waitUntil(isQuiet, { deadlineMs: mergesDeadlineMs, signal })) return
+  throw new Error(`Elasticsearch is still merging after ${mergesDeadlineMs / 1_000} s`)
 }

@@ -2,59 +2,49 @@
 import { fileURLToPath } from 'node:url'
 import { Argument, Command } from 'commander'
 import { watchParent } from '../engines/foreground.ts'
-import { benchApi } from './api.ts'
-import { smallSize as fewRecords } from './indexer/size.ts'
-import { benchIndexer } from './indexer.ts'
-import { publishTogether } from './overview.ts'
-import { publish, type Results } from './results.ts'
-import { smallSize } from './scale/size.ts'
-import { benchScale } from './scale.ts'
-import { benchSearch } from './search.ts'
+import * as api from './api.ts'
+import * as indexer from './indexer.ts'
+import { publish } from './page.ts'
+import type { Results } from './report.ts'
+import * as scale from './scale.ts'
+import * as search from './search.ts'
 import { onStage, type Stage } from './stage.ts'
 
 const pathTo = (place: string): string => fileURLToPath(new URL(place, import.meta.url))
-const folder = pathTo('results')
-const trialFolder = pathTo('../../var/bench-small')
-const benches = {
-  api: { measure: benchApi, folder },
-  search: { measure: benchSearch, folder },
-  indexer: { measure: benchIndexer, folder },
-  scale: { measure: benchScale, folder },
-  'indexer-small': {
-    measure: (stage: Stage): Promise<Results> => benchIndexer(stage, fewRecords),
-    folder: trialFolder,
-  },
-  'scale-small': {
-    measure: (stage: Stage): Promise<Results> => benchScale(stage, smallSize),
-    folder: trialFolder,
-  },
-}
-type Name = keyof typeof benches
 
-const names = Object.keys(benches) as Name[]
-const everything = names.filter((name) => benches[name].folder === folder)
+const benches: Readonly<Record<string, (stage: Stage) => Promise<Results>>> = {
+  api: (stage) => api.benchApi(stage, api.fullSize),
+  search: (stage) => search.benchSearch(stage, search.fullSize),
+  indexer: (stage) => indexer.benchIndexer(stage, indexer.fullSize),
+  scale: (stage) => scale.benchScale(stage, scale.fullSize),
+}
+const small: typeof benches = {
+  'api-small': (stage) => api.benchApi(stage, api.smallSize),
+  'search-small': (stage) => search.benchSearch(stage, search.smallSize),
+  'indexer-small': (stage) => indexer.benchIndexer(stage, indexer.smallSize),
+  'scale-small': (stage) => scale.benchScale(stage, scale.smallSize),
+}
+
 const command = new Command('bench')
-  .description(
-    'Measures side by side, on engines of its own, and writes tables and charts to tools/bench/results; of several, one of all as well.',
-  )
+  .description('Measures side by side, on engines of its own, and writes tables and a chart to tools/bench/results.')
   .addArgument(
     new Argument(
       '[names...]',
-      'what to measure; indexer-small and scale-small try these out and write to var/bench-small',
+      'what to measure; the small ones take minutes, mean little, and write to var/bench-small',
     )
-      .choices(names)
-      .default(everything, everything.join(', ')),
+      .choices([...Object.keys(benches), ...Object.keys(small)])
+      .default(Object.keys(benches)),
   )
 
-async function run(wanted: readonly Name[], stopped: AbortSignal): Promise<void> {
-  const published = new Map<string, Results>()
-  for (const name of new Set(wanted)) {
-    const { measure, folder: to } = benches[name]
-    const results = await onStage(pathTo('../../var/bench'), pathTo('../../var/engines'), stopped, measure)
-    await publish(name, results, to)
-    if (to === folder) published.set(name, results)
+async function run(names: readonly string[], stopped: AbortSignal): Promise<void> {
+  for (const name of new Set(names)) {
+    const bench = benches[name] ?? small[name]
+    if (bench === undefined) throw new Error(`there is no bench ${name}`)
+    await onStage(pathTo('../../var/bench'), pathTo('../../var/engines'), stopped, async (stage) => {
+      const folder = pathTo(name in benches ? 'results' : '../../var/bench-small')
+      await publish(name, await bench(stage), { folder, versions: stage.versions })
+    })
   }
-  if (published.size > 1) await publishTogether(published, folder)
 }
 
 const stop = new AbortController()
@@ -64,7 +54,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 watchParent(() => stop.abort(new Error('ended with the process that started it')))
 
-await run(command.parse().processedArgs[0] as Name[], stop.signal).catch((error: unknown) => {
+await run(command.parse().processedArgs[0] as string[], stop.signal).catch((error: unknown) => {
   process.stderr.write(`bench: ${(error as Error).message}\n`)
   process.exitCode = 1
 })

@@ -3,38 +3,54 @@ import { ratiosByRound, type Spread, spreadOf } from './statistics.ts'
 /** What a ratio has to be. */
 export type Goal = { readonly atMost: number } | { readonly atLeast: number }
 
+/** What latencies are not to exceed. */
+export type Limits = { readonly p50Ms: number; readonly p99Ms: number }
+
 /** One line: a contender, and what it is held against. */
 export type Row = {
   readonly label: string
   /** Name of the contender, and of the one that its ratio is to. */
   readonly of: string
   readonly to?: { readonly label: string; readonly of: string; readonly goal?: Goal }
-  /** What its own latencies are not to exceed. */
-  readonly within?: Limits
+  readonly limits?: Limits
 }
 
-export type Limits = { readonly p50Ms: number; readonly p99Ms: number }
-
+/** Rows that are held against one another, by median latencies or by a rate. */
 export type Section = {
   readonly title: string
-  /** Whether ratios are of median latencies, of answers a second, or of records a second. */
-  readonly measure: 'latency' | 'throughput' | 'records'
+  readonly measure: 'latency' | 'answers a second' | 'records a second'
   readonly rows: readonly Row[]
-  /** What belongs here and could not be measured, with the reason. */
-  readonly unmeasured?: readonly string[]
 }
 
-/** What one round of a contender brought; there are no latencies where nobody is answered. */
+/** What one round of a contender brought; latencies are missing where nobody is answered. */
 export type Figures = {
   readonly perSecond: number
-  readonly turns: number
+  readonly count: number
   readonly p50Ms?: number
   readonly p99Ms?: number
+  /** How much of the time the load generator was at work, 0 to 1: near 1 it was measured rather than the server. */
   readonly busyShare?: number
 }
 
 /** By the contender's name, what each round brought. */
 export type Samples = ReadonlyMap<string, readonly Figures[]>
+
+/** A table of figures that are held against nothing. */
+export type Counts = {
+  readonly title: string
+  readonly header: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+/** What a bench has found. */
+export type Results = {
+  readonly title: string
+  /** One sentence on what was measured. */
+  readonly about: string
+  readonly sections: readonly Section[]
+  readonly samples: Samples
+  readonly counts?: readonly Counts[]
+}
 
 export type Finding = {
   readonly label: string
@@ -42,72 +58,51 @@ export type Finding = {
   readonly p99Ms?: Spread
   readonly perSecond: Spread
   /** Fewest of any round. */
-  readonly turns: number
+  readonly count: number
   /** Highest of any round, 0 to 1. */
   readonly busyShare?: number
-  readonly within?: Limits & { readonly isMet: boolean }
-  readonly ratio?: { readonly to: string; readonly spread: Spread; readonly goal?: Goal; readonly isMet?: boolean }
+  readonly ratio?: { readonly to: string; readonly spread: Spread }
+  readonly goal?: Goal
+  readonly limits?: Limits
+  /** Whether goal and limits are met; missing where there are none. */
+  readonly isMet?: boolean
 }
-
-/** A figure that has to be something, and whether it is. */
-export type Verdict = {
-  readonly figure: string
-  readonly measured: Spread
-  /** What follows the number, such as `× page 1`. */
-  readonly unit: string
-  readonly goal: Goal
-  readonly isMet: boolean
-}
-
-/** Holds the median of a figure against its goal. */
-export const verdictOn = (figure: Omit<Verdict, 'isMet'>): Verdict => ({
-  ...figure,
-  isMet: meets(figure.measured.median, figure.goal),
-})
-
-/** Of every row that has a goal or limits. */
-export const verdictsOf = (sections: readonly Section[], samples: Samples): Verdict[] =>
-  sections.flatMap(({ title, measure, rows }) =>
-    rows.flatMap((row) => {
-      const { label, ratio, within, p50Ms, p99Ms } = judge(row, measure, samples)
-      const figure = `${title}: ${label}`
-      const limit = (name: string, measured: Spread | undefined, atMost: number | undefined): Verdict[] =>
-        measured === undefined || atMost === undefined
-          ? []
-          : [verdictOn({ figure: `${figure}, ${name}`, measured, unit: 'ms', goal: { atMost } })]
-      const limits = [...limit('p50', p50Ms, within?.p50Ms), ...limit('p99', p99Ms, within?.p99Ms)]
-      if (ratio?.goal === undefined) return limits
-      return [verdictOn({ figure, measured: ratio.spread, unit: `× ${ratio.to}`, goal: ratio.goal }), ...limits]
-    }),
-  )
 
 /** A row over all rounds; its ratio is the median of the ratios of each round. Throws when a contender was not measured. */
-export function judge({ label, of, to, within }: Row, measure: Section['measure'], samples: Samples): Finding {
+export function judge(row: Row, measure: Section['measure'], samples: Samples): Finding {
+  const { label, of, to, limits } = row
   const own = samplesOf(samples, of)
-  const known = (value: (figures: Figures) => number | undefined): number[] =>
-    own.map(value).filter((each) => each !== undefined)
-  const [p50s, p99s] = [known(({ p50Ms }) => p50Ms), known(({ p99Ms }) => p99Ms)]
-  const busyShares = known(({ busyShare }) => busyShare)
-  const finding = {
-    label,
-    ...(p50s.length > 0 && { p50Ms: spreadOf(p50s) }),
-    ...(p99s.length > 0 && { p99Ms: spreadOf(p99s) }),
-    perSecond: spreadOf(own.map(({ perSecond }) => perSecond)),
-    turns: Math.min(...own.map(({ turns }) => turns)),
-    ...(busyShares.length > 0 && { busyShare: Math.max(...busyShares) }),
-  }
-  const isWithin = (limits: Limits): boolean =>
-    (finding.p50Ms?.median ?? Number.NaN) <= limits.p50Ms && (finding.p99Ms?.median ?? Number.NaN) <= limits.p99Ms
-  const limited = within === undefined ? finding : { ...finding, within: { ...within, isMet: isWithin(within) } }
-  if (to === undefined) return limited
+  const p50Ms = knownSpread(own, ({ p50Ms }) => p50Ms)
+  const p99Ms = knownSpread(own, ({ p99Ms }) => p99Ms)
+  const busyShare = knownSpread(own, ({ busyShare }) => busyShare)?.max
   const figure = ({ p50Ms = Number.NaN, perSecond }: Figures): number => (measure === 'latency' ? p50Ms : perSecond)
-  const ratio = spreadOf(ratiosByRound(own.map(figure), samplesOf(samples, to.of).map(figure)))
-  const { goal } = to
-  const judged = goal === undefined ? {} : { goal, isMet: meets(ratio.median, goal) }
-  return { ...limited, ratio: { to: to.label, spread: ratio, ...judged } }
+  const ratio = to && {
+    to: to.label,
+    spread: spreadOf(ratiosByRound(own.map(figure), samplesOf(samples, to.of).map(figure))),
+  }
+  const isWithin = limits && (p50Ms?.median ?? NaN) <= limits.p50Ms && (p99Ms?.median ?? NaN) <= limits.p99Ms
+  const isReached = ratio && to?.goal && meets(ratio.spread.median, to.goal)
+  const verdicts = [isWithin, isReached].filter((verdict) => verdict !== undefined)
+  return {
+    label,
+    ...(p50Ms && { p50Ms }),
+    ...(p99Ms && { p99Ms }),
+    perSecond: spreadOf(own.map(({ perSecond }) => perSecond)),
+    count: Math.min(...own.map(({ count }) => count)),
+    ...(busyShare !== undefined && { busyShare }),
+    ...(ratio && { ratio }),
+    ...(to?.goal && { goal: to.goal }),
+    ...(limits && { limits }),
+    ...(verdicts.length > 0 && { isMet: verdicts.every(Boolean) }),
+  }
 }
 
 const meets = (value: number, goal: Goal): boolean => ('atMost' in goal ? value <= goal.atMost : value >= goal.atLeast)
+
+function knownSpread(samples: readonly Figures[], value: (figures: Figures) => number | undefined): Spread | undefined {
+  const known = samples.map(value).filter((each) => each !== undefined)
+  return known.length === 0 ? undefined : spreadOf(known)
+}
 
 function samplesOf(samples: Samples, name: string): readonly Figures[] {
   const found = samples.get(name)

@@ -1,54 +1,51 @@
-import { createAccountKey } from '../demo/accountKeys.ts'
-import { waitUntil } from '../engines/waiting.ts'
-import { startLoadGenerator } from './load/generator.ts'
-import type { SqlAddress } from './load/job.ts'
-import { measure } from './measuring.ts'
-import { postgresVersion, startPostgres } from './postgres.ts'
-import { startProcesses } from './processes.ts'
-import type { Counts, Results } from './results.ts'
-import { about, type SqlState } from './search/about.ts'
-import { askApi, type ServedTeam } from './search/api.ts'
-import { compareSearches, type SearchedTeam } from './search/comparisons.ts'
-import { createForms, type SampleForms, type SampleTeam, type Size } from './search/forms.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { readFormRecord } from '../../src/core/model/record.ts'
+import { formWrites } from '../../src/core/stores/documents.ts'
+import { aliasOf } from '../../src/core/stores/indices.ts'
+import { type Comparison, together } from './comparison.ts'
+import { createServedKey, startReplica } from './replica.ts'
+import type { Counts, Results } from './report.ts'
+import { type Rounds, runRounds } from './rounds.ts'
+import { compareSearches } from './search/comparisons.ts'
+import { createForms, recordOf, type SampleForm, type SampleForms, type SampleTeam } from './search/forms.ts'
+import { plainDefinition, plainIndex, plainSource } from './search/plainIndex.ts'
 import { choosePools } from './search/pools.ts'
-import { countRecall } from './search/recall.ts'
-import { expectSameLists } from './search/sameLists.ts'
-import { fillTable } from './search/sqlTable.ts'
-import { type BytesPerForm, storeForms } from './search/store.ts'
+import { expectSameLists, type ServedTeam } from './search/titleSearch.ts'
 import type { Stage } from './stage.ts'
+import { storeWrites, type Write, weigh } from './storeWrites.ts'
+import { number } from './table.ts'
 
-const fullSize: Size = { forms: 1_000_000, teams: 5_000 }
-const servingDeadlineMs = 60_000
+type Size = { readonly forms: number; readonly teams: number; readonly rounds: Rounds }
 
-/** Measures title search for a small and for the largest team: beside their lists, a plain index, and PostgreSQL. */
-export async function benchSearch(stage: Stage, size: Size = fullSize): Promise<Results> {
+export const fullSize: Size = { forms: 1_000_000, teams: 5_000, rounds: { warmUps: 1, measured: 5 } }
+export const smallSize: Size = { forms: 20_000, teams: 100, rounds: { warmUps: 0, measured: 1 } }
+
+/** Measures title search for a team of the median size and for the largest one: beside their lists, and beside a plain index. */
+export async function benchSearch(stage: Stage, { rounds, ...size }: Size): Promise<Results> {
   const forms = createForms(size)
-  const { origin } = await startProcesses(stage)
-  const small = await serve('Small team', forms.smallTeam, forms, origin, stage)
-  const largest = await serve('Largest team', forms.largestTeam, forms, origin, stage)
-  const bytes = await storeForms(stage, forms)
-  const { sql, state } = await startTable(stage, forms)
-  for (const team of [small, largest]) await expectSameLists(origin, team, sql, stage)
-
-  const searched: SearchedTeam[] = [
-    { team: small, pools: await choosePools(origin, small, stage), mostLists: 2 },
-    { team: largest, pools: await choosePools(origin, largest, stage), mostLists: 4 },
+  const { origin } = await startReplica(stage)
+  const teams = [
+    { team: await serve('Small team', forms.smallTeam, forms, origin, stage), mostLists: 2 },
+    { team: await serve('Largest team', forms.largestTeam, forms, origin, stage), mostLists: 4 },
   ]
-  const recall = await countRecall(origin, searched, sql, stage)
-  const generator = startLoadGenerator()
-  stage.release(() => generator.close())
-  const comparison = compareSearches({ origin, generator, stage }, searched, sql)
+  const sizes = await storeForms(stage, forms)
+  const comparisons: Comparison[] = []
+  for (const { team, mostLists } of teams) {
+    await expectSameLists(origin, team, stage)
+    const pools = await choosePools(origin, team, stage)
+    comparisons.push(compareSearches(origin, { team, pools, mostLists }, rounds, stage))
+  }
+  const { contenders, sections } = together(comparisons)
   return {
     title: 'Title search through the API',
-    about: about(forms, state),
-    versions: [...stage.versions, ...(sql === undefined ? [] : [await postgresVersion(sql)])],
-    sections: comparison.sections,
-    samples: await measure('Measuring', comparison),
-    counts: [sizes(bytes), recall],
+    about: `${size.forms.toLocaleString('en')} made titles in seven languages, of ${size.teams.toLocaleString('en')} teams of uneven size; the plain index is asked by match with fuzziness AUTO or wildcard, and texts are only those that find what their kind says.`,
+    sections,
+    samples: await runRounds('Measuring', contenders, rounds),
+    counts: [sizes],
   }
 }
 
-/** Gives a team a key, and waits until the API answers it. */
+/** Gives a team a key that the API answers. */
 async function serve(
   label: string,
   { id, forms: count }: SampleTeam,
@@ -56,30 +53,41 @@ async function serve(
   origin: string,
   stage: Stage,
 ): Promise<ServedTeam> {
-  const accountKey = await createAccountKey(id, stage.environment, stage.signal)
   const name = `${label}, ${count.toLocaleString('en')} titles`
-  const team: ServedTeam = { name, id, accountKey, forms: [...forms.ofTeam(id)] }
-  const answers = (): Promise<boolean> =>
-    askApi(origin, team, {}, stage).then(
-      () => true,
-      () => false,
-    )
-  if (await waitUntil(answers, { deadlineMs: servingDeadlineMs, signal: stage.signal })) return team
-  throw new Error(`The API does not answer within ${servingDeadlineMs / 1_000} s`)
+  return { name, id, accountKey: await createServedKey(stage, origin, id), forms: [...forms.ofTeam(id)] }
 }
 
-async function startTable(stage: Stage, forms: SampleForms): Promise<{ sql: SqlAddress | undefined; state: SqlState }> {
-  const sql = await startPostgres(stage)
-  if (sql === undefined) return { sql, state: 'no PostgreSQL' }
-  const isFilled = await fillTable(sql, forms, stage.signal)
-  return isFilled ? { sql, state: 'measured' } : { sql: undefined, state: 'no pg_trgm' }
+/** Stores each form in the index that serves, as an indexer would, and in the plain one; returns bytes a document. */
+async function storeForms(stage: Stage, forms: SampleForms): Promise<Counts> {
+  const { client, config, signal } = stage
+  const served = aliasOf(config.INDEX_PREFIX, 'forms')
+  await client.indices.create({ index: plainIndex, ...(await plainDefinition()) }, { signal })
+  const writes = Iterator.from(forms.all()).flatMap((form) => [servedWrite(served, form), plainWrite(form)])
+  const indices = [served, plainIndex]
+  await storeWrites(stage, writes, { label: 'Storing titles', total: 2 * forms.size.forms, indices })
+  const rowOf = async (name: string, index: string): Promise<string[]> => {
+    const { documents, bytes } = await weigh(stage, index)
+    return [name, number(bytes / documents)]
+  }
+  return {
+    title: 'Size of a list document on disk',
+    header: ['', 'bytes'],
+    rows: [await rowOf('replica', served), await rowOf('plain index', plainIndex)],
+  }
 }
 
-const sizes = ({ replica, plain }: BytesPerForm): Counts => ({
-  title: 'Size of a list document on disk',
-  header: ['', 'bytes'],
-  rows: [
-    ['replica', String(replica)],
-    ['plain index', String(plain)],
-  ],
+function servedWrite(index: string, form: SampleForm): Write {
+  const { key, value } = recordOf(form)
+  const change = readFormRecord(Buffer.from(key), Buffer.from(value))
+  if (!change.ok) throw new Error(`${key} is no form`)
+  const write = formWrites(change.value, form.createdAt as Instant).find(({ kind }) => kind === 'forms')
+  if (write === undefined) throw new Error(`${key} has no list document`)
+  return { index, id: write.id, teamId: write.teamId, source: write.source.toString() }
+}
+
+const plainWrite = (form: SampleForm): Write => ({
+  index: plainIndex,
+  id: `${form.teamId}/${form.id}`,
+  teamId: form.teamId,
+  source: plainSource(form),
 })

@@ -1,8 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Client } from '@elastic/elasticsearch'
 import { Redis } from 'ioredis'
 import type { Config } from '../../src/core/process/config.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
+import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import { failWhenEnded, startService } from '../demo/services.ts'
 import { elasticsearchDistribution } from '../engines/elasticsearch.ts'
 import { type Engines, type EngineUrls, engineNames, startEngines } from '../engines/engines.ts'
@@ -17,6 +19,8 @@ export type Stage = {
   readonly urls: EngineUrls
   /** This process's own, with the engines of the stage. */
   readonly config: Config
+  /** Of Elasticsearch. */
+  readonly client: Client
   /** What leads other programs to the engines. */
   readonly environment: Readonly<Record<string, string>>
   readonly versions: readonly string[]
@@ -59,41 +63,27 @@ export async function onStage<T>(
   const logsFolder = join(folder, 'logs')
   const { urls } = engines
   const environment = { ...urls, ADMIN_PORT: '0' }
-  const config: Config = {
-    ...(await configOrExit([])),
-    ELASTICSEARCH_URL: [urls.ELASTICSEARCH_URL],
-    KAFKA_BROKERS: urls.KAFKA_BROKERS.split(','),
-    REDIS_URL: urls.REDIS_URL,
+  const config = await configFor(urls)
+  const client = connectElasticsearch(config)
+  kept.defer(() => client.close())
+  const release: Stage['release'] = (releaser) => {
+    kept.defer(releaser)
   }
-  const stage: Stage = {
-    folder,
-    logsFolder,
-    urls,
-    config,
-    environment,
-    versions: await versionsOf(urls),
-    signal,
-    start: async (name, more, logs = logsFolder) => {
-      const service = await startService(name, {
-        environment: { ...environment, ...more },
-        logsFolder: logs,
-        signal,
-      })
-      let isStopped = false
-      const stop = async (): Promise<void> => {
-        isStopped = true
-        await service.program.stop()
-      }
-      kept.defer(stop)
-      failWhenEnded(service).catch((error: unknown) => {
-        if (!isStopped) failed.abort(error)
-      })
-      return { pid: service.program.pid, stop }
-    },
-    release: (releaser) => {
-      kept.defer(releaser)
-    },
+  const start: Stage['start'] = async (name, more, logs = logsFolder) => {
+    const service = await startService(name, { environment: { ...environment, ...more }, logsFolder: logs, signal })
+    let isStopped = false
+    const stop = async (): Promise<void> => {
+      isStopped = true
+      await service.program.stop()
+    }
+    release(stop)
+    failWhenEnded(service).catch((error: unknown) => {
+      if (!isStopped) failed.abort(error)
+    })
+    return { pid: service.program.pid, stop }
   }
+  const versions = await versionsOf(urls)
+  const stage: Stage = { folder, logsFolder, urls, config, client, environment, versions, signal, start, release }
   for (const name of engineNames) failWhenLost(engines[name]).catch((error: unknown) => failed.abort(error))
   try {
     return await bench(stage)
@@ -103,6 +93,14 @@ export async function onStage<T>(
     throw error
   }
 }
+
+/** This process's own, with these engines. */
+const configFor = async (urls: EngineUrls): Promise<Config> => ({
+  ...(await configOrExit([])),
+  ELASTICSEARCH_URL: [urls.ELASTICSEARCH_URL],
+  KAFKA_BROKERS: urls.KAFKA_BROKERS.split(','),
+  REDIS_URL: urls.REDIS_URL,
+})
 
 async function failWhenLost(engine: Engines['elasticsearch']): Promise<void> {
   if (engine !== undefined) throw new Error(`${engine.name} ${await engine.ended()}; its log is ${engine.logPath}`)

@@ -1,27 +1,16 @@
-import { fileURLToPath } from 'node:url'
-import { aliasOf } from '../../../src/core/stores/indices.ts'
-import type { HttpRequest } from '../load/job.ts'
+import { choosePort } from '../../engines/ports.ts'
+import { untilAnswered } from '../http.ts'
+import { startProgram } from '../program.ts'
 import type { Stage } from '../stage.ts'
-import { startServer } from './ownServer.ts'
-import { largeTeam } from './submissions.ts'
+import { bareRequest } from './lists.ts'
 
-/** What it is called beside the API. */
-export const bareName = 'a bare process in between'
-
-const path = fileURLToPath(new URL('./bareReaderProcess.ts', import.meta.url))
-
-/** Starts the least that a process between client and Elasticsearch can be; see `bareReaderProcess.ts`. Returns its origin. */
-export async function startBareReader(stage: Stage): Promise<string> {
+/** Starts the least that a process between client and Elasticsearch can be, for one team; returns its origin. */
+export async function startBareReader(stage: Stage, index: string, teamId: string): Promise<string> {
   const { ELASTICSEARCH_URL, REDIS_URL } = stage.urls
-  const more = [ELASTICSEARCH_URL, REDIS_URL, aliasOf(stage.config.INDEX_PREFIX, 'submissions'), largeTeam]
-  const { origin } = await startServer(stage, { path, more, alivePath: bareRequest(1).path })
+  const port = await choosePort()
+  const args = [String(port), ELASTICSEARCH_URL, REDIS_URL, index, teamId]
+  await startProgram(stage, { name: 'bare-reader', file: 'api/bareReaderProcess.ts', args })
+  const origin = `http://127.0.0.1:${port}`
+  await untilAnswered(origin, bareRequest(1), stage)
   return origin
 }
-
-/** Asks it for the first rows of the large team's list, and the total. */
-export const bareRequest = (limit: number): HttpRequest => ({
-  method: 'GET',
-  path: `/?limit=${limit}`,
-  headers: {},
-  expectedStatus: 200,
-})

@@ -6,14 +6,11 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { Redis } from 'ioredis'
 import { Pool } from 'undici'
-import { countOnly, newestFirst, ofTeam } from '../../../src/api/search/clauses.ts'
-import type { TeamId } from '../../../src/core/model/ids.ts'
+import { listSearch, msearch } from './lists.ts'
 
-const [port, elasticsearchUrl = '', redisUrl = '', index, team] = process.argv.slice(2)
+const [port, elasticsearchUrl = '', redisUrl = '', index = '', team = ''] = process.argv.slice(2)
 const elasticsearch = new Pool(elasticsearchUrl, { pipelining: 1 })
 const redis = new Redis(redisUrl, { enableAutoPipelining: true })
-const header = { index, routing: team, allow_partial_search_results: false }
-const query = ofTeam(team as TeamId, [])
 
 async function answer(limit: number, response: ServerResponse): Promise<void> {
   await Promise.all([
@@ -22,11 +19,9 @@ async function answer(limit: number, response: ServerResponse): Promise<void> {
     redis.mget('bare:4', 'bare:5'),
     redis.incr('bare:6'),
   ])
-  const rows = { query, sort: newestFirst, from: 0, size: limit, track_total_hits: false }
-  const lines = [header, rows, header, { query, ...countOnly }].map((line) => `${JSON.stringify(line)}\n`)
   const chunks: Buffer[] = []
   elasticsearch.dispatch(
-    { method: 'POST', path: '/_msearch', headers: { 'content-type': 'application/x-ndjson' }, body: lines.join('') },
+    { ...msearch, body: listSearch(index, team, limit) },
     {
       onRequestStart: () => undefined,
       onResponseStart: (_, status) => {

@@ -1,209 +1,130 @@
-import type { SqlAddress } from '../load/job.ts'
-import { type Comparison, together } from '../measuring.ts'
-import type { Row } from '../report.ts'
-import { bareName } from './bareReader.ts'
-import {
-  apiList,
-  apiUnchanged,
-  apiWalk,
-  bareList,
-  calm,
-  crowded,
-  type Measuring,
-  rawList,
-  sqlPage,
-} from './contenders.ts'
-import { etagOf } from './etag.ts'
-import type { FilterName } from './lists.ts'
+import { seededRandom } from '../../demo/random.ts'
+import { asking, type Comparison } from '../comparison.ts'
+import type { HttpRequest, Pace, Sample } from '../load.ts'
+import type { Section } from '../report.ts'
+import type { Contender } from '../rounds.ts'
+import type { Stage } from '../stage.ts'
+import { bareRequest, directRequest, type Lists, listRequest, unchangedRequest } from './lists.ts'
 
-const deepPages = { 20: [100, 10_000, 11_000], 100: [100, 2_200] } as const
-const sqlPages = [1, 100, 10_000, 11_000]
-const extraFilters: FilterName[] = ['status=completed', 'since=…']
-export const writesPerSecond = 20
-
-const pageLabel = (page: number): string => `page ${page.toLocaleString('en')}`
-const pageName = (limit: number, page: number): string => `${pageLabel(page)}, limit=${limit}`
-const walkName = (limit: number): string => `random deep pages, limit=${limit}`
-const manyName = (limit: number): string => `${crowded.atOnce} at once, limit=${limit}`
-
-/** Everything that is compared while nothing is written; without PostgreSQL when there is none. */
-export async function compareAtRest(measuring: Measuring, sql: SqlAddress | undefined): Promise<Comparison> {
-  return together([
-    deepPagesOf(measuring, 20),
-    deepPagesOf(measuring, 100),
-    filtered(measuring),
-    throughput(measuring),
-    await unchanged(measuring),
-    ...(sql === undefined ? [] : [postgres(measuring, sql)]),
-  ])
+export type ListSize = {
+  /** Submissions of the team. */
+  readonly submissions: number
+  readonly deepPage: number
+  /** Random deep pages begin at this row or later. */
+  readonly walkFromRow: number
 }
 
-function deepPagesOf(measuring: Measuring, limit: 20 | 100): Comparison {
-  const first = { label: 'page 1', of: pageName(limit, 1) }
-  const pages = [1, ...deepPages[limit]].map((page) => apiList(pageName(limit, page), measuring, calm, { limit, page }))
-  const raw = `Elasticsearch, limit=${limit}`
-  const bare = `${bareName}, limit=${limit}`
-  return {
-    contenders: [
-      ...pages,
-      apiWalk(walkName(limit), measuring, limit),
-      rawList(raw, measuring, calm, { limit }),
-      bareList(bare, measuring, calm, limit),
-    ],
-    sections: [
-      {
-        title: `API: any page at the cost of the first, limit=${limit}`,
-        measure: 'latency',
-        rows: [
-          { label: pageLabel(1), of: pageName(limit, 1) },
-          ...deepPages[limit].map((page) => ({
-            label: pageLabel(page),
-            of: pageName(limit, page),
-            to: { ...first, goal: { atMost: 1.5 } },
-          })),
-          { label: 'random deep pages', of: walkName(limit), to: first },
-        ],
-      },
-      {
-        title: `API against the same _search and _count asked of Elasticsearch directly, limit=${limit}`,
-        measure: 'latency',
-        rows: [
-          { label: 'Elasticsearch', of: raw },
-          { label: bareName, of: bare, to: { label: 'direct', of: raw } },
-          {
-            label: 'API',
-            of: pageName(limit, 1),
-            to: { label: 'direct', of: raw, goal: { atMost: 1.5 } },
-          },
-        ],
-      },
-    ],
-  }
+const limits = [20, 100]
+const calm: Pace = { connections: 1, leadIn: 10, maxRequests: 300, maxMs: 2_000 }
+const crowded: Pace = { connections: 16, leadIn: 100, maxRequests: Number.POSITIVE_INFINITY, maxMs: 2_000 }
+const bareName = 'a bare process in between'
+const count = (value: number): string => value.toLocaleString('en')
+
+/** The first page of the API, of Elasticsearch asked directly, and of a bare process in between. */
+function firstPages(lists: Lists, { signal }: Stage, pace: Pace, limit: number): Contender<Sample>[] {
+  const at = `limit=${limit}, ${pace.connections} at once`
+  return [
+    asking(`direct, ${at}`, lists.elasticsearchOrigin, pace, signal, () => [directRequest(lists, limit)]),
+    asking(`bare, ${at}`, lists.bareOrigin, pace, signal, () => [bareRequest(limit)]),
+    asking(`API, ${at}`, lists.apiOrigin, pace, signal, () => [listRequest(lists, limit)]),
+  ]
 }
 
-function filtered(measuring: Measuring): Comparison {
-  const names = (filter: FilterName) => ({ raw: `Elasticsearch, ${filter}`, api: `API, ${filter}` })
-  return {
-    contenders: extraFilters.flatMap((filter) => [
-      rawList(names(filter).raw, measuring, calm, { filter }),
-      apiList(names(filter).api, measuring, calm, { filter }),
-    ]),
-    sections: [
-      {
-        title: 'The same with filters, limit=20',
-        measure: 'latency',
-        rows: extraFilters.flatMap((filter) => {
-          const { raw, api } = names(filter)
-          return [
-            { label: raw, of: raw },
-            { label: api, of: api, to: { label: 'direct', of: raw } },
-          ]
-        }),
-      },
-    ],
-  }
-}
-
-function throughput(measuring: Measuring): Comparison {
-  const names = (limit: number) => ({
-    raw: `Elasticsearch, ${manyName(limit)}`,
-    bare: `${bareName}, ${manyName(limit)}`,
-    api: `API, ${manyName(limit)}`,
+function besideDirect(pace: Pace, goal: { atMost: number } | { atLeast: number }): Section['rows'] {
+  return limits.flatMap((limit) => {
+    const at = `limit=${limit}, ${pace.connections} at once`
+    const to = { label: 'direct', of: `direct, ${at}` }
+    return [
+      { label: `Elasticsearch, limit=${limit}`, of: to.of },
+      { label: `${bareName}, limit=${limit}`, of: `bare, ${at}`, to },
+      { label: `API, limit=${limit}`, of: `API, ${at}`, to: { ...to, goal } },
+    ]
   })
-  return {
-    contenders: [20, 100].flatMap((limit) => [
-      rawList(names(limit).raw, measuring, crowded, { limit }),
-      bareList(names(limit).bare, measuring, crowded, limit),
-      apiList(names(limit).api, measuring, crowded, { limit }),
-    ]),
-    sections: [
-      {
-        title: 'API against Elasticsearch directly, throughput',
-        measure: 'throughput',
-        rows: [20, 100].flatMap((limit) => {
-          const { raw, bare, api } = names(limit)
-          return [
-            { label: raw, of: raw },
-            { label: bare, of: bare, to: { label: 'direct', of: raw } },
-            { label: api, of: api, to: { label: 'direct', of: raw, goal: { atLeast: 0.7 } } },
-          ]
-        }),
-      },
-    ],
-  }
 }
 
-async function unchanged(measuring: Measuring): Promise<Comparison> {
-  const limits = [20, 100]
-  const name = (limit: number): string => `304, ${manyName(limit)}`
-  const whole = (limit: number): string => `200, ${manyName(limit)}`
+/** What is compared while nothing is written. */
+export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage): Promise<Comparison> {
+  const deep = deepPages(lists, size, stage, 'at rest', [100, size.deepPage, size.submissions / 20])
+  const paces = limits.flatMap((limit) => [calm, crowded].map((pace) => firstPages(lists, stage, pace, limit)))
+  const unchanged = await Promise.all(
+    limits.map(async (limit) => {
+      const request = await unchangedRequest(lists, limit, stage)
+      return asking(`304, limit=${limit}`, lists.apiOrigin, crowded, stage.signal, () => [request])
+    }),
+  )
   return {
-    contenders: await Promise.all(
-      limits.map(async (limit) => apiUnchanged(name(limit), measuring, limit, await etagOf(measuring, limit))),
-    ),
+    contenders: [...deep.contenders, ...paces.flat(), ...unchanged],
     sections: [
+      ...deep.sections,
       {
-        title: 'API: conditional requests for an unchanged list, throughput',
-        measure: 'throughput',
-        rows: limits.flatMap((limit) => [
-          { label: whole(limit), of: `API, ${manyName(limit)}` },
-          {
-            label: name(limit),
-            of: name(limit),
-            to: { label: 'whole answers', of: `API, ${manyName(limit)}`, goal: { atLeast: 4 } },
+        title: 'API against Elasticsearch asked directly, one request after the other',
+        measure: 'latency',
+        rows: besideDirect(calm, { atMost: 1.5 }),
+      },
+      {
+        title: `API against Elasticsearch asked directly, ${crowded.connections} at once`,
+        measure: 'answers a second',
+        rows: besideDirect(crowded, { atLeast: 0.7 }),
+      },
+      {
+        title: `API: 304 for an unchanged list, ${crowded.connections} at once`,
+        measure: 'answers a second',
+        rows: limits.map((limit) => ({
+          label: `304, limit=${limit}`,
+          of: `304, limit=${limit}`,
+          to: {
+            label: 'whole answers',
+            of: `API, limit=${limit}, ${crowded.connections} at once`,
+            goal: { atLeast: 4 },
           },
-        ]),
+        })),
       },
     ],
   }
 }
 
-function postgres(measuring: Measuring, address: SqlAddress): Comparison {
-  const name = (page: number): string => `PostgreSQL, ${pageLabel(page)}`
-  const byIndexName = (page: number): string => `${name(page)}, passing over rows in the index`
-  const byIndexPages = sqlPages.slice(2)
-  const api = (page: number): Row => ({ label: `API, ${pageLabel(page)}`, of: pageName(20, page) })
-  const row = (label: string, page: number): Row => ({ label, of: label, to: api(page) })
+/** What is compared while the team is written to: every page comes just after a change. */
+export const compareUnderWrites = (lists: Lists, size: ListSize, stage: Stage): Comparison =>
+  deepPages(lists, size, stage, 'while the team is written to', [size.deepPage])
+
+function deepPages(lists: Lists, size: ListSize, stage: Stage, when: string, deep: readonly number[]): Comparison {
+  const name = (page: number): string => `page ${count(page)}, ${when}`
+  const walk = `random deep pages, ${when}`
+  const to = { label: 'page 1', of: name(1) }
   return {
     contenders: [
-      ...sqlPages.map((page) => sqlPage(name(page), measuring, address, { page })),
-      ...byIndexPages.map((page) => sqlPage(byIndexName(page), measuring, address, { page, isByIndex: true })),
+      ...[1, ...deep].map((page) =>
+        asking(name(page), lists.apiOrigin, calm, stage.signal, () => [listRequest(lists, 20, page)]),
+      ),
+      asking(walk, lists.apiOrigin, calm, stage.signal, walkThrough(lists, size, when)),
     ],
     sections: [
       {
-        title: 'PostgreSQL, the page by OFFSET and beside it the exact count, limit=20',
+        title: `API: deep pages beside the first, limit=20, ${when}`,
         measure: 'latency',
         rows: [
-          ...sqlPages.flatMap((page) => [api(page), row(name(page), page)]),
-          ...byIndexPages.map((page) => row(byIndexName(page), page)),
+          { label: 'page 1', of: name(1) },
+          ...deep.map((page) => ({
+            label: `page ${count(page)}`,
+            of: name(page),
+            to: { ...to, goal: { atMost: 1.5 } },
+          })),
+          { label: 'random deep pages, each once', of: walk, to },
         ],
       },
     ],
   }
 }
 
-/** What is compared while the team is written to. */
-export function compareUnderWrites(measuring: Measuring): Comparison {
-  const first = 'page 1, under writes'
-  const page = 'page 10,000, under writes'
-  const walk = 'random deep pages, under writes'
-  const to = { label: 'page 1', of: first }
-  return {
-    contenders: [
-      apiList(first, measuring, calm, { page: 1 }),
-      apiList(page, measuring, calm, { page: 10_000 }),
-      apiWalk(walk, measuring, 20),
-    ],
-    sections: [
-      {
-        title: `API while ${writesPerSecond} submissions a second of that team are indexed, limit=20`,
-        measure: 'latency',
-        rows: [
-          { label: first, of: first },
-          { label: page, of: page, to },
-          { label: walk, of: walk, to },
-        ],
-      },
-    ],
-  }
+/** Deep pages in no order, none of them twice as long as there are enough. */
+function walkThrough(
+  lists: Lists,
+  { submissions, walkFromRow }: ListSize,
+  seed: string,
+): (round: number) => readonly HttpRequest[] {
+  const [first, last] = [walkFromRow / 20 + 1, submissions / 20]
+  const pages = seededRandom(seed).shuffled(Array.from({ length: last - first + 1 }, (_, at) => first + at))
+  const each = calm.leadIn + calm.maxRequests
+  return (round) =>
+    Array.from({ length: each }, (_, at) => listRequest(lists, 20, pages[(round * each + at) % pages.length]))
 }

@@ -1,31 +1,178 @@
-import { connectElasticsearch } from '../../../src/core/stores/elasticsearch.ts'
-import type { Part } from '../results.ts'
+import { seededRandom } from '../../demo/random.ts'
+import { whileAppending } from '../appending.ts'
+import { type Sample, sampleOf } from '../load.ts'
+import type { Replica } from '../replica.ts'
+import type { Counts, Goal, Row, Samples, Section } from '../report.ts'
+import { type Rounds, runRounds } from '../rounds.ts'
 import type { Stage } from '../stage.ts'
-import { costsOf, samplesOf, sectionsOf, verdictsOn } from './mixed/figures.ts'
-import { measureMixed } from './mixed/measure.ts'
-import { probesFor } from './mixed/probes.ts'
-import type { MixedSize } from './mixed/size.ts'
+import { spreadOf } from '../statistics.ts'
+import { spreadText } from '../table.ts'
+import { bareRequest, directRequest, type Lists, listRequest } from './lists.ts'
+import { changesOf } from './mixed/changes.ts'
+import { type Poller, type Probe, poll, unchanged } from './mixed/polling.ts'
+import { type PollingTeam, pollingScript, pollKinds } from './mixed/script.ts'
 import { raisePollingTeams } from './mixed/teams.ts'
-import type { ServedReplica } from './replica.ts'
 
-/** Measures many teams that poll as scripts do while changes are written, and beside them what is measured at rest. */
-export async function benchMixed(
+export type MixedSize = {
+  readonly teams: number
+  readonly deepPage: number
+  /** Requests a second of all teams together; 0 is what the probes take alone. */
+  readonly paces: readonly number[]
+  readonly leadInMs: number
+  readonly measuredMs: number
+  readonly rounds: Rounds
+}
+
+/** One pace in one round. */
+type MixedRun = {
+  /** By kind of answer, or by name of a probe; what was never answered is missing. */
+  readonly samples: ReadonlyMap<string, Sample>
+  readonly perSecond: number
+  readonly conditionalShare: number
+  readonly unchangedShare: number
+  readonly writtenPerSecond: number
+}
+type MixedRuns = ReadonlyMap<string, readonly MixedRun[]>
+
+const writesPerSecond = 50
+const goal = { atMost: 1.5 }
+
+/** Measures many teams that poll as scripts do while changes are written; beside them, requests that are compared at rest, too. */
+export async function compareMixed(
   stage: Stage,
-  replica: ServedReplica,
-  bareOrigin: string,
+  replica: Replica,
+  lists: Lists,
   size: MixedSize,
-): Promise<Part> {
-  const client = connectElasticsearch(stage.config)
-  stage.release(() => client.close())
+): Promise<{ sections: Section[]; samples: Samples; counts: Counts[] }> {
   const { teams, forms } = await raisePollingTeams(replica, stage, size.teams)
-  const usual = teams.at(-1)
+  const [usual] = teams.slice(-1)
   if (usual === undefined) throw new Error('there are no polling teams')
-  const pollers = { origin: replica.origin, teams, probes: probesFor(replica, bareOrigin, usual, stage) }
-  const runs = await measureMixed({ stage, client, replica, pollers, forms }, size)
+  const besides = besidesOf(lists, usual, size.deepPage)
+  // Scripts go on in each round with what they heard in the one before.
+  const pollers = Array.from({ length: Math.max(...size.paces) }, (_, at): Poller => {
+    const team = teams[at % teams.length] ?? usual
+    return { team, script: pollingScript(team, seededRandom(`polling/${at}`)) }
+  })
+  const changes = changesOf(teams, forms, stage.config)
+  let written = 0
+  const append = async (due: number): Promise<void> => {
+    for (let left = due; left > 0; left--) {
+      const { topic, record } = changes.next().value
+      await replica.append(topic, [record])
+      written += 1
+    }
+  }
+  const runAt = async (pace: number): Promise<MixedRun> => {
+    const [before, beganMs] = [written, performance.now()]
+    const idle = performance.eventLoopUtilization()
+    const polled = await poll(replica.origin, pollers.slice(0, pace), besides, size, stage.signal)
+    const { utilization } = performance.eventLoopUtilization(idle)
+    const samples = [...polled.latenciesMs].map(
+      ([name, latenciesMs]) => [name, sampleOf(latenciesMs, size.measuredMs, utilization)] as const,
+    )
+    return {
+      samples: new Map(samples),
+      perSecond: (1_000 * polled.asked) / size.measuredMs,
+      conditionalShare: polled.conditional / polled.asked,
+      unchangedShare: (polled.latenciesMs.get(unchanged)?.length ?? 0) / polled.conditional,
+      writtenPerSecond: (1_000 * (written - before)) / (performance.now() - beganMs),
+    }
+  }
+  const contenders = size.paces.map((pace) => ({ name: paceName(pace), run: () => runAt(pace) }))
+  const runs = await whileAppending(append, writesPerSecond, stage.signal, () =>
+    runRounds('Measuring under a mixed load', contenders, size.rounds),
+  )
+  const samples = samplesOf(runs)
+  return { sections: sectionsOf(runs, samples, besides), samples, counts: [countsOf(runs)] }
+}
+
+const paceName = (pace: number): string => (pace === 0 ? 'nobody polls' : `${pace} requests/s`)
+
+/** What is asked beside the polling teams, and held against another one of these. */
+type Beside = Probe & { readonly to?: { readonly label: string; readonly name: string; readonly goal?: Goal } }
+
+/** The same targets as at rest; `team` is a small one that is asked about as well. */
+function besidesOf(lists: Lists, team: PollingTeam, deepPage: number): Beside[] {
+  const { elasticsearchOrigin, bareOrigin, apiOrigin } = lists
+  const small = { ...lists, teamId: team.id, accountKey: team.accountKey }
+  const besideDirect = (what: string, of: Lists, limit: number, goal?: Goal): Beside[] => {
+    const direct = { label: 'direct', name: `Elasticsearch, ${what}` }
+    return [
+      { name: direct.name, origin: elasticsearchOrigin, request: directRequest(of, limit) },
+      {
+        name: `API, ${what}`,
+        origin: apiOrigin,
+        request: listRequest(of, limit),
+        to: { ...direct, ...(goal && { goal }) },
+      },
+    ]
+  }
+  const bare = (limit: number): Beside => ({
+    name: `a bare process in between, limit=${limit}`,
+    origin: bareOrigin,
+    request: bareRequest(limit),
+    to: { label: 'direct', name: `Elasticsearch, limit=${limit}` },
+  })
+  return [
+    ...[20, 100].flatMap((limit) => [...besideDirect(`limit=${limit}`, lists, limit, goal), bare(limit)]),
+    {
+      name: `API, page ${deepPage.toLocaleString('en')}`,
+      origin: apiOrigin,
+      request: listRequest(lists, 20, deepPage),
+      to: { label: 'page 1', name: 'API, limit=20', goal },
+    },
+    ...besideDirect('small team', small, 20),
+  ]
+}
+
+const nameOf = (pace: string, what: string): string => `mixed load, ${pace}: ${what}`
+
+/** What each kind of answer and each probe took; what did not occur in every round is left out. */
+function samplesOf(runs: MixedRuns): Samples {
+  const found = new Map<string, readonly Sample[]>()
+  for (const [pace, own] of runs)
+    for (const what of new Set(own.flatMap(({ samples }) => [...samples.keys()]))) {
+      const samples = own.flatMap((run) => run.samples.get(what) ?? [])
+      if (samples.length === own.length) found.set(nameOf(pace, what), samples)
+    }
+  return found
+}
+
+/** Rows of what was answered in every round. */
+const sectionsOf = (runs: MixedRuns, samples: Samples, besides: readonly Beside[]): Section[] =>
+  [...runs.keys()].flatMap((pace) => {
+    const section = (what: string, rows: readonly Row[]): Section => ({
+      title: `Mixed load, ${pace}: ${what}`,
+      measure: 'latency',
+      rows: rows.filter(({ of, to }) => samples.has(of) && samples.has(to?.of ?? of)),
+    })
+    const answers = [unchanged, ...pollKinds].map((label) => ({ label, of: nameOf(pace, label) }))
+    const asked = besides.map(({ name, to }) => ({
+      label: name,
+      of: nameOf(pace, name),
+      ...(to && { to: { ...to, of: nameOf(pace, to.name) } }),
+    }))
+    const both = [section('by answer', answers), section('asked beside it once a second each', asked)]
+    return both.filter(({ rows }) => rows.length > 0)
+  })
+
+/** What the load was. */
+function countsOf(runs: MixedRuns): Counts {
+  const line = (label: string, of: (run: MixedRun) => number): string[] => [
+    label,
+    ...[...runs.values()].map((own) => {
+      const { median, ...ends } = spreadOf(own.map(of))
+      return Number.isFinite(median) ? spreadText({ median, ...ends }) : ''
+    }),
+  ]
   return {
-    sections: sectionsOf(runs),
-    samples: samplesOf(runs),
-    counts: costsOf(runs),
-    verdicts: verdictsOn(runs),
+    title: 'Mixed load: what it was',
+    header: ['', ...runs.keys()],
+    rows: [
+      line('requests/s of the polling teams', ({ perSecond }) => perSecond),
+      line('conditional, % of the requests', ({ conditionalShare }) => 100 * conditionalShare),
+      line('304, % of the conditional', ({ unchangedShare }) => 100 * unchangedShare),
+      line('changes/s written', ({ writtenPerSecond }) => writtenPerSecond),
+    ],
   }
 }

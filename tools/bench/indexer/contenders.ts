@@ -1,31 +1,23 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Client } from '@elastic/elasticsearch'
 import { createGeneration } from '../../../indexer/generations/generations.ts'
 import { aliasOf } from '../../../src/core/stores/indices.ts'
-import type { Command } from '../../engines/supervisedProgram.ts'
+import { type Program, startProgram } from '../program.ts'
 import type { Contender } from '../rounds.ts'
 import type { Stage } from '../stage.ts'
 import { type Body, bodiesOf, ceilingGeneration, ceilingPrefix, recordsIn } from './bodies.ts'
-import { type Feed, topicOf } from './feed.ts'
-import type { Built } from './goPipeline.ts'
-import { deleteIndices, type Load, load } from './load.ts'
-import { nodeCommand, type Program, startProgram } from './program.ts'
-import type { Size } from './size.ts'
-
-/** What contenders are run with. */
-export type Running = { readonly stage: Stage; readonly client: Client; readonly feed: Feed; readonly size: Size }
+import { topicOf } from './feed.ts'
+import { type Indexing, measureIndexing } from './indexing.ts'
 
 export const names = {
   ceiling: 'ready-made bulk',
   indexer: 'indexer',
   eachMessage: 'KafkaJS eachMessage, index',
   eachBatch: 'KafkaJS eachBatch, helpers.bulk',
-  go: 'franz-go, BulkIndexer',
 } as const
 
 const requestTimeout = 30_000
-/** As Elasticsearch is asked to store a document that is only ever fetched: the best case. */
+/** The best case: documents that are only ever fetched. */
 const peerIndex = {
   settings: { number_of_shards: 1, auto_expand_replicas: '0-1', refresh_interval: '-1' },
   mappings: {
@@ -39,91 +31,77 @@ const peerIndex = {
   },
 } as const
 
-/** Everyone that brings the records from Kafka, and the ceiling with so many requests at once; the warm-up is of fewer records. */
-export function contendersOf(running: Running, go: Built, requestsAtOnce: number): Contender<Load>[] {
-  const { records, fewestRecords, rounds } = running.size
-  const sizeIn = (round: number): number => (round < rounds.warmUps ? fewestRecords : records)
-  const peer = (name: string, prefix: string, command: Pick<Command, 'command' | 'args'>): Contender<Load> => ({
-    name,
-    run: (round) => runPeer(running, `${prefix}-${round}`, command, sizeIn(round)),
-  })
+/**
+ * Everyone that brings the records from Kafka, and the ceiling with so many requests at once. Warm-ups, and the slowest contender in
+ * every round, bring only `fewRecords`.
+ */
+export function contendersOf(
+  stage: Stage,
+  bodies: readonly Body[],
+  { records, fewRecords, warmUps }: { readonly records: number; readonly fewRecords: number; readonly warmUps: number },
+  requestsAtOnce: number,
+): Contender<Indexing>[] {
+  const sizeIn = (round: number): number => (round < warmUps ? fewRecords : records)
   return [
-    { name: names.ceiling, run: (round) => runCeiling(running, sizeIn(round), requestsAtOnce) },
-    { name: names.indexer, run: (round) => runIndexer(running, `indexer-${round}`, sizeIn(round), {}) },
+    { name: names.ceiling, run: (round) => runCeiling(stage, bodies, sizeIn(round), requestsAtOnce) },
+    { name: names.indexer, run: (round) => runIndexer(stage, `indexer-${round}`, sizeIn(round)) },
     {
       name: names.eachMessage,
-      run: (round) => runPeer(running, `each-message-${round}`, nodeCommand('peers/eachMessage.ts'), fewestRecords),
+      run: (round) => runPeer(stage, 'indexer/peers/eachMessage.ts', `each-message-${round}`, fewRecords),
     },
-    peer(names.eachBatch, 'each-batch', nodeCommand('peers/eachBatch.ts')),
-    ...('program' in go ? [peer(names.go, 'go', { command: go.program, args: [] })] : []),
+    {
+      name: names.eachBatch,
+      run: (round) => runPeer(stage, 'indexer/peers/eachBatch.ts', `each-batch-${round}`, sizeIn(round)),
+    },
   ]
 }
 
-/** The project's own indexer into empty indices, with settings other than the usual ones where `more` names them. */
-export async function runIndexer(
-  { stage, client }: Running,
-  name: string,
+/** At least so many records' documents, ready-made, with so many bulk requests at once. */
+export async function runCeiling(
+  stage: Stage,
+  bodies: readonly Body[],
   records: number,
-  more: Readonly<Record<string, string>>,
-): Promise<Load> {
-  const environment = { INDEX_PREFIX: name, CONSUMER_GROUP: name, TOPIC_SUBMISSIONS: topicOf(records), ...more }
+  requestsAtOnce: number,
+): Promise<Indexing> {
+  const { config, client, folder, signal, urls } = stage
+  const chosen = bodiesOf(bodies, records)
+  const list = join(folder, 'data', 'bodies', 'list.txt')
+  await writeFile(list, chosen.map(({ path }) => path).join('\n'))
+  const shards = { INDEX_PREFIX: ceilingPrefix, INDEX_SHARDS: config.INDEX_SHARDS }
+  return await withoutIndicesAfter(stage, ceilingPrefix, async () => {
+    const { indices } = await createGeneration(client, shards, ceilingGeneration, { signal, requestTimeout })
+    const targets = [indices.submissions, indices['submission-details']]
+    const args = [urls.ELASTICSEARCH_URL, targets.join(','), String(requestsAtOnce), list]
+    const start = (): Promise<Program> => startProgram(stage, { name: 'ceiling', file: 'indexer/push.ts', args })
+    return await measureIndexing(stage, { records: recordsIn(chosen), targets, start })
+  })
+}
+
+/** The project's own indexer, as it is by default, into empty indices. */
+async function runIndexer(stage: Stage, name: string, records: number): Promise<Indexing> {
+  const environment = { INDEX_PREFIX: name, CONSUMER_GROUP: name, TOPIC_SUBMISSIONS: topicOf(records) }
   const start = async (): Promise<Program> => {
     const indexer = await stage.start('indexer', environment, join(stage.logsFolder, name))
     // Its end aborts the stage.
     return { ...indexer, expectRunning: async () => undefined }
   }
   const targets = [aliasOf(name, 'submissions'), aliasOf(name, 'submission-details')]
-  return await cleanedUp(stage, client, name, () => load(stage, client, { records, targets, start }))
+  return await withoutIndicesAfter(stage, name, () => measureIndexing(stage, { records, targets, start }))
 }
 
-/** At least so many records' documents, ready-made, with so many requests at once. */
-export async function runCeiling(
-  { stage, client, feed }: Running,
-  records: number,
-  requestsAtOnce: number,
-): Promise<Load> {
-  const bodies = bodiesOf(feed.bodies, records)
-  const shards = { INDEX_PREFIX: ceilingPrefix, INDEX_SHARDS: stage.config.INDEX_SHARDS }
-  return await cleanedUp(stage, client, ceilingPrefix, async () => {
-    const options = { signal: stage.signal, requestTimeout }
-    const { indices } = await createGeneration(client, shards, ceilingGeneration, options)
-    const targets = [indices.submissions, indices['submission-details']]
-    const list = await listBodies(stage, bodies)
-    const command = nodeCommand('push.ts', [
-      stage.urls.ELASTICSEARCH_URL,
-      targets.join(','),
-      String(requestsAtOnce),
-      list,
-    ])
-    const start = (): Promise<Program> => startProgram(stage, 'ceiling', command, {})
-    return await load(stage, client, { records: recordsIn(bodies), targets, start })
-  })
-}
-
-async function listBodies({ folder }: Stage, bodies: readonly Body[]): Promise<string> {
-  const path = join(folder, 'data', 'bodies', 'list.txt')
-  await writeFile(path, bodies.map((body) => body.path).join('\n'))
-  return path
-}
-
-async function runPeer(
-  { stage, client }: Running,
-  name: string,
-  command: Pick<Command, 'command' | 'args'>,
-  records: number,
-): Promise<Load> {
+async function runPeer(stage: Stage, file: string, name: string, records: number): Promise<Indexing> {
   const environment = { TOPIC: topicOf(records), CONSUMER_GROUP: name, INDEX: name, RECORDS: String(records) }
-  return await cleanedUp(stage, client, name, async () => {
-    await client.indices.create({ index: name, ...peerIndex }, { signal: stage.signal, requestTimeout })
-    const start = (): Promise<Program> => startProgram(stage, name, command, environment)
-    return await load(stage, client, { records, targets: [name], start })
+  return await withoutIndicesAfter(stage, name, async () => {
+    await stage.client.indices.create({ index: name, ...peerIndex }, { signal: stage.signal, requestTimeout })
+    const start = (): Promise<Program> => startProgram(stage, { name, file, environment })
+    return await measureIndexing(stage, { records, targets: [name], start })
   })
 }
 
-async function cleanedUp<T>(stage: Stage, client: Client, prefix: string, run: () => Promise<T>): Promise<T> {
-  try {
-    return await run()
-  } finally {
-    if (!stage.signal.aborted) await deleteIndices(client, prefix, stage)
-  }
+/** Deletes the indices that are named like that when `run` is over. */
+async function withoutIndicesAfter<T>({ client, signal }: Stage, prefix: string, run: () => Promise<T>): Promise<T> {
+  const outcome = await run()
+  const index = Object.keys(await client.indices.get({ index: `${prefix}*` }, { signal }))
+  if (index.length > 0) await client.indices.delete({ index }, { signal })
+  return outcome
 }

@@ -1,63 +1,44 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Producer } from 'kafkajs'
-import { pino } from 'pino'
 import { project } from '../../../indexer/project/project.ts'
 import { toOffset } from '../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
-import { connectKafka } from '../../../src/core/stores/kafka.ts'
-import { createProducer } from '../../../src/core/stores/kafkaSink.ts'
 import { createTopics } from '../../../src/core/stores/topics.ts'
-import { appendAll } from '../appendAll.ts'
+import { busyTimes } from '../../demo/calendar.ts'
+import { seededRandom } from '../../demo/random.ts'
+import { appendAll, connect } from '../replica.ts'
 import type { Stage } from '../stage.ts'
+import { newestMs, type SubmissionRecord, submissionMaker, windowDays } from '../submissions.ts'
+import { zipf } from '../zipf.ts'
 import { type Body, BodyWriter, ceilingIndices } from './bodies.ts'
-import type { Size } from './size.ts'
-import { createSubmissions, type SubmissionRecord } from './submissions.ts'
+import { partitions } from './peers/task.ts'
 
-/** What all contenders begin with. */
-export type Feed = {
-  /** Where an indexer's documents lie ready, for all records. */
-  readonly bodies: readonly Body[]
-  /** Of a record's value, on average. */
-  readonly valueBytes: number
-}
-
-export const partitions = 4
-const allReplicas = -1
+const teams = 1_000
+const skew = 0.8
+const seed = 'indexer'
 
 /** The topic that holds so many records. */
 export const topicOf = (records: number): string => `submissions-${records}`
 
-/** Brings the records of each size into a topic of its own, and their documents into files. */
-export async function feed(stage: Stage, { records, fewerRecords, fewestRecords }: Size): Promise<Feed> {
-  const sizes = [records, fewerRecords, fewestRecords]
-  const kafka = connectKafka(stage.config, pino({ level: 'silent' }))
-  const admin = kafka.admin()
-  const producer = createProducer(kafka)
+/**
+ * Brings the first records of each size, the largest one first, into a topic of its own, and the documents of all into files, as the
+ * bulk requests of an indexer. Returns those.
+ */
+export async function feed(stage: Stage, sizes: readonly number[]): Promise<readonly Body[]> {
+  const [most = 0] = sizes
+  const [admin, appendTo] = await connect(stage)
   const folder = join(stage.folder, 'data', 'bodies')
   stage.release(() => rm(folder, { recursive: true, force: true }))
   const bodies = new BodyWriter(folder, await ceilingIndices())
+  await createTopics(admin, sizes.map(topicLike))
   let sent = 0
-  let valueBytes = 0
-  const append = async (some: readonly SubmissionRecord[]): Promise<void> => {
-    const topicMessages = sizes
-      .filter((size) => size > sent)
-      .map((size) => messagesOf(size, some.slice(0, size - sent)))
-    await producer.sendBatch({ topicMessages, acks: allReplicas })
-    for (const record of some) {
-      await bodies.add(documentsOf(record, stage))
-      valueBytes += Buffer.byteLength(record.value)
-    }
-    sent += some.length
+  const append = async (records: readonly SubmissionRecord[]): Promise<void> => {
+    for (const size of sizes) if (size > sent) await appendTo(topicOf(size), records.slice(0, size - sent))
+    for (const record of records) await bodies.add(documentsOf(record, stage))
+    sent += records.length
   }
-  try {
-    await Promise.all([admin.connect(), producer.connect()])
-    await createTopics(admin, sizes.map(topicLike))
-    await appendAll(createSubmissions().past(records), records, append, stage.signal)
-    return { bodies: await bodies.end(), valueBytes: valueBytes / records }
-  } finally {
-    await Promise.all<void>([admin.disconnect(), producer.disconnect()])
-  }
+  await appendAll(submissionsOf(most), most, append, stage.signal)
+  return await bodies.end()
 }
 
 const topicLike = (size: number) => ({
@@ -69,12 +50,15 @@ const topicLike = (size: number) => ({
   ],
 })
 
-type TopicMessages = NonNullable<Parameters<Producer['sendBatch']>[0]['topicMessages']>[number]
-
-const messagesOf = (size: number, some: readonly SubmissionRecord[]): TopicMessages => ({
-  topic: topicOf(size),
-  messages: some.map(({ key, value }) => ({ key, value })),
-})
+/** Submissions of teams of uneven size, in the order of created time. The same at every call. */
+function* submissionsOf(count: number): Generator<SubmissionRecord> {
+  const random = seededRandom(seed)
+  const make = submissionMaker(seed, true)
+  const timeOf = busyTimes(newestMs, windowDays)
+  const byTeam = zipf(teams, skew)
+  for (let index = 0; index < count; index++)
+    yield make(`team_${byTeam.rankAt(random.float())}`, timeOf((index + random.float()) / count))
+}
 
 /** What an indexer makes of a record. */
 function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): readonly DocumentWrite[] {

@@ -1,131 +1,165 @@
-import { startProgressBar } from '../../../src/core/process/progressBar.ts'
-import { createAccountKey } from '../../demo/accountKeys.ts'
 import { seededRandom } from '../../demo/random.ts'
-import { pause, waitUntil } from '../../engines/waiting.ts'
-import type { Sample } from '../load/generator.ts'
-import { startProcesses } from '../processes.ts'
+import { pause } from '../../engines/waiting.ts'
+import { whileAppending } from '../appending.ts'
+import { apiRequest, ask } from '../http.ts'
+import { type Sample, sampleOf } from '../load.ts'
+import { createServedKey, startReplica } from '../replica.ts'
+import type { Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
-import { percentile } from '../statistics.ts'
-import { type Appending, startAppending } from './appending.ts'
-import { askList, type ListReader, untilListed } from './listReader.ts'
-import type { Size } from './size.ts'
-import { createSubmissions, type Submissions } from './submissions.ts'
+import { type MakeSubmission, type SubmissionRecord, submissionMaker } from '../submissions.ts'
 
-export const eventRates = [10, 100, 1_000] as const
-export type EventRate = (typeof eventRates)[number]
-/** The one that the targets speak of. */
-export const judgedRate: EventRate = 100
+export type FreshnessSize = { readonly warmUpMs: number; readonly measuredMs: number }
 
-/** What was seen at one rate. */
-export type Freshness = {
-  readonly sample: Sample
-  /** Events that were waited for in vain; they count with the whole wait. */
-  readonly unseen: number
-  /** Requests of all probes in a second. */
-  readonly pollsPerSecond: number
-  /** How much of one core appending and asking took, 0 to 1 or more. */
-  readonly cpuShare: number
-}
+/** Who reads the list of a team. */
+export type ListReader = { readonly origin: string; readonly accountKey: string; readonly teamId: string }
 
+const eventRates = [10, 100, 1_000]
+/** The rate that the limits are for. */
+const judgedRate = 100
+const limits = { p50Ms: 400, p99Ms: 1_000 }
 /** So many wait for an event at once, each for one of a team of its own. */
-export const probes = 4
-const servingDeadlineMs = 60_000
+const readers = 4
+const otherTeams = 1_000
 /** Until the next event is waited for, at most; it begins at any moment between two refreshes. */
 const maxRestMs = 100
+const pollMs = 10
+/** More than can come for one team while an event is waited for. */
+const limit = 20
+/** An event that is not seen by then ends the bench. */
+const seenDeadlineMs = 10_000
 
-export const freshnessName = (rate: EventRate): string => `${rate.toLocaleString('en')} events/s`
+const nameOf = (rate: number): string => `${rate.toLocaleString('en')} events/s`
 
-/** Starts indexer and API as they are by default, and measures how long events take from one to the other at each rate. */
-export async function measureFreshness(
-  stage: Stage,
-  size: Size['freshness'],
-): Promise<ReadonlyMap<EventRate, Freshness>> {
-  const { origin } = await startProcesses(stage)
-  const readers = await Promise.all(
-    Array.from({ length: probes }, async (_, at): Promise<ListReader> => {
-      const teamId = `team_probe_${at}`
-      return { origin, teamId, accountKey: await createAccountKey(teamId, stage.environment, stage.signal) }
-    }),
-  )
-  await untilServed(stage, readers)
-  const submissions = createSubmissions('freshness')
-  const bar = startProgressBar('Measuring freshness', eventRates.length, process.stdout)
-  const found = new Map<EventRate, Freshness>()
-  try {
-    for (const rate of eventRates) {
-      found.set(rate, await measureRate(stage, readers, submissions, rate, size))
-      bar.reach(found.size)
-    }
-  } finally {
-    bar.end()
-  }
-  return found
+export const freshnessSection: Section = {
+  title: 'From acknowledged by Kafka to seen in a list of the API',
+  measure: 'latency',
+  rows: eventRates.map((rate) => ({
+    label: nameOf(rate),
+    of: nameOf(rate),
+    ...(rate === judgedRate && { limits }),
+  })),
 }
 
-async function untilServed({ signal }: Stage, readers: readonly ListReader[]): Promise<void> {
-  const areServed = async (): Promise<boolean> => {
-    const answers = await Promise.all(
-      readers.map((reader) => askList(reader, undefined, signal).catch(() => undefined)),
-    )
-    return answers.every((answer) => answer !== undefined)
+/** Starts indexer and API as they are by default, and measures at each rate how long events take from Kafka to a list. */
+export async function measureFreshness(stage: Stage, size: FreshnessSize): Promise<Map<string, readonly Sample[]>> {
+  const { origin, append } = await startReplica(stage)
+  const watching: ListReader[] = []
+  for (let at = 0; at < readers; at++) {
+    const teamId = `team_watched_${at}`
+    watching.push({ origin, teamId, accountKey: await createServedKey(stage, origin, teamId) })
   }
-  if (await waitUntil(areServed, { deadlineMs: servingDeadlineMs, signal })) return
-  throw new Error(`The API does not answer within ${servingDeadlineMs / 1_000} s`)
+  const make = submissionMaker('freshness', true)
+  const samples = new Map<string, readonly Sample[]>()
+  for (const rate of eventRates) {
+    process.stdout.write(`Measuring freshness at ${nameOf(rate)}\n`)
+    const events = new Events(make, append.bind(undefined, stage.config.TOPIC_SUBMISSIONS))
+    const sample = await whileAppending(events.append, rate, stage.signal, async (signal) => {
+      await watchEvents(watching, events, size.warmUpMs, signal)
+      return await measureEvents(watching, events, size.measuredMs, signal)
+    })
+    samples.set(nameOf(rate), [sample])
+  }
+  return samples
 }
 
-async function measureRate(
-  stage: Stage,
-  readers: readonly ListReader[],
-  submissions: Submissions,
-  rate: EventRate,
-  { warmUpMs, measuredMs }: Size['freshness'],
-): Promise<Freshness> {
-  const appending = await startAppending(stage, submissions, rate)
-  try {
-    await watchEvents(stage, readers, appending, warmUpMs)
-    const [appended, beganMs] = [appending.appended(), performance.now()]
-    const [idle, cpuBefore] = [performance.eventLoopUtilization(), process.cpuUsage()]
-    const seen = await watchEvents(stage, readers, appending, measuredMs)
-    const elapsedMs = performance.now() - beganMs
-    const { user, system } = process.cpuUsage(cpuBefore)
-    const delaysMs = seen.map(({ delayMs }) => delayMs)
-    return {
-      sample: {
-        p50Ms: percentile(delaysMs, 0.5),
-        p99Ms: percentile(delaysMs, 0.99),
-        perSecond: (1_000 * (appending.appended() - appended)) / elapsedMs,
-        turns: seen.length,
-        busyShare: performance.eventLoopUtilization(idle).utilization,
-      },
-      unseen: seen.filter(({ isSeen }) => !isSeen).length,
-      pollsPerSecond: (1_000 * seen.reduce((sum, { polls }) => sum + polls, 0)) / elapsedMs,
-      cpuShare: (user + system) / 1_000 / elapsedMs,
-    }
-  } finally {
-    await appending.stop()
+type Acknowledged = { readonly id: string; readonly acknowledgedMs: number }
+
+/** New submissions; somebody may want to know when one of a team was acknowledged by Kafka, on the clock of `performance`. */
+class Events {
+  appended = 0
+  readonly #make: MakeSubmission
+  readonly #send: (records: readonly SubmissionRecord[]) => Promise<void>
+  #wanted: ({ readonly teamId: string } & PromiseWithResolvers<Acknowledged>)[] = []
+
+  constructor(make: MakeSubmission, send: (records: readonly SubmissionRecord[]) => Promise<void>) {
+    this.#make = make
+    this.#send = send
+  }
+
+  /** Appends so many, those first that are waited for. */
+  append = async (due: number): Promise<void> => {
+    const chosen = this.#wanted.splice(0, due)
+    const teamOf = (at: number): string => chosen[at]?.teamId ?? `team_${(this.appended + at) % otherTeams}`
+    const records = Array.from({ length: due }, (_, at) => this.#make(teamOf(at), Date.now()))
+    await this.#send(records)
+    this.appended += due
+    const acknowledgedMs = performance.now()
+    for (const [at, { resolve }] of chosen.entries()) resolve({ id: records[at]?.id ?? '', acknowledgedMs })
+  }
+
+  /** Makes the next one that of a team. Rejects when `signal` aborts. */
+  async next(teamId: string, signal: AbortSignal): Promise<Acknowledged> {
+    const one = { teamId, ...Promise.withResolvers<Acknowledged>() }
+    const stop = (): void => one.reject(signal.reason)
+    signal.addEventListener('abort', stop)
+    this.#wanted.push(one)
+    return await one.promise.finally(() => signal.removeEventListener('abort', stop))
   }
 }
 
-type Seen = Awaited<ReturnType<typeof untilListed>>
-
-/** Every reader waits for one event of its team after the other, for so long. */
-async function watchEvents(
-  { signal }: Stage,
-  readers: readonly ListReader[],
-  appending: Appending,
+async function measureEvents(
+  watching: readonly ListReader[],
+  events: Events,
   forMs: number,
-): Promise<Seen[]> {
+  signal: AbortSignal,
+): Promise<Sample> {
+  const [appended, beganMs, idle] = [events.appended, performance.now(), performance.eventLoopUtilization()]
+  const delaysMs = await watchEvents(watching, events, forMs, signal)
+  const elapsedMs = performance.now() - beganMs
+  const { utilization } = performance.eventLoopUtilization(idle)
+  const perSecond = (1_000 * (events.appended - appended)) / elapsedMs
+  return { ...sampleOf(delaysMs, elapsedMs, utilization), perSecond }
+}
+
+/** Every reader waits for one event of its team after the other, for so long; returns how long each took. */
+async function watchEvents(
+  watching: readonly ListReader[],
+  events: Events,
+  forMs: number,
+  signal: AbortSignal,
+): Promise<number[]> {
   const endMs = performance.now() + forMs
-  const seen: Seen[] = []
+  const delaysMs: number[] = []
   const watch = async (reader: ListReader): Promise<void> => {
     const random = seededRandom(reader.teamId)
     while (performance.now() < endMs) {
       const { etag } = await askList(reader, undefined, signal)
-      const { id, acknowledgedMs } = await appending.next(reader.teamId)
-      seen.push(await untilListed(reader, etag, id, acknowledgedMs, signal))
+      const { id, acknowledgedMs } = await events.next(reader.teamId, signal)
+      delaysMs.push(await untilListed(reader, etag, id, acknowledgedMs, signal))
       await pause(random.float() * maxRestMs, signal)
     }
   }
-  await Promise.all(readers.map(watch))
-  return seen
+  await Promise.all(watching.map(watch))
+  return delaysMs
+}
+
+/** Asks again and again until the list shows the submission; returns how long that took after it was acknowledged. */
+export async function untilListed(
+  reader: ListReader,
+  etag: string | undefined,
+  id: string,
+  acknowledgedMs: number,
+  signal: AbortSignal,
+): Promise<number> {
+  let known = etag
+  for (;;) {
+    const answer = await askList(reader, known, signal)
+    const delayMs = performance.now() - acknowledgedMs
+    if (answer.ids.includes(id)) return delayMs
+    if (delayMs > seenDeadlineMs)
+      throw new Error(`${id} is not in its list ${seenDeadlineMs / 1_000} s after Kafka has it`)
+    known = answer.etag
+    await pause(pollMs, signal)
+  }
+}
+
+/** Asks for the newest submissions of the team; with an ETag that still holds, the answer has no ids. */
+export async function askList(
+  { origin, accountKey }: ListReader,
+  etag: string | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly etag: string | undefined; readonly ids: readonly string[] }> {
+  const answer = await ask(origin, apiRequest(accountKey, 'records', { limit }, etag), { signal }, [200, 304])
+  const { items = [] } = (answer.json ?? {}) as { items?: { id: string }[] }
+  return { etag: answer.etag ?? etag, ids: items.map(({ id }) => id) }
 }

@@ -1,79 +1,77 @@
-import type { Pace } from '../load/job.ts'
-import { type Comparison, loadContender, type Measuring, together } from '../measuring.ts'
+import { seededRandom } from '../../demo/random.ts'
+import { asking, type Comparison } from '../comparison.ts'
+import { apiRequest } from '../http.ts'
+import type { HttpRequest, Pace } from '../load.ts'
 import type { Goal, Row } from '../report.ts'
-import type { Plan } from './plan.ts'
-import { type MeasuredTeam, type QuestionName, requestsOf } from './questions.ts'
+import type { Stage } from '../stage.ts'
+import { newestMs } from '../submissions.ts'
 import type { AccountKeys, ServedWorld } from './serve.ts'
-import { fixedTeam, fixedTeamSubmissions, largestTeam } from './world.ts'
+import { type MeasuredTeam, sizesOf, type World } from './world.ts'
 
-/** Worlds that differ in one thing, from the smallest. */
-type Series = {
+/** Worlds that differ in one thing, from the smallest, asked by one team. */
+export type Series = {
   readonly title: string
+  readonly team: MeasuredTeam
   readonly worlds: readonly ServedWorld[]
   /** In what a world differs from the others. */
-  labelOf(world: ServedWorld): string
-}
-type Served = { readonly [Name in keyof Plan]: readonly ServedWorld[] }
-type SearchClient = Measuring & { readonly keys: AccountKeys }
-
-/** One request after the other; short, for there are many contenders. */
-export const pace: Pace = { atOnce: 1, leadInTurns: 5, maxTurns: 100, maxMs: 700 }
-
-const all: QuestionName[] = ['page 1', 'window', 'deep pages']
-const fixedName = `Team of ${count(fixedTeamSubmissions)}`
-/** A team must not pay for the others. */
-const fixedGoal: Goal = { atMost: 1.5 }
-
-/** Everything that is asked in the worlds of all series. */
-export function compareAll(asking: SearchClient, { documents, teams, shards }: Served): Comparison {
-  const byDocuments = { worlds: documents, labelOf: ({ submissions }: ServedWorld) => `among ${count(submissions)}` }
-  const byTeams = { worlds: teams, labelOf: (world: ServedWorld) => `among ${count(world.teams)} teams` }
-  const byShards = { worlds: shards, labelOf: (world: ServedWorld) => shardsOf(world.shards) }
-  const largestOf = (submissions: string): string => `Largest team, a quarter of ${submissions}`
-  return together([
-    compare(asking, { ...byDocuments, title: `${fixedName}, by submissions in the index` }, fixedTeam, all, fixedGoal),
-    compare(asking, { ...byDocuments, title: largestOf('all submissions') }, largestTeam, all),
-    compare(asking, { ...byTeams, title: `${fixedName}, by teams in the index` }, fixedTeam, all, fixedGoal),
-    compare(asking, { ...byTeams, title: largestOf('the same submissions') }, largestTeam, all),
-    compare(asking, { ...byShards, title: `${fixedName}, by primary shards` }, fixedTeam, ['page 1'], fixedGoal),
-  ])
+  labelOf(world: World): string
+  readonly questions: readonly Question[]
+  /** What the last world has to be beside the first. */
+  readonly goal?: Goal
 }
 
-const shardsOf = (shards: number): string => (shards === 1 ? '1 shard' : `${shards} shards`)
-function count(value: number): string {
-  return value.toLocaleString('en')
-}
+export const questions = ['page 1', 'window', 'deep pages'] as const
+export type Question = (typeof questions)[number]
 
-/** What a team is answered in each world of a series, beside the same question in the first one; the last one has to meet the goal. */
-function compare(
-  asking: SearchClient,
-  { title, worlds, labelOf }: Series,
-  team: MeasuredTeam,
-  questions: readonly QuestionName[],
-  goal?: Goal,
+/** Short, for there are many contenders. */
+const pace: Pace = { connections: 1, leadIn: 5, maxRequests: 100, maxMs: 700 }
+const limit = 20
+const changedDays = 3
+const dayMs = 86_400_000
+const deepFromRow = 1_000
+const mostDeepPages = 400
+
+/** What a team is answered in each world of a series, beside the same question in the first one. */
+export function compareWorlds(
+  { title, team, worlds, labelOf, questions: asked, goal }: Series,
+  keys: AccountKeys,
+  { signal }: Stage,
 ): Comparison {
-  const nameOf = (world: ServedWorld, question: QuestionName): string => `${world.name}, ${team}: ${question}`
-  const contenders = questions.flatMap((question) =>
+  const nameOf = (world: World, question: Question): string => `${world.name}, ${team}: ${question}`
+  const contenders = asked.flatMap((question) =>
     worlds.map((world) => {
-      const turns = requestsOf(question, team, world, asking.keys[team]).map((request) => [request])
-      return loadContender(nameOf(world, question), asking, pace, () => ({ kind: 'http', origin: world.origin, turns }))
+      const requests = requestsOf(question, sizesOf(world)[team], keys[team])
+      return asking(nameOf(world, question), world.origin, pace, signal, () => requests)
     }),
   )
-  const rowsOf = (question: QuestionName): Row[] => {
-    const [first, ...others] = worlds
-    if (first === undefined) return []
-    const row = (world: ServedWorld): Row => ({
-      label: `${question}, ${labelOf(world)}`,
-      of: nameOf(world, question),
+  const rowsOf = (question: Question): Row[] =>
+    worlds.map((world, at): Row => {
+      const row = { label: `${question}, ${labelOf(world)}`, of: nameOf(world, question) }
+      const [first] = worlds
+      if (at === 0 || first === undefined) return row
+      const to = { label: labelOf(first), of: nameOf(first, question) }
+      return { ...row, to: goal === undefined || at < worlds.length - 1 ? to : { ...to, goal } }
     })
-    const to = { label: labelOf(first), of: nameOf(first, question) }
-    return [
-      row(first),
-      ...others.map((world, at) => ({
-        ...row(world),
-        to: goal === undefined || at < others.length - 1 ? to : { ...to, goal },
-      })),
-    ]
+  return { contenders, sections: [{ title, measure: 'latency', rows: asked.flatMap(rowsOf) }] }
+}
+
+/** The requests of a question to a team of so many submissions, to be asked in turn. */
+function requestsOf(question: Question, submissions: number, accountKey: string): HttpRequest[] {
+  switch (question) {
+    case 'page 1':
+      return [apiRequest(accountKey, 'records', { limit })]
+    case 'window': {
+      const changedSince = new Date(newestMs - changedDays * dayMs).toISOString()
+      return [apiRequest(accountKey, 'records', { limit, changedSince })]
+    }
+    case 'deep pages':
+      return deepPagesOf(submissions).map((page) => apiRequest(accountKey, 'records', { limit, page }))
   }
-  return { contenders, sections: [{ title, measure: 'latency', rows: questions.flatMap(rowsOf) }] }
+}
+
+/** Pages that begin at row 1,000 or later, in no order. */
+export function deepPagesOf(submissions: number): number[] {
+  const [first, last] = [deepFromRow / limit + 1, Math.floor(submissions / limit)]
+  const pages = Array.from({ length: last - first + 1 }, (_, at) => first + at)
+  return seededRandom('deep pages').shuffled(pages).slice(0, mostDeepPages)
 }

@@ -1,87 +1,82 @@
 import { join } from 'node:path'
-import { pino } from 'pino'
-import { connectKafka } from '../../../src/core/stores/kafka.ts'
-import { createAccountKey } from '../../demo/accountKeys.ts'
+import { aliasOf, type DocumentKind } from '../../../src/core/stores/indices.ts'
 import { untilTopicsExist } from '../../demo/indexing.ts'
-import { choosePort } from '../../engines/ports.ts'
-import { waitUntil } from '../../engines/waiting.ts'
-import { unlimited } from '../processes.ts'
+import { connect, createServedKey, startApi, untilServed } from '../replica.ts'
 import type { Stage } from '../stage.ts'
-import { fixedTeam, largestTeam, type World } from './world.ts'
-
-/** A world whose indices an API serves. */
-export type ServedWorld = World & {
-  /** Of the API, such as `http://127.0.0.1:3000`, and of its metrics. */
-  readonly origin: string
-  readonly adminOrigin: string
-}
+import { storeWrites, weigh } from '../storeWrites.ts'
+import { fixedTeam, largestTeam, type MeasuredTeam, type World, writesOf } from './world.ts'
 
 /** A key of each team that is measured; every world knows it. */
-export type AccountKeys = Readonly<Record<typeof fixedTeam | typeof largestTeam, string>>
+export type AccountKeys = Readonly<Record<MeasuredTeam, string>>
 
-const servingDeadlineMs = 60_000
+/** What an index takes on disk. */
+export type Weight = { readonly kind: DocumentKind } & Awaited<ReturnType<typeof weigh>>
 
-/** Gives both teams a key in the world that is served first; the indexers of the others read the keys from Kafka. */
-export async function createAccountKeys(stage: Stage, { name }: World): Promise<AccountKeys> {
-  const environment = { ...stage.environment, ...environmentOf(name) }
-  const [fixed, largest] = await Promise.all(
-    [fixedTeam, largestTeam].map((team) => createAccountKey(team, environment, stage.signal)),
-  )
-  return { [fixedTeam]: fixed ?? '', [largestTeam]: largest ?? '' }
-}
+/** A filled world that an API of its own serves. */
+export type ServedWorld = World & { readonly origin: string; readonly weights: readonly Weight[] }
 
-const environmentOf = (name: string): Record<string, string> => ({ INDEX_PREFIX: name, CONSUMER_GROUP: name })
-
-/**
- * Has an indexer make the empty indices of a world and stops it; starts an API that stays. `keysOf` is asked for the account keys
- * while the indexer runs; the API answers them when this returns.
- */
-export async function serveWorld(
+/** Fills and serves worlds one after the other. The keys are made in the first one; the indexers of the others read them from Kafka. */
+export async function serveWorlds(
   stage: Stage,
-  world: World,
-  keysOf: () => Promise<AccountKeys>,
-): Promise<{ readonly served: ServedWorld; readonly keys: AccountKeys }> {
-  const logs = join(stage.logsFolder, world.name)
-  const environment = { ...environmentOf(world.name), INDEX_SHARDS: String(world.shards) }
-  const [port, adminPort] = [await choosePort(), await choosePort()]
-  const indexer = await stage.start('indexer', environment, logs)
-  await stage.start(
-    'api',
-    { ...environment, PORT: String(port), ADMIN_PORT: String(adminPort), RATE_LIMIT_PER_MINUTE: unlimited },
-    logs,
-  )
-  await topicsExist(stage)
-  const keys = await keysOf()
-  const served = { ...world, origin: `http://127.0.0.1:${port}`, adminOrigin: `http://127.0.0.1:${adminPort}` }
-  await untilServed(stage, served, keys)
-  await indexer.stop()
+  worlds: readonly World[],
+): Promise<{ readonly served: readonly ServedWorld[]; readonly keys: AccountKeys }> {
+  const served: ServedWorld[] = []
+  let keys: AccountKeys | undefined
+  for (const world of worlds) {
+    const one = await serveEmpty(stage, world, keys)
+    keys = one.keys
+    await fill(stage, world)
+    served.push({ ...world, origin: one.origin, weights: await weighAll(stage, world) })
+  }
+  if (keys === undefined) throw new Error('there is no world')
   return { served, keys }
 }
 
-async function topicsExist({ config, signal }: Stage): Promise<void> {
-  const admin = connectKafka(config, pino({ level: 'silent' })).admin()
-  try {
-    await admin.connect()
-    await untilTopicsExist(admin, config, signal)
-  } finally {
-    await admin.disconnect()
+/** Has an indexer make the empty indices of a world and stops it; starts an API that stays, and knows the keys. */
+async function serveEmpty(
+  stage: Stage,
+  { name, shards }: World,
+  known: AccountKeys | undefined,
+): Promise<{ readonly origin: string; readonly keys: AccountKeys }> {
+  const logs = join(stage.logsFolder, name)
+  const own = { INDEX_PREFIX: name, CONSUMER_GROUP: name }
+  const indexer = await stage.start('indexer', { ...own, INDEX_SHARDS: String(shards) }, logs)
+  const origin = await startApi(stage, own, logs)
+  const [admin] = await connect(stage)
+  await untilTopicsExist(admin, stage.config, stage.signal)
+  const keyOf = async (team: MeasuredTeam): Promise<string> => {
+    if (known === undefined) return await createServedKey(stage, origin, team, own)
+    await untilServed(stage, origin, known[team])
+    return known[team]
   }
+  const keys = { [fixedTeam]: await keyOf(fixedTeam), [largestTeam]: await keyOf(largestTeam) }
+  await indexer.stop()
+  return { origin, keys }
 }
 
-/** Windows on the time of change are answered once there is a watermark: everything else is there by then. */
-async function untilServed({ signal }: Stage, { name, origin }: ServedWorld, keys: AccountKeys): Promise<void> {
-  const answers = async (accountKey: string): Promise<boolean> => {
-    const headers = { authorization: `Bearer ${accountKey}` }
-    const url = `${origin}/api/v1/records?changedSince=2026-01-01`
-    return await fetch(url, { headers, signal }).then(
-      async (answer) => {
-        await answer.arrayBuffer()
-        return answer.status === 200
-      },
-      () => false,
-    )
-  }
-  const allAnswer = async (): Promise<boolean> => (await Promise.all(Object.values(keys).map(answers))).every(Boolean)
-  if (await waitUntil(allAnswer, { deadlineMs: servingDeadlineMs, signal })) return
-  throw new Error(`The API of ${name} does not answer within ${servingDeadlineMs / 1_000} s`)
+async function fill(stage: Stage, world: World): Promise<void> {
+  const indices = kindsIn(world).map((kind) => aliasOf(world.name, kind))
+  const writes = Iterator.from(writesOf(world)).map(({ kind, id, teamId, version, source }) => ({
+    index: aliasOf(world.name, kind),
+    id,
+    teamId,
+    version,
+    source: source.toString(),
+  }))
+  const total = world.submissions * indices.length
+  await storeWrites(stage, writes, { label: `Storing ${world.name}`, total, indices })
 }
+
+/** Rejects when the list does not hold every submission. */
+async function weighAll(stage: Stage, world: World): Promise<readonly Weight[]> {
+  const weights: Weight[] = []
+  for (const kind of kindsIn(world)) weights.push({ kind, ...(await weigh(stage, aliasOf(world.name, kind))) })
+  const [list] = weights
+  if (list?.documents !== world.submissions) throw new Error(`${world.name} does not hold every submission`)
+  return weights
+}
+
+const kindsIn = ({ hasDetails }: World): DocumentKind[] => [
+  'submissions',
+  ...(hasDetails ? ['submission-details' as const] : []),
+]

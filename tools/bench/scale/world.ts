@@ -1,10 +1,8 @@
-import type { Instant } from '../../../src/core/model/instant.ts'
-import { readFormRecord, readSubmissionRecord } from '../../../src/core/model/record.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../../../src/core/stores/documents.ts'
+import { readSubmissionRecord } from '../../../src/core/model/record.ts'
+import { type DocumentWrite, submissionWrites } from '../../../src/core/stores/documents.ts'
 import { busyTimes } from '../../demo/calendar.ts'
-import { planForms, renderForm } from '../../demo/forms.ts'
-import { entityId, seededRandom } from '../../demo/random.ts'
-import { renderReports } from '../reports.ts'
+import { seededRandom } from '../../demo/random.ts'
+import { newestMs, type SubmissionRecord, submissionMaker, windowDays } from '../submissions.ts'
 
 /** What indices of their own hold: a team that is the same size everywhere, a largest team, and others that share the rest evenly. */
 export type World = {
@@ -13,33 +11,22 @@ export type World = {
   readonly submissions: number
   readonly teams: number
   readonly shards: number
-  /** Whether there are also detail documents, and forms; else only the list of submissions is filled. */
+  /** Whether there are also detail documents; else only the list of submissions is filled. */
   readonly hasDetails: boolean
 }
 
-/** A record as a product appends it. */
-export type MadeRecord = { readonly key: string; readonly value: string; readonly createdAt: Instant }
-
 export const fixedTeam = 'team_fixed'
 export const largestTeam = 'team_largest'
+export type MeasuredTeam = typeof fixedTeam | typeof largestTeam
 export const fixedTeamSubmissions = 2_000
 /** Of all submissions. */
-export const largestTeamShare = 0.25
-export const submissionsPerForm = 100
-
-/** Some moment: created times decide nothing but the order. */
-export const newestMs = Date.UTC(2026, 0, 1)
-export const windowDays = 300
+const largestTeamShare = 0.25
 const seed = 'scale'
-/** So many that hardly two of the same stand in one compressed block. */
-const distinctReports = 4_096
 
-let reports: Record<string, unknown>[] | undefined
-
-/** How many submissions a team has; those of all others together when none is named. */
+/** How many submissions a team has; those of all others together. */
 export function sizesOf({
   submissions,
-}: Pick<World, 'submissions'>): Readonly<Record<typeof fixedTeam | typeof largestTeam | 'others', number>> {
+}: Pick<World, 'submissions'>): Readonly<Record<MeasuredTeam | 'others', number>> {
   const largest = Math.round(submissions * largestTeamShare)
   return {
     [fixedTeam]: fixedTeamSubmissions,
@@ -49,27 +36,17 @@ export function sizesOf({
 }
 
 /** All submissions in the order of created time, the teams mixed. The same at every call. */
-export function* submissionRecords(world: Pick<World, 'submissions' | 'teams'>): Generator<MadeRecord> {
-  reports ??= renderReports(seed, distinctReports, newestMs)
+export function* submissionRecords(world: Pick<World, 'submissions' | 'teams'>): Generator<SubmissionRecord> {
   const random = seededRandom(`${seed}/${world.submissions}/${world.teams}`)
+  const make = submissionMaker(seed)
   const timeOf = busyTimes(newestMs, windowDays)
   const left: Record<string, number> = { ...sizesOf(world) }
   let others = 0
   for (let index = 0; index < world.submissions; index++) {
-    const createdMs = timeOf((index + random.float()) / world.submissions)
     const kind = drawn(left, random.below(world.submissions - index))
     left[kind] = (left[kind] ?? 0) - 1
     const teamId = kind === 'others' ? `team_${others++ % (world.teams - 2)}` : kind
-    const id = entityId(random, createdMs)
-    const createdAt = new Date(createdMs).toISOString() as Instant
-    const submission = {
-      ...random.pick(reports),
-      id,
-      serialNumber: index,
-      submittedAt: createdAt,
-      updatedAt: createdAt,
-    }
-    yield { key: `${teamId}/${id}`, value: JSON.stringify({ revision: 1, submission }), createdAt }
+    yield make(teamId, timeOf((index + random.float()) / world.submissions))
   }
 }
 
@@ -83,34 +60,12 @@ function drawn(left: Readonly<Record<string, number>>, place: number): string {
   throw new Error('there is nothing left')
 }
 
-/** Forms of the sample world with their questions and reports, spread over the teams. */
-export function* formRecords({ submissions, teams }: Pick<World, 'submissions' | 'teams'>): Generator<MadeRecord> {
-  const wanted = Math.ceil(submissions / submissionsPerForm)
-  let made = 0
-  for (let world = 0; made < wanted; world++) {
-    const random = seededRandom(`${seed}/forms/${world}`)
-    for (const plan of planForms(`${seed}/${world}`, newestMs).slice(0, wanted - made)) {
-      const createdAt = new Date(plan.createdMs).toISOString() as Instant
-      const form = { ...renderForm(plan, 0, plan.createdMs), id: entityId(random, plan.createdMs) }
-      yield { key: `team_${made++ % (teams - 2)}/${form.id}`, value: JSON.stringify({ revision: 1, form }), createdAt }
-    }
-  }
-}
-
 /** The documents that an indexer would store for all of it. */
 export function* writesOf(world: World): Generator<DocumentWrite> {
-  for (const record of submissionRecords(world))
-    for (const write of submissionDocuments(record)) if (world.hasDetails || write.kind === 'submissions') yield write
-  if (!world.hasDetails) return
-  for (const { key, value, createdAt } of formRecords(world)) {
-    const change = readFormRecord(Buffer.from(key), Buffer.from(value))
-    if (!change.ok) throw new Error(`${key} is no form`)
-    yield* formWrites(change.value, createdAt)
+  for (const { key, value, createdAt } of submissionRecords(world)) {
+    const change = readSubmissionRecord(Buffer.from(key), Buffer.from(value))
+    if (!change.ok) throw new Error(`${key} is no submission`)
+    for (const write of submissionWrites(change.value, createdAt))
+      if (world.hasDetails || write.kind === 'submissions') yield write
   }
-}
-
-function submissionDocuments({ key, value, createdAt }: MadeRecord): DocumentWrite[] {
-  const change = readSubmissionRecord(Buffer.from(key), Buffer.from(value))
-  if (!change.ok) throw new Error(`${key} is no submission`)
-  return submissionWrites(change.value, createdAt)
 }

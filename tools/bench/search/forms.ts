@@ -1,6 +1,6 @@
 import { entityId, seededRandom } from '../../demo/random.ts'
+import { zipf } from '../zipf.ts'
 import { makeTitle, type Title } from './titles.ts'
-import { zipf } from './zipf.ts'
 
 /** A form as far as lists show it. */
 export type SampleForm = {

@@ -1,21 +1,15 @@
 import { startProgressBar } from '../../../src/core/process/progressBar.ts'
 import type { Stage } from '../stage.ts'
-import { askApi, type ServedTeam } from './api.ts'
-import { holds, isMisspelt, type TypedKind, type TypedText, typedKinds, typedTexts } from './typed.ts'
+import { type ServedTeam, titlesFound } from './titleSearch.ts'
+import { holds, isMisspelt, type TypedKind, typedKinds, typedTexts } from './typed.ts'
 
-/** What is typed for one team, by kind. */
-export type Pools = ReadonlyMap<TypedKind, Pool>
-export type Pool = {
-  /** As they were made, whatever is found. */
-  readonly made: readonly TypedText[]
-  /** Those that find what their kind says: all words as typed, or similar ones alone. */
-  readonly fit: readonly TypedText[]
-}
+/** What is typed for one team, by kind: texts that find what their kind says, all words as typed, or similar ones alone. */
+export type Pools = ReadonlyMap<TypedKind, readonly string[]>
 
 export type Way = 'exact' | 'similar' | 'neither'
 
 const wanted = 120
-/** So many may not fit for each that does. */
+/** So many are made for each that is wanted: some find something else. */
 const spare = 2
 const fewest = 50
 
@@ -29,34 +23,21 @@ export function wayOf(titles: readonly string[], typed: string): Way {
 /** Makes what is typed, and asks the API which of it goes the way of its kind. Rejects when there is too little of one. */
 export async function choosePools(origin: string, team: ServedTeam, stage: Stage): Promise<Pools> {
   const bar = startProgressBar(`Trying what is typed, ${team.name}`, typedKinds.length, process.stdout)
-  const pools = new Map<TypedKind, Pool>()
+  const pools = new Map<TypedKind, readonly string[]>()
   try {
     for (const kind of typedKinds) {
-      const made = typedTexts(kind, team.forms, spare * wanted)
-      const fit = await fitting(made, isMisspelt(kind) ? 'similar' : 'exact', origin, team, stage)
+      const way = isMisspelt(kind) ? 'similar' : 'exact'
+      const fit: string[] = []
+      for (const { typed } of typedTexts(kind, team.forms, spare * wanted)) {
+        if (fit.length === wanted) break
+        if (wayOf(await titlesFound(origin, team, typed, stage), typed) === way) fit.push(typed)
+      }
       if (fit.length < fewest) throw new Error(`${team.name}: only ${fit.length} texts of the kind "${kind}"`)
-      pools.set(kind, { made, fit })
+      pools.set(kind, fit)
       bar.reach(pools.size)
     }
   } finally {
     bar.end()
   }
   return pools
-}
-
-async function fitting(
-  made: readonly TypedText[],
-  way: Way,
-  origin: string,
-  team: ServedTeam,
-  stage: Stage,
-): Promise<TypedText[]> {
-  const fit: TypedText[] = []
-  for (const text of made) {
-    if (fit.length === wanted) break
-    const { items } = await askApi(origin, team, { typed: text.typed }, stage)
-    const titles = items.map(({ title }) => title)
-    if (wayOf(titles, text.typed) === way) fit.push(text)
-  }
-  return fit
 }

@@ -1,6 +1,6 @@
 import { type Random, seededRandom } from '../../demo/random.ts'
+import { zipf } from '../zipf.ts'
 import { vocabularies } from './vocabulary.ts'
-import { zipf } from './zipf.ts'
 
 export type Title = { readonly text: string; readonly locale: string }
 

@@ -1,4 +1,4 @@
-import { runRounds, runsIn } from '../../../../tools/bench/rounds.ts'
+import { runRounds } from '../../../../tools/bench/rounds.ts'
 
 test('every round runs each contender once and begins with another one; warm-ups are forgotten', async () => {
   const order: string[] = []
@@ -9,15 +9,11 @@ test('every round runs each contender once and begins with another one; warm-ups
       return round
     },
   }))
-  const reported: number[] = []
-  const rounds = { warmUps: 1, measured: 2 }
-  const samples = await runRounds(contenders, { ...rounds, report: (runs) => reported.push(runs) })
+  const samples = await runRounds('Comparing', contenders, { warmUps: 1, measured: 2 })
   expect(order).toEqual(['a0', 'b0', 'c0', 'b1', 'c1', 'a1', 'c2', 'a2', 'b2'])
   expect([...samples]).toEqual([
     ['a', [1, 2]],
     ['b', [1, 2]],
     ['c', [1, 2]],
   ])
-  expect(reported).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
-  expect(runsIn(rounds, contenders.length)).toBe(9)
 })

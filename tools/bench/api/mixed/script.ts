@@ -1,14 +1,12 @@
 import type { Random } from '../../../demo/random.ts'
-import { pickShare } from './share.ts'
 
 /** What a script of a team knows to begin with. */
 export type PollingTeam = {
   readonly id: string
   readonly accountKey: string
   /** What it looks at again and again. */
-  readonly records: readonly { readonly id: string; readonly submittedAt: string }[]
-  /** Ids, as well. */
-  readonly forms: readonly string[]
+  readonly submissionIds: readonly string[]
+  readonly formIds: readonly string[]
   /** What it looks for in titles. */
   readonly typed: readonly string[]
   readonly takesGzip: boolean
@@ -24,14 +22,16 @@ const weights = {
 }
 export type PollKind = keyof typeof weights
 export const pollKinds = Object.keys(weights) as PollKind[]
-/** Of the requests, so many name the ETag of the team's last answer from the same address. */
-export const conditionalShare = 0.7
+/** How many of the requests name the ETag of the team's last answer from the same address. */
+const conditionalShare = 0.7
+/** Requests without an ETag to name are made up for later, but not more than so many. */
+const mostOwed = 5
 const limit = 20
 
 export type Poll = { readonly kind: PollKind; readonly path: string; readonly etag?: string }
 
 /** What a script reads in an answer. */
-export type Heard = {
+export type Answer = {
   readonly status: number
   readonly etag: string | undefined
   readonly watermark: string | undefined
@@ -39,12 +39,12 @@ export type Heard = {
   readonly isEmpty: boolean
 }
 
-export type Script = { next(): Poll; hear(poll: Poll, answer: Heard): void }
+export type Script = { next(): Poll; hear(poll: Poll, answer: Answer): void }
 
 /** What one team asks, one poll after the other: the same addresses again and again, and windows from the watermark it was told last. */
 export function pollingScript(team: PollingTeam, random: Random): Script {
   const etags = new Map<string, string>()
-  const isConditional = pickShare(conditionalShare, random.float())
+  let owed = random.float()
   let changedSince: string | undefined
 
   const pathOf = (kind: PollKind): string => {
@@ -56,9 +56,9 @@ export function pollingScript(team: PollingTeam, random: Random): Script {
       case 'forms, page 1':
         return listPath('forms', {})
       case 'one submission':
-        return `/api/v1/records/${random.pick(team.records).id}`
+        return `/api/v1/records/${random.pick(team.submissionIds)}`
       case 'one form':
-        return `/api/v1/forms/${random.pick(team.forms)}`
+        return `/api/v1/forms/${random.pick(team.formIds)}`
       case 'forms by title':
         return listPath('forms', { titleContains: random.pick(team.typed) })
     }
@@ -70,13 +70,15 @@ export function pollingScript(team: PollingTeam, random: Random): Script {
       const kind = drawn === 'submissions, changedSince' && changedSince === undefined ? 'submissions, page 1' : drawn
       const path = pathOf(kind)
       const etag = etags.get(path)
-      return isConditional(etag !== undefined) && etag !== undefined ? { kind, path, etag } : { kind, path }
+      owed = Math.min(owed + conditionalShare, mostOwed)
+      if (etag === undefined || owed < 1) return { kind, path }
+      owed -= 1
+      return { kind, path, etag }
     },
     hear: ({ kind, path }, { status, etag, watermark, isEmpty }) => {
       if (status !== 200) return
       if (etag !== undefined) etags.set(path, etag)
-      const isWindow = kind === 'submissions, changedSince'
-      if (!isWindow) changedSince ??= watermark
+      if (kind !== 'submissions, changedSince') changedSince ??= watermark
       // As long as a window is empty it is asked for again; what it brings moves it on.
       else if (!isEmpty && watermark !== undefined && path === pathOf(kind)) {
         etags.delete(path)

@@ -1,14 +1,13 @@
 import { digestOf, plaintextFrom, startOf } from '../../../../src/core/model/accountKey.ts'
 import { planForms, renderForm } from '../../../demo/forms.ts'
 import { entityId, seededRandom } from '../../../demo/random.ts'
-import { waitUntil } from '../../../engines/waiting.ts'
-import { askJson } from '../../askJson.ts'
+import { apiRequest, ask } from '../../http.ts'
+import { type KafkaRecord, type Replica, untilServed } from '../../replica.ts'
 import type { SampleForm } from '../../search/forms.ts'
 import { makeTitle } from '../../search/titles.ts'
 import { exactKinds, typedTexts } from '../../search/typed.ts'
 import type { Stage } from '../../stage.ts'
-import type { Append, ServedReplica } from '../replica.ts'
-import { newestMs, type SubmissionRecord } from '../submissions.ts'
+import { newestMs } from '../../submissions.ts'
 import type { PollingTeam } from './script.ts'
 
 /** A form in the topic, and what changes when it is edited. */
@@ -19,79 +18,71 @@ const formsOfTeam = 30
 /** Of each, a script looks at so many again and again. */
 const lookedAt = 4
 const formEveryMs = 3_600_000
-const servedDeadlineMs = 60_000
-const keysAtOnce = 100
+const recordsAtOnce = 100
 
 /**
- * Gives so many of the small teams forms and a key each, by way of Kafka, and returns once the API answers all of them. Every second
- * one takes compressed answers.
+ * Gives so many of the small teams forms and a key each, by way of Kafka; returns once the API answers all of them. Every second one
+ * takes compressed answers.
  */
 export async function raisePollingTeams(
-  { origin, append, untilFound }: ServedReplica,
+  { origin, append, untilIndexed }: Replica,
   stage: Stage,
-  teams: number,
+  count: number,
 ): Promise<{ readonly teams: readonly PollingTeam[]; readonly forms: readonly MadeForm[] }> {
-  const { config } = stage
-  const ids = Array.from({ length: teams }, (_, index) => `team_${index}`)
-  const keys = ids.map((id) => plaintextFrom(seededBytes(`${seed}/key/${id}`)))
-  await appendChunks(
-    ids.map((id, index) => keyRecord(id, keys[index] ?? '')),
-    (records) => append(records, config.TOPIC_ACCOUNT_KEYS),
+  const { TOPIC_ACCOUNT_KEYS, TOPIC_FORMS } = stage.config
+  const random = seededRandom(seed)
+  const templates = planForms(seed, newestMs).map((plan) => renderForm(plan, 0, plan.createdMs))
+  const appendAll = async (topic: string, records: readonly KafkaRecord[]): Promise<void> => {
+    for (let at = 0; at < records.length; at += recordsAtOnce)
+      await append(topic, records.slice(at, at + recordsAtOnce))
+  }
+  const makeForm = (teamId: string, index: number): MadeForm & { readonly sample: SampleForm } => {
+    const createdMs = newestMs - index * formEveryMs
+    const [id, title, createdAt] = [entityId(random, createdMs), makeTitle(random), new Date(createdMs).toISOString()]
+    const form = { ...random.pick(templates), id, title: title.text, createdAt, updatedAt: createdAt }
+    return { teamId, form, sample: { teamId, id, title, createdAt } }
+  }
+  const made = Array.from({ length: count }, (_, index) => {
+    const id = `team_${index}`
+    const accountKey = plaintextFrom(Uint8Array.from({ length: 32 }, () => random.below(256)))
+    return { id, accountKey, forms: Array.from({ length: formsOfTeam }, (_, at) => makeForm(id, at)) }
+  })
+  const forms = made.flatMap((team) => team.forms)
+  await appendAll(
+    TOPIC_ACCOUNT_KEYS,
+    made.map(({ id, accountKey }) => keyRecord(id, accountKey)),
   )
-  const forms = ids.flatMap(makeForms)
-  await appendChunks(
-    forms.map(({ made }) => formRecord(made, 1)),
-    (records) => append(records, config.TOPIC_FORMS),
+  await appendAll(
+    TOPIC_FORMS,
+    forms.map((form) => formRecord(form, 1)),
   )
-  await untilFound()
-  const polling: PollingTeam[] = []
-  for (const [index, id] of ids.entries()) {
-    const accountKey = keys[index] ?? ''
-    const own = forms.filter(({ made }) => made.teamId === id)
-    polling.push({
+  await untilIndexed()
+  const teams: PollingTeam[] = []
+  for (const { id, accountKey, forms: own } of made) {
+    await untilServed(stage, origin, accountKey)
+    const { json } = await ask(origin, apiRequest(accountKey, 'records', { limit: lookedAt }), stage)
+    teams.push({
       id,
       accountKey,
-      records: (await newestOf(origin, accountKey, stage)).slice(0, lookedAt),
-      forms: own.slice(0, lookedAt).map(({ made }) => made.form.id),
-      typed: typedBy(own.map(({ sample }) => sample)),
-      takesGzip: index % 2 === 1,
+      submissionIds: (json as { items: { id: string }[] }).items.map((submission) => submission.id),
+      formIds: own.slice(0, lookedAt).map(({ form }) => form.id),
+      typed: typedFor(own.map(({ sample }) => sample)),
+      takesGzip: teams.length % 2 === 1,
     })
   }
-  return { teams: polling, forms: forms.map(({ made }) => made) }
+  return { teams, forms }
 }
 
 /** The form as it is appended to its topic. */
-export const formRecord = ({ teamId, form }: MadeForm, revision: number): SubmissionRecord => ({
+export const formRecord = ({ teamId, form }: MadeForm, revision: number): KafkaRecord => ({
   key: `${teamId}/${form.id}`,
   value: JSON.stringify({ revision, form }),
 })
 
-function makeForms(teamId: string): { made: MadeForm; sample: SampleForm }[] {
-  const random = seededRandom(`${seed}/forms/${teamId}`)
-  return Array.from({ length: formsOfTeam }, (_, index) => {
-    const createdMs = newestMs - index * formEveryMs
-    const [id, title] = [entityId(random, createdMs), makeTitle(random)]
-    const createdAt = new Date(createdMs).toISOString()
-    const form = { ...random.pick(templates()), id, title: title.text, createdAt, updatedAt: createdAt }
-    return { made: { teamId, form }, sample: { teamId, id, title, createdAt } }
-  })
-}
+const typedFor = (forms: readonly SampleForm[]): string[] =>
+  [...exactKinds, 'one misspelt word' as const].flatMap((kind) => typedTexts(kind, forms, 1).map(({ typed }) => typed))
 
-let rendered: readonly Record<string, unknown>[] | undefined
-
-/** Forms of the sample world, with their questions and reports. */
-function templates(): readonly Record<string, unknown>[] {
-  rendered ??= planForms(seed, newestMs).map((plan) => renderForm(plan, 0, plan.createdMs))
-  return rendered
-}
-
-function typedBy(forms: readonly SampleForm[]): string[] {
-  return [...exactKinds, 'one misspelt word' as const].flatMap((kind) =>
-    typedTexts(kind, forms, 1).map(({ typed }) => typed),
-  )
-}
-
-function keyRecord(teamId: string, plaintext: string): SubmissionRecord {
+function keyRecord(teamId: string, plaintext: string): KafkaRecord {
   const key = {
     id: `key_${teamId}`,
     name: 'Polling script',
@@ -103,32 +94,4 @@ function keyRecord(teamId: string, plaintext: string): SubmissionRecord {
     expiresAt: null,
   }
   return { key: `${teamId}/${key.id}`, value: JSON.stringify({ revision: 1, key }) }
-}
-
-const seededBytes = (text: string): Uint8Array => {
-  const random = seededRandom(text)
-  return Uint8Array.from({ length: 32 }, () => random.below(256))
-}
-
-async function appendChunks(records: readonly SubmissionRecord[], append: Append): Promise<void> {
-  for (let at = 0; at < records.length; at += keysAtOnce) await append(records.slice(at, at + keysAtOnce))
-}
-
-/** The newest submissions of a team, once its key has come through. */
-async function newestOf(origin: string, accountKey: string, { signal }: Stage): Promise<PollingTeam['records']> {
-  const request = {
-    method: 'GET',
-    path: '/api/v1/records',
-    headers: { authorization: `Bearer ${accountKey}` },
-    expectedStatus: 200,
-  } as const
-  let found: PollingTeam['records'] = []
-  const answers = async (): Promise<boolean> => {
-    const page = await askJson(origin, request, signal).catch(() => undefined)
-    const { items = [] } = (page ?? {}) as { items?: PollingTeam['records'] }
-    found = items.map(({ id, submittedAt }) => ({ id, submittedAt }))
-    return found.length > 0
-  }
-  if (await waitUntil(answers, { deadlineMs: servedDeadlineMs, signal })) return found
-  throw new Error(`A polling team is not served within ${servedDeadlineMs / 1_000} s`)
 }

@@ -1,8 +1,7 @@
 /** What one would write next: whole batches, all partitions at once, through the client's bulk helper. */
 import { Client } from '@elastic/elasticsearch'
 import { Kafka, type KafkaMessage } from 'kafkajs'
-import { partitions } from '../feed.ts'
-import { readTask } from './task.ts'
+import { partitions, readTask } from './task.ts'
 
 const { brokers, node, topic, groupId, index, records } = readTask(process.env)
 const client = new Client({ node })

@@ -1,4 +1,7 @@
-/** What a contender that consumes the topic is told by its environment. */
+/** Of the topics that contenders consume. */
+export const partitions = 4
+
+/** What a contender that consumes a topic is told by its environment. */
 export type Task = {
   readonly brokers: string[]
   readonly node: string

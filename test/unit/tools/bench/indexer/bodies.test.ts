@@ -5,7 +5,6 @@ import { bulkBounds, encodeBulk } from '../../../../../indexer/bulk/bulkRequest.
 import type { DocumentId, Revision, TeamId } from '../../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../../src/core/stores/documents.ts'
 import { BodyWriter, bodiesOf, ceilingIndices, recordsIn } from '../../../../../tools/bench/indexer/bodies.ts'
-import { fastestOf } from '../../../../../tools/bench/indexer/ceiling.ts'
 
 const documentsOf = (number: number, bytes: number): DocumentWrite[] =>
   (['submissions', 'submission-details'] as const).map((kind) => ({
@@ -37,13 +36,4 @@ test('the first bodies are as many as hold the records', () => {
   const bodies = [3, 3, 2].map((records, at) => ({ path: `${at}`, records }))
   expect([1, 3, 4, 8].map((records) => recordsIn(bodiesOf(bodies, records)))).toEqual([3, 3, 6, 8])
   expect(() => bodiesOf(bodies, 9)).toThrow('no bodies of 9 records')
-})
-
-test('the ceiling is the fastest that was tried', () => {
-  const tried = new Map([
-    [2, 5_000],
-    [3, 7_000],
-    [4, 6_000],
-  ])
-  expect(fastestOf(tried)).toBe(3)
 })

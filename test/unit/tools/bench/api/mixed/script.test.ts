@@ -1,18 +1,18 @@
-import { type Heard, type Poll, pollingScript, pollKinds } from '../../../../../../tools/bench/api/mixed/script.ts'
+import { type Answer, type Poll, pollingScript, pollKinds } from '../../../../../../tools/bench/api/mixed/script.ts'
 import { seededRandom } from '../../../../../../tools/demo/random.ts'
 
 const team = {
   id: 'team_1',
   accountKey: 'key',
-  records: [{ id: 'r1', submittedAt: '2026-01-01T00:00:00.000Z' }],
-  forms: ['f1'],
+  submissionIds: ['r1'],
+  formIds: ['f1'],
   typed: ['math'],
   takesGzip: false,
 }
 const watermarkOf = (turn: number): string => new Date(Date.UTC(2026, 0, 1) + turn).toISOString()
 
 /** Asks so many times; `answer` is told the poll and its turn. */
-function follow(turns: number, answer: (poll: Poll, turn: number) => Partial<Heard>): Poll[] {
+function follow(turns: number, answer: (poll: Poll, turn: number) => Partial<Answer>): Poll[] {
   const script = pollingScript(team, seededRandom('polling'))
   return Array.from({ length: turns }, (_, turn) => {
     const poll = script.next()

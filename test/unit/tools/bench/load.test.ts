@@ -1,0 +1,94 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { checked, fire, type HttpRequest, load } from '../../../../tools/bench/load.ts'
+
+const latencyMs = 5
+let heard: string[] = []
+let underWay = 0
+let mostUnderWay = 0
+
+const answer: RequestListener = (request, response) => {
+  heard.push(`${request.url} ${request.headers.authorization}`)
+  mostUnderWay = Math.max(mostUnderWay, ++underWay)
+  setTimeout(() => {
+    underWay -= 1
+    const isUnchanged = request.headers['if-none-match'] !== undefined
+    response.writeHead(isUnchanged ? 304 : 200).end(isUnchanged ? undefined : 'x'.repeat(100_000))
+  }, latencyMs)
+}
+const server = createServer(answer)
+const signal = new AbortController().signal
+let origin: string
+
+const get = (path: string, headers: Record<string, string>, expectedStatus = 200): HttpRequest => ({
+  method: 'GET',
+  path,
+  headers,
+  expectedStatus,
+})
+const pace = { connections: 1, leadIn: 2, maxRequests: 5, maxMs: 60_000 }
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+
+beforeEach(() => {
+  heard = []
+  mostUnderWay = 0
+})
+
+afterAll(() => {
+  server.close()
+  server.closeAllConnections()
+})
+
+test('requests go in turn, each with its own headers; the lead-in is not counted', async () => {
+  const requests = [get('/1', { authorization: 'a' }), get('/2', { authorization: 'b', 'if-none-match': '"x"' }, 304)]
+  const sample = await load({ origin, requests }, pace, signal)
+  expect(heard.slice(0, 7)).toEqual(['/1 a', '/2 b', '/1 a', '/2 b', '/1 a', '/2 b', '/1 a'])
+  expect(sample.count).toBe(5)
+  expect(sample.p50Ms).toBeGreaterThan(latencyMs - 1)
+  expect(sample.p99Ms).toBeGreaterThanOrEqual(sample.p50Ms)
+  expect(sample.perSecond).toBeLessThanOrEqual(1_000 / (latencyMs - 1))
+})
+
+test('so many requests are under way as there are connections, and time ends a load as well', async () => {
+  const requests = [get('/', {})]
+  const { count } = await load({ origin, requests }, { ...pace, connections: 4, maxRequests: 1e9, maxMs: 100 }, signal)
+  expect(mostUnderWay).toBe(4)
+  expect(count).toBeLessThan(100)
+})
+
+test('an answer with another status than expected ends the load, and so does an unreachable server', async () => {
+  const unexpected = [get('/', {}, 304)]
+  await expect(load({ origin, requests: unexpected }, pace, signal)).rejects.toThrow('GET / answers 200')
+  await expect(load({ origin: 'http://127.0.0.1:1', requests: [get('/', {})] }, pace, signal)).rejects.toThrow(
+    'ECONNREFUSED',
+  )
+})
+
+test('an abort ends the load with its reason', async () => {
+  const stop = new AbortController()
+  setTimeout(() => stop.abort(new Error('stopped')), 50)
+  const endless = { ...pace, maxRequests: 1e9 }
+  await expect(load({ origin, requests: [get('/', {})] }, endless, stop.signal)).rejects.toThrow('stopped')
+})
+
+test('each connection has requests of its own, no more a second than it may send', async () => {
+  const latencies: number[] = []
+  const connectionOf = (index: number) => ({
+    requests: [checked(get(`/own/${index}`, {}))],
+    onLatency: (latency: number) => latencies.push(latency),
+  })
+  const beganMs = performance.now()
+  await fire({ origin, connections: 3, durationMs: 500, perSecond: 1, connectionOf }, signal)
+  const seconds = Math.ceil((performance.now() - beganMs) / 1_000)
+  // A request of the test before may still come.
+  const own = heard.filter((request) => request.startsWith('/own'))
+  expect(new Set(own)).toEqual(new Set([0, 1, 2].map((index) => `/own/${index} undefined`)))
+  expect(own.length).toBeLessThanOrEqual(3 * seconds)
+  expect(latencies.length).toBeGreaterThanOrEqual(3)
+})

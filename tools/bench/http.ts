@@ -1,0 +1,49 @@
+import { waitUntil } from '../engines/waiting.ts'
+import type { HttpRequest } from './load.ts'
+import type { Stage } from './stage.ts'
+
+const deadlineMs = 60_000
+
+/** Asks once. Rejects when the answer has none of the statuses that are accepted, or does not come within a minute. */
+export async function ask(
+  origin: string,
+  request: HttpRequest,
+  { signal }: Pick<Stage, 'signal'>,
+  accepted: readonly number[] = [request.expectedStatus],
+): Promise<{ readonly json: unknown; readonly etag: string | undefined }> {
+  const { method, path, headers, body = null } = request
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
+  const answer = await fetch(origin + path, { method, headers, body, signal: bounded })
+  const text = await answer.text()
+  if (!accepted.includes(answer.status)) throw new Error(`${method} ${path} answers ${answer.status}: ${text}`)
+  return { json: text === '' ? undefined : JSON.parse(text), etag: answer.headers.get('etag') ?? undefined }
+}
+
+/** Returns once a request is answered as expected. Rejects after a minute. */
+export async function untilAnswered(origin: string, request: HttpRequest, stage: Pick<Stage, 'signal'>): Promise<void> {
+  const isAnswered = (): Promise<boolean> =>
+    ask(origin, request, stage).then(
+      () => true,
+      () => false,
+    )
+  if (await waitUntil(isAnswered, { deadlineMs, signal: stage.signal })) return
+  throw new Error(`${origin}${request.path} is not answered ${request.expectedStatus} within ${deadlineMs / 1_000} s`)
+}
+
+/** Asks the API for something; with an ETag, 304 is expected. */
+export const apiRequest = (
+  accountKey: string,
+  what: string,
+  query: Readonly<Record<string, string | number>> = {},
+  etag?: string,
+): HttpRequest => {
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  )
+  return {
+    method: 'GET',
+    path: `/api/v1/${what}${search.size === 0 ? '' : `?${search}`}`,
+    headers: { authorization: `Bearer ${accountKey}`, ...(etag !== undefined && { 'if-none-match': etag }) },
+    expectedStatus: etag === undefined ? 200 : 304,
+  }
+}

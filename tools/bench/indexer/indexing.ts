@@ -1,0 +1,64 @@
+import { errors } from '@elastic/elasticsearch'
+import { pause } from '../../engines/waiting.ts'
+import type { Program } from '../program.ts'
+import type { Figures } from '../report.ts'
+import type { Stage } from '../stage.ts'
+import { elasticsearchCpuMs, readUsage, type Usage } from './usage.ts'
+
+/** How a program brought records into Elasticsearch; `usage` is missing where the system does not tell of it. */
+export type Indexing = Figures & { readonly elasticsearchCpuMs: number; readonly usage: Usage | undefined }
+
+/** What is brought in, and where it can be counted. */
+type Task = {
+  readonly records: number
+  /** Indices or aliases, each of which is to hold a document of every record. */
+  readonly targets: readonly string[]
+  start(): Promise<Program>
+}
+
+const pollMs = 100
+const deadlineMs = 600_000
+const countDeadlineMs = 30_000
+/** Elasticsearch tells of CPU time up to a second ago. */
+const settleMs = 1_100
+
+/**
+ * Starts a program and waits until every record can be found, timed from the start of its process. Rejects when that takes ten
+ * minutes, the program ends, or there are more documents than records.
+ */
+export async function measureIndexing(stage: Stage, { records, targets, start }: Task): Promise<Indexing> {
+  const cpuBeforeMs = await elasticsearchCpuMs(stage)
+  const beganMs = performance.now()
+  const program = await start()
+  while (!(await areComplete(stage, targets, records))) {
+    await program.expectRunning()
+    if (performance.now() - beganMs > deadlineMs)
+      throw new Error(`${targets.join(' and ')} do not hold ${records} documents within ${deadlineMs / 60_000} minutes`)
+    await pause(pollMs, stage.signal)
+  }
+  const elapsedMs = performance.now() - beganMs
+  const usage = await readUsage(program.pid)
+  await pause(settleMs, stage.signal)
+  const cpuMs = (await elasticsearchCpuMs(stage)) - cpuBeforeMs
+  await program.stop()
+  return { count: records, perSecond: (1_000 * records) / elapsedMs, elasticsearchCpuMs: cpuMs, usage }
+}
+
+async function areComplete(stage: Stage, targets: readonly string[], records: number): Promise<boolean> {
+  for (const index of targets) {
+    const found = await countIn(stage, index)
+    if (found > records) throw new Error(`${index} holds ${found} documents of ${records} records`)
+    if (found < records) return false
+  }
+  return true
+}
+
+async function countIn({ client, signal }: Stage, index: string): Promise<number> {
+  try {
+    return (await client.count({ index }, { signal, requestTimeout: countDeadlineMs })).count
+  } catch (error) {
+    // Whoever makes the index has not done so yet, or its shard is about to start.
+    if (error instanceof errors.ResponseError && [404, 503].includes(error.statusCode ?? 0)) return 0
+    throw error
+  }
+}

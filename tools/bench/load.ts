@@ -1,0 +1,142 @@
+import autocannon from 'autocannon'
+import type { Figures } from './report.ts'
+import { percentile } from './statistics.ts'
+
+export type HttpRequest = {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Any other status ends the bench. */
+  readonly expectedStatus: number
+}
+
+/** Whom to ask what: every connection sends the requests in this order, one at a time, and begins again. */
+export type Target = { readonly origin: string; readonly requests: readonly HttpRequest[] }
+
+export type Pace = {
+  readonly connections: number
+  /** Requests that come first and are not counted. */
+  readonly leadIn: number
+  /** Whichever is reached first ends the load. */
+  readonly maxRequests: number
+  readonly maxMs: number
+}
+
+export type Sample = Required<Figures>
+
+/** What one connection sends, again and again, and who hears how long each answer took. */
+export type Connection = {
+  readonly requests: readonly autocannon.Request[]
+  onLatency(latencyMs: number): void
+}
+
+const requestTimeoutS = 30
+/** autocannon looks this often whether it is to stop; what is answered meanwhile is not counted. */
+const sampleMs = 50
+/** Longer than any load. */
+const longestMs = 600_000
+
+/** Asks over kept connections at a pace. Rejects when a connection fails, an answer has an unexpected status, or `signal` aborts. */
+export async function load({ origin, requests }: Target, pace: Pace, signal: AbortSignal): Promise<Sample> {
+  const { connections, leadIn, maxRequests, maxMs } = pace
+  const enough = new AbortController()
+  const latenciesMs: number[] = []
+  let heard = 0
+  let [beganMs, endedMs] = [performance.now(), 0]
+  let idle = performance.eventLoopUtilization()
+  let busyShare = 0
+  const onLatency = (latencyMs: number): void => {
+    if (enough.signal.aborted) return
+    heard += 1
+    if (heard > leadIn) latenciesMs.push(latencyMs)
+    endedMs = performance.now()
+    if (heard === leadIn) [beganMs, idle] = [endedMs, performance.eventLoopUtilization()]
+    if (heard < leadIn || (latenciesMs.length < maxRequests && endedMs - beganMs < maxMs)) return
+    busyShare = performance.eventLoopUtilization(idle).utilization
+    enough.abort()
+  }
+  const connection = { requests: requests.map(checked), onLatency }
+  await fire(
+    { origin, connections, durationMs: longestMs, connectionOf: () => connection, enough: enough.signal },
+    signal,
+  )
+  return sampleOf(latenciesMs, endedMs - beganMs, busyShare)
+}
+
+/** Throws when nothing was measured. */
+export const sampleOf = (latenciesMs: readonly number[], elapsedMs: number, busyShare: number): Sample => ({
+  p50Ms: percentile(latenciesMs, 0.5),
+  p99Ms: percentile(latenciesMs, 0.99),
+  perSecond: (1_000 * latenciesMs.length) / elapsedMs,
+  count: latenciesMs.length,
+  busyShare,
+})
+
+/** The request as autocannon takes it; an answer with another status than expected ends the load. */
+export const checked = ({ method, path, headers, body, expectedStatus }: HttpRequest): autocannon.Request => ({
+  method,
+  path,
+  headers: { ...headers },
+  ...(body !== undefined && { body }),
+  onResponse: (status, answer) => {
+    if (status !== expectedStatus) throw new Error(`${method} ${path} answers ${status}: ${answer.slice(0, 500)}`)
+  },
+})
+
+/**
+ * Runs autocannon for a time, or until `enough` aborts; `perSecond` bounds the requests of each connection. Latencies are told one
+ * by one since autocannon's percentiles are whole milliseconds, too coarse here. Rejects when a connection fails, an `onResponse`
+ * throws, or `signal` aborts.
+ */
+export async function fire(
+  {
+    origin,
+    connections,
+    durationMs,
+    perSecond,
+    connectionOf,
+    enough,
+  }: {
+    readonly origin: string
+    readonly connections: number
+    readonly durationMs: number
+    readonly perSecond?: number
+    connectionOf(index: number): Connection
+    readonly enough?: AbortSignal
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted()
+  const failed = new AbortController()
+  let index = 0
+  const setupClient = (client: autocannon.Client): void => {
+    const { requests, onLatency } = connectionOf(index++)
+    client.setRequests(requests.map((request) => guarded(request, (error) => failed.abort(error))))
+    client.on('response', (_status, _bytes, latencyMs) => onLatency(latencyMs))
+  }
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const settings = { timeout: requestTimeoutS, bailout: 1, sampleInt: sampleMs, duration: durationMs / 1_000 }
+  const rate = perSecond === undefined ? {} : { connectionRate: perSecond }
+  const instance = autocannon({ ...settings, ...rate, url: origin, connections, setupClient }, (error: unknown) =>
+    error ? reject(error as Error) : resolve(),
+  )
+  instance.on('reqError', (error: unknown) => failed.abort(error))
+  const over = AbortSignal.any([signal, failed.signal, ...(enough === undefined ? [] : [enough])])
+  over.addEventListener('abort', () => instance.stop())
+  await promise
+  signal.throwIfAborted()
+  failed.signal.throwIfAborted()
+}
+
+/** The same request; what its `onResponse` throws is told, not thrown into the parser of answers. */
+const guarded = (request: autocannon.Request, fail: (error: unknown) => void): autocannon.Request => ({
+  ...request,
+  onResponse: (...answer) => {
+    try {
+      if (typeof request.onResponse === 'function') request.onResponse(...answer)
+    } catch (error) {
+      fail(error)
+    }
+  },
+})

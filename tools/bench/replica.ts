@@ -1,0 +1,107 @@
+import type { Admin } from 'kafkajs'
+import { pino } from 'pino'
+import { startProgressBar } from '../../src/core/process/progressBar.ts'
+import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { createProducer } from '../../src/core/stores/kafkaSink.ts'
+import { createAccountKey } from '../demo/accountKeys.ts'
+import { untilIndexed, untilTopicsExist } from '../demo/indexing.ts'
+import { choosePort } from '../engines/ports.ts'
+import { apiRequest, untilAnswered } from './http.ts'
+import type { Stage } from './stage.ts'
+
+export type KafkaRecord = { readonly key: string; readonly value: string }
+
+/** Indexer and API that run, and the producer of what they serve. */
+export type Replica = {
+  /** Of the API, such as `http://127.0.0.1:3000`. */
+  readonly origin: string
+  append(topic: string, records: readonly KafkaRecord[]): Promise<void>
+  /** Returns once all that was appended can be found; `report` hears how many records are indexed. */
+  untilIndexed(report?: (indexed: number) => void): Promise<void>
+}
+
+const allReplicas = -1
+const maxSendCharacters = 512 * 1024
+
+/** The API refuses more requests a minute of one key than its limit; a bench is not to be refused. */
+const withoutRateLimit = { RATE_LIMIT_PER_MINUTE: '1000000000' }
+
+/** Starts an indexer and an API, with `more` in their environment; returns once the topics exist. */
+export async function startReplica(stage: Stage, more: Readonly<Record<string, string>> = {}): Promise<Replica> {
+  const { config, signal } = stage
+  const origin = await startApi(stage, more)
+  await stage.start('indexer', more)
+  const [admin, append] = await connect(stage)
+  await untilTopicsExist(admin, config, signal)
+  const progress = { topics: config, groupId: config.CONSUMER_GROUP, signal }
+  return {
+    origin,
+    append,
+    untilIndexed: (report = () => undefined) => untilIndexed(admin, { ...progress, report }),
+  }
+}
+
+/** Starts an API that refuses nobody, with `more` in its environment; returns its origin. */
+export async function startApi(stage: Stage, more: Readonly<Record<string, string>>, logs?: string): Promise<string> {
+  const port = await choosePort()
+  await stage.start('api', { ...more, ...withoutRateLimit, PORT: String(port) }, logs)
+  return `http://127.0.0.1:${port}`
+}
+
+/** Connections to Kafka that end with the stage: of an admin client, and of a producer that appends. */
+export async function connect({ config, release }: Stage): Promise<[admin: Admin, append: Replica['append']]> {
+  const kafka = connectKafka(config, pino({ level: 'silent' }))
+  const [admin, producer] = [kafka.admin(), createProducer(kafka)]
+  release(() => admin.disconnect())
+  release(() => producer.disconnect())
+  await Promise.all([admin.connect(), producer.connect()])
+  const append: Replica['append'] = async (topic, records) => {
+    const messages = records.map(({ key, value }) => ({ key, value }))
+    await producer.send({ topic, messages, acks: allReplicas })
+  }
+  return [admin, append]
+}
+
+/** Appends all of `total` records, as many at a time as are sent well together. */
+export async function appendAll<T extends KafkaRecord>(
+  records: Iterable<T>,
+  total: number,
+  append: (records: readonly T[]) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  const bar = startProgressBar('Sending records', total, process.stdout)
+  let [chunk, characters, sent] = [[] as T[], 0, 0]
+  const send = async (): Promise<void> => {
+    signal.throwIfAborted()
+    await append(chunk)
+    sent += chunk.length
+    bar.reach(sent)
+    ;[chunk, characters] = [[], 0]
+  }
+  try {
+    for (const record of records) {
+      chunk.push(record)
+      characters += record.value.length
+      if (characters >= maxSendCharacters) await send()
+    }
+    if (chunk.length > 0) await send()
+  } finally {
+    bar.end()
+  }
+}
+
+/** Creates a key for a team; returns once the API answers it, windows on the time of change too. */
+export async function createServedKey(
+  stage: Stage,
+  origin: string,
+  teamId: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const accountKey = await createAccountKey(teamId, { ...stage.environment, ...more }, stage.signal)
+  await untilServed(stage, origin, accountKey)
+  return accountKey
+}
+
+/** Returns once the API answers a key. */
+export const untilServed = (stage: Stage, origin: string, accountKey: string): Promise<void> =>
+  untilAnswered(origin, apiRequest(accountKey, 'records', { changedSince: '2026-01-01' }), stage)

@@ -1,0 +1,84 @@
+import type { Instant } from '../../src/core/model/instant.ts'
+import { planForms } from '../demo/forms.ts'
+import { entityId, type Random, seededRandom } from '../demo/random.ts'
+import { planSubmission, renderSubmission } from '../demo/submissions.ts'
+import type { KafkaRecord } from './replica.ts'
+
+/** A submission as the product appends it to its topic. */
+export type SubmissionRecord = KafkaRecord & { readonly id: string; readonly createdAt: Instant }
+
+/** Made by team, moment of creation and, when an older submission changes, its id; later ones have the higher revision. */
+export type MakeSubmission = (teamId: string, createdMs: number, revision?: number, id?: string) => SubmissionRecord
+
+/** Some moment: times of creation decide nothing but the order. */
+export const newestMs = Date.UTC(2026, 0, 1)
+/** How many days submissions are spread over. */
+export const windowDays = 300
+
+const seed = 'bench'
+/** So many that hardly two of the same stand in one compressed block. */
+const distinctReports = 4_096
+const statuses = ['failed', 'processing', 'pending'] as const
+/** Of so many in a row, the first few are not completed. */
+const statusEvery = 64
+const essayBytes = 800
+const sites = ['Hamburg', 'Osaka', 'São Paulo', '上海', 'Toronto', 'Nairobi']
+
+type Report = Record<string, unknown> & { readonly examinee: object | null; readonly data: object }
+let rendered: readonly Report[] | undefined
+
+/**
+ * Makes submissions with full reports and who handed them in, about 3 KB each; with an essay and data of the customer's own, about
+ * 4 KB that compress less. The same ones for the same seed.
+ */
+export function submissionMaker(ownSeed: string, hasEssays = false): MakeSubmission {
+  const random = seededRandom(`${seed}/${ownSeed}`)
+  rendered ??= renderReports()
+  const reports = rendered
+  const paragraphs = reports.flatMap(paragraphsOf)
+  let serialNumber = 0
+  return (teamId, createdMs, revision = 1, id = entityId(random, createdMs)) => {
+    const createdAt = new Date(createdMs).toISOString() as Instant
+    const report = random.pick(reports)
+    const submission = {
+      ...report,
+      id,
+      serialNumber: ++serialNumber,
+      submittedAt: createdAt,
+      updatedAt: createdAt,
+      ...(hasEssays && {
+        examinee: report.examinee && { ...report.examinee, customData: customData(random) },
+        data: { ...report.data, essay: essay(random, paragraphs) },
+      }),
+    }
+    return { id, createdAt, key: `${teamId}/${id}`, value: JSON.stringify({ revision, submission }) }
+  }
+}
+
+function renderReports(): readonly Report[] {
+  const forms = planForms(seed, newestMs).filter(({ state }) => state === 'published')
+  return Array.from({ length: distinctReports }, (_, index) => {
+    const form = forms[index % forms.length]
+    if (form === undefined) throw new Error('the sample world has no forms')
+    const plan = planSubmission(seed, index, { form, serialNumber: index, submittedMs: newestMs })
+    return renderSubmission(plan, statuses[index % statusEvery] ?? 'completed', newestMs) as Report
+  })
+}
+
+const customData = (random: Random): object => ({
+  employeeNumber: 10_000 + random.below(90_000),
+  costCentre: `CC-${random.text('0123456789', 6)}`,
+  site: random.pick(sites),
+  badge: { level: 1 + random.below(5), tags: random.shuffled(['on-site', 'night shift', 'mentor']).slice(0, 2) },
+})
+
+function essay(random: Random, paragraphs: readonly string[]): string {
+  let text = random.pick(paragraphs)
+  while (Buffer.byteLength(text) < essayBytes) text += `\n\n${random.pick(paragraphs)}`
+  return text
+}
+
+function paragraphsOf({ reportResult }: Report): string[] {
+  const { aiSuggestion } = (reportResult ?? {}) as { aiSuggestion?: { content?: string | null } | null }
+  return (aiSuggestion?.content ?? '').split('\n\n').filter((paragraph) => paragraph !== '')
+}
