@@ -7,6 +7,7 @@ import { summaryOf } from '../src/core/process/log.ts'
 import { type Undecodable, undecodableOf } from '../src/core/stores/recordBatches.ts'
 import { backoffMs } from './backoff.ts'
 import type { ByteBudget } from './budget.ts'
+import { ChangeTimes, type PartitionClaim } from './changeTimes.ts'
 import { partitionName, type StartOffset, type TopicPartition } from './committedOffsets.ts'
 import { OffsetTracker } from './offsetTracker.ts'
 import { recordBytes, type SourceRecord, sourceRecord } from './sourceRecord.ts'
@@ -25,7 +26,13 @@ const undecodableRetryMs = 5_000
 const recordsPerTurn = 100
 
 /** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
-export type AssignedPartition = TopicPartition & { readonly start: StartOffset; readonly offsets: OffsetTracker }
+export type AssignedPartition = TopicPartition & {
+  readonly start: StartOffset
+  readonly offsets: OffsetTracker
+  readonly changeTimes: ChangeTimes
+  /** The claim under which watermarks of the partition are published; undefined for a rebuild, which publishes none. */
+  readonly owner: string | undefined
+}
 
 type FetchState = AssignedPartition & {
   /** The offset from which the next batch must have been fetched. */
@@ -39,8 +46,12 @@ export type ConsumerOptions = {
   readonly budget: ByteBudget
   /** The start offset of each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
+  /** Claims the partitions before the first of their records is read; undefined for a rebuild. */
+  readonly claim: ((partitions: readonly TopicPartition[]) => Promise<PartitionClaim>) | undefined
+  /** The metadata of a partition's commit. */
+  commitMetadata(start: StartOffset): string
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
-  readonly onRecord: (record: SourceRecord, start: StartOffset, onProcessed: () => void) => void
+  readonly onRecord: (record: SourceRecord, changedAtMs: number, start: StartOffset, onProcessed: () => void) => void
   readonly onRebalance: () => void
   readonly log: Logger
   readonly random: () => number
@@ -61,6 +72,7 @@ export class SourceConsumer {
   /** Paused partitions: the next record batch cannot be decoded. By `partitionName`. */
   #undecodable = new Map<string, Undecodable>()
   #consumer: Consumer | undefined
+  #crash: ((error: unknown) => void) | undefined
   #blockedReason: string | undefined = 'has not joined its group yet'
 
   constructor(options: ConsumerOptions) {
@@ -92,6 +104,11 @@ export class SourceConsumer {
         metadata,
       })),
     )
+  }
+
+  /** Joins the group again: another indexer has claimed partitions of this one. */
+  rejoin(): void {
+    this.#crash?.(new Error('another indexer has claimed partitions of this one'))
   }
 
   /** Reads until `pause` or `leave`. */
@@ -135,6 +152,7 @@ export class SourceConsumer {
     this.#consumer = consumer
     const crashed = Promise.withResolvers<never>()
     crashed.promise.catch(() => undefined)
+    this.#crash = crashed.reject
     consumer.on(consumer.events.CRASH, ({ payload }) => crashed.reject(payload.error))
     consumer.on(consumer.events.REBALANCING, () => {
       this.#forgetAssignment()
@@ -173,20 +191,55 @@ export class SourceConsumer {
       partitions.map((partition) => ({ topic, partition })),
     )
     consumer.pause(assignment)
+    const claimed = await this.#claim(partitions, () => this.#assigned === none)
     const starts = await startOffsets(partitions)
     // Meanwhile there was another rebalance, or the consumer was stopped.
-    if (this.#assigned !== none || this.#stop.signal.aborted) return
+    if (
+      (this.#options.claim !== undefined && claimed === undefined) ||
+      this.#assigned !== none ||
+      this.#stop.signal.aborted
+    )
+      return
     const states = partitions.map((each): FetchState => {
       const start = starts.get(partitionName(each))
       if (start === undefined) throw new Error(`the start offset of ${partitionName(each)} is not known`)
-      return { ...each, start, offsets: new OffsetTracker(start.position), nextOffset: start.position }
+      return {
+        ...each,
+        start,
+        offsets: new OffsetTracker(start.position),
+        changeTimes: new ChangeTimes(start.deadLetteredBelow, claimed),
+        owner: claimed?.owner,
+        nextOffset: start.position,
+      }
     })
+    // The broker rejects the commit of a member that lost its partitions while it made the claim: then it counts for nothing.
+    if (claimed !== undefined) await this.commit(states.map((each) => this.#startCommit(each)))
+    if (this.#assigned !== none || this.#stop.signal.aborted) return
     for (const { topic, partition, nextOffset } of states)
       consumer.seek({ topic, partition, offset: String(nextOffset) })
     this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     consumer.resume(assignment)
     this.#blockedReason = undefined
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
+  }
+
+  /** Claims the partitions; tries again while Redis is unreachable and the assignment `isCurrent`. */
+  async #claim(partitions: readonly TopicPartition[], isCurrent: () => boolean): Promise<PartitionClaim | undefined> {
+    const { claim, random, log } = this.#options
+    for (let attempts = 1; claim !== undefined && isCurrent() && !this.#stop.signal.aborted; attempts++) {
+      try {
+        return await claim(partitions)
+      } catch (error) {
+        this.#blockedReason = `cannot claim its partitions: ${summaryOf(error)}`
+        log.warn({ err: error, attempts }, 'partitions could not be claimed; trying again')
+        await sleep(backoffMs(attempts, random))
+      }
+    }
+    return undefined
+  }
+
+  #startCommit({ topic, partition, start }: FetchState): PartitionCommit {
+    return { topic, partition, position: start.position, metadata: this.#options.commitMetadata(start) }
   }
 
   async #takeBatch({ batch, resolveOffset, heartbeat, isRunning }: EachBatchPayload): Promise<void> {
@@ -205,9 +258,10 @@ export class SourceConsumer {
       if (!isRunning() || this.#stop.signal.aborted) return
       const record = sourceRecord(batch.topic, batch.partition, message)
       const bytes = recordBytes(record)
-      const markProcessed = state.offsets.track(record.offset, record.appendedAtMs)
+      const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
+      const markProcessed = state.offsets.track(record.offset, changedAtMs)
       budget.take(bytes)
-      onRecord(record, state.start, () => {
+      onRecord(record, changedAtMs, state.start, () => {
         budget.release(bytes)
         markProcessed()
       })

@@ -105,6 +105,7 @@ function ownState(config: Config, runner: GenerationRunner, metrics: PipelineMet
     maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
     inFlightBytes: () => runner.inFlightBytes(),
     watermarkMs: () => runner.watermarkMs(),
+    clockOffsetMs: () => runner.clockOffsetMs(),
     lags: () => runner.lags(),
     generation: () => runner.generationNumber(),
     records: async () => (await metrics.records.get()).values,

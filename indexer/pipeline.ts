@@ -10,6 +10,7 @@ import { ByteBudget } from './budget.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
 import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkRequest.ts'
 import { BulkWriter, type Outcome } from './bulk/bulkWriter.ts'
+import type { PartitionClaim } from './changeTimes.ts'
 import {
   commitMetadata,
   fetchOffsetRanges,
@@ -35,6 +36,8 @@ const drainPollMs = 20
 
 /** What the pipeline of the generation in service does beside writing documents. */
 export type ServingTasks = ReaderUpdates & {
+  /** Claims partitions before their records are read. */
+  claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
   /** The group of rebuilds: its committed offsets count where they name this generation. */
   readonly rebuildGroupId: string
   /** Handles an invalid record; the record is processed once it resolves. */
@@ -107,7 +110,9 @@ export class Pipeline {
       topics,
       budget: this.#budget,
       startOffsets: (partitions) => this.#startOffsets(partitions),
-      onRecord: (record, start, onProcessed) => this.#process(record, start, onProcessed),
+      claim: serving && ((partitions) => serving.claim(partitions)),
+      commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
+      onRecord: (record, changedAtMs, start, onProcessed) => this.#process(record, changedAtMs, start, onProcessed),
       onRebalance: () => metrics.rebalances.inc(),
       log,
       random: Math.random,
@@ -120,7 +125,9 @@ export class Pipeline {
       commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
       readers: serving,
       isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
+      rejoin: () => this.#consumer.rejoin(),
       clock: Date.now,
+      elapsedMs: () => performance.now(),
       log,
     })
   }
@@ -165,6 +172,11 @@ export class Pipeline {
     return this.#publisher.lags()
   }
 
+  /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
+  clockOffsetMs(): number | undefined {
+    return this.#publisher.clockOffsetMs()
+  }
+
   blockedReasons(): BlockedReasons {
     const reasons = {
       writer: this.#writerBlockedReason,
@@ -195,7 +207,7 @@ export class Pipeline {
   }
 
   /** Callbacks instead of a promise a record, because thousands of records are in flight. */
-  #process(record: SourceRecord, start: StartOffset, onProcessed: () => void): void {
+  #process(record: SourceRecord, changedAtMs: number, start: StartOffset, onProcessed: () => void): void {
     const { config, serving, metrics } = this.#options
     const finish = (outcome: RecordOutcome): void => {
       metrics.records.inc({ topic: record.topic, outcome })
@@ -211,7 +223,7 @@ export class Pipeline {
       const applied = (await serving?.applyAccountKey(change, record, this.#writing.signal)) ?? 'stale'
       return typeof applied === 'string' ? accept(applied) : await reject(applied)
     }
-    const projection = project(record, config)
+    const projection = project(record, changedAtMs, config)
     switch (projection.kind) {
       case 'invalid':
         this.#failUnlessDone(reject(projection.problem))

@@ -3,9 +3,10 @@ import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { randomToken } from '../../src/core/model/ids.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import { claimPartitions, noteRaised, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeyApplier } from '../accountKeys/apply.ts'
 import type { Retries } from '../backoff.ts'
-import { fetchCommittedOffsets, rebuildGroup, type TopicPartition } from '../committedOffsets.ts'
+import { fetchCommittedOffsets, partitionName, rebuildGroup, type TopicPartition } from '../committedOffsets.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { type BlockedReasons, Pipeline } from '../pipeline.ts'
@@ -95,6 +96,11 @@ export class GenerationRunner {
     return this.#served?.watermarkMs
   }
 
+  /** How far our clock is ahead of that of Redis (ms). */
+  clockOffsetMs(): number | undefined {
+    return this.#pipeline?.clockOffsetMs()
+  }
+
   inFlightBytes(): number {
     return this.#pipeline?.inFlightBytes() ?? 0
   }
@@ -129,8 +135,15 @@ export class GenerationRunner {
         applyAccountKey: (change, record, signal) => accountKeys.apply(change, record, signal),
         recordAccepted: (record) => deadLetters.recordAccepted(record),
         replaceChangeTokens: (lists) => replaceChangeTokens(redis, keys, lists, randomToken),
-        publishWatermarks: (watermarks, known) =>
-          hasAppendTimes ? this.#publishWatermarks(served, watermarks, known) : served.serveWithoutWatermark(),
+        claim: async (partitions) => {
+          const owner = randomToken()
+          return { owner, ...(await claimPartitions(redis, keys, owner, partitions.map(partitionName))) }
+        },
+        redisTimeMs: () => redisTimeMs(redis),
+        // Without append times there are no watermarks below which a record could fall.
+        noteRaised: async (raisedMs) => (hasAppendTimes ? noteRaised(redis, keys, raisedMs) : undefined),
+        publishWatermarks: (owner, watermarks, known) =>
+          hasAppendTimes ? this.#publishWatermarks(served, owner, watermarks, known) : served.serveWithoutWatermark(),
       },
       metrics,
       log,
@@ -141,13 +154,14 @@ export class GenerationRunner {
   /** Partitions can be added to a topic at any time; until one is read, it holds the watermark back. */
   async #publishWatermarks(
     served: ServedGeneration,
+    owner: string,
     watermarks: ReadonlyMap<string, number>,
     known: ReadonlyMap<string, TopicPartition>,
   ): Promise<PublishResult> {
     const documents = documentTopics(this.#deps.stores.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
     const ofDocuments = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
-    return await served.publish(everyPartition, ofDocuments)
+    return await served.publish(owner, everyPartition, ofDocuments)
   }
 
   async #watch(served: ServedGeneration, retired: AbortController): Promise<void> {

@@ -8,7 +8,7 @@ import {
 } from '../../src/core/model/change.ts'
 import { readFastSubmission } from '../../src/core/model/fastSubmission.ts'
 import { deletedRevision, type Revision, type TeamId } from '../../src/core/model/ids.ts'
-import { toInstant } from '../../src/core/model/instant.ts'
+import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import type { Problem, Result } from '../../src/core/model/result.ts'
 import { type EntityType, type TeamList, teamList } from '../../src/core/model/teamList.ts'
 import type { Config } from '../../src/core/process/config.ts'
@@ -34,15 +34,16 @@ export type Projection =
 
 type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'TOPIC_ACCOUNT_KEYS'>
 
-/** Validates a record against its topic's contract and converts it. Never throws. */
-export function project(record: SourceRecord, topics: TopicNames): Projection {
+/** Validates a record against its topic's contract and converts it. `changedAtMs` is from `ChangeTimes`. Never throws. */
+export function project(record: SourceRecord, changedAtMs: number, topics: TopicNames): Projection {
+  const changedAt = toInstant(changedAtMs)
   switch (record.topic) {
     case topics.TOPIC_FORMS:
-      return documents('forms', record, readFormRecord(record.key, record.value), formWrites)
+      return documents('forms', changedAt, readFormRecord(record.key, record.value), formWrites)
     case topics.TOPIC_SUBMISSIONS:
       return (
-        fastSubmission(record) ??
-        documents('submissions', record, readSubmissionRecord(record.key, record.value), submissionWrites)
+        fastSubmission(record, changedAt) ??
+        documents('submissions', changedAt, readSubmissionRecord(record.key, record.value), submissionWrites)
       )
     case topics.TOPIC_ACCOUNT_KEYS: {
       const read = readAccountKeyRecord(record.key, record.value)
@@ -54,24 +55,24 @@ export function project(record: SourceRecord, topics: TopicNames): Projection {
 }
 
 /** The fast path: the same result as `documents` in one pass over the bytes; undefined when the record needs the slow path. */
-function fastSubmission(record: SourceRecord): Projection | undefined {
+function fastSubmission(record: SourceRecord, changedAt: Instant): Projection | undefined {
   const key = readKey(record.key)
   if (!key.ok || record.value === null) return undefined
   const submission = readFastSubmission(key.value.entityId, record.value)
   if (submission === undefined) return undefined
-  const documents = renderedSubmissionWrites(key.value, submission, toInstant(record.appendedAtMs))
+  const documents = renderedSubmissionWrites(key.value, submission, changedAt)
   return storing('submissions', key.value.teamId, submission.revision, documents)
 }
 
 function documents<Entity>(
   type: EntityType,
-  record: SourceRecord,
+  changedAt: Instant,
   read: Result<Change<Entity>>,
-  writes: (change: Change<Entity>, appendedAt: ReturnType<typeof toInstant>) => DocumentWrite[],
+  writes: (change: Change<Entity>, changedAt: Instant) => DocumentWrite[],
 ): Projection {
   if (!read.ok) return { kind: 'invalid', problem: read.problem }
   const { teamId, live } = read.value
-  return storing(type, teamId, live?.revision ?? deletedRevision, writes(read.value, toInstant(record.appendedAtMs)))
+  return storing(type, teamId, live?.revision ?? deletedRevision, writes(read.value, changedAt))
 }
 
 const storing = (type: EntityType, teamId: TeamId, version: Revision, documents: DocumentWrite[]): Projection => ({

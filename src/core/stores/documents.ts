@@ -35,15 +35,15 @@ const delimited = (summary: string): string => summaryDelimiter + summary + summ
  */
 const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 
-/** The list and detail documents of a form's newest state. `appendedAt` is the record's Kafka append time. */
-export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentWrite[] {
-  if (change.live === null) return tombstones(change, ['forms', 'form-details'], appendedAt)
+/** The list and detail documents of a form's newest state. */
+export function formWrites(change: Change<Form>, changedAt: Instant): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, ['forms', 'form-details'], changedAt)
   const { entity: form, raw, revision } = change.live
   const salt = titleSalt(change.teamId)
   const { words, joined, starts } = titleTerms(form.title)
   const salted = (terms: readonly string[]): string => JSON.stringify(terms.map((term) => salt + term).join(' '))
   const list = renderObject([
-    ...listKeys(change.teamId, form.createdAt, form.id, appendedAt),
+    ...listKeys(change.teamId, form.createdAt, form.id, changedAt),
     ['scene', JSON.stringify(form.scene)],
     ['titleRaw', JSON.stringify(salt + foldCharacters(form.title))],
     // A space precedes every word, so that a pattern can match at the start of words.
@@ -59,25 +59,25 @@ export function formWrites(change: Change<Form>, appendedAt: Instant): DocumentW
   ]
 }
 
-/** The list and detail documents of a submission's newest state. `appendedAt` is the record's Kafka append time. */
-export function submissionWrites(change: Change<Submission>, appendedAt: Instant): DocumentWrite[] {
-  if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], appendedAt)
+/** The list and detail documents of a submission's newest state. */
+export function submissionWrites(change: Change<Submission>, changedAt: Instant): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], changedAt)
   const { entity: submission, raw, revision } = change.live
   const { formId, submittedAt, result } = submission
   const summary = Buffer.from(renderSubmissionSummary(submission, raw))
   const detail = Buffer.from(renderSubmissionDetail(submission, raw))
   const rendered = { revision, formId, submittedAt, status: result.status, summary, detail }
-  return renderedSubmissionWrites(change, rendered, appendedAt)
+  return renderedSubmissionWrites(change, rendered, changedAt)
 }
 
 /** The list and detail documents of a submission that is rendered already, by the fast path or the slow one. */
 export function renderedSubmissionWrites(
   key: RecordKey,
   { revision, formId, status, submittedAt, summary, detail }: RenderedSubmission,
-  appendedAt: Instant,
+  changedAt: Instant,
 ): DocumentWrite[] {
   const order = `"teamId":"${key.teamId}","position":"${position(submittedAt, key.entityId)}"`
-  const windows = `"createdAt":"${submittedAt}","changedAt":"${appendedAt}"`
+  const windows = `"createdAt":"${submittedAt}","changedAt":"${changedAt}"`
   // None of these values has characters that JSON escapes.
   const keys = `{${order},${windows},"formId":"${formId}","status":"${status}","summary":${summaryDelimiter}`
   const list = Buffer.allocUnsafe(keys.length + summary.length + listEnd.length)
