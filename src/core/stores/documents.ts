@@ -114,6 +114,11 @@ const write = (
   source,
 })
 
+/** The source of a list document with another `changedAt`, or of its tombstone with another instant of deletion. */
+export const withChangedAt = (source: Buffer, changedAt: Instant): Buffer =>
+  // Members of our own come before the first one whose text is from the record.
+  Buffer.from(source.toString().replace(/"(changedAt|deletedAt)":"[^"]*"/, `"$1":"${changedAt}"`))
+
 /** The same document with every member name once: Elasticsearch rejects repeated names. */
 export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
   ...document,

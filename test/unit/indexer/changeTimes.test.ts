@@ -127,11 +127,12 @@ test('no record becomes visible below a watermark that was published before, wha
     fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
       const partition = new Partition()
       const run = (each: (typeof steps)[number]): void => {
-        if (each.kind !== 'publish') return partition[each.kind](each.ms)
-        const meanwhile = [...each.meanwhile]
-        partition.publish(each.ms, () => {
-          for (const next of meanwhile.splice(0, 2)) run(next)
-        })
+        const meanwhile = each.kind === 'publish' ? [...each.meanwhile] : []
+        if (each.kind !== 'publish') partition[each.kind](each.ms)
+        else
+          partition.publish(each.ms, () => {
+            for (const next of meanwhile.splice(0, 2)) run(next)
+          })
       }
       for (const each of steps) run(each)
       expect(partition.problems).toEqual([])
