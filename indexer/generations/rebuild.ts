@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
-import { randomToken } from '../../src/core/model/ids.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
@@ -88,7 +88,7 @@ async function switchOver(
   await readToTheEnd(options, pipeline, 'in the background')
   const reconciliation = await reconcileAll(options, serving, target)
   const keys = redisKeys(config.INDEX_PREFIX)
-  const holder = randomToken()
+  const holder = randomUUID()
   report.step('switching')
   if (!(await acquireWatermarkHold(redis, keys, holder, maxHoldMs)))
     throw new Error('the watermark is held by another rebuild')
@@ -104,12 +104,12 @@ async function switchOver(
     await extendHold()
     await expectServing(options, serving)
     // From here to the switch nothing is written to the old generation, so that the new one can hold all of it.
-    await blockWrites(elasticsearch, serving, request)
+    await blockWrites(elasticsearch, serving, holder, request)
     await reconciliation.pass()
     await elasticsearch.indices.refresh({ index: Object.values(target.indices) }, request)
     await expectNoFewerDocuments(options, serving, target)
     await extendHold()
-    await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request)
+    await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request, { generation: serving, holder })
     isSwitched = true
     await setWatermarkGeneration(redis, keys, target.tag, undefined)
   } finally {
