@@ -5,7 +5,7 @@ import { type ProgressBar, startProgressBar } from '../../src/core/process/progr
 import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
-import { connectRedis } from '../../src/core/stores/redis.ts'
+import { connectConfiguredRedis } from '../../src/core/stores/redis.ts'
 import { rebuild } from './rebuild.ts'
 import type { Comparison, RebuildReport } from './rebuildOptions.ts'
 
@@ -26,7 +26,7 @@ process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
 
 const elasticsearch = connectElasticsearch(config)
 const raw = connectElasticsearchRaw(config)
-const redis = connectRedis(config.REDIS_URL ?? '', () => undefined, { ca: config.REDIS_CA_FILE })
+const redis = connectConfiguredRedis(config, () => undefined)
 const kafka = connectKafka(config, log)
 const admin = kafka.admin()
 const { report, end } = reportTo(process.stderr)

@@ -9,7 +9,7 @@ import { configOrExit } from '../core/process/service.ts'
 import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../core/stores/accountKeyStore.ts'
 import { connectKafka, createProducer } from '../core/stores/kafka.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
-import { connectRedis } from '../core/stores/redis.ts'
+import { connectConfiguredRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
 import { AccountKeys, keyTopics } from './accountKeys.ts'
 
@@ -66,7 +66,7 @@ type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
 
 async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
-  const redis = connectRedis(config.REDIS_URL ?? '', () => undefined, { ca: config.REDIS_CA_FILE })
+  const redis = connectConfiguredRedis(config, () => undefined)
   const producer = createProducer(connectKafka(config, pino({ level: 'silent' })))
   const giveUp = new AbortController()
   try {

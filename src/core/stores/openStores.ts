@@ -2,7 +2,7 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Service } from '../process/service.ts'
 import { type AccountKeyStore, accountKeyStore } from './accountKeyStore.ts'
 import { engineCallMetrics, measureElasticsearch, measureRedis } from './engineCallMetrics.ts'
-import { connectRedis, type RedisConnection } from './redis.ts'
+import { connectConfiguredRedis, type RedisConnection } from './redis.ts'
 import { type RedisKeys, redisKeys } from './redisKeys.ts'
 
 /**
@@ -18,10 +18,7 @@ export function openStores(
     measureElasticsearch(elasticsearch, calls)
     release('elasticsearch', () => elasticsearch.close())
   }
-  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'redis'), {
-    ca: config.REDIS_CA_FILE,
-    onCommand: measureRedis(calls),
-  })
+  const redis = connectConfiguredRedis(config, (error) => log.warn({ err: error }, 'redis'), measureRedis(calls))
   release('redis', () => redis.close())
   const keys = redisKeys(config.INDEX_PREFIX)
   return { redis, redisKeys: keys, accountKeys: accountKeyStore(redis, keys) }
