@@ -1,3 +1,9 @@
+import type { SourceRecord } from '../src/core/stores/sourceRecord.ts'
+
+/** Bytes that a record holds while it is in flight: as received, and about as much again in each of its two documents. */
+export const recordBytes = ({ key, value }: Pick<SourceRecord, 'key' | 'value'>): number =>
+  (key?.length ?? 0) + 3 * (value?.length ?? 0) + 1_024
+
 /** Bounds the bytes in flight. `take` never fails and may exceed the bound; callers wait for `room` before they fetch more. */
 export class ByteBudget {
   readonly maxBytes: number

@@ -1,11 +1,7 @@
-import type { Admin } from 'kafkajs'
 import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
-
-export type TopicPartition = { readonly topic: string; readonly partition: number }
-
-/** `<topic>/<partition>`: the key of maps by partition, also in Redis. */
-export const partitionName = ({ topic, partition }: TopicPartition): string => `${topic}/${partition}`
+import type { KafkaSource, OffsetRange } from '../src/core/stores/kafkaSource.ts'
+import { partitionName, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
 
 /** The consumer group of rebuilds. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
@@ -19,9 +15,6 @@ export type CommittedOffset = {
   readonly deadLetteredBelow: Offset
 }
 
-/** The first offset of a partition, and the offset after its last record. */
-export type OffsetRange = { readonly low: bigint; readonly high: bigint }
-
 /** The offset at which reading a partition starts. */
 export type StartOffset = {
   readonly position: Offset
@@ -34,11 +27,9 @@ export type StartOffset = {
 export const commitMetadata = (generation: GenerationTag, deadLetteredBelow: bigint): string =>
   `${generation} ${deadLetteredBelow}`
 
-/** Parses a committed offset and its metadata as Kafka returns them; undefined when nothing is committed. */
-export function readCommittedOffset(offset: string, metadata: string | null): CommittedOffset | undefined {
-  if (offset.startsWith('-')) return undefined
-  const [, generation, below] = /^(\S+) (\d+)$/.exec(metadata ?? '') ?? []
-  const position = toOffset(offset)
+/** Parses the metadata of a committed offset. */
+export function readCommit(position: Offset, metadata: string): CommittedOffset {
+  const [, generation, below] = /^(\S+) (\d+)$/.exec(metadata) ?? []
   const deadLetteredBelow = toOffset(below ?? '0')
   return { position, generation, deadLetteredBelow: deadLetteredBelow > position ? deadLetteredBelow : position }
 }
@@ -71,30 +62,12 @@ export function startOffset(
 
 /** The committed offsets of a group for the topics, by `partitionName`. */
 export async function fetchCommittedOffsets(
-  admin: Admin,
+  source: KafkaSource,
   groupId: string,
   topics: readonly string[],
 ): Promise<Map<string, CommittedOffset>> {
-  const commits = new Map<string, CommittedOffset>()
-  for (const { topic, partitions } of await admin.fetchOffsets({ groupId, topics: [...topics] })) {
-    for (const { partition, offset, metadata } of partitions) {
-      const commit = readCommittedOffset(offset, metadata)
-      if (commit !== undefined) commits.set(partitionName({ topic, partition }), commit)
-    }
-  }
-  return commits
-}
-
-/** The offset range of every partition of the topics, by `partitionName`. */
-export async function fetchOffsetRanges(
-  admin: Admin,
-  topics: readonly string[],
-): Promise<Map<string, OffsetRange & TopicPartition>> {
-  const ends = new Map<string, OffsetRange & TopicPartition>()
-  for (const topic of topics)
-    for (const { partition, low, high } of await admin.fetchTopicOffsets(topic))
-      ends.set(partitionName({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) })
-  return ends
+  const commits = await source.committedOffsets(groupId, topics)
+  return new Map(commits.map((each) => [partitionName(each), readCommit(each.position, each.metadata)]))
 }
 
 /**
@@ -102,25 +75,25 @@ export async function fetchOffsetRanges(
  * `generationOf`: the generation that a topic's records are written to. A partition that Kafka does not know yet is left out.
  */
 export async function fetchStartOffsets(
-  admin: Admin,
+  source: KafkaSource,
   partitions: readonly TopicPartition[],
   from: {
     readonly topics: readonly string[]
     readonly groupId: string
-    readonly rebuildGroupId?: string
+    readonly rebuildGroupId: string | undefined
     generationOf(topic: string): GenerationTag | undefined
   },
 ): Promise<Map<string, StartOffset>> {
   const { topics, groupId, rebuildGroupId, generationOf } = from
-  const ends = await fetchOffsetRanges(admin, topics)
-  const own = await fetchCommittedOffsets(admin, groupId, topics)
-  const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommittedOffsets(admin, rebuildGroupId, topics)
+  const ranges = await source.offsetRanges(topics)
+  const own = await fetchCommittedOffsets(source, groupId, topics)
+  const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommittedOffsets(source, rebuildGroupId, topics)
   return new Map(
     partitions.flatMap((each) => {
-      const [name, end] = [partitionName(each), ends.get(partitionName(each))]
-      return end === undefined
-        ? []
-        : [[name, startOffset(end, own.get(name), rebuilt?.get(name), generationOf(each.topic))] as const]
+      const name = partitionName(each)
+      const range = ranges.get(name)
+      if (range === undefined) return []
+      return [[name, startOffset(range, own.get(name), rebuilt?.get(name), generationOf(each.topic))] as const]
     }),
   )
 }

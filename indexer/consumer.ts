@@ -1,25 +1,19 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import type { Batch, Consumer, EachBatchPayload, Kafka } from 'kafkajs'
-import kafkajs from 'kafkajs'
 import type { Logger } from 'pino'
-import { type Offset, toOffset } from '../src/core/model/ids.ts'
+import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import { type Undecodable, undecodableOf } from '../src/core/stores/recordBatches.ts'
+import type { FetchedBatch, GroupMember, PartitionCommit } from '../src/core/stores/consumerGroup.ts'
+import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
+import type { Undecodable } from '../src/core/stores/recordBatches.ts'
+import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { backoffMs } from './backoff.ts'
-import type { ByteBudget } from './budget.ts'
+import { type ByteBudget, recordBytes } from './budget.ts'
 import { ChangeTimes, type PartitionClaim } from './changeTimes.ts'
-import { partitionName, type StartOffset, type TopicPartition } from './committedOffsets.ts'
+import type { StartOffset } from './committedOffsets.ts'
 import { OffsetTracker } from './offsetTracker.ts'
-import { recordBytes, type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
-/** How long the partitions of an indexer that was killed stay without one. */
-const sessionTimeoutMs = 10_000
+/** How often the group hears of this member while it waits for room. */
 const heartbeatIntervalMs = 1_500
-/** How long a rebalance waits for a member that does not rejoin. */
-const rebalanceTimeoutMs = 15_000
-/** The longest time until partitions that were added to a topic are noticed. */
-const metadataMaxAgeMs = 10_000
-const fetchWaitMs = 500
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
 const undecodableRetryMs = 5_000
 /** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
@@ -40,7 +34,7 @@ type FetchState = AssignedPartition & {
 }
 
 export type ConsumerOptions = {
-  readonly kafka: Kafka
+  readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
   readonly budget: ByteBudget
@@ -57,13 +51,10 @@ export type ConsumerOptions = {
   readonly random: () => number
 }
 
-/** The offset to commit for one partition. */
-export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
-
 /**
  * Reads the source topics as a member of a consumer group. Every assignment begins with new offset trackers, at the offsets that
- * `startOffsets` returns: records of an earlier assignment that are processed later change nothing. When the KafkaJS consumer
- * crashes, another one is created, with backoff, until `pause` or `leave`.
+ * `startOffsets` returns: records of an earlier assignment that are processed later change nothing. When the group member crashes,
+ * another one is created, with backoff, until `pause` or `leave`.
  */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
@@ -71,8 +62,8 @@ export class SourceConsumer {
   #assigned = new Map<string, FetchState>()
   /** Paused partitions: the next record batch cannot be decoded. By `partitionName`. */
   #undecodable = new Map<string, Undecodable>()
-  #consumer: Consumer | undefined
-  #crash: ((error: unknown) => void) | undefined
+  #member: GroupMember | undefined
+  #rejoin = new AbortController()
   #blockedReason: string | undefined = 'has not joined its group yet'
 
   constructor(options: ConsumerOptions) {
@@ -96,27 +87,26 @@ export class SourceConsumer {
 
   /** Commits offsets of partitions that are assigned now; after a rebalance the broker rejects them. */
   async commit(commits: readonly PartitionCommit[]): Promise<void> {
-    await this.#consumer?.commitOffsets(
-      commits.map(({ topic, partition, position, metadata }) => ({
-        topic,
-        partition,
-        offset: String(position),
-        metadata,
-      })),
-    )
+    await this.#member?.commit(commits)
   }
 
-  /** Joins the group again: another indexer has claimed partitions of this one. */
+  /** Leaves the group and joins it again: another indexer has claimed partitions of this one. */
   rejoin(): void {
-    this.#crash?.(new Error('another indexer has claimed partitions of this one'))
+    this.#rejoin.abort()
   }
 
   /** Reads until `pause` or `leave`. */
   async run(): Promise<void> {
     for (let attempts = 1; !this.#stop.signal.aborted; attempts++) {
       try {
-        await this.#readUntilCrash()
+        this.#member = this.#createMember()
+        this.#rejoin = new AbortController()
+        await this.#member.run(AbortSignal.any([this.#stop.signal, this.#rejoin.signal]))
+        if (this.#stop.signal.aborted) return
+        this.#forgetAssignment()
+        await this.#member.leave()
       } catch (error) {
+        this.#forgetAssignment()
         this.#blockedReason = summaryOf(error)
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
         if (!this.#stop.signal.aborted) await sleep(backoffMs(attempts, this.#options.random))
@@ -127,79 +117,42 @@ export class SourceConsumer {
   /** Stops fetching. The partitions stay assigned, so that records in flight can still be committed. */
   pause(): void {
     this.#stop.abort()
-    if (this.#assigned.size > 0) this.#consumer?.pause(this.#options.topics.map((topic) => ({ topic })))
+    if (this.#assigned.size > 0) this.#member?.pause(this.assigned())
   }
 
   /** Leaves the group, so that its partitions are assigned to other indexers at once. */
   async leave(): Promise<void> {
     this.#stop.abort()
     this.#forgetAssignment()
-    await this.#consumer?.disconnect()
+    await this.#member?.leave()
   }
 
-  async #readUntilCrash(): Promise<void> {
-    const { kafka, groupId, topics } = this.#options
-    const consumer = kafka.consumer({
+  #createMember(): GroupMember {
+    const { source, groupId, topics } = this.#options
+    const member = source.groupMember({
       groupId,
-      sessionTimeout: sessionTimeoutMs,
-      heartbeatInterval: heartbeatIntervalMs,
-      rebalanceTimeout: rebalanceTimeoutMs,
-      metadataMaxAge: metadataMaxAgeMs,
-      maxWaitTimeInMs: fetchWaitMs,
-      allowAutoTopicCreation: false,
-      retry: { restartOnFailure: async () => false },
+      topics,
+      onRevoked: () => {
+        this.#forgetAssignment()
+        this.#blockedReason = 'waits for its partitions'
+      },
+      onAssigned: (partitions) => this.#startAssignment(member, partitions),
+      onBatch: (batch) => this.#takeBatch(batch),
+      onBatchEnd: (partition, lastOffset) => this.#endBatch(partitionName(partition), lastOffset),
     })
-    this.#consumer = consumer
-    const crashed = Promise.withResolvers<never>()
-    crashed.promise.catch(() => undefined)
-    this.#crash = crashed.reject
-    consumer.on(consumer.events.CRASH, ({ payload }) => crashed.reject(payload.error))
-    consumer.on(consumer.events.REBALANCING, () => {
-      this.#forgetAssignment()
-      this.#blockedReason = 'waits for its partitions'
-    })
-    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      this.#startAssignment(consumer, payload.memberAssignment).catch(crashed.reject)
-    })
-    consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
-      // KafkaJS does not call eachBatch for batches that hold only transaction markers or were emptied by compaction.
-      if (payload.batchSize === 0) this.#endBatch(this.#assigned.get(partitionName(payload)), payload.lastOffset)
-    })
-    try {
-      await consumer.connect()
-      await consumer.subscribe({ topics: [...topics], fromBeginning: true })
-      await consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        eachBatch: (payload) => this.#takeBatch(payload),
-      })
-      await Promise.race([crashed.promise, aborted(this.#stop.signal)])
-    } catch (error) {
-      this.#forgetAssignment()
-      await consumer.disconnect().catch(() => undefined)
-      throw error
-    }
+    return member
   }
 
   /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
-  async #startAssignment(consumer: Consumer, memberAssignment: Readonly<Record<string, number[]>>): Promise<void> {
+  async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
     const { startOffsets, log, onRebalance } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
-    const assignment = Object.entries(memberAssignment).map(([topic, partitions]) => ({ topic, partitions }))
-    const partitions = assignment.flatMap(({ topic, partitions }) =>
-      partitions.map((partition) => ({ topic, partition })),
-    )
-    consumer.pause(assignment)
-    const claimed = await this.#claim(partitions, () => this.#assigned === none)
+    const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
+    const claimed = await this.#claim(partitions, isCurrent)
     const starts = await startOffsets(partitions)
     // Meanwhile there was another rebalance, or the consumer was stopped.
-    if (
-      (this.#options.claim !== undefined && claimed === undefined) ||
-      this.#assigned !== none ||
-      this.#stop.signal.aborted
-    )
-      return
+    if (!isCurrent()) return
     const states = partitions.map((each): FetchState => {
       const start = starts.get(partitionName(each))
       if (start === undefined) throw new Error(`the start offset of ${partitionName(each)} is not known`)
@@ -213,12 +166,10 @@ export class SourceConsumer {
       }
     })
     // The broker rejects the commit of a member that lost its partitions while it made the claim: then it counts for nothing.
-    if (claimed !== undefined) await this.commit(states.map((each) => this.#startCommit(each)))
-    if (this.#assigned !== none || this.#stop.signal.aborted) return
-    for (const { topic, partition, nextOffset } of states)
-      consumer.seek({ topic, partition, offset: String(nextOffset) })
+    if (claimed !== undefined) await member.commit(states.map((each) => this.#startCommit(each)))
+    if (!isCurrent()) return
+    member.fetchFrom(states)
     this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
-    consumer.resume(assignment)
     this.#blockedReason = undefined
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
@@ -226,7 +177,7 @@ export class SourceConsumer {
   /** Claims the partitions; tries again while Redis is unreachable and the assignment `isCurrent`. */
   async #claim(partitions: readonly TopicPartition[], isCurrent: () => boolean): Promise<PartitionClaim | undefined> {
     const { claim, random, log } = this.#options
-    for (let attempts = 1; claim !== undefined && isCurrent() && !this.#stop.signal.aborted; attempts++) {
+    for (let attempts = 1; claim !== undefined && isCurrent(); attempts++) {
       try {
         return await claim(partitions)
       } catch (error) {
@@ -242,36 +193,44 @@ export class SourceConsumer {
     return { topic, partition, position: start.position, metadata: this.#options.commitMetadata(start) }
   }
 
-  async #takeBatch({ batch, resolveOffset, heartbeat, isRunning }: EachBatchPayload): Promise<void> {
+  async #takeBatch({ records, undecodable, ...batch }: FetchedBatch): Promise<boolean> {
     const state = this.#assigned.get(partitionName(batch))
-    if (state === undefined) return
-    expectNextOffset(batch, state)
-    const { budget, onRecord } = this.#options
+    if (state === undefined) return false
+    // KafkaJS resets an offset that is out of range by itself; then the start offset has to be determined again.
+    if (batch.fetchedFrom !== state.nextOffset)
+      throw new Error(`${partitionName(batch)} was read from ${batch.fetchedFrom} instead of ${state.nextOffset}`)
     let taken = 0
-    for (const message of batch.messages) {
-      const undecodable = undecodableOf(message)
-      if (undecodable !== undefined) return this.#pausePartition(undecodable, state)
-      while (!budget.hasRoom() && isRunning() && !this.#stop.signal.aborted) {
-        await Promise.race([budget.room(), sleep(heartbeatIntervalMs, undefined, { ref: false })])
-        await heartbeat()
-      }
-      if (!isRunning() || this.#stop.signal.aborted) return
-      const record = sourceRecord(batch.topic, batch.partition, message)
-      const bytes = recordBytes(record)
-      const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
-      const markProcessed = state.offsets.track(record.offset, changedAtMs)
-      budget.take(bytes)
-      onRecord(record, changedAtMs, state.start, () => {
-        budget.release(bytes)
-        markProcessed()
-      })
-      resolveOffset(message.offset)
-      state.nextOffset = record.offset + 1n
+    for (const record of records) {
+      if (!(await this.#hasRoom(batch))) return false
+      this.#take(record, state)
       if (++taken % recordsPerTurn === 0) await nextTurn()
     }
-    this.#endBatch(state, batch.lastOffset())
-    resolveOffset(batch.lastOffset())
-    await heartbeat()
+    if (undecodable !== undefined) this.#pausePartition(undecodable, state)
+    return undecodable === undefined
+  }
+
+  /** Waits until there is room for a record; false when reading stops. */
+  async #hasRoom({ isRunning, heartbeat }: Pick<FetchedBatch, 'isRunning' | 'heartbeat'>): Promise<boolean> {
+    const { budget } = this.#options
+    const isReading = (): boolean => isRunning() && !this.#stop.signal.aborted
+    while (!budget.hasRoom() && isReading()) {
+      await Promise.race([budget.room(), sleep(heartbeatIntervalMs, undefined, { ref: false })])
+      await heartbeat()
+    }
+    return isReading()
+  }
+
+  #take(record: SourceRecord, state: FetchState): void {
+    const { budget, onRecord } = this.#options
+    const bytes = recordBytes(record)
+    const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
+    const markProcessed = state.offsets.track(record.offset, changedAtMs)
+    budget.take(bytes)
+    onRecord(record, changedAtMs, state.start, () => {
+      budget.release(bytes)
+      markProcessed()
+    })
+    state.nextOffset = record.offset + 1n
   }
 
   #forgetAssignment(): Map<string, FetchState> {
@@ -282,40 +241,25 @@ export class SourceConsumer {
 
   /** Pauses one partition and fetches its next batch again later: compaction may have removed the undecodable one. */
   #pausePartition(undecodable: Undecodable, state: FetchState): void {
-    const [name, consumer, { topic, partition }] = [partitionName(state), this.#consumer, state]
+    const [name, member, { topic, partition }] = [partitionName(state), this.#member, state]
     if (this.#undecodable.get(name)?.message !== undecodable.message)
       this.#options.log.error(
         { err: undecodable, topic, partition },
         'partition is paused: a record batch cannot be decoded',
       )
     this.#undecodable.set(name, undecodable)
-    consumer?.pause([{ topic, partitions: [partition] }])
+    member?.pause([state])
     const retry = setTimeout(() => {
-      if (this.#assigned.get(name) === state && !this.#stop.signal.aborted)
-        consumer?.resume([{ topic, partitions: [partition] }])
+      if (this.#assigned.get(name) === state && !this.#stop.signal.aborted) member?.resume([state])
     }, undecodableRetryMs)
     retry.unref()
   }
 
-  #endBatch(state: FetchState | undefined, lastOffset: string): void {
+  #endBatch(name: string, lastOffset: Offset): void {
+    const state = this.#assigned.get(name)
     if (state === undefined) return
-    this.#undecodable.delete(partitionName(state))
-    state.offsets.endBatch(toOffset(lastOffset))
-    state.nextOffset = toOffset(lastOffset) + 1n
+    this.#undecodable.delete(name)
+    state.offsets.endBatch(lastOffset)
+    state.nextOffset = lastOffset + 1n
   }
 }
-
-/** KafkaJS resets an offset that is out of range by itself; then the start offset has to be determined again. */
-function expectNextOffset(batch: Batch, { nextOffset }: FetchState): void {
-  const { fetchedOffset } = batch as Batch & { readonly fetchedOffset: string }
-  if (toOffset(fetchedOffset) === nextOffset) return
-  throw new kafkajs.KafkaJSNonRetriableError(
-    `${partitionName(batch)} was read from ${fetchedOffset} instead of ${nextOffset}`,
-  )
-}
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })

@@ -1,9 +1,9 @@
-import type { Admin, Producer } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { Config } from '../src/core/process/config.ts'
 import type { Service, Started } from '../src/core/process/service.ts'
 import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
 import { openKafka } from '../src/core/stores/kafka.ts'
+import type { KafkaSink } from '../src/core/stores/kafkaSink.ts'
+import { type KafkaSource, kafkaSource } from '../src/core/stores/kafkaSource.ts'
 import { openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
@@ -19,7 +19,7 @@ import { DeadLetterWriter } from './deadLetters/deadLetterWriter.ts'
 import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/servedGeneration.ts'
 import { indexerMetrics, type PipelineMetrics, pipelineMetrics } from './metrics.ts'
-import { observe } from './status/observe.ts'
+import { type Observer, observe } from './status/observe.ts'
 import { statusPages } from './status/statusPages.ts'
 import { surveyMetrics } from './status/surveyMetrics.ts'
 import { ensureTopics, sourceTopics } from './topics.ts'
@@ -30,31 +30,27 @@ export async function startIndexer(service: Service): Promise<Started> {
   const closing = new AbortController()
   release('waiting', async () => closing.abort())
   const elasticsearch = connectElasticsearch(config)
-  const { redis, redisKeys: keys, accountKeys: view } = openStores(service, elasticsearch)
-  const { kafka, admin, producer } = openKafka(config, log, release)
-  release('kafka producer', () => producer.disconnect())
+  const { redis, redisKeys: keys, accountKeys: store } = openStores(service, elasticsearch)
+  const { kafka, source, sink } = openKafka(config, log, release)
+  release('kafka sink', () => sink.disconnect())
 
   const stores: Stores = { config, elasticsearch, redis, keys }
   const retries = new Retries(log, Math.random, closing.signal)
-  const deadLetters = new DeadLetterWriter({ producer, config, log, retries })
+  const deadLetters = new DeadLetterWriter({ sink, config, log, retries })
   release('breakers', async () => deadLetters.stop())
-  const accountKeys = new AccountKeyApplier({ config, kafka, producer, store: view, deadLetters, retries })
-  const replay = new AccountKeyReplay({ config, kafka, store: view, log, signal })
+  const accountKeys = new AccountKeyApplier({ config, source, sink, store, deadLetters, retries })
+  const replay = new AccountKeyReplay({ config, source, store, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
   const signals = { stopping: signal, closing: closing.signal }
-  const deps = { stores, kafka, admin, accountKeys, deadLetters, metrics, retries, log, fail }
-  const runner = new GenerationRunner({ ...deps, ...signals })
-
-  const own = ownState(config, runner, metrics)
+  const runner = new GenerationRunner({
+    ...{ stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
+    ...signals,
+  })
+  const own = ownState(config.MAX_IN_FLIGHT_BYTES, runner, metrics)
   indexerMetrics(service.metrics, own)
-  const observing = kafka.admin()
-  release('kafka observer', () => observing.disconnect())
-  const observed = { ...stores, admin: observing, serving: own.generation, watermarkMs: own.watermarkMs }
-  const observer = observe(observed, { clock: Date.now, signal: closing.signal })
-  surveyMetrics(service.metrics, observer.observed)
+  const observer = startObserver(service, stores, kafkaSource(kafka), own, closing.signal)
 
-  const prepared = prepare({ admin, producer, stores, retries, log })
-  prepared
+  prepare({ source, sink, stores, retries, log })
     .then((hasAppendTimes) => Promise.all([runner.run(hasAppendTimes), replay.run()]))
     .catch((error: unknown) => {
       if (!signal.aborted) fail(error)
@@ -64,9 +60,9 @@ export async function startIndexer(service: Service): Promise<Started> {
   return {
     checks: {
       elasticsearch: elasticsearchAnswers(elasticsearch, config.INDEX_PREFIX),
-      kafka: kafkaAnswers(admin),
+      kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(view, () => replay.blockedReason()),
+      'account keys': accountKeysAreComplete(store, () => replay.blockedReason()),
       preparation: async () => retries.blockedReason() ?? (runner.hasStarted ? undefined : 'starting'),
       generation: async () => runner.notServingReason(),
       writer: async () => runner.blockedReasons().writer,
@@ -81,28 +77,27 @@ export async function startIndexer(service: Service): Promise<Started> {
 
 /** Connects to Kafka and prepares the topics. Resolves with whether the broker stamps append times: else no watermark is published. */
 async function prepare(deps: {
-  readonly admin: Admin
-  readonly producer: Producer
+  readonly source: KafkaSource
+  readonly sink: KafkaSink
   readonly stores: Stores
   readonly retries: Retries
   readonly log: Logger
 }): Promise<boolean> {
-  const { admin, producer, stores, retries, log } = deps
-  await retries.untilDone('connecting to Kafka', async () => {
-    await admin.connect()
-    await producer.connect()
-  })
-  const hasAppendTimes = await retries.untilDone('preparing topics', () => ensureTopics(admin, stores.config, log))
+  const { source, sink, stores, retries, log } = deps
+  await retries.untilDone('connecting to Kafka', () => sink.connect())
+  const hasAppendTimes = await retries.untilDone('preparing topics', () => ensureTopics(source, stores.config, log))
   if (!hasAppendTimes)
     await retries.untilDone('withdrawing the watermark', () => withdrawWatermark(stores.redis, stores.keys))
   return hasAppendTimes
 }
 
+type OwnState = ReturnType<typeof ownState>
+
 /** The state of this process, for its metrics and its status page. */
-function ownState(config: Config, runner: GenerationRunner, metrics: PipelineMetrics) {
+function ownState(maxInFlightBytes: number, runner: GenerationRunner, metrics: PipelineMetrics) {
   return {
     startedAtMs: Date.now(),
-    maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES,
+    maxInFlightBytes,
     inFlightBytes: () => runner.inFlightBytes(),
     watermarkMs: () => runner.watermarkMs(),
     clockOffsetMs: () => runner.clockOffsetMs(),
@@ -111,4 +106,18 @@ function ownState(config: Config, runner: GenerationRunner, metrics: PipelineMet
     records: async () => (await metrics.records.get()).values,
     nowMs: Date.now,
   }
+}
+
+/** Observes the whole replica for the metrics and the status page. `source` is closed with the process. */
+function startObserver(
+  { metrics, release }: Pick<Service, 'metrics' | 'release'>,
+  stores: Stores,
+  source: KafkaSource,
+  { generation, watermarkMs }: OwnState,
+  signal: AbortSignal,
+): Observer {
+  release('kafka observer', () => source.close())
+  const observer = observe({ ...stores, source, serving: generation, watermarkMs }, { clock: Date.now, signal })
+  surveyMetrics(metrics, observer.observed)
+  return observer
 }

@@ -1,29 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
-import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { AccountKey } from '../src/core/model/accountKey.ts'
 import type { Change } from '../src/core/model/change.ts'
 import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
+import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
+import type { SourceRecord, TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { ByteBudget } from './budget.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
 import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkRequest.ts'
 import { BulkWriter, type Outcome } from './bulk/bulkWriter.ts'
 import type { PartitionClaim } from './changeTimes.ts'
-import {
-  commitMetadata,
-  fetchOffsetRanges,
-  fetchStartOffsets,
-  type StartOffset,
-  type TopicPartition,
-} from './committedOffsets.ts'
+import { commitMetadata, fetchStartOffsets, type StartOffset } from './committedOffsets.ts'
 import { SourceConsumer } from './consumer.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { project } from './project/project.ts'
 import { type Lag, Publisher, type ReaderUpdates } from './publisher.ts'
-import type { SourceRecord } from './sourceRecord.ts'
 import { documentTopics } from './topics.ts'
 
 const maxConcurrentRequests = 2
@@ -59,8 +53,7 @@ export type ServingTasks = ReaderUpdates & {
 
 export type PipelineOptions = {
   readonly config: Config
-  readonly kafka: Kafka
-  readonly admin: Admin
+  readonly source: KafkaSource
   readonly elasticsearch: Client
   /** The indices that are written. */
   readonly generation: Generation
@@ -93,7 +86,7 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    const { config, kafka, admin, groupId, topics, generation, serving, metrics, log } = options
+    const { config, source, groupId, topics, generation, serving, metrics, log } = options
     this.#budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
     this.#writer = new BulkWriter({
       send: (documents) => this.#send(documents),
@@ -105,7 +98,7 @@ export class Pipeline {
       onFatal: options.fail,
     })
     this.#consumer = new SourceConsumer({
-      kafka,
+      source,
       groupId,
       topics,
       budget: this.#budget,
@@ -119,7 +112,7 @@ export class Pipeline {
     })
     this.#publisher = new Publisher({
       assigned: () => this.#consumer.assigned(),
-      offsetRanges: () => fetchOffsetRanges(admin, topics),
+      offsetRanges: () => source.offsetRanges(topics),
       refresh: () => this.#refresh(),
       commit: (commits) => this.#consumer.commit(commits),
       commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
@@ -196,12 +189,12 @@ export class Pipeline {
   }
 
   async #startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>> {
-    const { config, admin, topics, groupId, generation, serving } = this.#options
+    const { config, source, topics, groupId, generation, serving } = this.#options
     const indexed = documentTopics(config)
-    return await fetchStartOffsets(admin, partitions, {
+    return await fetchStartOffsets(source, partitions, {
       topics,
       groupId,
-      ...(serving !== undefined && { rebuildGroupId: serving.rebuildGroupId }),
+      rebuildGroupId: serving?.rebuildGroupId,
       generationOf: (topic) => (indexed.includes(topic) ? generation.tag : undefined),
     })
   }

@@ -3,8 +3,11 @@ import type { Logger } from 'pino'
 import type { Offset } from '../src/core/model/ids.ts'
 import type { TeamList } from '../src/core/model/teamList.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import { type OffsetRange, partitionName, type StartOffset, type TopicPartition } from './committedOffsets.ts'
-import type { AssignedPartition, PartitionCommit } from './consumer.ts'
+import type { PartitionCommit } from '../src/core/stores/consumerGroup.ts'
+import type { OffsetRange } from '../src/core/stores/kafkaSource.ts'
+import { partitionName, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
+import type { StartOffset } from './committedOffsets.ts'
+import type { AssignedPartition } from './consumer.ts'
 import { type OffsetTracker, type Progress, partitionWatermark } from './offsetTracker.ts'
 
 /** How far a partition is visible, and how far it is behind its end. */

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Kafka, Message, Producer } from 'kafkajs'
 import type { AccountKey } from '../../src/core/model/accountKey.ts'
 import type { Change } from '../../src/core/model/change.ts'
 import type { Problem } from '../../src/core/model/result.ts'
 import type { Config } from '../../src/core/process/config.ts'
-import { claimMessage, deletedMessages, newestMessage } from '../../src/core/stores/accountKeyMemory.ts'
+import { claimRecord, deletedRecords, newestRecord } from '../../src/core/stores/accountKeyMemory.ts'
 import {
   type AccountKeyStore,
   type AppendPosition,
@@ -16,18 +15,19 @@ import {
   partitionAndOffsetOf,
   type StoredKey,
 } from '../../src/core/stores/accountKeyStore.ts'
+import type { KafkaSink } from '../../src/core/stores/kafkaSink.ts'
+import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
+import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import type { Retries } from '../backoff.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
-import { readTopic } from '../readTopic.ts'
-import type { SourceRecord } from '../sourceRecord.ts'
 
 const completeCheckMs = 200
 const digestHeld: Problem = { path: 'key.digest', rule: 'is held by another key' }
 
 export type AccountKeyApplierDeps = {
   readonly config: Config
-  readonly kafka: Kafka
-  readonly producer: Producer
+  readonly source: KafkaSource
+  readonly sink: KafkaSink
   readonly store: AccountKeyStore
   readonly deadLetters: DeadLetterWriter
   readonly retries: Retries
@@ -66,27 +66,27 @@ export class AccountKeyApplier {
     const { teamId, entityId } = change
     let mayDisplace: DisplacedKey | undefined
     for (;;) {
-      const verdict = await this.#deps.store.applyRecord(
+      const result = await this.#deps.store.applyRecord(
         teamId,
         entityId,
         storedKey(change),
         appendPositionOf(record),
         mayDisplace,
       )
-      switch (verdict.kind) {
+      switch (result.kind) {
         case 'incomplete':
           await this.#untilComplete(signal)
           break
         case 'displaces':
           // Before the digest is taken from its holder: a repetition after a crash finds the holder again.
-          if (verdict.at !== undefined) await this.#writeDeadLetter(verdict.at, signal)
-          mayDisplace = verdict.holder
+          if (result.at !== undefined) await this.#writeDeadLetter(result.at, signal)
+          mayDisplace = result.holder
           break
         case 'applied':
         case 'stale':
         case 'digest-held':
-          await this.#remember(memoryMessages(change, verdict))
-          return verdict.kind
+          await this.#remember(change, result)
+          return result.kind
       }
     }
   }
@@ -102,32 +102,33 @@ export class AccountKeyApplier {
     return this.#completing
   }
 
-  async #remember(messages: Message[]): Promise<void> {
-    const { producer, config } = this.#deps
-    if (messages.length > 0) await producer.send({ topic: config.TOPIC_KEY_MEMORY, acks: -1, messages })
+  /** Appends to the key-memory topic what compaction of the account-keys topic may remove of a change. */
+  async #remember(
+    { teamId, entityId }: Change<AccountKey>,
+    { isDeleted, contested, newest }: Extract<ApplyRecordResult, { kind: Applied }>,
+  ): Promise<void> {
+    const { sink, config } = this.#deps
+    const topic = config.TOPIC_KEY_MEMORY
+    const records = contested.map((claim) => claimRecord(topic, claim))
+    if (newest !== undefined) records.push(newestRecord(topic, teamId, entityId, newest))
+    // Also a key that only Redis knows to be deleted: its creation failed, or the process that deleted it died.
+    const needed = isDeleted ? deletedRecords(topic, teamId, entityId) : records
+    if (needed.length > 0) await sink.append(needed)
   }
 
-  /** Writes the dead letter of a record that is not at hand. Nothing to do when compaction removed it: a newer one exists. */
-  async #writeDeadLetter(place: AppendPosition, signal: AbortSignal): Promise<void> {
-    const { kafka, config, deadLetters } = this.#deps
-    const { partition, offset } = partitionAndOffsetOf(place)
+  /** Writes the dead letter of a record that was applied earlier. When compaction has removed it, a newer one exists. */
+  async #writeDeadLetter(position: AppendPosition, signal: AbortSignal): Promise<void> {
+    const { source, config, deadLetters } = this.#deps
     let found: SourceRecord | undefined
-    const onRecord = async (record: SourceRecord): Promise<void> => {
-      if (record.partition === partition && record.offset === offset) found = record
-    }
-    const groupId = `tidemark-key-replay-again-${randomUUID()}`
-    await readTopic({ kafka, topic: config.TOPIC_ACCOUNT_KEYS, groupId, signal, onRecord })
+    await source.readTopic({
+      topic: config.TOPIC_ACCOUNT_KEYS,
+      groupId: `tidemark-key-replay-again-${randomUUID()}`,
+      only: partitionAndOffsetOf(position),
+      signal,
+      onRecord: async (record) => {
+        found = record
+      },
+    })
     if (found !== undefined) await deadLetters.write(found, digestHeld)
   }
-}
-
-/** What the key-memory topic must hold of a change, because compaction of the account-keys topic may remove it. */
-function memoryMessages(
-  { teamId, entityId }: Change<AccountKey>,
-  { isDeleted, contested, newest }: Extract<ApplyRecordResult, { kind: Applied }>,
-): Message[] {
-  // Also a key that only Redis knows to be deleted: its creation failed, or the process that deleted it died.
-  if (isDeleted) return deletedMessages(teamId, entityId)
-  const messages = contested.map(claimMessage)
-  return newest === undefined ? messages : [...messages, newestMessage(teamId, entityId, newest)]
 }

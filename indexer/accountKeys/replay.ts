@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { readAccountKeyRecord } from '../../src/core/model/change.ts'
 import { documentId } from '../../src/core/model/ids.ts'
@@ -8,15 +7,15 @@ import type { Config } from '../../src/core/process/config.ts'
 import { summaryOf } from '../../src/core/process/log.ts'
 import { readMemoryRecord } from '../../src/core/stores/accountKeyMemory.ts'
 import { type AccountKeyStore, appendPositionOf } from '../../src/core/stores/accountKeyStore.ts'
-import { readTopic } from '../readTopic.ts'
-import type { SourceRecord } from '../sourceRecord.ts'
+import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
+import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import { storedKey } from './apply.ts'
 
 const checkIntervalMs = 1_000
 
 export type AccountKeyReplayDeps = {
   readonly config: Config
-  readonly kafka: Kafka
+  readonly source: KafkaSource
   readonly store: AccountKeyStore
   readonly log: Logger
   readonly signal: AbortSignal
@@ -59,7 +58,7 @@ export class AccountKeyReplay {
 
   /** Reads both topics to their present end, in parallel, and marks the store complete. Returns the number of records. */
   async #replay(): Promise<number> {
-    const { config, kafka, store, signal } = this.#deps
+    const { config, source, store, signal } = this.#deps
     const token = randomUUID()
     const { complete } = await store.beginReplay(token)
     let count = 0
@@ -68,7 +67,7 @@ export class AccountKeyReplay {
         await apply(record)
         count++
       }
-      return readTopic({ kafka, topic, groupId: `tidemark-key-replay-${part}-${token}`, signal, onRecord })
+      return source.readTopic({ topic, groupId: `tidemark-key-replay-${part}-${token}`, signal, onRecord })
     }
     const reads = await Promise.allSettled([
       read(config.TOPIC_ACCOUNT_KEYS, 'keys', (record) => applyKeyRecord(store, record)),

@@ -1,24 +1,24 @@
-import type { Producer } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Problem } from '../../src/core/model/result.ts'
 import type { Config } from '../../src/core/process/config.ts'
+import type { KafkaSink } from '../../src/core/stores/kafkaSink.ts'
+import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import type { Retries } from '../backoff.ts'
 import type { StartOffset } from '../committedOffsets.ts'
-import type { SourceRecord } from '../sourceRecord.ts'
 import { sourceTopics } from '../topics.ts'
 import { Breaker } from './breaker.ts'
 import { deadLetterHeaders } from './deadLetters.ts'
 
 /** Writes rejected records to the dead-letters topic, behind one breaker for each source topic. */
 export class DeadLetterWriter {
-  readonly #producer: Producer
+  readonly #sink: KafkaSink
   readonly #topic: string
   readonly #log: Logger
   readonly #retries: Retries
   readonly #breakers: ReadonlyMap<string, Breaker>
 
-  constructor(deps: { producer: Producer; config: Config; log: Logger; retries: Retries }) {
-    this.#producer = deps.producer
+  constructor(deps: { sink: KafkaSink; config: Config; log: Logger; retries: Retries }) {
+    this.#sink = deps.sink
     this.#topic = deps.config.TOPIC_DEAD_LETTERS
     this.#log = deps.log
     this.#retries = deps.retries
@@ -29,7 +29,7 @@ export class DeadLetterWriter {
   async write(record: SourceRecord, problem: Problem): Promise<void> {
     const { topic, partition, offset, key, value } = record
     const headers = deadLetterHeaders(record, problem, new Date())
-    await this.#producer.send({ topic: this.#topic, acks: -1, messages: [{ key, value, headers }] })
+    await this.#sink.append([{ topic: this.#topic, key, value, headers }])
     this.#log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'dead letter written')
   }
 

@@ -1,6 +1,6 @@
-import type { IHeaders, Message } from 'kafkajs'
 import type { Problem } from '../../src/core/model/result.ts'
-import type { SourceRecord } from '../sourceRecord.ts'
+import type { NewRecord } from '../../src/core/stores/kafkaSink.ts'
+import type { RecordHeaders, SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 
 /** A record of the dead-letters topic: a rejected record as received, with the reason and the source from its headers. */
 export type DeadLetter = {
@@ -13,7 +13,7 @@ export type DeadLetter = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   /** The record's own headers. */
-  readonly headers: IHeaders
+  readonly headers: RecordHeaders
 }
 
 /** Parses a record of the dead-letters topic. */
@@ -32,13 +32,18 @@ export function readDeadLetter({ key, value, headers }: SourceRecord): DeadLette
   }
 }
 
-/** The record as first received, to be sent to its source topic again. */
-export const replayMessage = ({ key, value, headers }: DeadLetter): Message => ({ key, value, headers })
+/** The record as first received, to be appended to its source topic again. */
+export const originalRecord = ({ topic, key, value, headers }: DeadLetter): NewRecord => ({
+  topic,
+  key,
+  value,
+  headers,
+})
 
 const ownPrefix = 'tidemark.'
 
 /** The headers of a dead letter: the record's own ones, with the reason and the source added. */
-export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): IHeaders => ({
+export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: Date): RecordHeaders => ({
   ...record.headers,
   'tidemark.path': problem.path,
   'tidemark.reason': problem.rule,

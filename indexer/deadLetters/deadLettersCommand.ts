@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { Command } from 'commander'
-import type { Producer } from 'kafkajs'
 import { pino } from 'pino'
 import { printable } from '../../src/core/process/log.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
-import { connectKafka, createProducer } from '../../src/core/stores/kafka.ts'
-import { readTopic } from '../readTopic.ts'
-import { type DeadLetter, readDeadLetter, replayMessage } from './deadLetters.ts'
+import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { type KafkaSink, kafkaSink } from '../../src/core/stores/kafkaSink.ts'
+import { readTopic } from '../../src/core/stores/readTopic.ts'
+import { type DeadLetter, originalRecord, readDeadLetter } from './deadLetters.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }
 type Letter = DeadLetter & { readonly place: string }
@@ -27,12 +27,11 @@ filtered(
   .option('--all', 'all that the filter leaves')
   .action(async ({ place, all, ...filter }: Filter & { place?: string[]; all?: true }) => {
     if ((place === undefined) === (all === undefined)) return complain('name what to replay: --place or --all')
-    await withLetters(filter, async (letters, producer) => {
+    await withLetters(filter, async (letters, sink) => {
       const chosen = letters.filter((letter) => all === true || place?.includes(letter.place))
       const unknown = (place ?? []).filter((each) => !chosen.some((letter) => letter.place === each))
       if (unknown.length > 0) return complain(`no dead letter at ${unknown.join(', ')}`)
-      for (const letter of chosen)
-        await producer.send({ acks: -1, topic: letter.topic, messages: [replayMessage(letter)] })
+      for (const letter of chosen) await sink.append([originalRecord(letter)])
       process.stderr.write(`${chosen.length} records sent again\n`)
     })
   })
@@ -46,16 +45,15 @@ function filtered(each: Command): Command {
 
 async function withLetters(
   filter: Filter,
-  action: (letters: readonly Letter[], producer: Producer) => Promise<void>,
+  action: (letters: readonly Letter[], sink: KafkaSink) => Promise<void>,
 ): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS'])
   const kafka = connectKafka(config, pino({ level: 'silent' }))
-  const producer = createProducer(kafka)
+  const sink = kafkaSink(kafka)
   const letters: Letter[] = []
   try {
-    await producer.connect()
-    await readTopic({
-      kafka,
+    await sink.connect()
+    await readTopic(kafka, {
       topic: config.TOPIC_DEAD_LETTERS,
       groupId: `tidemark-dead-letters-${randomUUID()}`,
       signal: AbortSignal.timeout(600_000),
@@ -64,11 +62,11 @@ async function withLetters(
         if (matches(letter, filter)) letters.push(letter)
       },
     })
-    await action(letters, producer)
+    await action(letters, sink)
   } catch (error) {
     complain((error as Error).message)
   } finally {
-    await producer.disconnect()
+    await sink.disconnect()
   }
 }
 

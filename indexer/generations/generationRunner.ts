@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import { randomToken } from '../../src/core/model/ids.ts'
+import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import { partitionName, type TopicPartition } from '../../src/core/stores/sourceRecord.ts'
 import { claimPartitions, noteRaised, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeyApplier } from '../accountKeys/apply.ts'
 import type { Retries } from '../backoff.ts'
-import { fetchCommittedOffsets, partitionName, rebuildGroup, type TopicPartition } from '../committedOffsets.ts'
+import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { type BlockedReasons, Pipeline } from '../pipeline.ts'
@@ -19,8 +20,7 @@ const generationCheckMs = 1_000
 
 export type GenerationRunnerDeps = {
   readonly stores: Stores
-  readonly kafka: Kafka
-  readonly admin: Admin
+  readonly source: KafkaSource
   readonly accountKeys: AccountKeyApplier
   readonly deadLetters: DeadLetterWriter
   readonly metrics: PipelineMetrics
@@ -110,21 +110,20 @@ export class GenerationRunner {
   }
 
   async #openGeneration(): Promise<ServedGeneration> {
-    const { stores, admin, closing } = this.#deps
+    const { stores, source, closing } = this.#deps
     const { CONSUMER_GROUP: group } = stores.config
     const topics = documentTopics(stores.config)
-    const own = await fetchCommittedOffsets(admin, group, topics)
-    const rebuilt = await fetchCommittedOffsets(admin, rebuildGroup(group), topics)
+    const own = await fetchCommittedOffsets(source, group, topics)
+    const rebuilt = await fetchCommittedOffsets(source, rebuildGroup(group), topics)
     return await ServedGeneration.open(stores, { own: own.values(), rebuilt: rebuilt.values() }, Date.now, closing)
   }
 
   #createPipeline(served: ServedGeneration, hasAppendTimes: boolean): Pipeline {
-    const { stores, kafka, admin, accountKeys, deadLetters, metrics, log, fail } = this.#deps
+    const { stores, source, accountKeys, deadLetters, metrics, log, fail } = this.#deps
     const { config, elasticsearch, redis, keys } = stores
     return new Pipeline({
       config,
-      kafka,
-      admin,
+      source,
       elasticsearch,
       generation: served.generation,
       groupId: config.CONSUMER_GROUP,

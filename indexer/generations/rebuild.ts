@@ -3,13 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { partitionName } from '../../src/core/stores/sourceRecord.ts'
 import {
   acquireWatermarkHold,
   extendWatermarkHold,
   releaseWatermarkHold,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
-import { fetchOffsetRanges, partitionName, rebuildGroup } from '../committedOffsets.ts'
+import { rebuildGroup } from '../committedOffsets.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
 import { documentTopics } from '../topics.ts'
@@ -67,10 +68,10 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
 }
 
 function openPipeline(options: RebuildOptions, target: Generation, fail: (error: unknown) => void): Pipeline {
-  const { config, kafka, admin, elasticsearch, log } = options
+  const { config, source, elasticsearch, log } = options
   const topics = documentTopics(config)
   return new Pipeline({
-    ...{ config, kafka, admin, elasticsearch, log, topics, fail },
+    ...{ config, source, elasticsearch, log, topics, fail },
     generation: target,
     groupId: rebuildGroup(config.CONSUMER_GROUP),
     serving: undefined,
@@ -146,11 +147,10 @@ async function expectServing(options: RebuildOptions, serving: Generation): Prom
   if (tag !== serving.tag) throw new Error('another generation serves meanwhile')
 }
 
-async function expectAlone({ admin, config, signal }: RebuildOptions): Promise<void> {
+async function expectAlone({ source, config, signal }: RebuildOptions): Promise<void> {
   const givesUpAtMs = Date.now() + groupDeadlineMs
   for (;;) {
-    const { groups } = await admin.describeGroups([rebuildGroup(config.CONSUMER_GROUP)])
-    if (groups.every(({ members }) => members.length === 0)) return
+    if ((await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0) return
     if (Date.now() > givesUpAtMs) throw new Error('another rebuild is running')
     await sleep(pollMs, undefined, { signal })
   }
@@ -168,12 +168,12 @@ async function openTarget({ config, elasticsearch, signal }: RebuildOptions, ser
 
 /** Waits until every record that is in the topics now is searchable in the new generation. */
 async function readToTheEnd(
-  { admin, config, report, signal }: RebuildOptions,
+  { source, config, report, signal }: RebuildOptions,
   pipeline: Pipeline,
   pace: 'in the background' | 'before the deadline',
   extendHold?: () => Promise<void>,
 ): Promise<void> {
-  const ends = await fetchOffsetRanges(admin, documentTopics(config))
+  const ends = await source.offsetRanges(documentTopics(config))
   const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const givesUpAtMs = Date.now() + switchDeadlineMs
   let [before, reported] = ['', '']

@@ -5,6 +5,7 @@ import { type ProgressBar, startProgressBar } from '../../src/core/process/progr
 import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { connectConfiguredRedis } from '../../src/core/stores/redis.ts'
 import { rebuild } from './rebuild.ts'
 import type { Comparison, RebuildReport } from './rebuildOptions.ts'
@@ -27,20 +28,18 @@ process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
 const elasticsearch = connectElasticsearch(config)
 const raw = connectElasticsearchRaw(config)
 const redis = connectConfiguredRedis(config, () => undefined)
-const kafka = connectKafka(config, log)
-const admin = kafka.admin()
+const source = kafkaSource(connectKafka(config, log))
 const { report, end } = reportTo(process.stderr)
 try {
-  await admin.connect()
   await untilConnected()
-  await rebuild({ config, kafka, admin, elasticsearch, raw, redis, report, log, signal: stop.signal })
+  await rebuild({ config, source, elasticsearch, raw, redis, report, log, signal: stop.signal })
 } catch (error) {
   end()
   process.stderr.write(`rebuild: ${summaryOf(stop.signal.aborted ? stop.signal.reason : error)}\n`)
   process.exitCode = 1
 } finally {
   end()
-  await Promise.allSettled([admin.disconnect(), elasticsearch.close(), raw.close(), redis.close()])
+  await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
 }
 
 async function untilConnected(): Promise<void> {

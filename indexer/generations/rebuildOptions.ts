@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { Admin, Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../../src/core/process/config.ts'
+import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 
 /** The result of comparing an old and a new index of one kind. */
@@ -25,8 +25,7 @@ export type RebuildReport = {
 
 export type RebuildOptions = {
   readonly config: Config
-  readonly kafka: Kafka
-  readonly admin: Admin
+  readonly source: KafkaSource
   readonly elasticsearch: Client
   /** A client that returns response bodies as text. */
   readonly raw: Client

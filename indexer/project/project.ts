@@ -18,7 +18,7 @@ import {
   renderedSubmissionWrites,
   submissionWrites,
 } from '../../src/core/stores/documents.ts'
-import type { SourceRecord } from '../sourceRecord.ts'
+import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 
 /** What a record is converted to. */
 export type Projection =

@@ -1,13 +1,7 @@
-import kafkajs, { type Admin } from 'kafkajs'
 import type { Config } from '../../src/core/process/config.ts'
-import {
-  type CommittedOffset,
-  fetchCommittedOffsets,
-  fetchOffsetRanges,
-  partitionName,
-  rebuildGroup,
-  type TopicPartition,
-} from '../committedOffsets.ts'
+import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
+import { partitionName, type TopicPartition } from '../../src/core/stores/sourceRecord.ts'
+import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import { readTag } from '../generations/generations.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'
 
@@ -38,19 +32,18 @@ export type GroupSurvey = {
 }
 
 /** Reads the group's progress from Kafka; `serving` is the generation that its commits belong to. */
-export async function surveyGroup(admin: Admin, config: Config, serving: number): Promise<GroupSurvey> {
+export async function surveyGroup(source: KafkaSource, config: Config, serving: number): Promise<GroupSurvey> {
   const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config
   const rebuildGroupId = rebuildGroup(groupId)
-  const [ends, commits, rebuilt, letters, { groups }] = await Promise.all([
-    fetchOffsetRanges(admin, sourceTopics(config)),
-    fetchCommittedOffsets(admin, groupId, sourceTopics(config)),
-    fetchCommittedOffsets(admin, rebuildGroupId, documentTopics(config)),
-    fetchOffsetRanges(admin, [deadLetters]),
-    admin.describeGroups([groupId, rebuildGroupId]),
+  const [ends, commits, rebuilt, letters, members, rebuilding] = await Promise.all([
+    source.offsetRanges(sourceTopics(config)),
+    fetchCommittedOffsets(source, groupId, sourceTopics(config)),
+    fetchCommittedOffsets(source, rebuildGroupId, documentTopics(config)),
+    source.offsetRanges([deadLetters]),
+    source.groupMembers(groupId),
+    source.groupMembers(rebuildGroupId),
   ])
-  const membersOf = (id: string): (typeof groups)[number]['members'] =>
-    groups.find((group) => group.groupId === id)?.members ?? []
-  const owned = new Set(membersOf(groupId).flatMap(({ memberAssignment }) => partitionsOf(memberAssignment)))
+  const owned = new Set(members.flat().map(partitionName))
   const partitions = [...ends].map(([name, { topic, partition, low, high }]) => {
     const position = commits.get(name)?.position ?? low
     const behindRecords = Math.max(0, Number(high - position))
@@ -58,22 +51,15 @@ export async function surveyGroup(admin: Admin, config: Config, serving: number)
   })
   return {
     partitions,
-    indexers: membersOf(groupId).length,
+    indexers: members.length,
     deadLetters: [...letters.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0),
-    rebuild: rebuildOf(ends, rebuilt, documentTopics(config), membersOf(rebuildGroupId).length > 0, serving),
+    rebuild: rebuildOf(ends, rebuilt, documentTopics(config), rebuilding.length > 0, serving),
   }
-}
-
-function partitionsOf(memberAssignment: Buffer): string[] {
-  const decoded = kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)
-  return Object.entries(decoded?.assignment ?? {}).flatMap(([topic, partitions]) =>
-    partitions.map((partition) => partitionName({ topic, partition })),
-  )
 }
 
 /** A finished rebuild's commits name the generation that serves; commits of a newer one belong to a rebuild that runs or was left. */
 export function rebuildOf(
-  ends: Awaited<ReturnType<typeof fetchOffsetRanges>>,
+  ends: Awaited<ReturnType<KafkaSource['offsetRanges']>>,
   rebuilt: ReadonlyMap<string, CommittedOffset>,
   topics: readonly string[],
   isRunning: boolean,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
-import type { Admin } from 'kafkajs'
 import type { Config } from '../../src/core/process/config.ts'
+import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { type RedisConnection, type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
 import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
@@ -47,8 +47,8 @@ const staleMs = 3 * groupEveryMs
 export function observe(
   from: {
     readonly config: Config
-    /** Not shared: a missing topic makes every metadata request of a KafkaJS client fail. */
-    readonly admin: Admin
+    /** Not shared: it fails as long as any topic is missing. */
+    readonly source: KafkaSource
     readonly elasticsearch: Client
     readonly redis: RedisConnection
     readonly keys: RedisKeys
@@ -59,15 +59,13 @@ export function observe(
   },
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): Observer {
-  const { config, admin, elasticsearch, redis, keys, serving, watermarkMs } = from
+  const { config, source, elasticsearch, redis, keys, serving, watermarkMs } = from
   const every = (everyMs: number) => ({ everyMs, clock, signal })
   let before: Seen<GroupSurvey> | undefined
   const group = poll(async () => {
     const number = serving()
-    // KafkaJS keeps asking for every topic it was ever asked for, and fails as long as one of them is missing.
     if (number === undefined) throw new Error('topics and indices are not prepared yet')
-    await admin.connect()
-    const survey = await surveyGroup(admin, config, number)
+    const survey = await surveyGroup(source, config, number)
     const now: Seen<GroupSurvey> = { value: survey, atMs: clock() }
     const recordsPerSecond = before === undefined ? undefined : rateOf(before, now)
     before = now

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../src/core/process/html.ts'
-import { partitionName } from '../committedOffsets.ts'
+import { partitionName } from '../../src/core/stores/sourceRecord.ts'
 import { count, duration, timeOfDay } from './format.ts'
 import type { PartitionSurvey } from './groupSurvey.ts'
 import type { StatusView } from './view.ts'

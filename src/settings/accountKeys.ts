@@ -1,5 +1,4 @@
 import { hkdfSync } from 'node:crypto'
-import type { Producer, TopicMessages } from 'kafkajs'
 import {
   type AccountKey,
   accountKeySchema,
@@ -18,8 +17,9 @@ import {
 } from '../core/model/ids.ts'
 import { type Instant, instantRule, parseInstant, toInstant } from '../core/model/instant.ts'
 import type { Config } from '../core/process/config.ts'
-import { deletedMessages, keyRecord } from '../core/stores/accountKeyMemory.ts'
+import { deletedRecords, keyRecord } from '../core/stores/accountKeyMemory.ts'
 import type { AccountKeyStore, StoredKey } from '../core/stores/accountKeyStore.ts'
+import type { KafkaSink, NewRecord } from '../core/stores/kafkaSink.ts'
 
 /** The rule that a request breaks; `deleted`: the key was deleted while it was being created or revoked. */
 export type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
@@ -65,7 +65,7 @@ export const keyTopics = (config: Config): KeyTopics => ({
 
 export type AccountKeysDeps = {
   readonly store: AccountKeyStore
-  readonly producer: Producer
+  readonly sink: Pick<KafkaSink, 'append'>
   readonly topics: KeyTopics
   /** Called after every completed change. */
   readonly onChange: (change: KeyChange) => void
@@ -203,7 +203,7 @@ export class AccountKeys {
   /** Writes the audit record and the key's own record to Kafka; `key` is null for a deletion. */
   async #record(team: TeamId, id: EntityId, key: StoredKey | null, change: KeyChange): Promise<void> {
     const { store, topics } = this.#deps
-    const audit = { topic: topics.audit, messages: [{ key: documentId(team, id), value: JSON.stringify(change) }] }
+    const audit = { topic: topics.audit, key: documentId(team, id), value: JSON.stringify(change) }
     await this.#send([audit, ...this.#recordsOf(team, id, key)])
     if (key === null || !(await store.wasDeleted(team, id))) return
     // The key's record may have been appended after its tombstone, which must be the last.
@@ -211,15 +211,15 @@ export class AccountKeys {
     throw new KeyRefused('deleted', `key ${id} was deleted meanwhile`)
   }
 
-  #recordsOf(team: TeamId, id: EntityId, key: StoredKey | null): TopicMessages[] {
+  #recordsOf(team: TeamId, id: EntityId, key: StoredKey | null): NewRecord[] {
     const { topics } = this.#deps
     const value = key === null ? null : keyRecord(key)
-    const records = [{ topic: topics.keys, messages: [{ key: documentId(team, id), value }] }]
-    return key === null ? [...records, { topic: topics.memory, messages: deletedMessages(team, id) }] : records
+    const records = [{ topic: topics.keys, key: documentId(team, id), value }]
+    return key === null ? [...records, ...deletedRecords(topics.memory, team, id)] : records
   }
 
-  async #send(topicMessages: TopicMessages[]): Promise<void> {
-    await this.#deps.producer.sendBatch({ acks: -1, timeout: kafkaTimeoutMs, topicMessages })
+  async #send(records: readonly NewRecord[]): Promise<void> {
+    await this.#deps.sink.append(records, kafkaTimeoutMs)
   }
 
   #changeOf(change: KeyChange['change'], team: TeamId, by: string, key: KeyChange['key']): KeyChange {

@@ -7,7 +7,8 @@ import type { EntityId, TeamId } from '../core/model/ids.ts'
 import { printable } from '../core/process/log.ts'
 import { configOrExit } from '../core/process/service.ts'
 import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../core/stores/accountKeyStore.ts'
-import { connectKafka, createProducer } from '../core/stores/kafka.ts'
+import { connectKafka } from '../core/stores/kafka.ts'
+import { kafkaSink } from '../core/stores/kafkaSink.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { connectConfiguredRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
@@ -67,23 +68,23 @@ type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
 async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const redis = connectConfiguredRedis(config, () => undefined)
-  const producer = createProducer(connectKafka(config, pino({ level: 'silent' })))
+  const sink = kafkaSink(connectKafka(config, pino({ level: 'silent' })))
   const giveUp = new AbortController()
   try {
     const names = redisKeys(config.INDEX_PREFIX)
     const store = accountKeyStore(redis, names)
-    await Promise.all([untilComplete(store, giveUp.signal), producer.connect()])
+    await Promise.all([untilComplete(store, giveUp.signal), sink.connect()])
     const topics = keyTopics(config)
     // Not logged: the command itself reports its change.
     const onChange = (): void => undefined
-    const keys = new AccountKeys({ store, producer, topics, onChange, clock: Date.now, randomBytes })
+    const keys = new AccountKeys({ store, sink, topics, onChange, clock: Date.now, randomBytes })
     await action(keys, (teamId) => readLastUse(redis, names, teamId))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)
     process.exitCode = 1
   } finally {
     giveUp.abort()
-    await producer.disconnect()
+    await sink.disconnect()
     await redis.close()
   }
 }

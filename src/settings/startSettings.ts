@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Producer } from 'kafkajs'
 import { randomToken } from '../core/model/ids.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
 import { openKafka } from '../core/stores/kafka.ts'
+import type { KafkaSink } from '../core/stores/kafkaSink.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
@@ -26,16 +26,16 @@ export async function startSettings(
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
   const { redis, redisKeys: names, accountKeys: view } = openStores({ config, log, metrics, release })
-  const { admin, producer } = openKafka(config, log, release)
-  const connection = keepConnecting(producer, signal)
+  const { source, sink } = openKafka(config, log, release)
+  const connection = keepConnecting(sink, signal)
   release('producer', async () => {
     await connection.settled
-    await producer.disconnect()
+    await sink.disconnect()
   })
 
   const keys = new AccountKeys({
     store: view,
-    producer,
+    sink,
     topics: keyTopics(config),
     onChange: ({ change, team, by, key }) => log.info({ change, teamId: team, keyId: key.id, by }, 'account key'),
     clock: nowMs,
@@ -67,7 +67,7 @@ export async function startSettings(
   return {
     port,
     checks: {
-      kafka: kafkaAnswers(admin),
+      kafka: kafkaAnswers(source),
       producer: async () => (connection.isMade() ? undefined : 'is not connected yet'),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(view),
@@ -76,14 +76,11 @@ export async function startSettings(
 }
 
 /** Repeats the producer's first connect until it succeeds; after that, KafkaJS reconnects by itself. */
-function keepConnecting(
-  producer: Producer,
-  signal: AbortSignal,
-): { isMade(): boolean; readonly settled: Promise<void> } {
+function keepConnecting(sink: KafkaSink, signal: AbortSignal): { isMade(): boolean; readonly settled: Promise<void> } {
   let isMade = false
   const connect = async (): Promise<void> => {
     while (!isMade && !signal.aborted) {
-      isMade = await producer.connect().then(
+      isMade = await sink.connect().then(
         () => true,
         () => false,
       )

@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Producer, ProducerBatch } from 'kafkajs'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import { readAccountKeyRecord } from '../../src/core/model/change.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import type { KafkaSink } from '../../src/core/stores/kafkaSink.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { AccountKeys, type KeyChange, KeyChangeIncomplete, KeyRefused } from '../../src/settings/accountKeys.ts'
@@ -39,23 +39,22 @@ function kafka() {
     audit: [] as Sent[],
     onSend: async (): Promise<void> => undefined,
   }
-  const sendBatch = async ({ topicMessages = [] }: ProducerBatch): Promise<void> => {
+  const append: KafkaSink['append'] = async (records) => {
     await state.onSend()
     if (state.isAway) throw new Error('no broker')
-    for (const { topic, messages } of topicMessages)
-      for (const { key, value } of messages)
-        state[topic as 'sent' | 'memory' | 'audit'].push({
-          key: String(key),
-          value: value === null ? null : String(value),
-        })
+    for (const { topic, key, value } of records)
+      state[topic as 'sent' | 'memory' | 'audit'].push({
+        key: String(key),
+        value: value === null ? null : String(value),
+      })
   }
-  return { state, producer: { sendBatch } as unknown as Producer }
+  return { state, sink: { append } }
 }
 function keysOver(over: Partial<AccountKeyStore> = {}) {
-  const { state, producer } = kafka()
+  const { state, sink } = kafka()
   const changes: KeyChange[] = []
   const options = {
-    producer,
+    sink,
     topics: { keys: 'sent', memory: 'memory', audit: 'audit' },
     clock: () => nowMs,
     randomBytes,

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { Producer, ProducerBatch } from 'kafkajs'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { keyRecord } from '../../src/core/stores/accountKeyMemory.ts'
 import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
-import { createProducer } from '../../src/core/stores/kafka.ts'
+import { type KafkaSink, kafkaSink, type NewRecord } from '../../src/core/stores/kafkaSink.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { AccountKeys, keyTopics } from '../../src/settings/accountKeys.ts'
@@ -24,7 +23,7 @@ const by = 'owner'
 let pipeline: Pipeline
 let link: RedisConnection
 let view: AccountKeyStore
-let producer: Producer
+let sink: KafkaSink
 let topic: string
 beforeEach(async () => {
   pipeline = await openPipeline()
@@ -32,15 +31,15 @@ beforeEach(async () => {
   await createCompactedTopics(pipeline, [topic], 4)
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
   view = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
-  producer = createProducer(pipeline.kafka)
-  await producer.connect()
+  sink = kafkaSink(pipeline.kafka)
+  await sink.connect()
   await pipeline.startIndexer()
 })
 afterEach(async () => {
   killPrograms()
   await lose()
   await link.close()
-  await producer.disconnect()
+  await sink.disconnect()
   await pipeline.close()
 })
 
@@ -54,15 +53,15 @@ async function replay(): Promise<void> {
 }
 /** One process that changes keys; its records wait at `gate`. */
 function keysBehind(gate?: Gate): AccountKeys {
-  return keysSending(async (batch) => {
+  return keysSending(async (records) => {
     await gate?.pass()
-    return await producer.sendBatch(batch)
+    await sink.append(records)
   })
 }
-function keysSending(sendBatch: Producer['sendBatch']): AccountKeys {
+function keysSending(append: KafkaSink['append']): AccountKeys {
   return new AccountKeys({
     store: view,
-    producer: { ...producer, sendBatch },
+    sink: { append },
     topics: keyTopics(testConfig(pipeline.names)),
     onChange: () => undefined,
     clock: Date.now,
@@ -120,20 +119,19 @@ test('a record that reaches Kafka after the deletion, from a process that has di
 })
 
 test('a creation that failed brings no key, though Kafka has its record, or has it later, also once replayed', async () => {
-  const batches: ProducerBatch[] = []
-  const unanswered = keysSending(async (batch) => {
-    const sent = await producer.sendBatch(batch)
-    if (batches.push(batch) === 1) throw new Error('no answer')
-    return sent
+  let appends = 0
+  const unanswered = keysSending(async (records) => {
+    await sink.append(records)
+    if (++appends === 1) throw new Error('no answer')
   })
   await expect(unanswered.create({ team, name: 'n', by })).rejects.toThrow('no answer')
-  const held: ProducerBatch[] = []
-  const late = keysSending(async (batch) => {
-    held.push(batch)
+  const held: (readonly NewRecord[])[] = []
+  const late = keysSending(async (records) => {
+    held.push(records)
     throw new Error('no broker')
   })
   await expect(late.create({ team, name: 'n', by })).rejects.toThrow('no broker')
-  await producer.sendBatch(held[0] ?? {})
+  await sink.append(held[0] ?? [])
   await untilRead()
   await replay()
   expect(await keysBehind().list(team)).toEqual([])

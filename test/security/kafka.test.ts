@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import type { AclEntry, Admin } from 'kafkajs'
+import type { AclEntry } from 'kafkajs'
 import { pino } from 'pino'
 import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/committedOffsets.ts'
-import { readTopic } from '../../indexer/readTopic.ts'
 import { surveyGroup } from '../../indexer/status/groupSurvey.ts'
 import { documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
 import type { Config } from '../../src/core/process/config.ts'
-import { connectKafka, createProducer } from '../../src/core/stores/kafka.ts'
+import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { kafkaSink } from '../../src/core/stores/kafkaSink.ts'
+import { type KafkaSource, kafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { refusalOf, runCommand } from '../support/command.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
@@ -61,31 +62,32 @@ const refusal = /authoriz|Topic creation errors|Failed to find group coordinator
 /** Topics as the keeper makes them, with a record in each. */
 async function layOut(): Promise<void> {
   const config = testConfig({ ...own, KAFKA_BROKERS: kafka.engine.url })
-  const producer = createProducer(connectKafka(config, silent))
-  await producer.connect()
-  await untilDone(() => ensureTopics(kafka.keeper, config, silent))
+  const client = connectKafka(config, silent)
+  const [source, sink] = [kafkaSource(client), kafkaSink(client)]
+  await sink.connect()
+  await untilDone(() => ensureTopics(source, config, silent))
   const topics = [...sourceTopics(config), config.TOPIC_DEAD_LETTERS, config.TOPIC_KEY_MEMORY, config.TOPIC_KEY_AUDIT]
-  for (const topic of topics) await untilDone(() => producer.send({ topic, messages: [{ key: 'acme/x', value: 'x' }] }))
-  await producer.disconnect()
+  for (const topic of topics) await untilDone(() => sink.append([{ topic, key: 'acme/x', value: 'x' }]))
+  await Promise.all([source.close(), sink.disconnect()])
 }
 
 type Hands = {
   readonly config: Config
-  readonly admin: Admin
+  readonly source: KafkaSource
   read(topic: string, groupId: string): Promise<void>
   write(topic: string): Promise<unknown>
 }
 
 /** What the processes of each user ask of Kafka. */
 const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
-  [indexer]: ({ config, admin, read, write }) => {
+  [indexer]: ({ config, source, read, write }) => {
     const group = config.CONSUMER_GROUP
     const groups = { groupId: group, rebuildGroupId: rebuildGroup(group) }
     return [
-      ensureTopics(admin, config, silent),
-      fetchCommittedOffsets(admin, group, documentTopics(config)),
-      fetchStartOffsets(admin, [], { ...groups, topics: sourceTopics(config), generationOf: () => undefined }),
-      surveyGroup(admin, config, 1),
+      ensureTopics(source, config, silent),
+      fetchCommittedOffsets(source, group, documentTopics(config)),
+      fetchStartOffsets(source, [], { ...groups, topics: sourceTopics(config), generationOf: () => undefined }),
+      surveyGroup(source, config, 1),
       read(config.TOPIC_FORMS, group),
       read(config.TOPIC_SUBMISSIONS, groups.rebuildGroupId),
       read(config.TOPIC_ACCOUNT_KEYS, `tidemark-key-replay-${randomUUID()}`),
@@ -106,25 +108,24 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
 async function doWork(user: string): Promise<void> {
   const config = testConfig(settingsAs(user))
   const client = connectKafka(config, silent)
-  const [admin, producer] = [client.admin(), createProducer(client)]
+  const [source, sink] = [kafkaSource(client), kafkaSink(client)]
   const hands: Hands = {
     config,
-    admin,
+    source,
     read: (topic, groupId) =>
-      readTopic({
-        kafka: client,
+      source.readTopic({
         topic,
         groupId,
         signal: AbortSignal.timeout(30_000),
         onRecord: async () => undefined,
       }),
-    write: (topic) => producer.send({ topic, acks: -1, messages: [{ key: 'acme/x', value: 'x' }] }),
+    write: (topic) => sink.append([{ topic, key: 'acme/x', value: 'x' }]),
   }
   try {
-    await Promise.all([admin.connect(), producer.connect()])
+    await sink.connect()
     await Promise.all(works[user]?.(hands) ?? [])
   } finally {
-    await Promise.all([admin.disconnect(), producer.disconnect()])
+    await Promise.all([source.close(), sink.disconnect()])
   }
 }
 
@@ -171,36 +172,34 @@ describe('the rights of Kafka', () => {
 
   test.each(rightsOf(isCreation))('nor a missing topic be made without $right', async ({ acl, user }) => {
     const config = testConfig(settingsAs(user))
-    const admin = connectKafka(config, silent).admin()
-    await admin.connect()
+    const source = kafkaSource(connectKafka(config, silent))
     await without([acl], async () => {
       await kafka.keeper.deleteTopics({ topics: [acl.resourceName] })
       await eventually(async () => !(await kafka.keeper.listTopics()).includes(acl.resourceName))
-      await expect(ensureTopics(admin, config, silent)).rejects.toThrow(refusal)
+      await expect(ensureTopics(source, config, silent)).rejects.toThrow(refusal)
     })
-    await untilDone(() => ensureTopics(admin, config, silent))
-    await admin.disconnect()
+    await untilDone(() => ensureTopics(source, config, silent))
+    await source.close()
     await layOut()
   })
 
   test('what the product writes, the settings area cannot read, and the indexer cannot change', async () => {
     const writes = async (user: string, topic: string): Promise<void> => {
-      const producer = createProducer(connectKafka(testConfig(settingsAs(user)), silent))
-      await producer.connect()
+      const sink = kafkaSink(connectKafka(testConfig(settingsAs(user)), silent))
+      await sink.connect()
       try {
-        await producer.send({ topic, messages: [{ value: 'x' }] })
+        await sink.append([{ topic, key: null, value: 'x' }])
       } finally {
-        await producer.disconnect()
+        await sink.disconnect()
       }
     }
     for (const variable of ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_KEY_AUDIT'])
       await expect(writes(indexer, own[variable] ?? '')).rejects.toThrow(refusal)
     await expect(writes(settings, own['TOPIC_FORMS'] ?? '')).rejects.toThrow(refusal)
-    const client = connectKafka(testConfig(settingsAs(settings)), silent)
+    const source = kafkaSource(connectKafka(testConfig(settingsAs(settings)), silent))
     const groupId = `tidemark-key-replay-${randomUUID()}`
     const signal = AbortSignal.timeout(30_000)
-    const reading = readTopic({
-      kafka: client,
+    const reading = source.readTopic({
       topic: own['TOPIC_ACCOUNT_KEYS'] ?? '',
       groupId,
       signal,

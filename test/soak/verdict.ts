@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Kafka } from 'kafkajs'
 import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
-import { readTopic } from '../../indexer/readTopic.ts'
+import { readTopic } from '../../src/core/stores/readTopic.ts'
 import type { Program } from '../support/programs.ts'
 import type { Random } from '../support/random.ts'
 import { fold, type Json, type WorldRecord } from '../support/randomWorld.ts'
@@ -135,8 +135,7 @@ const isRight = ({ status, body }: Answer, expected: Json): boolean =>
 async function judgeDeadLetters({ journal, problems, kafka, names, signal }: Judged): Promise<void> {
   const missing = new Map(journal.poison)
   const topicOf = new Map(kinds.map(({ topic }) => [names[`TOPIC_${topic.toUpperCase()}`] ?? '', topic]))
-  await readTopic({
-    kafka,
+  await readTopic(kafka, {
     topic: names['TOPIC_DEAD_LETTERS'] ?? '',
     groupId: `soak-${randomUUID()}`,
     signal,

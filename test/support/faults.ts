@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Admin, Kafka } from 'kafkajs'
-import { readTopic } from '../../indexer/readTopic.ts'
-import type { SourceRecord } from '../../indexer/sourceRecord.ts'
+import { readTopic } from '../../src/core/stores/readTopic.ts'
+import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import { eventually } from './eventually.ts'
 import { expectFold } from './expectFold.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -37,8 +37,7 @@ export function smallWorld(seed: number, count: number): World {
 /** Everything a topic holds now. */
 export async function recordsOf(kafka: Kafka, topic: string): Promise<SourceRecord[]> {
   const records: SourceRecord[] = []
-  await readTopic({
-    kafka,
+  await readTopic(kafka, {
     topic,
     groupId: `test-reader-${randomUUID()}`,
     signal: AbortSignal.timeout(readDeadlineMs),

@@ -6,12 +6,12 @@ import { Registry } from 'prom-client'
 import { ensureTopics } from '../../indexer/topics.ts'
 import { createLog } from '../../src/core/process/log.ts'
 import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { startSettings } from '../../src/settings/startSettings.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
-import { withAdmin } from './faults.ts'
 import { ownNames } from './names.ts'
 import { readinessOf } from './readiness.ts'
 import { type Claims, signInClaims, signInSettings, signToken } from './signIns.ts'
@@ -61,13 +61,15 @@ export async function prepareSettings(): Promise<Record<string, string>> {
   const names = ownNames()
   const config = testConfig(names)
   const kafka = new kafkajs.Kafka({ brokers: config.KAFKA_BROKERS, logLevel: kafkajs.logLevel.NOTHING })
+  const source = kafkaSource(kafka)
   // A broker that has just created a topic may say for a moment that there is none.
   await eventually(() =>
-    withAdmin(kafka, (admin) => ensureTopics(admin, config, pino({ level: 'silent' }))).then(
+    ensureTopics(source, config, pino({ level: 'silent' })).then(
       () => true,
       () => false,
     ),
   )
+  await source.close()
   const link = connectRedis(config.REDIS_URL ?? '', () => undefined)
   await eventually(() => link.runId() !== undefined)
   await (await accountKeyStore(link, redisKeys(config.INDEX_PREFIX)).beginReplay('test')).complete()

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import type { Config } from '../../src/core/process/config.ts'
-import { connectKafka, createProducer } from '../../src/core/stores/kafka.ts'
+import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { createProducer } from '../../src/core/stores/kafkaSink.ts'
 import { createAccountKey } from './accountKeys.ts'
 import { newestFormId, takesKey } from './api.ts'
 import { fill } from './fill.ts'

@@ -1,12 +1,13 @@
-import type { Message } from 'kafkajs'
 import { readKey } from '../model/change.ts'
 import { type Digest, documentId, type EntityId, type TeamId } from '../model/ids.ts'
 import type { AppendPosition, Claim, StoredKey } from './accountKeyStore.ts'
+import type { NewRecord } from './kafkaSink.ts'
+import type { SourceRecord } from './sourceRecord.ts'
 
 /**
- * A record of the memory topic (`TOPIC_KEY_MEMORY`), which keeps what a replay needs and compaction may remove from `account-keys`:
- * compaction keeps the last record of a key, which need not be the record that counts. The memory topic is compacted, too, but no
- * record in it ever contradicts an earlier one with the same record key:
+ * A record of the memory topic (`TOPIC_KEY_MEMORY`). The topic keeps what a replay needs and compaction may remove from
+ * `account-keys`: compaction keeps the last record of a key, and an earlier record may be the one that counts. The memory topic is
+ * compacted, too, but no record in it ever contradicts an earlier one with the same record key:
  *
  * | record key | value | written when |
  * |---|---|---|
@@ -20,17 +21,19 @@ export type MemoryRecord =
   | { readonly kind: 'newest'; readonly teamId: TeamId; readonly keyId: EntityId; readonly value: Buffer }
 
 /** The records for a deleted key. They erase everything that a person wrote. */
-export const deletedMessages = (teamId: TeamId, keyId: EntityId): Message[] => [
-  { key: `deleted/${documentId(teamId, keyId)}`, value: '{}' },
-  { key: `newest/${documentId(teamId, keyId)}`, value: null },
+export const deletedRecords = (topic: string, teamId: TeamId, keyId: EntityId): NewRecord[] => [
+  { topic, key: `deleted/${documentId(teamId, keyId)}`, value: '{}' },
+  { topic, key: `newest/${documentId(teamId, keyId)}`, value: null },
 ]
 
-export const claimMessage = ({ teamId, keyId, digest, position }: Claim): Message => ({
+export const claimRecord = (topic: string, { teamId, keyId, digest, position }: Claim): NewRecord => ({
+  topic,
   key: `claim/${digest}/${documentId(teamId, keyId)}`,
   value: JSON.stringify({ place: position }),
 })
 
-export const newestMessage = (teamId: TeamId, keyId: EntityId, newest: StoredKey): Message => ({
+export const newestRecord = (topic: string, teamId: TeamId, keyId: EntityId, newest: StoredKey): NewRecord => ({
+  topic,
   key: `newest/${documentId(teamId, keyId)}`,
   value: keyRecord(newest),
 })
@@ -39,13 +42,7 @@ export const newestMessage = (teamId: TeamId, keyId: EntityId, newest: StoredKey
 export const keyRecord = ({ revision, ...key }: StoredKey): string => JSON.stringify({ revision, key })
 
 /** Reads a record of the memory topic; undefined for a record of another format. */
-export function readMemoryRecord({
-  key,
-  value,
-}: {
-  key: Buffer | null
-  value: Buffer | null
-}): MemoryRecord | undefined {
+export function readMemoryRecord({ key, value }: Pick<SourceRecord, 'key' | 'value'>): MemoryRecord | undefined {
   const [, kind, digest, name = ''] =
     /^(deleted|claim|newest)\/(?:([0-9a-f]{64})\/)?([^/]+\/[^/]+)$/.exec(`${key}`) ?? []
   const read = readKey(Buffer.from(name))

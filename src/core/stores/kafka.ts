@@ -1,7 +1,9 @@
-import { type Admin, Kafka, type KafkaConfig, logLevel, Partitioners, type Producer } from 'kafkajs'
+import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../process/config.ts'
 import { fetchLogEndOffsets, replaceFetchDecoder } from './kafkaPatches.ts'
+import { type KafkaSink, kafkaSink } from './kafkaSink.ts'
+import { type KafkaSource, kafkaSource } from './kafkaSource.ts'
 
 replaceFetchDecoder()
 fetchLogEndOffsets()
@@ -29,20 +31,16 @@ export function connectKafka(config: Config, log: Logger): Kafka {
   })
 }
 
-/** A producer that partitions by key as the Java client does, and waits for all replicas. */
-export const createProducer = (kafka: Kafka): Producer =>
-  kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, allowAutoTopicCreation: false })
-
-/** The Kafka clients of a process. The admin is closed when the process ends; the producer's owner connects and disconnects it. */
+/** The Kafka clients of a process. The source is closed when the process ends; the sink's owner connects and disconnects it. */
 export function openKafka(
   config: Config,
   log: Logger,
   release: (what: string, releaser: () => Promise<unknown>) => void,
-): { readonly kafka: Kafka; readonly admin: Admin; readonly producer: Producer } {
+): { readonly kafka: Kafka; readonly source: KafkaSource; readonly sink: KafkaSink } {
   const kafka = connectKafka(config, log)
-  const admin = kafka.admin()
-  release('kafka admin', () => admin.disconnect())
-  return { kafka, admin, producer: createProducer(kafka) }
+  const source = kafkaSource(kafka)
+  release('kafka source', () => source.close())
+  return { kafka, source, sink: kafkaSink(kafka) }
 }
 
 function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {

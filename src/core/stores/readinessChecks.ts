@@ -1,9 +1,9 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { Admin } from 'kafkajs'
 import type { Check } from '../process/health.ts'
 import { summaryOf } from '../process/log.ts'
 import type { AccountKeyStore } from './accountKeyStore.ts'
 import { aliasOf } from './indices.ts'
+import type { KafkaSource } from './kafkaSource.ts'
 import type { RedisConnection } from './redis.ts'
 
 const doesNotAnswer = (error: unknown): string => `does not answer: ${summaryOf(error)}`
@@ -29,11 +29,8 @@ export const elasticsearchAnswers =
   (signal) =>
     client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }).then(() => undefined, doesNotAnswer)
 
-/** Whether a Kafka broker answers; connects the client first when it is not connected. */
+/** Whether a Kafka broker answers. */
 export const kafkaAnswers =
-  (admin: Admin): Check =>
+  (source: KafkaSource): Check =>
   () =>
-    admin
-      .connect()
-      .then(() => admin.describeCluster())
-      .then(() => undefined, doesNotAnswer)
+    source.ping().then(() => undefined, doesNotAnswer)

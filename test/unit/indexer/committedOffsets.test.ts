@@ -1,10 +1,5 @@
 import fc from 'fast-check'
-import {
-  type CommittedOffset,
-  commitMetadata,
-  readCommittedOffset,
-  startOffset,
-} from '../../../indexer/committedOffsets.ts'
+import { type CommittedOffset, commitMetadata, readCommit, startOffset } from '../../../indexer/committedOffsets.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 
@@ -18,19 +13,12 @@ const commit = (position: number, generation: string | undefined, deadLetteredBe
 const ends = { low: 0n, high: 100n }
 
 test('what a commit says reads back as it was said', () => {
-  expect(readCommittedOffset('7', commitMetadata(first, 9n))).toEqual(commit(7, first, 9))
-  expect(readCommittedOffset('12', commitMetadata(first, 9n))).toEqual(commit(12, first, 12))
+  expect(readCommit(at(7), commitMetadata(first, 9n))).toEqual(commit(7, first, 9))
+  expect(readCommit(at(12), commitMetadata(first, 9n))).toEqual(commit(12, first, 12))
 })
 
-test.each([null, '', 'by hand', '1-0123456789abcdef nine'])(
-  'a commit with the metadata %j names no indices',
-  (metadata) => {
-    expect(readCommittedOffset('7', metadata)).toEqual(commit(7, undefined))
-  },
-)
-
-test('nothing committed is no commit', () => {
-  expect(readCommittedOffset('-1', null)).toBeUndefined()
+test.each(['', 'by hand', '1-0123456789abcdef nine'])('a commit with the metadata %j names no indices', (metadata) => {
+  expect(readCommit(at(7), metadata)).toEqual(commit(7, undefined))
 })
 
 test('reading goes on where it was when the commit speaks of the indices that are written', () => {

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
-import { connectKafka, createProducer } from '../../../src/core/stores/kafka.ts'
+import { connectKafka } from '../../../src/core/stores/kafka.ts'
+import { createProducer } from '../../../src/core/stores/kafkaSink.ts'
 import { pause } from '../../engines/waiting.ts'
 import type { Stage } from '../stage.ts'
 import type { SubmissionRecord, Submissions } from './submissions.ts'

@@ -1,8 +1,9 @@
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
+import { aborted } from '../../process/aborted.ts'
 import type { Config } from '../../process/config.ts'
 import { connectKafka } from '../kafka.ts'
-import { aborted, addressIn, type EngineProbe } from './probe.ts'
+import { addressIn, type EngineProbe } from './probe.ts'
 
 const defaultPort = 9_092
 

@@ -17,11 +17,3 @@ export function addressIn(url: string, defaultPort: number): Address {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }
 }
-
-/** Rejects with the signal's reason once it aborts. */
-export const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
-  })

@@ -1,7 +1,8 @@
 import type { Problem } from '../../model/result.ts'
+import { aborted } from '../../process/aborted.ts'
 import type { Config } from '../../process/config.ts'
 import { connectConfiguredRedis } from '../redis.ts'
-import { aborted, addressIn, type EngineProbe } from './probe.ts'
+import { addressIn, type EngineProbe } from './probe.ts'
 
 const defaultPort = 6_379
 

@@ -1,6 +1,7 @@
 import type { KafkaMessage } from 'kafkajs'
-import { recordBytes, sourceRecord } from '../../../indexer/sourceRecord.ts'
-import { toInstant } from '../../../src/core/model/instant.ts'
+import { recordBytes } from '../../../../indexer/budget.ts'
+import { toInstant } from '../../../../src/core/model/instant.ts'
+import { sourceRecord } from '../../../../src/core/stores/sourceRecord.ts'
 
 const message = (changes: Partial<Record<keyof KafkaMessage, unknown>> = {}): KafkaMessage =>
   ({

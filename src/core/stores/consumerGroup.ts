@@ -1,0 +1,155 @@
+import kafkajs, { type Batch, type EachBatchPayload, type Kafka } from 'kafkajs'
+import { type Offset, toOffset } from '../model/ids.ts'
+import { aborted } from '../process/aborted.ts'
+import { type Undecodable, undecodableOf } from './recordBatches.ts'
+import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
+
+/** How long the partitions of a member that was killed stay without one. */
+const sessionTimeoutMs = 10_000
+const heartbeatIntervalMs = 1_500
+/** How long a rebalance waits for a member that does not rejoin. */
+const rebalanceTimeoutMs = 15_000
+/** The longest time until partitions that were added to a topic are noticed. */
+const metadataMaxAgeMs = 10_000
+const fetchWaitMs = 500
+
+/** The records of one partition in one fetch. */
+export type FetchedBatch = TopicPartition & {
+  /** The offset that the fetch asked for. */
+  readonly fetchedFrom: Offset
+  /** In order. A record counts as taken once the next one is asked for; records that are not taken are fetched again. */
+  readonly records: Iterable<SourceRecord>
+  /** Why the record batch behind `records` cannot be decoded. */
+  readonly undecodable: Undecodable | undefined
+  /** False once the member stops, or crashes. */
+  isRunning(): boolean
+  /** Keeps the partitions while a batch takes long. Rejects when the group rebalances. */
+  heartbeat(): Promise<void>
+}
+
+export type GroupOptions = {
+  readonly groupId: string
+  readonly topics: readonly string[]
+  /** The assigned partitions are no longer ours. */
+  onRevoked(): void
+  /** Called with every new assignment. Nothing of it is fetched before `fetchFrom`. */
+  onAssigned(partitions: readonly TopicPartition[]): Promise<void>
+  /** Called with one batch at a time; resolves with whether all of its records were taken. */
+  onBatch(batch: FetchedBatch): Promise<boolean>
+  /** Called once nothing up to `lastOffset` is left to read; also for batches that hold no records. */
+  onBatchEnd(partition: TopicPartition, lastOffset: Offset): void
+}
+
+/** The offset to commit for one partition. */
+export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
+
+/** A member of a consumer group. */
+export type GroupMember = {
+  /** Joins and reads until `signal` aborts; the member then keeps its partitions. Rejects when the member crashes, or a callback throws. */
+  run(signal: AbortSignal): Promise<void>
+  /** Fetches the assigned partitions from these offsets on. */
+  fetchFrom(partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]): void
+  pause(partitions: readonly TopicPartition[]): void
+  resume(partitions: readonly TopicPartition[]): void
+  /** Commits offsets of assigned partitions; after a rebalance the broker rejects them. */
+  commit(commits: readonly PartitionCommit[]): Promise<void>
+  /** Leaves the group, so that its partitions are assigned to other members at once. */
+  leave(): Promise<void>
+}
+
+/** Creates a member of a consumer group, which joins by `run`. */
+export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
+  const { groupId, topics, onRevoked, onAssigned, onBatchEnd } = options
+  const consumer = kafka.consumer({
+    groupId,
+    sessionTimeout: sessionTimeoutMs,
+    heartbeatInterval: heartbeatIntervalMs,
+    rebalanceTimeout: rebalanceTimeoutMs,
+    metadataMaxAge: metadataMaxAgeMs,
+    maxWaitTimeInMs: fetchWaitMs,
+    allowAutoTopicCreation: false,
+    retry: { restartOnFailure: async () => false },
+  })
+  const crashed = Promise.withResolvers<never>()
+  crashed.promise.catch(() => undefined)
+  consumer.on(consumer.events.CRASH, ({ payload }) => crashed.reject(payload.error))
+  consumer.on(consumer.events.REBALANCING, onRevoked)
+  const assign = async (partitions: readonly TopicPartition[]): Promise<void> => {
+    consumer.pause(listed(partitions))
+    await onAssigned(partitions)
+  }
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    assign(partitionsIn(payload.memberAssignment)).catch(crashed.reject)
+  })
+  consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
+    // KafkaJS does not call eachBatch for batches that hold only transaction markers or were emptied by compaction.
+    if (payload.batchSize === 0) onBatchEnd(payload, toOffset(payload.lastOffset))
+  })
+  return {
+    run: async (signal) => {
+      try {
+        await consumer.connect()
+        await consumer.subscribe({ topics: [...topics], fromBeginning: true })
+        await consumer.run({
+          autoCommit: false,
+          eachBatchAutoResolve: false,
+          eachBatch: (payload) => takeBatch(options, payload),
+        })
+        await Promise.race([crashed.promise, aborted(signal).catch(() => undefined)])
+      } catch (error) {
+        await consumer.disconnect().catch(() => undefined)
+        throw error
+      }
+    },
+    fetchFrom: (partitions) => {
+      for (const { topic, partition, nextOffset } of partitions)
+        consumer.seek({ topic, partition, offset: String(nextOffset) })
+      consumer.resume(listed(partitions))
+    },
+    pause: (partitions) => consumer.pause(listed(partitions)),
+    resume: (partitions) => consumer.resume(listed(partitions)),
+    commit: (commits) =>
+      consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) }))),
+    leave: () => consumer.disconnect(),
+  }
+}
+
+async function takeBatch({ onBatch, onBatchEnd }: GroupOptions, payload: EachBatchPayload): Promise<void> {
+  const { resolveOffset, heartbeat, isRunning } = payload
+  const batch = payload.batch as Batch & { readonly fetchedOffset: string }
+  const { topic, partition } = batch
+  const last = batch.messages.at(-1)
+  try {
+    const isTaken = await onBatch({
+      topic,
+      partition,
+      fetchedFrom: toOffset(batch.fetchedOffset),
+      records: recordsOf(payload),
+      undecodable: last && undecodableOf(last),
+      isRunning,
+      heartbeat,
+    })
+    if (!isTaken) return
+    onBatchEnd({ topic, partition }, toOffset(batch.lastOffset()))
+    resolveOffset(batch.lastOffset())
+    await heartbeat()
+  } catch (error) {
+    // KafkaJS would call eachBatch again after any other error.
+    throw error instanceof kafkajs.KafkaJSError ? error : new kafkajs.KafkaJSNonRetriableError(error as Error)
+  }
+}
+
+function* recordsOf({ batch, resolveOffset }: EachBatchPayload): Generator<SourceRecord> {
+  for (const message of batch.messages) {
+    if (undecodableOf(message) !== undefined) return
+    yield sourceRecord(batch.topic, batch.partition, message)
+    resolveOffset(message.offset)
+  }
+}
+
+/** The partitions of an assignment, topic → partitions. */
+export const partitionsIn = (assignment: Readonly<Record<string, readonly number[]>>): TopicPartition[] =>
+  Object.entries(assignment).flatMap(([topic, partitions]) => partitions.map((partition) => ({ topic, partition })))
+
+const listed = (partitions: readonly TopicPartition[]): { topic: string; partitions: number[] }[] =>
+  partitions.map(({ topic, partition }) => ({ topic, partitions: [partition] }))

@@ -1,0 +1,119 @@
+import kafkajs, { type Kafka } from 'kafkajs'
+import { toOffset } from '../model/ids.ts'
+import {
+  type GroupMember,
+  type GroupOptions,
+  groupMember,
+  type PartitionCommit,
+  partitionsIn,
+} from './consumerGroup.ts'
+import { type ReadOptions, readTopic } from './readTopic.ts'
+import { partitionName, type TopicPartition } from './sourceRecord.ts'
+import { createTopics } from './topics.ts'
+
+/** The first offset of a partition, and the offset after its last record. */
+export type OffsetRange = { readonly low: bigint; readonly high: bigint }
+
+/** The settings of a topic, by their names in Kafka. */
+export type TopicSettings = Readonly<Record<string, string | number>>
+
+export type NewTopic = { readonly topic: string; readonly partitions: number; readonly settings: TopicSettings }
+
+/** Kafka as the product reads it. Every call connects first, when there is no connection. */
+export type KafkaSource = {
+  /** Rejects when no broker answers. */
+  ping(): Promise<void>
+  /** Creates the topics that do not exist. Safe to call from several processes at once. */
+  createMissingTopics(topics: readonly NewTopic[]): Promise<void>
+  /** The values of `names` among the settings of each topic. */
+  topicSettings(topics: readonly string[], names: readonly string[]): Promise<ReadonlyMap<string, TopicSettings>>
+  /** The offset range of every partition of the topics, by `partitionName`. */
+  offsetRanges(topics: readonly string[]): Promise<ReadonlyMap<string, OffsetRange & TopicPartition>>
+  /** What a group has committed for the topics. */
+  committedOffsets(groupId: string, topics: readonly string[]): Promise<readonly PartitionCommit[]>
+  /** The partitions of each member of a group. */
+  groupMembers(groupId: string): Promise<readonly (readonly TopicPartition[])[]>
+  /** Creates a member of a group, which joins by `run`. */
+  groupMember(options: GroupOptions): GroupMember
+  /** Reads a topic from its beginning to its present end. */
+  readTopic(options: ReadOptions): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * A source of its own connection for everything but the reading. KafkaJS asks for every topic that a connection was ever asked for,
+ * and fails as long as one of them is missing.
+ */
+export function kafkaSource(kafka: Kafka): KafkaSource {
+  const admin = kafka.admin()
+  const connected = async (): Promise<typeof admin> => {
+    await admin.connect()
+    return admin
+  }
+  return {
+    ping: async () => {
+      await (await connected()).describeCluster()
+    },
+    createMissingTopics: async (topics) => {
+      const existing = new Set(await (await connected()).listTopics())
+      const missing = topics.filter(({ topic }) => !existing.has(topic))
+      await createTopics(
+        admin,
+        missing.map(({ topic, partitions, settings }) => ({
+          topic,
+          numPartitions: partitions,
+          replicationFactor: -1,
+          configEntries: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
+        })),
+      )
+    },
+    topicSettings: async (topics, names) => {
+      const { resources } = await (await connected()).describeConfigs({
+        includeSynonyms: false,
+        resources: topics.map((name) => ({
+          type: kafkajs.ConfigResourceTypes.TOPIC,
+          name,
+          configNames: [...names],
+        })),
+      })
+      return new Map(
+        resources.map(({ resourceName, configEntries }) => [
+          resourceName,
+          Object.fromEntries(configEntries.map(({ configName, configValue }) => [configName, configValue])),
+        ]),
+      )
+    },
+    offsetRanges: async (topics) => {
+      const ranges = new Map<string, OffsetRange & TopicPartition>()
+      for (const topic of topics)
+        for (const { partition, low, high } of await (await connected()).fetchTopicOffsets(topic))
+          ranges.set(partitionName({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) })
+      return ranges
+    },
+    committedOffsets: async (groupId, topics) => {
+      const committed = await (await connected()).fetchOffsets({ groupId, topics: [...topics] })
+      return committed.flatMap(({ topic, partitions }) =>
+        partitions
+          .filter(({ offset }) => !offset.startsWith('-'))
+          .map(({ partition, offset, metadata }) => ({
+            topic,
+            partition,
+            position: toOffset(offset),
+            metadata: metadata ?? '',
+          })),
+      )
+    },
+    groupMembers: async (groupId) => {
+      const { groups } = await (await connected()).describeGroups([groupId])
+      return groups
+        .flatMap(({ members }) => members)
+        .map(({ memberAssignment }) => {
+          const decoded = kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)
+          return partitionsIn(decoded?.assignment ?? {})
+        })
+    },
+    groupMember: (options) => groupMember(kafka, options),
+    readTopic: (options) => readTopic(kafka, options),
+    close: () => admin.disconnect(),
+  }
+}
