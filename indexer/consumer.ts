@@ -24,8 +24,8 @@ export type AssignedPartition = TopicPartition & {
   readonly start: StartOffset
   readonly offsets: OffsetTracker
   readonly changeTimes: ChangeTimes
-  /** The claim under which watermarks of the partition are published; undefined for a rebuild, which publishes none. */
-  readonly owner: string | undefined
+  /** The claim under which watermarks of the partition are published. */
+  readonly owner: string
 }
 
 type FetchState = AssignedPartition & {
@@ -40,8 +40,8 @@ export type ConsumerOptions = {
   readonly budget: ByteBudget
   /** The start offset of each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
-  /** Claims the partitions before the first of their records is read; undefined for a rebuild. */
-  readonly claim: ((partitions: readonly TopicPartition[]) => Promise<PartitionClaim>) | undefined
+  /** Claims the partitions before the first of their records is read. */
+  claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
   /** The metadata of a partition's commit. */
   commitMetadata(start: StartOffset): string
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
@@ -152,7 +152,7 @@ export class SourceConsumer {
     const claimed = await this.#claim(partitions, isCurrent)
     const starts = await startOffsets(partitions)
     // Meanwhile there was another rebalance, or the consumer was stopped.
-    if (!isCurrent()) return
+    if (claimed === undefined || !isCurrent()) return
     const states = partitions.map((each): FetchState => {
       const start = starts.get(partitionName(each))
       if (start === undefined) throw new Error(`the start offset of ${partitionName(each)} is not known`)
@@ -161,12 +161,12 @@ export class SourceConsumer {
         start,
         offsets: new OffsetTracker(start.position),
         changeTimes: new ChangeTimes(start.deadLetteredBelow, claimed),
-        owner: claimed?.owner,
+        owner: claimed.owner,
         nextOffset: start.position,
       }
     })
     // The broker rejects the commit of a member that lost its partitions while it made the claim: then it counts for nothing.
-    if (claimed !== undefined) await member.commit(states.map((each) => this.#startCommit(each)))
+    await member.commit(states.map((each) => this.#startCommit(each)))
     if (!isCurrent()) return
     member.fetchFrom(states)
     this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
@@ -177,7 +177,7 @@ export class SourceConsumer {
   /** Claims the partitions; tries again while Redis is unreachable and the assignment `isCurrent`. */
   async #claim(partitions: readonly TopicPartition[], isCurrent: () => boolean): Promise<PartitionClaim | undefined> {
     const { claim, random, log } = this.#options
-    for (let attempts = 1; claim !== undefined && isCurrent(); attempts++) {
+    for (let attempts = 1; isCurrent(); attempts++) {
       try {
         return await claim(partitions)
       } catch (error) {

@@ -30,8 +30,6 @@ const drainPollMs = 20
 
 /** What the pipeline of the generation in service does beside writing documents. */
 export type ServingTasks = ReaderUpdates & {
-  /** Claims partitions before their records are read. */
-  claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
   /** The group of rebuilds: its committed offsets count where they name this generation. */
   readonly rebuildGroupId: string
   /** Handles an invalid record; the record is processed once it resolves. */
@@ -59,6 +57,8 @@ export type PipelineOptions = {
   readonly generation: Generation
   readonly groupId: string
   readonly topics: readonly string[]
+  /** Claims partitions before their records are read. */
+  claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
   /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles invalid records and account keys. */
   readonly serving: ServingTasks | undefined
   readonly metrics: PipelineMetrics
@@ -103,7 +103,7 @@ export class Pipeline {
       topics,
       budget: this.#budget,
       startOffsets: (partitions) => this.#startOffsets(partitions),
-      claim: serving && ((partitions) => serving.claim(partitions)),
+      claim: (partitions) => options.claim(partitions),
       commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
       onRecord: (record, changedAtMs, start, onProcessed) => this.#process(record, changedAtMs, start, onProcessed),
       onRebalance: () => metrics.rebalances.inc(),
@@ -155,6 +155,11 @@ export class Pipeline {
   /** Makes visible what is processed now. */
   async publish(): Promise<void> {
     await this.#publisher.publish()
+  }
+
+  /** From now on every record that is read gets a `changedAt` not below `watermarkMs`. */
+  startChangesAt(watermarkMs: number): void {
+    for (const { changeTimes } of this.#consumer.assigned()) changeTimes.watermarkDecided(watermarkMs)
   }
 
   inFlightBytes(): number {

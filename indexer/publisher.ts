@@ -180,8 +180,9 @@ export class Publisher {
     known: ReadonlyMap<string, TopicPartition>,
   ): Promise<PublishResult> {
     const { readers, assigned, rejoin } = this.#options
-    const owner = partitions[0]?.owner
-    if (readers === undefined || owner === undefined) return 'continue'
+    if (readers === undefined) return 'continue'
+    // All partitions of an assignment have one owner.
+    const owner = partitions[0]?.owner ?? ''
     const decided = partitions.flatMap((each) =>
       each.watermarkMs === undefined ? [] : [[partitionName(each), each.watermarkMs] as const],
     )

@@ -128,16 +128,16 @@ export class GenerationRunner {
       generation: served.generation,
       groupId: config.CONSUMER_GROUP,
       topics: sourceTopics(config),
+      claim: async (partitions) => {
+        const owner = randomToken()
+        return { owner, ...(await claimPartitions(redis, keys, owner, partitions.map(partitionName))) }
+      },
       serving: {
         rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
         rejectRecord: (record, problem, start, signal) => deadLetters.reject(record, problem, start, signal),
         applyAccountKey: (change, record, signal) => accountKeys.apply(change, record, signal),
         recordAccepted: (record) => deadLetters.recordAccepted(record),
         replaceChangeTokens: (lists) => replaceChangeTokens(redis, keys, lists, randomToken),
-        claim: async (partitions) => {
-          const owner = randomToken()
-          return { owner, ...(await claimPartitions(redis, keys, owner, partitions.map(partitionName))) }
-        },
         redisTimeMs: () => redisTimeMs(redis),
         // Without append times there are no watermarks below which a record could fall.
         noteRaised: async (raisedMs) => (hasAppendTimes ? noteRaised(redis, keys, raisedMs) : undefined),

@@ -86,6 +86,14 @@ export class Reconciliation {
     return Object.fromEntries(compared) as Record<DocumentKind, Comparison>
   }
 
+  /** Writes list documents to the new generation, also over those of the same version. */
+  async replaceLists(documents: readonly DocumentWrite[]): Promise<void> {
+    await this.#write(
+      this.#times,
+      documents.filter(({ kind }) => isList(kind)),
+    )
+  }
+
   async #passOf(kind: DocumentKind): Promise<Comparison> {
     const { from, onProgress } = this.#options
     const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }

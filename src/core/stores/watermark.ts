@@ -144,6 +144,12 @@ export async function claimPartitions(
   return { watermarkMs: highest == null ? undefined : Number(highest), raisedMs: Number(raised ?? 0) }
 }
 
+/** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
+export async function readHighestWatermark(redis: RedisConnection, keys: RedisKeys): Promise<number | undefined> {
+  const highest = await redis.client.hget(keys.watermark, 'highest')
+  return highest === null ? undefined : Number(highest)
+}
+
 /** Notes by how much `changedAt` of a record was set after its append time (ms); the greatest distance is kept for good. */
 export async function noteRaised(redis: RedisConnection, keys: RedisKeys, raisedMs: number): Promise<void> {
   await redis.client.eval(noteRaisedScript, 1, keys.watermark, Math.ceil(raisedMs))
