@@ -8,6 +8,7 @@ import type { Undecodable } from '../src/core/stores/recordBatches.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { backoffMs } from './backoff.ts'
 import { type ByteBudget, recordBytes } from './budget.ts'
+import { ChangeTimes, type PartitionClaim } from './changeTimes.ts'
 import type { StartOffset } from './committedOffsets.ts'
 import { OffsetTracker } from './offsetTracker.ts'
 
@@ -19,7 +20,13 @@ const undecodableRetryMs = 5_000
 const recordsPerTurn = 100
 
 /** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
-export type AssignedPartition = TopicPartition & { readonly start: StartOffset; readonly offsets: OffsetTracker }
+export type AssignedPartition = TopicPartition & {
+  readonly start: StartOffset
+  readonly offsets: OffsetTracker
+  readonly changeTimes: ChangeTimes
+  /** The claim under which watermarks of the partition are published. */
+  readonly owner: string
+}
 
 type FetchState = AssignedPartition & {
   /** The offset from which the next batch must have been fetched. */
@@ -33,8 +40,12 @@ export type ConsumerOptions = {
   readonly budget: ByteBudget
   /** The start offset of each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
+  /** Claims the partitions before the first of their records is read. */
+  claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
+  /** The metadata of a partition's commit. */
+  commitMetadata(start: StartOffset): string
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
-  readonly onRecord: (record: SourceRecord, start: StartOffset, onProcessed: () => void) => void
+  readonly onRecord: (record: SourceRecord, changedAtMs: number, start: StartOffset, onProcessed: () => void) => void
   readonly onRebalance: () => void
   readonly log: Logger
   readonly random: () => number
@@ -52,6 +63,7 @@ export class SourceConsumer {
   /** Paused partitions: the next record batch cannot be decoded. By `partitionName`. */
   #undecodable = new Map<string, Undecodable>()
   #member: GroupMember | undefined
+  #rejoin = new AbortController()
   #blockedReason: string | undefined = 'has not joined its group yet'
 
   constructor(options: ConsumerOptions) {
@@ -78,12 +90,21 @@ export class SourceConsumer {
     await this.#member?.commit(commits)
   }
 
+  /** Leaves the group and joins it again: another indexer has claimed partitions of this one. */
+  rejoin(): void {
+    this.#rejoin.abort()
+  }
+
   /** Reads until `pause` or `leave`. */
   async run(): Promise<void> {
     for (let attempts = 1; !this.#stop.signal.aborted; attempts++) {
       try {
         this.#member = this.#createMember()
-        await this.#member.run(this.#stop.signal)
+        this.#rejoin = new AbortController()
+        await this.#member.run(AbortSignal.any([this.#stop.signal, this.#rejoin.signal]))
+        if (this.#stop.signal.aborted) return
+        this.#forgetAssignment()
+        await this.#member.leave()
       } catch (error) {
         this.#forgetAssignment()
         this.#blockedReason = summaryOf(error)
@@ -127,18 +148,49 @@ export class SourceConsumer {
     const { startOffsets, log, onRebalance } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
+    const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
+    const claimed = await this.#claim(partitions, isCurrent)
     const starts = await startOffsets(partitions)
     // Meanwhile there was another rebalance, or the consumer was stopped.
-    if (this.#assigned !== none || this.#stop.signal.aborted) return
+    if (claimed === undefined || !isCurrent()) return
     const states = partitions.map((each): FetchState => {
       const start = starts.get(partitionName(each))
       if (start === undefined) throw new Error(`the start offset of ${partitionName(each)} is not known`)
-      return { ...each, start, offsets: new OffsetTracker(start.position), nextOffset: start.position }
+      return {
+        ...each,
+        start,
+        offsets: new OffsetTracker(start.position),
+        changeTimes: new ChangeTimes(start.deadLetteredBelow, claimed),
+        owner: claimed.owner,
+        nextOffset: start.position,
+      }
     })
+    // The broker rejects the commit of a member that lost its partitions while it made the claim: then it counts for nothing.
+    await member.commit(states.map((each) => this.#startCommit(each)))
+    if (!isCurrent()) return
     member.fetchFrom(states)
     this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     this.#blockedReason = undefined
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
+  }
+
+  /** Claims the partitions; tries again while Redis is unreachable and the assignment `isCurrent`. */
+  async #claim(partitions: readonly TopicPartition[], isCurrent: () => boolean): Promise<PartitionClaim | undefined> {
+    const { claim, random, log } = this.#options
+    for (let attempts = 1; isCurrent(); attempts++) {
+      try {
+        return await claim(partitions)
+      } catch (error) {
+        this.#blockedReason = `cannot claim its partitions: ${summaryOf(error)}`
+        log.warn({ err: error, attempts }, 'partitions could not be claimed; trying again')
+        await sleep(backoffMs(attempts, random))
+      }
+    }
+    return undefined
+  }
+
+  #startCommit({ topic, partition, start }: FetchState): PartitionCommit {
+    return { topic, partition, position: start.position, metadata: this.#options.commitMetadata(start) }
   }
 
   async #takeBatch({ records, undecodable, ...batch }: FetchedBatch): Promise<boolean> {
@@ -171,9 +223,10 @@ export class SourceConsumer {
   #take(record: SourceRecord, state: FetchState): void {
     const { budget, onRecord } = this.#options
     const bytes = recordBytes(record)
-    const markProcessed = state.offsets.track(record.offset, record.appendedAtMs)
+    const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
+    const markProcessed = state.offsets.track(record.offset, changedAtMs)
     budget.take(bytes)
-    onRecord(record, state.start, () => {
+    onRecord(record, changedAtMs, state.start, () => {
       budget.release(bytes)
       markProcessed()
     })

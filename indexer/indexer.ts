@@ -101,6 +101,7 @@ function ownState(maxInFlightBytes: number, runner: GenerationRunner, metrics: P
     maxInFlightBytes,
     inFlightBytes: () => runner.inFlightBytes(),
     watermarkMs: () => runner.watermarkMs(),
+    clockOffsetMs: () => runner.clockOffsetMs(),
     lags: () => runner.lags(),
     generation: () => runner.generationNumber(),
     records: async () => (await metrics.records.get()).values,

@@ -68,6 +68,7 @@ export function indexerMetrics(
     readonly maxInFlightBytes: number
     inFlightBytes(): number
     watermarkMs(): number | undefined
+    clockOffsetMs(): number | undefined
     lags(): readonly Lag[]
     nowMs(): number
   },
@@ -105,6 +106,17 @@ export function indexerMetrics(
     help: 'Limit of tidemark_in_flight_bytes: MAX_IN_FLIGHT_BYTES',
     registers,
   }).set(current.maxInFlightBytes)
+  new Gauge({
+    name: 'tidemark_clock_offset_seconds',
+    help: 'How far the clock of this indexer is ahead of the clock of Redis; the slower one limits the watermark',
+    registers,
+    collect() {
+      const offsetMs = current.clockOffsetMs()
+      this.reset()
+      if (offsetMs === undefined) this.remove()
+      else this.set(offsetMs / 1_000)
+    },
+  })
   new Gauge({
     name: 'tidemark_watermark_age_seconds',
     help: 'Age of the published watermark; absent until this indexer has published one',

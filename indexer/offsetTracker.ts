@@ -4,16 +4,16 @@ import type { Offset } from '../src/core/model/ids.ts'
 export type Progress = {
   /** The contiguous processed offset: every record below it is processed. */
   readonly position: Offset
-  /** Append time of the first record that is not processed. */
+  /** `changedAt` of the first record that is not processed. */
   readonly oldestUnprocessedAtMs: number | undefined
-  /** Append time of the last record below `position`. */
+  /** `changedAt` of the last record below `position`. */
   readonly processedAtMs: number | undefined
 }
 
-type Entry = { readonly offset: bigint; readonly appendedAtMs: number; isProcessed: boolean }
+type Entry = { readonly offset: bigint; readonly changedAtMs: number; isProcessed: boolean }
 
-/** A batch end is no record and has no append time. */
-const noAppendTime = Number.NaN
+/** A batch end is no record and has no `changedAt`. */
+const noChangeTime = Number.NaN
 /** The processed entries at the head of the list are removed once there are so many. */
 const compactAfter = 1_000
 
@@ -34,8 +34,8 @@ export class OffsetTracker {
   }
 
   /** Adds a fetched record, in the order of offsets. The returned function marks the record as processed. */
-  track(offset: Offset, appendedAtMs: number): () => void {
-    const entry = { offset, appendedAtMs, isProcessed: false }
+  track(offset: Offset, changedAtMs: number): () => void {
+    const entry = { offset, changedAtMs, isProcessed: false }
     this.#entries.push(entry)
     return () => {
       entry.isProcessed = true
@@ -44,14 +44,14 @@ export class OffsetTracker {
 
   /** Notes the end of a batch: no records but the tracked ones lie at or below `lastOffset`. */
   endBatch(lastOffset: Offset): void {
-    this.#entries.push({ offset: lastOffset, appendedAtMs: noAppendTime, isProcessed: true })
+    this.#entries.push({ offset: lastOffset, changedAtMs: noChangeTime, isProcessed: true })
   }
 
   progress(): Progress {
     let entry = this.#entries[this.#head]
     while (entry?.isProcessed) {
       if (entry.offset >= this.#position) this.#position = entry.offset + 1n
-      if (!Number.isNaN(entry.appendedAtMs)) this.#processedAtMs = entry.appendedAtMs
+      if (!Number.isNaN(entry.changedAtMs)) this.#processedAtMs = entry.changedAtMs
       this.#head++
       entry = this.#entries[this.#head]
     }
@@ -61,19 +61,19 @@ export class OffsetTracker {
     }
     return {
       position: this.#position as Offset,
-      oldestUnprocessedAtMs: entry?.appendedAtMs,
+      oldestUnprocessedAtMs: entry?.changedAtMs,
       processedAtMs: this.#processedAtMs,
     }
   }
 }
 
 /**
- * The watermark of one partition (epoch ms): everything appended to the partition before it is processed. Undefined when that
- * is not known.
- * - Behind: the append time of the first unprocessed record.
- * - Caught up with an end offset that was requested after our clock read `askedAtMs`: that reading, less the skew allowed
- *   between our clock and the broker's.
- * - Otherwise: the append time of the last processed record.
+ * The watermark of one partition (epoch ms): every record with an earlier `changedAt` is processed, and `ChangeTimes` gives no later
+ * record an earlier one. Undefined when nothing is known.
+ * - Behind: `changedAt` of the first unprocessed record.
+ * - Caught up with an end offset that was requested after the clocks read `askedAtMs`: that reading, less `allowedSkewMs`, so that
+ *   clocks that agree to that much leave append times as they are.
+ * - Otherwise: `changedAt` of the last processed record.
  */
 export function partitionWatermark(
   progress: Progress,

@@ -11,6 +11,7 @@ import { ByteBudget } from './budget.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
 import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkRequest.ts'
 import { BulkWriter, type Outcome } from './bulk/bulkWriter.ts'
+import type { PartitionClaim } from './changeTimes.ts'
 import { commitMetadata, fetchStartOffsets, type StartOffset } from './committedOffsets.ts'
 import { SourceConsumer } from './consumer.ts'
 import type { Generation } from './generations/generations.ts'
@@ -56,6 +57,8 @@ export type PipelineOptions = {
   readonly generation: Generation
   readonly groupId: string
   readonly topics: readonly string[]
+  /** Claims partitions before their records are read. */
+  claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
   /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles invalid records and account keys. */
   readonly serving: ServingTasks | undefined
   readonly metrics: PipelineMetrics
@@ -100,7 +103,9 @@ export class Pipeline {
       topics,
       budget: this.#budget,
       startOffsets: (partitions) => this.#startOffsets(partitions),
-      onRecord: (record, start, onProcessed) => this.#process(record, start, onProcessed),
+      claim: (partitions) => options.claim(partitions),
+      commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
+      onRecord: (record, changedAtMs, start, onProcessed) => this.#process(record, changedAtMs, start, onProcessed),
       onRebalance: () => metrics.rebalances.inc(),
       log,
       random: Math.random,
@@ -113,7 +118,9 @@ export class Pipeline {
       commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
       readers: serving,
       isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
+      rejoin: () => this.#consumer.rejoin(),
       clock: Date.now,
+      elapsedMs: () => performance.now(),
       log,
     })
   }
@@ -150,12 +157,22 @@ export class Pipeline {
     await this.#publisher.publish()
   }
 
+  /** From now on every record that is read gets a `changedAt` not below `watermarkMs`. */
+  startChangesAt(watermarkMs: number): void {
+    for (const { changeTimes } of this.#consumer.assigned()) changeTimes.watermarkDecided(watermarkMs)
+  }
+
   inFlightBytes(): number {
     return this.#budget.takenBytes
   }
 
   lags(): readonly Lag[] {
     return this.#publisher.lags()
+  }
+
+  /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
+  clockOffsetMs(): number | undefined {
+    return this.#publisher.clockOffsetMs()
   }
 
   blockedReasons(): BlockedReasons {
@@ -188,7 +205,7 @@ export class Pipeline {
   }
 
   /** Callbacks instead of a promise a record, because thousands of records are in flight. */
-  #process(record: SourceRecord, start: StartOffset, onProcessed: () => void): void {
+  #process(record: SourceRecord, changedAtMs: number, start: StartOffset, onProcessed: () => void): void {
     const { config, serving, metrics } = this.#options
     const finish = (outcome: RecordOutcome): void => {
       metrics.records.inc({ topic: record.topic, outcome })
@@ -204,7 +221,7 @@ export class Pipeline {
       const applied = (await serving?.applyAccountKey(change, record, this.#writing.signal)) ?? 'stale'
       return typeof applied === 'string' ? accept(applied) : await reject(applied)
     }
-    const projection = project(record, config)
+    const projection = project(record, changedAtMs, config)
     switch (projection.kind) {
       case 'invalid':
         this.#failUnlessDone(reject(projection.problem))

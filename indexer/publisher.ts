@@ -13,15 +13,26 @@ import { type OffsetTracker, type Progress, partitionWatermark } from './offsetT
 /** How far a partition is visible, and how far it is behind its end. */
 export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }
 
-/** `retired`: another generation is written and published from now on, so that this publisher must stop. */
-export type PublishResult = 'continue' | 'retired'
+/**
+ * `displaced`: another indexer has claimed a partition, so that nothing was published; `retired`: another generation is written and
+ * published from now on, so that this publisher must stop.
+ */
+export type PublishResult = 'continue' | 'displaced' | 'retired'
 
 /** How readers learn about progress. A generation that is being rebuilt has no readers. */
 export type ReaderUpdates = {
+  /** What the clock of Redis reads (epoch ms). */
+  redisTimeMs(): Promise<number>
+  /** Notes by how much `changedAt` of a record was set after its append time, before that record becomes visible. */
+  noteRaised(raisedMs: number): Promise<void>
   /** Makes answers outdated that readers keep of these lists. */
   replaceChangeTokens(lists: readonly TeamList[]): Promise<void>
-  /** Publishes the watermarks (epoch ms) of our partitions; `known` holds every partition of the topics. By `partitionName`. */
+  /**
+   * Publishes the watermarks (epoch ms) of the partitions that `owner` has claimed; `known` holds every partition of the topics. By
+   * `partitionName`.
+   */
   publishWatermarks(
+    owner: string,
     watermarks: ReadonlyMap<string, number>,
     known: ReadonlyMap<string, TopicPartition>,
   ): Promise<PublishResult>
@@ -39,18 +50,22 @@ export type PublisherOptions = {
   readonly readers: ReaderUpdates | undefined
   /** Whether many writes are in flight; then refreshes are less frequent. */
   isBehind(): boolean
+  /** Joins the group again, after another indexer has claimed a partition. */
+  rejoin(): void
   readonly clock: () => number
+  /** Time that never steps (ms). */
+  readonly elapsedMs: () => number
   readonly log: Logger
 }
 
 const tickMs = 250
 const behindIntervalMs = 10_000
 const idleIntervalMs = 1_000
-/** How far the broker's clock, which stamps append times, may be from ours. */
+/** How far the brokers' clocks, which stamp append times, may be from ours without changing any `changedAt`. */
 const allowedSkewMs = 1_000
 
 /** A partition as one round of publishing sees it. */
-type PartitionProgress = AssignedPartition & { readonly progress: Progress }
+type PartitionProgress = AssignedPartition & { readonly progress: Progress; readonly watermarkMs: number | undefined }
 
 /**
  * Makes progress visible, always in this order: refresh, change tokens, commit, watermark. Therefore committed records are
@@ -66,7 +81,9 @@ export class Publisher {
   #refreshed = new Set<TeamList>()
   /** The round in progress. Concurrent rounds could commit what the other one has not refreshed yet. */
   #round: Promise<unknown> = Promise.resolve()
-  #publishedAtMs = 0
+  #publishedAtMs = Number.NEGATIVE_INFINITY
+  #raisedMs = 0
+  #clockOffsetMs: number | undefined
   #lags: readonly Lag[] = []
   #blockedReason: string | undefined
 
@@ -82,6 +99,11 @@ export class Publisher {
   /** Why progress does not become visible; undefined while it does. */
   blockedReason(): string | undefined {
     return this.#blockedReason
+  }
+
+  /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
+  clockOffsetMs(): number | undefined {
+    return this.#clockOffsetMs
   }
 
   /** The lag of every owned partition after the last round. */
@@ -106,7 +128,7 @@ export class Publisher {
   }
 
   #isDue(): boolean {
-    const sinceMs = this.#options.clock() - this.#publishedAtMs
+    const sinceMs = this.#options.elapsedMs() - this.#publishedAtMs
     if (this.#written.size === 0) return sinceMs >= idleIntervalMs
     return !this.#options.isBehind() || sinceMs >= behindIntervalMs
   }
@@ -119,20 +141,55 @@ export class Publisher {
   }
 
   async #publishOnce(): Promise<PublishResult> {
-    const { assigned, offsetRanges, readers, clock } = this.#options
-    const askedAtMs = clock()
-    this.#publishedAtMs = askedAtMs
+    const { assigned, offsetRanges, elapsedMs } = this.#options
+    this.#publishedAtMs = elapsedMs()
     const owned = assigned()
+    // The clocks are read before the end offsets, so that a record beyond those was appended after that reading.
+    const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()
     const written = this.#written
     this.#written = new Set()
-    const partitions = owned.map((each) => ({ ...each, progress: each.offsets.progress() }))
+    const partitions = owned.map((each) => decideWatermark(each, ranges.get(partitionName(each))?.high, askedAtMs))
+    await this.#noteRaised(partitions)
     await this.#makeSearchable(written)
     await this.#replaceChangeTokens()
     await this.#commit(partitions)
-    const watermarks = watermarksOf(partitions, ranges, askedAtMs)
-    this.#lags = partitions.map((each) => lagOf(each, ranges, watermarks, askedAtMs))
-    return (await readers?.publishWatermarks(watermarks, ranges)) ?? 'continue'
+    this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
+    return await this.#publishWatermarks(partitions, ranges)
+  }
+
+  /** The reading of the slower one of two clocks, ours and that of Redis (epoch ms). */
+  async #readClocks(): Promise<number> {
+    const { clock, readers } = this.#options
+    const beforeMs = clock()
+    if (readers === undefined) return beforeMs
+    const redisMs = await readers.redisTimeMs()
+    this.#clockOffsetMs = (beforeMs + clock()) / 2 - redisMs
+    return Math.min(beforeMs, redisMs)
+  }
+
+  async #noteRaised(partitions: readonly PartitionProgress[]): Promise<void> {
+    const raisedMs = Math.max(0, ...partitions.map(({ changeTimes }) => changeTimes.raisedMs))
+    if (raisedMs <= this.#raisedMs) return
+    await this.#options.readers?.noteRaised(raisedMs)
+    this.#raisedMs = raisedMs
+  }
+
+  async #publishWatermarks(
+    partitions: readonly PartitionProgress[],
+    known: ReadonlyMap<string, TopicPartition>,
+  ): Promise<PublishResult> {
+    const { readers, assigned, rejoin } = this.#options
+    if (readers === undefined) return 'continue'
+    // All partitions of an assignment have one owner.
+    const owner = partitions[0]?.owner ?? ''
+    const decided = partitions.flatMap((each) =>
+      each.watermarkMs === undefined ? [] : [[partitionName(each), each.watermarkMs] as const],
+    )
+    const result = await readers.publishWatermarks(owner, new Map(decided), known)
+    // A rebalance during this round may have made a new claim of our own.
+    if (result === 'displaced' && assigned()[0]?.owner === owner) rejoin()
+    return result
   }
 
   async #makeSearchable(written: ReadonlySet<TeamList>): Promise<void> {
@@ -171,30 +228,25 @@ export class Publisher {
   }
 }
 
-function watermarksOf(
-  partitions: readonly PartitionProgress[],
-  ranges: ReadonlyMap<string, OffsetRange>,
-  askedAtMs: number,
-): Map<string, number> {
-  const watermarks = new Map<string, number>()
-  for (const each of partitions) {
-    const offset = ranges.get(partitionName(each))?.high
-    const end = offset === undefined ? undefined : { offset, askedAtMs }
-    const watermark = partitionWatermark(each.progress, end, allowedSkewMs)
-    if (watermark !== undefined) watermarks.set(partitionName(each), watermark)
-  }
-  return watermarks
+/**
+ * The progress of a partition and its watermark, which is never in the future, whatever the brokers' clocks read. No record that is read
+ * from now on has a `changedAt` below it.
+ */
+function decideWatermark(partition: AssignedPartition, high: bigint | undefined, askedAtMs: number): PartitionProgress {
+  const progress = partition.offsets.progress()
+  const end = high === undefined ? undefined : { offset: high, askedAtMs }
+  const known = partitionWatermark(progress, end, allowedSkewMs)
+  const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)
+  if (watermarkMs !== undefined) partition.changeTimes.watermarkDecided(watermarkMs)
+  return { ...partition, progress, watermarkMs }
 }
 
 function lagOf(
-  { topic, partition, progress: { position } }: PartitionProgress,
-  ranges: ReadonlyMap<string, OffsetRange>,
-  watermarks: ReadonlyMap<string, number>,
+  { topic, partition, progress: { position }, watermarkMs }: PartitionProgress,
+  high: bigint | undefined,
   askedAtMs: number,
 ): Lag {
-  const name = partitionName({ topic, partition })
-  const [high, watermark] = [ranges.get(name)?.high, watermarks.get(name)]
   const records = high === undefined || high < position ? 0n : high - position
-  const seconds = records === 0n || watermark === undefined ? 0 : Math.max(0, askedAtMs - watermark) / 1_000
+  const seconds = records === 0n || watermarkMs === undefined ? 0 : Math.max(0, askedAtMs - watermarkMs) / 1_000
   return { topic, partition, position, records, seconds }
 }

@@ -119,11 +119,12 @@ export class AccountKeyApplier {
   /** Writes the dead letter of a record that was applied earlier. When compaction has removed it, a newer one exists. */
   async #writeDeadLetter(position: AppendPosition, signal: AbortSignal): Promise<void> {
     const { source, config, deadLetters } = this.#deps
+    const { partition, offset } = partitionAndOffsetOf(position)
     let found: SourceRecord | undefined
     await source.readTopic({
       topic: config.TOPIC_ACCOUNT_KEYS,
       groupId: `tidemark-key-replay-again-${randomUUID()}`,
-      only: partitionAndOffsetOf(position),
+      ranges: new Map([[partition, { from: offset, to: offset + 1n }]]),
       signal,
       onRecord: async (record) => {
         found = record

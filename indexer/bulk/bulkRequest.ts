@@ -20,9 +20,16 @@ export class MalformedBulkResponse extends Error {
 /** The index of each kind of document. */
 export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
+/** Which stored documents a write replaces: those of a lower version, or (`external_gte`) also one of the same version. */
+export type VersionType = 'external' | 'external_gte'
+
 /** Encodes one bulk request: an action line and a source line for each document. `source` must hold no line break. */
-export function encodeBulk(indices: Indices, writes: readonly DocumentWrite[]): Buffer {
-  const actions = writes.map((write) => actionLine(indices, write))
+export function encodeBulk(
+  indices: Indices,
+  writes: readonly DocumentWrite[],
+  versionType: VersionType = 'external',
+): Buffer {
+  const actions = writes.map((write) => actionLine(indices, write, versionType))
   const bytes = writes.reduce((sum, { source }, at) => sum + (actions[at]?.length ?? 0) + source.length + 1, 0)
   const body = Buffer.allocUnsafe(bytes)
   let end = 0
@@ -37,8 +44,8 @@ export function encodeBulk(indices: Indices, writes: readonly DocumentWrite[]): 
 const lineBreak = 0x0a
 
 /** ASCII only, as ids and index names are. */
-const actionLine = (indices: Indices, { kind, id, teamId, version }: DocumentWrite): string =>
-  `{"index":{"_index":"${writeAliasOf(indices[kind])}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"external"}}\n`
+const actionLine = (indices: Indices, { kind, id, teamId, version }: DocumentWrite, type: VersionType): string =>
+  `{"index":{"_index":"${writeAliasOf(indices[kind])}","_id":"${id}","routing":"${teamId}","version":${version},"version_type":"${type}"}}\n`
 
 /** Sends `writes`, encoded as `bulkBody`, and classifies each item of the response. Outcomes are in the order of `writes`. */
 export async function sendBulk(

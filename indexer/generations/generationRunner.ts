@@ -3,7 +3,8 @@ import type { Logger } from 'pino'
 import { randomToken } from '../../src/core/model/ids.ts'
 import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
-import type { TopicPartition } from '../../src/core/stores/sourceRecord.ts'
+import { partitionName, type TopicPartition } from '../../src/core/stores/sourceRecord.ts'
+import { claimPartitions, noteRaised, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeyApplier } from '../accountKeys/apply.ts'
 import type { Retries } from '../backoff.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
@@ -95,6 +96,11 @@ export class GenerationRunner {
     return this.#served?.watermarkMs
   }
 
+  /** How far our clock is ahead of that of Redis (ms). */
+  clockOffsetMs(): number | undefined {
+    return this.#pipeline?.clockOffsetMs()
+  }
+
   inFlightBytes(): number {
     return this.#pipeline?.inFlightBytes() ?? 0
   }
@@ -122,14 +128,21 @@ export class GenerationRunner {
       generation: served.generation,
       groupId: config.CONSUMER_GROUP,
       topics: sourceTopics(config),
+      claim: async (partitions) => {
+        const owner = randomToken()
+        return { owner, ...(await claimPartitions(redis, keys, owner, partitions.map(partitionName))) }
+      },
       serving: {
         rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
         rejectRecord: (record, problem, start, signal) => deadLetters.reject(record, problem, start, signal),
         applyAccountKey: (change, record, signal) => accountKeys.apply(change, record, signal),
         recordAccepted: (record) => deadLetters.recordAccepted(record),
         replaceChangeTokens: (lists) => replaceChangeTokens(redis, keys, lists, randomToken),
-        publishWatermarks: (watermarks, known) =>
-          hasAppendTimes ? this.#publishWatermarks(served, watermarks, known) : served.serveWithoutWatermark(),
+        redisTimeMs: () => redisTimeMs(redis),
+        // Without append times there are no watermarks below which a record could fall.
+        noteRaised: async (raisedMs) => (hasAppendTimes ? noteRaised(redis, keys, raisedMs) : undefined),
+        publishWatermarks: (owner, watermarks, known) =>
+          hasAppendTimes ? this.#publishWatermarks(served, owner, watermarks, known) : served.serveWithoutWatermark(),
       },
       metrics,
       log,
@@ -140,13 +153,14 @@ export class GenerationRunner {
   /** Partitions can be added to a topic at any time; until one is read, it holds the watermark back. */
   async #publishWatermarks(
     served: ServedGeneration,
+    owner: string,
     watermarks: ReadonlyMap<string, number>,
     known: ReadonlyMap<string, TopicPartition>,
   ): Promise<PublishResult> {
     const documents = documentTopics(this.#deps.stores.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
     const ofDocuments = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
-    return await served.publish(everyPartition, ofDocuments)
+    return await served.publish(owner, everyPartition, ofDocuments)
   }
 
   async #watch(served: ServedGeneration, retired: AbortController): Promise<void> {

@@ -20,7 +20,7 @@ export type Generation = {
   readonly indices: Readonly<Record<DocumentKind, PhysicalIndex>>
   /** The read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
-  /** All of its write aliases exist. */
+  /** All of its write aliases exist, and none of its indices has a write block. */
   readonly isWritable: boolean
   /** It has served before, so it held everything below the watermark; since then it was written on or retired, never emptied. */
   readonly hasServed: boolean
@@ -37,7 +37,12 @@ export type FoundGeneration = {
   readonly complete: Generation | undefined
 }
 
-type FoundIndex = { readonly name: PhysicalIndex; readonly uuid: string; readonly aliases: ReadonlySet<string> }
+type FoundIndex = {
+  readonly name: PhysicalIndex
+  readonly uuid: string
+  readonly aliases: ReadonlySet<string>
+  readonly hasWriteBlock: boolean
+}
 
 /** A generation named by a committed offset or by Redis. */
 export type KnownGeneration = { readonly number: number; readonly tag: GenerationTag }
@@ -55,7 +60,7 @@ export async function findGenerations(
       index: documentKinds.map((kind) => `${aliasOf(prefix, kind)}-v*`),
       features: ['aliases', 'settings'],
       expand_wildcards: ['open', 'closed'],
-      filter_path: '*.aliases,*.settings.index.uuid',
+      filter_path: '*.aliases,*.settings.index.uuid,*.settings.index.blocks.write',
     },
     options,
   )
@@ -74,6 +79,7 @@ export async function findGenerations(
       name: name as PhysicalIndex,
       uuid: String(state.settings?.index?.uuid ?? ''),
       aliases: new Set(Object.keys(state.aliases ?? {})),
+      hasWriteBlock: String(state.settings?.index?.blocks?.write) === 'true',
     })
     byNumber.set(read.generation, {
       indices,
@@ -105,7 +111,7 @@ function complete(
     tag: `${number}-${fingerprint.slice(0, 16)}` as GenerationTag,
     indices: Object.fromEntries([...indices].map(([kind, { name }]) => [kind, name])) as Generation['indices'],
     isServing: documentKinds.every((kind) => isReadFrom(kind, number)),
-    isWritable: found.every(({ name, aliases }) => aliases.has(writeAliasOf(name))),
+    isWritable: found.every(({ name, aliases, hasWriteBlock }) => aliases.has(writeAliasOf(name)) && !hasWriteBlock),
     hasServed: found.every(({ aliases }) => aliases.has(servedAlias(prefix, number))),
     hasCurrentMappings,
   }
@@ -163,43 +169,66 @@ export async function createGeneration(
   return created
 }
 
-/** Restores the write aliases of a generation and removes its write block. Undoes `blockWrites`. */
+/**
+ * Restores the write aliases of a generation and removes its write block. Undoes `blockWrites`, in the same request that ends the right
+ * of that rebuild to switch. Does nothing when the rebuild has switched meanwhile, or another indexer has done this.
+ */
 export async function unblockWrites(
   client: Client,
   { indices }: Pick<Generation, 'indices'>,
   options: RequestOptions,
 ): Promise<void> {
   const index = Object.values(indices)
+  const found = await client.indices.getAlias({ index }, options)
   await client.indices.putSettings({ index, settings: { 'index.blocks.write': null } }, options)
-  const actions = index.map((each) => ({ add: { index: each, alias: writeAliasOf(each), is_write_index: true } }))
-  await client.indices.updateAliases({ actions }, options)
+  const actions = index.flatMap((each): estypes.IndicesUpdateAliasesAction[] => {
+    const markers = Object.keys(found[each]?.aliases ?? {}).filter((alias) => alias.startsWith(switchMarker(each, '')))
+    return [
+      ...markers.map((alias) => ({ remove: { index: each, alias, must_exist: true } })),
+      { add: { index: each, alias: writeAliasOf(each), is_write_index: true } },
+    ]
+  })
+  await client.indices.updateAliases({ actions }, options).catch((error: unknown) => {
+    if (!isMarkerMissing(error)) throw error
+  })
 }
 
 /**
- * Blocks writes to a generation; when it returns, writes in flight are finished or rejected. The write aliases are removed first:
- * a missing write alias tells indexers that a rebuild did this. They undo it once no rebuild holds the watermark.
+ * Blocks writes to a generation; when it returns, writes in flight are finished or rejected. The write aliases are replaced by marker
+ * aliases of the rebuild `holder` first: a missing write alias tells indexers that a rebuild did this. They undo it once no rebuild holds
+ * the watermark. While the markers exist, nobody has written.
  */
 export async function blockWrites(
   client: Client,
   { indices }: Pick<Generation, 'indices'>,
+  holder: string,
   options: RequestOptions,
 ): Promise<void> {
-  const actions = Object.values(indices).map((index) => ({
-    remove: { index, alias: writeAliasOf(index), must_exist: false },
-  }))
+  const actions = Object.values(indices).flatMap((index): estypes.IndicesUpdateAliasesAction[] => [
+    { remove: { index, alias: writeAliasOf(index), must_exist: false } },
+    { add: { index, alias: switchMarker(index, holder), is_hidden: true } },
+  ])
   await client.indices.updateAliases({ actions }, options)
   for (const index of Object.values(indices)) await client.indices.addBlock({ index, block: 'write' }, options)
 }
 
-/** Points the read aliases to a generation, in one request, and removes the write aliases of every lower one. */
+/**
+ * Points the read aliases to a generation, in one request, and removes the write aliases of every lower one. With `blocked`, the
+ * request is refused (`SwitchRefused`) unless the markers that `blockWrites` has set are still there: otherwise the other generation may have
+ * been written since.
+ */
 export async function serveGeneration(
   client: Client,
   prefix: string,
   { number }: Pick<Generation, 'number'>,
   options: RequestOptions,
+  blocked?: { readonly generation: Pick<Generation, 'indices'>; readonly holder: string },
 ): Promise<void> {
   const generations = await findGenerations(client, prefix, options)
-  const actions = generations.flatMap((each) =>
+  const markers = Object.values(blocked?.generation.indices ?? {}).map((index) => ({
+    remove: { index, alias: switchMarker(index, blocked?.holder ?? ''), must_exist: true },
+  }))
+  const aliases = generations.flatMap((each) =>
     [...each.indices].flatMap(([kind, { name, aliases }]): estypes.IndicesUpdateAliasesAction[] => {
       const [read, write] = [aliasOf(prefix, kind), writeAliasOf(name)]
       if (each.number === number)
@@ -210,8 +239,26 @@ export async function serveGeneration(
       )
     }),
   )
-  await client.indices.updateAliases({ actions }, options)
+  await client.indices.updateAliases({ actions: [...markers, ...aliases] }, options).catch((error: unknown) => {
+    throw isMarkerMissing(error) ? new SwitchRefused() : error
+  })
 }
+
+/** The old generation may have been written since its writes were blocked. */
+export class SwitchRefused extends Error {
+  constructor() {
+    super(
+      'indexers write the old generation again: the switch came too late. Nothing has changed; run the rebuild again',
+    )
+    this.name = 'SwitchRefused'
+  }
+}
+
+/** Exists while the rebuild `holder` has blocked writes to an index. */
+const switchMarker = (index: PhysicalIndex, holder: string): string => `${index}-switch-${holder}`
+
+const isMarkerMissing = (error: unknown): boolean =>
+  error instanceof errors.ResponseError && error.message.includes('aliases_not_found_exception')
 
 /** The number of searches, points in time and scrolls that are open on a generation. */
 export async function countReaders(

@@ -1,18 +1,22 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
-import { randomToken } from '../../src/core/model/ids.ts'
+import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
+import type { OffsetRange } from '../../src/core/stores/kafkaSource.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { partitionName } from '../../src/core/stores/sourceRecord.ts'
+import { partitionName, type TopicPartition } from '../../src/core/stores/sourceRecord.ts'
 import {
   acquireWatermarkHold,
   extendWatermarkHold,
+  readHighestWatermark,
   releaseWatermarkHold,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
-import { rebuildGroup } from '../committedOffsets.ts'
+import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
+import { project } from '../project/project.ts'
 import { documentTopics } from '../topics.ts'
 import {
   blockWrites,
@@ -25,7 +29,7 @@ import {
 } from './generations.ts'
 import { pruneRetired, pruneUnfinished } from './prune.ts'
 import type { RebuildOptions } from './rebuildOptions.ts'
-import { reconcileAll } from './reconcile.ts'
+import { type Reconciliation, reconcileAll } from './reconcile.ts'
 
 const requestTimeoutMs = 30_000
 /** A rebuild that was killed stays a member of its group until its session times out. */
@@ -36,6 +40,7 @@ const maxHoldMs = 10_000
 /** Shorter than the hold: after a later response the watermark may have advanced. */
 const switchTimeoutMs = 5_000
 const switchDeadlineMs = 20_000
+const replacedAtOnce = 500
 
 /**
  * Builds a new generation of indices from Kafka beside the one in service, copies what only the old one still has, and switches
@@ -51,12 +56,13 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
 
   const failed = Promise.withResolvers<never>()
   failed.promise.catch(() => undefined)
-  const pipeline = openPipeline(options, target, failed.reject)
+  const floor: ChangeFloor = { watermarkMs: undefined }
+  const pipeline = openPipeline(options, target, floor, failed.reject)
   const switched = new AbortController()
   const running = pipeline.run(AbortSignal.any([options.signal, switched.signal]))
   running.catch(failed.reject)
   try {
-    await Promise.race([failed.promise, switchOver(options, pipeline, serving, target)])
+    await Promise.race([failed.promise, switchOver(options, pipeline, floor, serving, target)])
   } finally {
     switched.abort()
     await running.catch(() => undefined)
@@ -67,13 +73,22 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   await pruneRetired(options, serving)
 }
 
-function openPipeline(options: RebuildOptions, target: Generation, fail: (error: unknown) => void): Pipeline {
+/** The last watermark that readers know; records that only the new generation holds get no `changedAt` below it. */
+type ChangeFloor = { watermarkMs: number | undefined }
+
+function openPipeline(
+  options: RebuildOptions,
+  target: Generation,
+  floor: ChangeFloor,
+  fail: (error: unknown) => void,
+): Pipeline {
   const { config, source, elasticsearch, log } = options
   const topics = documentTopics(config)
   return new Pipeline({
     ...{ config, source, elasticsearch, log, topics, fail },
     generation: target,
     groupId: rebuildGroup(config.CONSUMER_GROUP),
+    claim: async () => ({ owner: 'rebuild', watermarkMs: floor.watermarkMs, raisedMs: 0 }),
     serving: undefined,
     metrics: pipelineMetrics(new Registry(), topics),
   })
@@ -82,6 +97,7 @@ function openPipeline(options: RebuildOptions, target: Generation, fail: (error:
 async function switchOver(
   options: RebuildOptions,
   pipeline: Pipeline,
+  floor: ChangeFloor,
   serving: Generation,
   target: Generation,
 ): Promise<void> {
@@ -89,7 +105,7 @@ async function switchOver(
   await readToTheEnd(options, pipeline, 'in the background')
   const reconciliation = await reconcileAll(options, serving, target)
   const keys = redisKeys(config.INDEX_PREFIX)
-  const holder = randomToken()
+  const holder = randomUUID()
   report.step('switching')
   if (!(await acquireWatermarkHold(redis, keys, holder, maxHoldMs)))
     throw new Error('the watermark is held by another rebuild')
@@ -100,17 +116,22 @@ async function switchOver(
   const request = { signal, requestTimeout: switchTimeoutMs }
   let isSwitched = false
   try {
+    // No watermark is published from here on.
+    floor.watermarkMs = await readHighestWatermark(redis, keys)
+    if (floor.watermarkMs !== undefined) pipeline.startChangesAt(floor.watermarkMs)
+    const readBefore = await options.source.offsetRanges(documentTopics(config))
     await readToTheEnd(options, pipeline, 'before the deadline', extendHold)
     await reconciliation.pass()
     await extendHold()
     await expectServing(options, serving)
     // From here to the switch nothing is written to the old generation, so that the new one can hold all of it.
-    await blockWrites(elasticsearch, serving, request)
+    await blockWrites(elasticsearch, serving, holder, request)
+    await raiseUnseen(options, reconciliation, floor, readBefore, extendHold)
     await reconciliation.pass()
     await elasticsearch.indices.refresh({ index: Object.values(target.indices) }, request)
     await expectNoFewerDocuments(options, serving, target)
     await extendHold()
-    await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request)
+    await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request, { generation: serving, holder })
     isSwitched = true
     await setWatermarkGeneration(redis, keys, target.tag, undefined)
   } finally {
@@ -119,6 +140,45 @@ async function switchOver(
     await releaseWatermarkHold(redis, keys, holder)
   }
   report.step(`generation ${target.number} serves`)
+}
+
+/**
+ * Sets `changedAt` of records that were read before the floor was known and that no indexer has committed: readers see them first in the
+ * new generation. Usually there are none; when indexers are behind or stopped, the records are read once more.
+ */
+async function raiseUnseen(
+  { config, source, signal }: RebuildOptions,
+  reconciliation: Reconciliation,
+  { watermarkMs }: ChangeFloor,
+  readBefore: ReadonlyMap<string, OffsetRange & TopicPartition>,
+  extendHold: () => Promise<void>,
+): Promise<void> {
+  if (watermarkMs === undefined) return
+  const topics = documentTopics(config)
+  const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)
+  for (const topic of topics) {
+    const unseen = [...readBefore].flatMap(([name, { topic: of, partition, low, high }]) => {
+      const from = committed.get(name)?.position ?? low
+      return of === topic && from < high ? [[partition, { from, to: high }] as const] : []
+    })
+    if (unseen.length === 0) continue
+    let pending: DocumentWrite[] = []
+    const replace = async (): Promise<void> => {
+      await reconciliation.replaceLists(pending)
+      await extendHold()
+      pending = []
+    }
+    await source.readTopic({
+      ...{ topic, signal, groupId: `${rebuildGroup(config.CONSUMER_GROUP)}-${randomUUID()}` },
+      ranges: new Map(unseen),
+      onRecord: async (record) => {
+        const projection = project(record, Math.max(record.appendedAtMs, watermarkMs), config)
+        if (projection.kind === 'documents') pending.push(...projection.documents)
+        if (pending.length >= replacedAtOnce) await replace()
+      },
+    })
+    await replace()
+  }
 }
 
 /** Throws when an old index has more documents than the new one, counted by Elasticsearch. */

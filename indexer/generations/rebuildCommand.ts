@@ -6,7 +6,7 @@ import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
-import { connectRedis } from '../../src/core/stores/redis.ts'
+import { connectConfiguredRedis } from '../../src/core/stores/redis.ts'
 import { rebuild } from './rebuild.ts'
 import type { Comparison, RebuildReport } from './rebuildOptions.ts'
 
@@ -27,7 +27,7 @@ process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
 
 const elasticsearch = connectElasticsearch(config)
 const raw = connectElasticsearchRaw(config)
-const redis = connectRedis(config.REDIS_URL ?? '', () => undefined, { ca: config.REDIS_CA_FILE })
+const redis = connectConfiguredRedis(config, () => undefined)
 const source = kafkaSource(connectKafka(config, log))
 const { report, end } = reportTo(process.stderr)
 try {

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto'
 import type { Client } from '@elastic/elasticsearch'
 import { onOneLine, rawElements, rawMembers } from '../../src/core/json/rawJson.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
-import type { DocumentWrite } from '../../src/core/stores/documents.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { entityTypes } from '../../src/core/model/teamList.ts'
+import { type DocumentWrite, withChangedAt } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, documentKinds, type PhysicalIndex } from '../../src/core/stores/indices.ts'
-import { bulkBounds, encodeBulk, sendBulk } from '../bulk/bulkRequest.ts'
+import { bulkBounds, encodeBulk, sendBulk, type VersionType } from '../bulk/bulkRequest.ts'
 import { BulkWriter, type Outcome } from '../bulk/bulkWriter.ts'
 import type { Generation } from './generations.ts'
 import type { Comparison, RebuildOptions } from './rebuildOptions.ts'
@@ -21,7 +23,8 @@ export type ReconcileOptions = {
   onBlocked(reason: string | null): void
 }
 
-type Version = { readonly id: string; readonly version: number }
+/** `changedAt`: of list documents alone, as an ISO instant; of a tombstone the instant of deletion. */
+type Version = { readonly id: string; readonly version: number; readonly changedAt?: Instant | undefined }
 
 const requestTimeoutMs = 60_000
 const keepAlive = '2m'
@@ -34,26 +37,36 @@ const smallPass = 5_000
 
 /**
  * Copies documents that are missing or older in the new generation from the old one. Compaction removes records that a rebuild
- * would need: tombstones after their retention, and a high revision that a late record with a lower one has replaced. Every
- * pass compares what was written since the pass before, by the sequence numbers of the shards.
+ * would need: tombstones after their retention, and a high revision that a late record with a lower one has replaced. Of equal
+ * documents the later `changedAt` is kept: it depends on watermarks that only the indexers knew (see `ChangeTimes`). Every pass compares what was written since the pass before, by the sequence numbers of the shards.
  */
 export class Reconciliation {
   readonly #options: ReconcileOptions
   /** `<index>/<shard>` → the highest sequence number that was compared. */
   readonly #compared = new Map<string, number>()
 
-  readonly #writer: BulkWriter
+  readonly #copies: BulkWriter
+  readonly #times: BulkWriter
   /** Rejects when the writer meets a bug, or the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
 
   constructor(options: ReconcileOptions) {
     this.#options = options
-    const { elasticsearch, to, signal, onBlocked } = options
+    const { signal } = options
     this.#stopped.promise.catch(() => undefined)
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
-    this.#writer = new BulkWriter({
+    this.#copies = this.#openWriter('external')
+    this.#times = this.#openWriter('external_gte')
+  }
+
+  #openWriter(versionType: VersionType): BulkWriter {
+    const { elasticsearch, to, signal, onBlocked } = this.#options
+    return new BulkWriter({
       send: (documents) =>
-        sendBulk(elasticsearch, encodeBulk(to.indices, documents), documents, { timeoutMs: requestTimeoutMs, signal }),
+        sendBulk(elasticsearch, encodeBulk(to.indices, documents, versionType), documents, {
+          timeoutMs: requestTimeoutMs,
+          signal,
+        }),
       ...bulkBounds,
       maxConcurrentRequests: 1,
       random: Math.random,
@@ -73,6 +86,14 @@ export class Reconciliation {
     return Object.fromEntries(compared) as Record<DocumentKind, Comparison>
   }
 
+  /** Writes list documents to the new generation, also over those of the same version. */
+  async replaceLists(documents: readonly DocumentWrite[]): Promise<void> {
+    await this.#write(
+      this.#times,
+      documents.filter(({ kind }) => isList(kind)),
+    )
+  }
+
   async #passOf(kind: DocumentKind): Promise<Comparison> {
     const { from, onProgress } = this.#options
     const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
@@ -80,10 +101,10 @@ export class Reconciliation {
     const add = (sum: number, each: Version): number => (sum + fingerprint(each)) % 2 ** (8 * checksumBytes)
     for (const { shard, last } of await this.#shards(from.indices[kind])) {
       const shardName = `${from.indices[kind]}/${shard}`
-      for await (const old of this.#written(from.indices[kind], shard, this.#compared.get(shardName) ?? -1, last)) {
+      for await (const old of this.#written(kind, shard, this.#compared.get(shardName) ?? -1, last)) {
         const known = await this.#compare(kind, old, tally)
         old.forEach((each, at) => {
-          const version = known[at] ?? 0
+          const version = known[at]?.version ?? 0
           if (version > each.version) return
           sums.old = add(sums.old, each)
           sums.new = add(sums.new, { ...each, version })
@@ -95,20 +116,25 @@ export class Reconciliation {
     return { ...tally, checksum: { old: sums.old.toString(16), new: sums.new.toString(16) } }
   }
 
-  /** Copies what is missing or older in the new index; returns the versions there afterwards. */
+  /** Copies what is missing, older or of an earlier `changedAt` in the new index; returns the versions there afterwards. */
   async #compare(
     kind: DocumentKind,
     old: readonly Version[],
     tally: { documents: number; reconciled: number; newerInTarget: number },
-  ): Promise<number[]> {
+  ): Promise<Version[]> {
     const known = await this.#versions(kind, old)
-    const missing = old.filter(({ version }, at) => version > (known[at] ?? 0))
+    const missing = old.filter(({ version }, at) => version > (known[at]?.version ?? 0))
     tally.documents += old.length
     tally.reconciled += missing.length
-    tally.newerInTarget += old.filter(({ version }, at) => version < (known[at] ?? 0)).length
-    if (missing.length === 0) return known
+    tally.newerInTarget += old.filter(({ version }, at) => version < (known[at]?.version ?? 0)).length
+    const earlier = old.filter(
+      ({ version, changedAt = '' }, at) => version === known[at]?.version && changedAt > (known[at]?.changedAt ?? ''),
+    )
     for (let at = 0; at < missing.length; at += sourcesPerRequest)
       await this.#copy(kind, missing.slice(at, at + sourcesPerRequest))
+    for (let at = 0; at < earlier.length; at += sourcesPerRequest)
+      await this.#keepTimes(kind, earlier.slice(at, at + sourcesPerRequest))
+    if (missing.length === 0) return known
     return await this.#versions(kind, old)
   }
 
@@ -128,9 +154,10 @@ export class Reconciliation {
   }
 
   /** Ids and versions of what was written to a shard above one sequence number, up to and including another. */
-  async *#written(index: PhysicalIndex, shard: number, above: number, last: number): AsyncGenerator<Version[]> {
+  async *#written(kind: DocumentKind, shard: number, above: number, last: number): AsyncGenerator<Version[]> {
     if (last <= above) return
-    const { elasticsearch, signal } = this.#options
+    const { elasticsearch, from, signal } = this.#options
+    const index = from.indices[kind]
     const options = { signal, requestTimeout: requestTimeoutMs }
     const opened = await elasticsearch.openPointInTime(
       { index, preference: `_shards:${shard}`, keep_alive: keepAlive },
@@ -148,6 +175,7 @@ export class Reconciliation {
             size: idsPerRequest,
             version: true,
             _source: false,
+            docvalue_fields: isList(kind) ? timeFields.map((field) => ({ field, format: 'strict_date_time' })) : [],
             track_total_hits: false,
             allow_partial_search_results: false,
           },
@@ -156,7 +184,10 @@ export class Reconciliation {
         id = answer.pit_id ?? id
         const { hits } = answer.hits
         if (hits.length === 0) return
-        yield hits.map((hit) => ({ id: hit._id ?? '', version: hit._version ?? 0 }))
+        yield hits.map((hit) => {
+          const [changedAt] = timeFields.flatMap((field): Instant[] => hit.fields?.[field] ?? [])
+          return { id: hit._id ?? '', version: hit._version ?? 0, changedAt }
+        })
         after = hits.at(-1)?.sort
       }
     } finally {
@@ -165,29 +196,49 @@ export class Reconciliation {
   }
 
   /** Versions in the new index, in the order of the documents; 0 for one that is not there. */
-  async #versions(kind: DocumentKind, documents: readonly Version[]): Promise<number[]> {
+  async #versions(kind: DocumentKind, documents: readonly Version[]): Promise<Version[]> {
     const { elasticsearch, to, signal } = this.#options
-    const answer = await elasticsearch.mget(
-      { index: to.indices[kind], docs: documents.map(({ id }) => ({ _id: id, routing: teamOf(id), _source: false })) },
+    const _source = isList(kind) ? timeFields : false
+    const answer = await elasticsearch.mget<TimeSource>(
+      { index: to.indices[kind], docs: documents.map(({ id }) => ({ _id: id, routing: teamOf(id), _source })) },
       { signal, requestTimeout: requestTimeoutMs },
     )
     return answer.docs.map((found, at) => {
       if ('error' in found) throw new Error(`${to.indices[kind]} cannot be asked for ${documents[at]?.id}`)
-      return found.found ? (found._version ?? 0) : 0
+      const changedAt = found._source?.changedAt ?? found._source?.tombstone?.deletedAt
+      return { id: found._id, version: found.found ? (found._version ?? 0) : 0, changedAt }
     })
   }
 
   async #copy(kind: DocumentKind, documents: readonly Version[]): Promise<void> {
-    const { raw, from, signal } = this.#options
+    await this.#write(this.#copies, await this.#sources(this.#options.from.indices[kind], kind, documents))
+  }
+
+  /** Gives documents of the new index the later times of the old ones. */
+  async #keepTimes(kind: DocumentKind, documents: readonly Version[]): Promise<void> {
+    const times = new Map(documents.map(({ id, changedAt }) => [id, changedAt]))
+    const sources = await this.#sources(this.#options.to.indices[kind], kind, documents)
+    await this.#write(
+      this.#times,
+      sources.flatMap((each) => {
+        const changedAt = times.get(each.id)
+        return changedAt === undefined ? [] : [{ ...each, source: withChangedAt(each.source, changedAt) }]
+      }),
+    )
+  }
+
+  /** Reads whole documents; one that is not there is left out. */
+  async #sources(index: PhysicalIndex, kind: DocumentKind, documents: readonly Version[]): Promise<DocumentWrite[]> {
+    const { raw, signal } = this.#options
     const text = await raw.transport.request<string>(
       {
         method: 'POST',
-        path: `/${from.indices[kind]}/_mget`,
+        path: `/${index}/_mget`,
         body: { docs: documents.map(({ id }) => ({ _id: id, routing: teamOf(id) })) },
       },
       { signal, requestTimeout: requestTimeoutMs },
     )
-    const copies = rawElements(rawMembers(text).get('docs') ?? '[]').flatMap((found): DocumentWrite[] => {
+    return rawElements(rawMembers(text).get('docs') ?? '[]').flatMap((found): DocumentWrite[] => {
       const members = rawMembers(found)
       const [id, version, source] = [members.get('_id'), members.get('_version'), members.get('_source')]
       if (id === undefined || version === undefined || source === undefined) return []
@@ -195,13 +246,16 @@ export class Reconciliation {
       const stored = Buffer.from(onOneLine(source))
       return [{ kind, id: name, teamId: teamOf(name), version: Number(version) as Revision, source: stored }]
     })
-    const stored = copies.map(
-      (copy) => new Promise<Outcome>((done) => this.#writer.submit({ documents: [copy], version: copy.version, done })),
+  }
+
+  async #write(writer: BulkWriter, documents: readonly DocumentWrite[]): Promise<void> {
+    const stored = documents.map(
+      (each) => new Promise<Outcome>((done) => writer.submit({ documents: [each], version: each.version, done })),
     )
     const outcomes = await Promise.race([Promise.all(stored), this.#stopped.promise])
     outcomes.forEach((outcome, at) => {
       if (outcome.kind === 'rejected')
-        throw new Error(`${kind} ${copies[at]?.id} cannot be reconciled: ${outcome.reason}`)
+        throw new Error(`${documents[at]?.kind} ${documents[at]?.id} cannot be reconciled: ${outcome.reason}`)
     })
   }
 }
@@ -231,6 +285,12 @@ export async function reconcileAll(options: RebuildOptions, from: Generation, to
     return reconciliation
   }
 }
+
+/** Where a list document has the time of its change: members of its source and fields of its index. */
+const timeFields = ['changedAt', 'tombstone.deletedAt']
+type TimeSource = { readonly changedAt?: Instant; readonly tombstone?: { readonly deletedAt?: Instant } }
+
+const isList = (kind: DocumentKind): boolean => entityTypes.some((type) => type === kind)
 
 const teamOf = (id: string): TeamId => id.slice(0, id.indexOf('/')) as TeamId
 

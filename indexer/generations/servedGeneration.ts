@@ -118,11 +118,16 @@ export class ServedGeneration {
   }
 
   /** Publishes partition watermarks of this generation, after checking that it is current: those of a retired one are not true. */
-  async publish(everyPartition: readonly string[], watermarks: PartitionWatermarks): Promise<PublishResult> {
+  async publish(
+    owner: string,
+    everyPartition: readonly string[],
+    watermarks: PartitionWatermarks,
+  ): Promise<PublishResult> {
     const { redis, keys } = this.#stores
     if (!(await this.isCurrent())) return 'retired'
     const published = await publishWatermark(redis, keys, {
       generation: this.generation.tag,
+      owner,
       everyPartition,
       partitionWatermarks: watermarks,
     })
@@ -134,6 +139,8 @@ export class ServedGeneration {
         return 'continue'
       case 'superseded':
         return 'retired'
+      case 'displaced':
+        return 'displaced'
       case 'forgotten':
         await setWatermarkGeneration(redis, keys, this.generation.tag, this.#floorMs)
         return 'continue'

@@ -22,13 +22,14 @@ export type Projection =
 
 type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'TOPIC_ACCOUNT_KEYS'>
 
-/** Validates a record against its topic's contract and converts it. Never throws. */
-export function project(record: SourceRecord, topics: TopicNames): Projection {
+/** Validates a record against its topic's contract and converts it. `changedAtMs` is from `ChangeTimes`. Never throws. */
+export function project(record: SourceRecord, changedAtMs: number, topics: TopicNames): Projection {
+  const changedAt = toInstant(changedAtMs)
   switch (record.topic) {
     case topics.TOPIC_FORMS:
-      return documents('forms', record, readFormRecord(record.key, record.value), formWrites)
+      return documents('forms', changedAt, readFormRecord(record.key, record.value), formWrites)
     case topics.TOPIC_SUBMISSIONS:
-      return documents('submissions', record, readSubmissionRecord(record.key, record.value), submissionWrites)
+      return documents('submissions', changedAt, readSubmissionRecord(record.key, record.value), submissionWrites)
     case topics.TOPIC_ACCOUNT_KEYS: {
       const read = readAccountKeyRecord(record.key, record.value)
       return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'invalid', problem: read.problem }
@@ -40,15 +41,15 @@ export function project(record: SourceRecord, topics: TopicNames): Projection {
 
 function documents<Entity>(
   type: EntityType,
-  record: SourceRecord,
+  changedAt: Instant,
   read: Result<Change<Entity>>,
-  writes: (change: Change<Entity>, appendedAt: Instant) => DocumentWrite[],
+  writes: (change: Change<Entity>, changedAt: Instant) => DocumentWrite[],
 ): Projection {
   if (!read.ok) return { kind: 'invalid', problem: read.problem }
   const { teamId, live } = read.value
   return {
     kind: 'documents',
-    documents: writes(read.value, toInstant(record.appendedAtMs)),
+    documents: writes(read.value, changedAt),
     version: live?.revision ?? deletedRevision,
     list: teamList(type, teamId),
   }

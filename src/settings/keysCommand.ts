@@ -10,7 +10,7 @@ import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../core/s
 import { connectKafka } from '../core/stores/kafka.ts'
 import { kafkaSink } from '../core/stores/kafkaSink.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
-import { connectRedis } from '../core/stores/redis.ts'
+import { connectConfiguredRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
 import { AccountKeys } from './accountKeys.ts'
 
@@ -60,7 +60,7 @@ type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
 
 async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
-  const redis = connectRedis(config.REDIS_URL ?? '', () => undefined, { ca: config.REDIS_CA_FILE })
+  const redis = connectConfiguredRedis(config, () => undefined)
   const sink = kafkaSink(connectKafka(config, pino({ level: 'silent' })))
   const giveUp = new AbortController()
   try {

@@ -57,7 +57,12 @@ class Race {
     if (step === 2) await replaceChangeTokens(this.#redis, this.#keys, [list], randomToken)
     if (step === 3) {
       const partitionWatermarks = new Map([['forms/0', this.#acknowledged * 1_000 + 500]])
-      await publishWatermark(this.#redis, this.#keys, { generation, everyPartition, partitionWatermarks })
+      await publishWatermark(this.#redis, this.#keys, {
+        generation,
+        owner: 'indexer',
+        everyPartition,
+        partitionWatermarks,
+      })
     }
   }
 

@@ -84,7 +84,12 @@ test('the way to write that a rebuild took, and did not live to give back, is ta
   ])
   const indices = Object.fromEntries(await Promise.all(named))
   const options = { signal: AbortSignal.timeout(10_000), requestTimeout: 10_000 }
-  await blockWrites(elasticsearch, { indices: indices as Parameters<typeof blockWrites>[1]['indices'] }, options)
+  await blockWrites(
+    elasticsearch,
+    { indices: indices as Parameters<typeof blockWrites>[1]['indices'] },
+    'rebuild',
+    options,
+  )
   await pipeline.produce('forms', [formRecord('a', 1)])
   await eventually(async () => (await readySays(indexer)).includes('404'))
   await settled(indexer, 1)

@@ -7,6 +7,8 @@ import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   acquireWatermarkHold,
+  claimPartitions,
+  noteRaised,
   type PublishResult,
   publishWatermark,
   releaseWatermarkHold,
@@ -26,9 +28,11 @@ describe('The watermark', () => {
     watermarks: Record<string, number>,
     everyPartition = both,
     generation = first,
+    owner = 'a',
   ): Promise<PublishResult> =>
     publishWatermark(redis, keys, {
       generation,
+      owner,
       everyPartition,
       partitionWatermarks: new Map(Object.entries(watermarks)),
     })
@@ -149,5 +153,23 @@ describe('The watermark', () => {
     expect(await watermark()).toBeNull()
     await publish({ 'forms/0': 5_000 })
     expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
+  })
+
+  test('only the owner of the newest claim of a partition publishes its watermark', async () => {
+    expect(await claimPartitions(redis, keys, 'a', both)).toEqual({ watermarkMs: undefined, raisedMs: 0 })
+    expect(await publish({ 'forms/0': 50, 'submissions/0': 60 })).toEqual({ kind: 'published', watermarkMs: 50 })
+    expect(await claimPartitions(redis, keys, 'b', ['forms/0'])).toEqual({ watermarkMs: 50, raisedMs: 0 })
+    expect(await publish({ 'forms/0': 70, 'submissions/0': 70 })).toEqual({ kind: 'displaced' })
+    expect(await publish({ 'submissions/0': 70 })).toEqual({ kind: 'published', watermarkMs: 50 })
+    expect(await publish({ 'forms/0': 65 }, both, first, 'b')).toEqual({ kind: 'published', watermarkMs: 65 })
+  })
+
+  test('a claim is told the greatest watermark and the greatest raise, also after a lost generation withdrew the watermark', async () => {
+    await publish({ 'forms/0': 50, 'submissions/0': 60 })
+    await noteRaised(redis, keys, 12.5)
+    await noteRaised(redis, keys, 7)
+    await setWatermarkGeneration(redis, keys, second, 1_000)
+    expect(await watermark()).toBeNull()
+    expect(await claimPartitions(redis, keys, 'b', both)).toEqual({ watermarkMs: 50, raisedMs: 13 })
   })
 })

@@ -121,7 +121,7 @@ async function indexAndRebuild(name: string): Promise<void> {
   const unheard = { onProgress: () => undefined, onBlocked: () => undefined }
   const reconciliation = new Reconciliation({ elasticsearch: client, raw, from, to, signal, ...unheard })
   expect((await reconciliation.pass()).forms).toMatchObject({ documents: 1, reconciled: 1 })
-  await generations.blockWrites(client, from, options())
+  await generations.blockWrites(client, from, 'rebuild', options())
   await generations.unblockWrites(client, from, options())
   await client.count({ index: Object.values(to.indices) }, options())
   await surveyIndices(client, prefix, signal)

@@ -76,7 +76,12 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await watermark.setWatermarkGeneration(link, keys, generation, 1)
     await watermark.readWatermarkGeneration(link, keys)
     const partitionWatermarks = new Map([['forms/0', 2]])
-    await watermark.publishWatermark(link, keys, { generation, everyPartition: ['forms/0'], partitionWatermarks })
+    await watermark.publishWatermark(link, keys, {
+      generation,
+      owner: 'indexer',
+      everyPartition: ['forms/0'],
+      partitionWatermarks,
+    })
     await watermark.readWatermark(link, keys)
     await watermark.withdrawWatermark(link, keys)
     await watermark.acquireWatermarkHold(link, keys, 'holder', 10_000)

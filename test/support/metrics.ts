@@ -50,6 +50,7 @@ function registerIndexer(registry: Registry): void {
     maxInFlightBytes: 0,
     inFlightBytes: () => 0,
     watermarkMs: () => undefined,
+    clockOffsetMs: () => undefined,
     lags: () => [],
     nowMs: () => 0,
   })

@@ -164,7 +164,12 @@ export async function createTestReplica(): Promise<TestReplica> {
       if (instant === null) return
       await setWatermarkGeneration(link, names, generation, undefined)
       const partitionWatermarks = new Map([['forms/0', Date.parse(instant)]])
-      await publishWatermark(link, names, { generation, everyPartition: ['forms/0'], partitionWatermarks })
+      await publishWatermark(link, names, {
+        generation,
+        owner: 'replica',
+        everyPartition: ['forms/0'],
+        partitionWatermarks,
+      })
     },
     replaceChangeToken: (list) => replaceChangeTokens(link, names, [list], randomToken),
     disturb: async (event) => {

@@ -27,6 +27,9 @@ const itemsOf = (value: string | undefined): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '')
 const list = z.preprocess(unset, z.string().optional()).transform(itemsOf)
+const hostsAndPorts = list.pipe(
+  z.array(z.string().regex(/^[^\s/]+:\d{1,5}$/, 'must be host:port, separated by commas')),
+)
 const topic = (fallback: string) =>
   z.preprocess(
     unset,
@@ -93,7 +96,7 @@ const settings = z.object({
   ELASTICSEARCH_PASSWORD: optionalText,
   ELASTICSEARCH_API_KEY: optionalText,
   ELASTICSEARCH_CA_FILE: file,
-  KAFKA_BROKERS: list.pipe(z.array(z.string().regex(/^[^\s/]+:\d{1,5}$/, 'must be host:port, separated by commas'))),
+  KAFKA_BROKERS: hostsAndPorts,
   KAFKA_SSL_CA_FILE: file,
   KAFKA_SASL_MECHANISM: z.preprocess(unset, z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional()),
   KAFKA_SASL_USERNAME: optionalText,
@@ -102,6 +105,8 @@ const settings = z.object({
     unset,
     z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).optional(),
   ),
+  REDIS_SENTINELS: hostsAndPorts,
+  REDIS_SENTINEL_NAME: optionalText,
   REDIS_CA_FILE: file,
   INDEX_PREFIX: z.preprocess(
     unset,
@@ -163,7 +168,7 @@ export function readConfig(
     : parsed.error.issues.map((issue) => ({ path: String(issue.path[0]), rule: issue.message }))
   for (const name of needed) {
     if (name === 'sign-in') problems.push(...missingForSignIn(merged))
-    else if (isBlank(merged[name]))
+    else if (isBlank(merged[name]) && (name !== 'REDIS_URL' || isBlank(merged['REDIS_SENTINELS'])))
       problems.push({ path: name, rule: `is not set, and ${enginesFile} does not name it` })
   }
   problems.push(...combinationProblems(merged))
@@ -190,6 +195,7 @@ function combinationProblems(environment: Environment): Problem[] {
       })
   }
   together(['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'])
+  together(['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'])
   together(['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'])
   if (environment['ELASTICSEARCH_API_KEY'] !== undefined && environment['ELASTICSEARCH_USERNAME'] !== undefined)
     problems.push({ path: 'ELASTICSEARCH_API_KEY', rule: 'must not be set together with ELASTICSEARCH_USERNAME' })

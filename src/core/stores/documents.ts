@@ -30,9 +30,9 @@ export const summaryDelimiter = '\t'
  */
 const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 
-/** The list and detail documents of a form's newest state. `appendedAt` is the record's Kafka append time. */
-export function formWrites(change: Change<RenderedForm>, appendedAt: Instant): DocumentWrite[] {
-  if (change.live === null) return tombstones(change, ['forms', 'form-details'], appendedAt)
+/** The list and detail documents of a form's newest state. */
+export function formWrites(change: Change<RenderedForm>, changedAt: Instant): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, ['forms', 'form-details'], changedAt)
   const { revision, entity: form } = change.live
   const salt = titleSalt(change.teamId)
   const { words, joined, starts } = titleTerms(form.title)
@@ -46,17 +46,17 @@ export function formWrites(change: Change<RenderedForm>, appendedAt: Instant): D
     titleJoined: salted(joined),
     titleStarts: salted(starts),
   })
-  const list = listDocument(change, form.createdAt, appendedAt, keys.slice(1, -1), form.summary)
+  const list = listDocument(change, form.createdAt, changedAt, keys.slice(1, -1), form.summary)
   return [write('forms', change, revision, list), write('form-details', change, revision, form.detail)]
 }
 
-/** The list and detail documents of a submission's newest state. `appendedAt` is the record's Kafka append time. */
-export function submissionWrites(change: Change<RenderedSubmission>, appendedAt: Instant): DocumentWrite[] {
-  if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], appendedAt)
+/** The list and detail documents of a submission's newest state. */
+export function submissionWrites(change: Change<RenderedSubmission>, changedAt: Instant): DocumentWrite[] {
+  if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], changedAt)
   const { revision, entity } = change.live
   const { formId, status, submittedAt, summary, detail } = entity
   const keys = `"formId":"${formId}","status":"${status}"`
-  const list = listDocument(change, submittedAt, appendedAt, keys, summary)
+  const list = listDocument(change, submittedAt, changedAt, keys, summary)
   return [write('submissions', change, revision, list), write('submission-details', change, revision, detail)]
 }
 
@@ -96,6 +96,11 @@ const write = (
   version,
   source,
 })
+
+/** The source of a list document with another `changedAt`, or of its tombstone with another instant of deletion. */
+export const withChangedAt = (source: Buffer, changedAt: Instant): Buffer =>
+  // Members of our own come before the first one whose text is from the record.
+  Buffer.from(source.toString().replace(/"(changedAt|deletedAt)":"[^"]*"/, `"$1":"${changedAt}"`))
 
 /** The same document with every member name once: Elasticsearch rejects repeated names. */
 export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({

@@ -2,7 +2,7 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Service } from '../process/service.ts'
 import { type AccountKeyStore, accountKeyStore } from './accountKeyStore.ts'
 import { engineCallMetrics, measureElasticsearch, measureRedis } from './engineCallMetrics.ts'
-import { connectRedis, type RedisConnection } from './redis.ts'
+import { connectConfiguredRedis, type RedisConnection } from './redis.ts'
 import { type RedisKeys, redisKeys } from './redisKeys.ts'
 
 /**
@@ -18,10 +18,11 @@ export function openStores(
     measureElasticsearch(elasticsearch, calls)
     release('elasticsearch', () => elasticsearch.close())
   }
-  const redis = connectRedis(config.REDIS_URL ?? '', (error) => log.warn({ err: error }, 'Redis connection error'), {
-    ca: config.REDIS_CA_FILE,
-    onCommand: measureRedis(calls),
-  })
+  const redis = connectConfiguredRedis(
+    config,
+    (error) => log.warn({ err: error }, 'Redis connection error'),
+    measureRedis(calls),
+  )
   release('redis', () => redis.close())
   const keys = redisKeys(config.INDEX_PREFIX)
   return { redis, redisKeys: keys, accountKeys: accountKeyStore(redis, keys) }

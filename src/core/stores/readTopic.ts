@@ -1,5 +1,4 @@
 import type { Consumer, Kafka } from 'kafkajs'
-import type { Offset } from '../model/ids.ts'
 import { aborted } from '../process/aborted.ts'
 import { undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
@@ -13,19 +12,21 @@ export type ReadOptions = {
   readonly topic: string
   /** A group that nobody else uses. */
   readonly groupId: string
-  /** Reads only the record at this place, if compaction has not removed it. */
-  readonly only?: { readonly partition: number; readonly offset: Offset }
+  /** Reads only these records, by partition: from an offset to below another one. */
+  readonly ranges?: ReadonlyMap<number, OffsetSpan>
   readonly signal: AbortSignal
   /** Awaited before the next record, so that it bounds what is in flight. */
   readonly onRecord: (record: SourceRecord) => Promise<void>
 }
 
+export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
+
 /**
- * Reads a topic from its beginning to the end that it has now, outside every other group, and commits nothing. Rejects after ten
+ * Reads a topic, or `ranges` of it, from its beginning to the end that it has now, outside every other group, and commits nothing. Rejects after ten
  * minutes, when `signal` aborts, when a record batch cannot be decoded, or when Kafka gives up.
  */
 export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<void> {
-  const { topic, groupId, only, signal, onRecord } = options
+  const { topic, groupId, ranges, signal, onRecord } = options
   const ends = await unreadEnds(kafka, options)
   if (ends.size === 0) return
   const consumer = kafka.consumer({
@@ -46,7 +47,7 @@ export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<voi
     if (payload.batchSize === 0) reached(payload.partition, payload.lastOffset)
   })
   whenQuiet(consumer, done.resolve)
-  if (only !== undefined) startAt(consumer, topic, only)
+  if (ranges !== undefined) startAt(consumer, topic, ranges)
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
   try {
     deadline.throwIfAborted()
@@ -61,7 +62,7 @@ export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<voi
           if (undecodable !== undefined)
             return done.reject(new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable }))
           const record = sourceRecord(topic, partition, message)
-          if (only === undefined || record.offset === only.offset) await onRecord(record)
+          if (isWithin(record.offset, ranges?.get(partition))) await onRecord(record)
           await heartbeat()
         }
         reached(partition, batch.lastOffset())
@@ -74,26 +75,34 @@ export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<voi
 }
 
 /** Partitions that hold records to read → the offset after the last of them. */
-async function unreadEnds(kafka: Kafka, { topic, only }: ReadOptions): Promise<Map<number, bigint>> {
+async function unreadEnds(kafka: Kafka, { topic, ranges }: ReadOptions): Promise<Map<number, bigint>> {
   const admin = kafka.admin()
   await admin.connect()
   try {
-    const ranges = await admin.fetchTopicOffsets(topic)
-    const held = ranges.filter(({ low, high }) => BigInt(low) < BigInt(high))
+    const offsets = await admin.fetchTopicOffsets(topic)
+    const held = offsets.filter(({ low, high }) => BigInt(low) < BigInt(high))
     const ends = new Map(held.map(({ partition, high }) => [partition, BigInt(high)]))
-    if (only === undefined) return ends
-    return new Map((ends.get(only.partition) ?? 0n) > only.offset ? [[only.partition, only.offset + 1n]] : [])
+    if (ranges === undefined) return ends
+    return new Map(
+      [...ranges].flatMap(([partition, { from, to }]) => {
+        const end = ends.get(partition) ?? 0n
+        return from < to && from < end ? [[partition, to < end ? to : end] as const] : []
+      }),
+    )
   } finally {
     await admin.disconnect()
   }
 }
 
-/** Makes a consumer fetch one partition, from an offset on. */
-function startAt(consumer: Consumer, topic: string, { partition, offset }: NonNullable<ReadOptions['only']>): void {
+const isWithin = (offset: bigint, range: OffsetSpan | undefined): boolean =>
+  range === undefined || (offset >= range.from && offset < range.to)
+
+/** Makes a consumer fetch each range from its first offset on, and no other partition. */
+function startAt(consumer: Consumer, topic: string, ranges: ReadonlyMap<number, OffsetSpan>): void {
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-    const others = (payload.memberAssignment[topic] ?? []).filter((each) => each !== partition)
-    consumer.pause([{ topic, partitions: others }])
-    consumer.seek({ topic, partition, offset: String(offset) })
+    const others = (payload.memberAssignment[topic] ?? []).filter((each) => !ranges.has(each))
+    if (others.length > 0) consumer.pause([{ topic, partitions: others }])
+    for (const [partition, { from }] of ranges) consumer.seek({ topic, partition, offset: String(from) })
   })
 }
 

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import type { Config } from '../process/config.ts'
 
 /** A connection to Redis, and the run of the server behind it. */
 export type RedisConnection = {
@@ -15,18 +16,42 @@ const connectTimeoutMs = 5_000
 const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
 
+type RedisOptions = {
+  /** In PEM: the only certificate authority that is trusted for `rediss://`. */
+  readonly ca?: string | undefined
+  /** Sentinels (`host:port`) that know which Redis is the master of the group `name`; the host of the URL is not used then. */
+  readonly sentinels?: { readonly addresses: readonly string[]; readonly name: string } | undefined
+  readonly onCommand?: OnCommand
+}
+
+/** Connects to the Redis that the configuration names, directly or through Sentinels. See `connectRedis`. */
+export function connectConfiguredRedis(
+  { REDIS_URL, REDIS_CA_FILE, REDIS_SENTINELS, REDIS_SENTINEL_NAME }: Config,
+  onError: (error: Error) => void,
+  onCommand?: OnCommand,
+): RedisConnection {
+  const name = REDIS_SENTINEL_NAME
+  const sentinels = name === undefined ? undefined : { addresses: REDIS_SENTINELS, name }
+  return connectRedis(REDIS_URL ?? 'redis://', onError, {
+    ca: REDIS_CA_FILE,
+    sentinels,
+    ...(onCommand && { onCommand }),
+  })
+}
+
 /**
  * Connects to Redis and keeps reconnecting. A command fails at once while Redis is unreachable, and after two seconds without an
- * answer; no command is queued. `onError` is called with connection errors, from which the client recovers by itself. `ca`, in
- * PEM, is the only certificate authority that is trusted for `rediss://`.
+ * answer; no command is queued. `onError` is called with connection errors, from which the client recovers by itself. Through
+ * Sentinels it follows a failover as soon as a Sentinel tells of it, also when the old master still answers.
  */
 export function connectRedis(
   url: string,
   onError: (error: Error) => void,
-  { ca, onCommand = () => undefined }: { readonly ca?: string | undefined; readonly onCommand?: OnCommand } = {},
+  { ca, sentinels, onCommand = () => undefined }: RedisOptions = {},
 ): RedisConnection {
   const client = new Redis(url, {
     ...(ca !== undefined && { tls: { ca } }),
+    ...(sentinels !== undefined && sentinelOptions(url, sentinels)),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
     enableOfflineQueue: false,
@@ -53,6 +78,15 @@ export function connectRedis(
       client.disconnect()
     },
   }
+}
+
+function sentinelOptions(url: string, { addresses, name }: NonNullable<RedisOptions['sentinels']>) {
+  const sentinels = addresses.map((address) => {
+    const at = address.lastIndexOf(':')
+    return { host: address.slice(0, at), port: Number(address.slice(at + 1)) }
+  })
+  const enableTLSForSentinelMode = url.startsWith('rediss:')
+  return { sentinels, name, failoverDetector: true, enableTLSForSentinelMode }
 }
 
 /** Every command goes through `sendCommand`, also those of a pipeline and those that fail at once. */

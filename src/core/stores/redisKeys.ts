@@ -14,7 +14,8 @@ import type { TeamList } from '../model/teamList.ts'
  * | `accountKeysComplete` | string | run id of the Redis into which every account key was replayed | `AccountKeyStore` |
  * | `accountKeyReplay` | string, 1 h | a running replay; gone when Redis was flushed meanwhile | `AccountKeyStore` |
  * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `recordKeyUse` (keyLastUse.ts) |
- * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor` | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
+ * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor`; of all generations: `highest` that was published, `raised` ms | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
+ * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | the rebuild that has stopped the watermark while it switches | `acquireWatermarkHold` (watermark.ts) |
  * | `changeToken` | string | random, replaced after every change of a team's forms or submissions | `replaceChangeTokens`; the first one `readListVersions` (listVersions.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
@@ -36,6 +37,7 @@ export type RedisKeys = {
   readonly digestClaimsPrefix: string
   readonly accountKeysComplete: string
   readonly watermark: string
+  readonly partitionOwners: string
   readonly watermarkHold: string
   readonly limitPrefix: string
 }
@@ -55,6 +57,7 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   digestClaimsPrefix: `${prefix}:digest-claims:`,
   accountKeysComplete: `${prefix}:account-keys-complete`,
   watermark: `${prefix}:watermark`,
+  partitionOwners: `${prefix}:partition-owners`,
   watermarkHold: `${prefix}:watermark-hold`,
   limitPrefix: `${prefix}:limit`,
 })

@@ -7,12 +7,12 @@ export type PartitionWatermarks = ReadonlyMap<string, number>
 
 /**
  * The result of publishing. `incomplete`: a partition has no watermark yet; `behind`: a generation that is being rebuilt has not
- * reached the instant at which the rebuild began; `held`: a rebuild is about to switch; `superseded`: the watermark belongs to
- * another generation; `forgotten`: Redis knows no generation.
+ * reached the instant at which the rebuild began; `held`: a rebuild is about to switch; `displaced`: another indexer has
+ * claimed one of the partitions; `superseded`: the watermark belongs to another generation; `forgotten`: Redis knows no generation.
  */
 export type PublishResult =
   | { readonly kind: 'published'; readonly watermarkMs: number }
-  | { readonly kind: 'incomplete' | 'behind' | 'held' | 'superseded' | 'forgotten' }
+  | { readonly kind: 'incomplete' | 'behind' | 'held' | 'displaced' | 'superseded' | 'forgotten' }
 
 /** The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. */
 const publishScript = `
@@ -20,8 +20,12 @@ if redis.call('EXISTS', KEYS[2]) == 1 then return 'held' end
 local generation = redis.call('HGET', KEYS[1], 'generation')
 if not generation then return 'forgotten' end
 if generation ~= ARGV[1] then return 'superseded' end
-local every = cjson.decode(ARGV[3])
-for i = 4, #ARGV, 2 do
+local every = cjson.decode(ARGV[4])
+for i = 5, #ARGV, 2 do
+  local owner = redis.call('HGET', KEYS[3], ARGV[i])
+  if owner and owner ~= ARGV[3] then return 'displaced' end
+end
+for i = 5, #ARGV, 2 do
   local known = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or '-1')
   if tonumber(ARGV[i + 1]) > known then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end
@@ -35,7 +39,8 @@ if lowest == nil then return 'incomplete' end
 if lowest < tonumber(redis.call('HGET', KEYS[1], 'floor') or '-1') then return 'behind' end
 local published = math.max(lowest, tonumber(redis.call('HGET', KEYS[1], 'published') or '-1'))
 redis.call('HDEL', KEYS[1], 'floor')
-redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2])
+local highest = math.max(published, tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1'))
+redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2], 'highest', string.format('%.0f', highest))
 return string.format('%.0f', published)`
 
 /**
@@ -43,10 +48,12 @@ return string.format('%.0f', published)`
  * unless a floor withdraws it.
  */
 const setGenerationScript = `
-local kept = redis.call('HMGET', KEYS[1], 'generation', 'published', 'run', 'floor')
+local kept = redis.call('HMGET', KEYS[1], 'generation', 'published', 'run', 'floor', 'highest', 'raised')
 if kept[1] ~= ARGV[1] then
   redis.call('DEL', KEYS[1])
   redis.call('HSET', KEYS[1], 'generation', ARGV[1])
+  if kept[5] then redis.call('HSET', KEYS[1], 'highest', kept[5]) end
+  if kept[6] then redis.call('HSET', KEYS[1], 'raised', kept[6]) end
   if kept[2] and kept[3] then redis.call('HSET', KEYS[1], 'published', kept[2], 'run', kept[3]) end
 end
 local floor = tonumber(ARGV[2])
@@ -56,6 +63,15 @@ if floor >= 0 then
 elseif kept[4] then
   redis.call('HSET', KEYS[1], 'floor', kept[4])
 end
+return 1`
+
+/** What was published before this claim counts for the claimant, what a former owner publishes after it is refused. */
+const claimScript = `
+for i = 2, #ARGV do redis.call('HSET', KEYS[2], ARGV[i], ARGV[1]) end
+return redis.call('HMGET', KEYS[1], 'highest', 'raised')`
+
+const noteRaisedScript = `
+if tonumber(ARGV[1]) > tonumber(redis.call('HGET', KEYS[1], 'raised') or '0') then redis.call('HSET', KEYS[1], 'raised', ARGV[1]) end
 return 1`
 
 const extendHoldScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`
@@ -71,17 +87,25 @@ export async function publishWatermark(
   keys: RedisKeys,
   round: {
     readonly generation: GenerationTag
+    /** The claim of all of these partitions. */
+    readonly owner: string
     readonly everyPartition: readonly string[]
     readonly partitionWatermarks: PartitionWatermarks
   },
 ): Promise<PublishResult> {
   const pairs = [...round.partitionWatermarks].flatMap(([partition, epochMs]) => [partition, Math.floor(epochMs)])
-  const fixed = [round.generation, runOf(redis), JSON.stringify(round.everyPartition)]
+  const fixed = [round.generation, runOf(redis), round.owner, JSON.stringify(round.everyPartition)]
   const result = String(
-    await redis.client.eval(publishScript, 2, keys.watermark, keys.watermarkHold, ...fixed, ...pairs),
+    await redis.client.eval(
+      publishScript,
+      3,
+      ...[keys.watermark, keys.watermarkHold, keys.partitionOwners],
+      ...[...fixed, ...pairs],
+    ),
   )
   switch (result) {
     case 'held':
+    case 'displaced':
     case 'forgotten':
     case 'superseded':
     case 'incomplete':
@@ -105,6 +129,38 @@ export async function setWatermarkGeneration(
   await redis.client.eval(setGenerationScript, 1, keys.watermark, generation, Math.floor(floorMs ?? -1))
 }
 
+/**
+ * Claims partitions (by topic/partition) for `owner`: from now on the watermarks of any other owner are refused. Returns the greatest
+ * watermark that was ever published and the greatest distance of a `changedAt` from its append time, both in ms.
+ */
+export async function claimPartitions(
+  redis: RedisConnection,
+  keys: RedisKeys,
+  owner: string,
+  partitions: readonly string[],
+): Promise<{ readonly watermarkMs: number | undefined; readonly raisedMs: number }> {
+  const claimed = await redis.client.eval(claimScript, 2, keys.watermark, keys.partitionOwners, owner, ...partitions)
+  const [highest, raised] = claimed as readonly (string | null)[]
+  return { watermarkMs: highest == null ? undefined : Number(highest), raisedMs: Number(raised ?? 0) }
+}
+
+/** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
+export async function readHighestWatermark(redis: RedisConnection, keys: RedisKeys): Promise<number | undefined> {
+  const highest = await redis.client.hget(keys.watermark, 'highest')
+  return highest === null ? undefined : Number(highest)
+}
+
+/** Notes by how much `changedAt` of a record was set after its append time (ms); the greatest distance is kept for good. */
+export async function noteRaised(redis: RedisConnection, keys: RedisKeys, raisedMs: number): Promise<void> {
+  await redis.client.eval(noteRaisedScript, 1, keys.watermark, Math.ceil(raisedMs))
+}
+
+/** What the clock of Redis reads (epoch ms). */
+export async function redisTimeMs(redis: RedisConnection): Promise<number> {
+  const [seconds, microseconds] = await redis.client.time()
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
+}
+
 /** The generation whose watermarks count; undefined when Redis knows none. */
 export async function readWatermarkGeneration(
   redis: RedisConnection,
@@ -126,6 +182,8 @@ export async function readWatermark(redis: RedisConnection, keys: RedisKeys): Pr
     run,
     generation: _generation,
     floor: _floor,
+    highest: _highest,
+    raised: _raised,
     ...partitions
   } = await redis.client.hgetall(keys.watermark)
   return {

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { ChangeTimes } from '../../../indexer/changeTimes.ts'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import { Publisher, type PublishResult } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
@@ -12,7 +13,15 @@ const at = (offset: number): Offset => BigInt(offset) as Offset
 function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {
   const start = { position: at(options.start ?? 0), isCommitted: options.isCommitted ?? true, deadLetteredBelow: at(0) }
   const offsets = new OffsetTracker(start.position)
-  const current = { offsets, nowMs: options.nowMs ?? 100_000, isBehind: false, looks: 0 }
+  const changeTimes = new ChangeTimes(0n, undefined)
+  const current = {
+    offsets,
+    redisMs: Number.POSITIVE_INFINITY,
+    nowMs: options.nowMs ?? 100_000,
+    isBehind: false,
+    isDisplaced: false,
+    looks: 0,
+  }
   const steps: string[] = []
   const failing = new Set<string>()
   /** What happens once while a step is under way. */
@@ -25,26 +34,30 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     await new Promise((resolve) => setImmediate(resolve))
   }
   const publisher = new Publisher({
-    assigned: () => [{ topic: 'forms', partition: 0, start, offsets: current.offsets }],
+    assigned: () => [{ topic: 'forms', partition: 0, start, offsets: current.offsets, changeTimes, owner: 'we' }],
     offsetRanges: async () => new Map([[forms, { topic: 'forms', partition: 0, low: 0n, high: BigInt(options.high) }]]),
     refresh: () => step('refresh'),
     commit: (commits) => step('commit', commits.map(({ position, metadata }) => ` ${position}${metadata}`).join('')),
     commitMetadata: () => '',
     readers: {
+      redisTimeMs: async () => current.redisMs,
+      noteRaised: (raisedMs) => step('raised', ` ${raisedMs}`),
       replaceChangeTokens: (lists) => step('tokens', ` ${lists.join()}`),
-      publishWatermarks: async (watermarks): Promise<PublishResult> => {
+      publishWatermarks: async (_owner, watermarks): Promise<PublishResult> => {
         await step('publish', [...watermarks].map(([name, watermark]) => ` ${name}=${watermark}`).join(''))
-        return 'continue'
+        return current.isDisplaced ? 'displaced' : 'continue'
       },
     },
     isBehind: () => {
       current.looks++
       return current.isBehind
     },
+    rejoin: () => void steps.push('rejoin'),
     clock: () => current.nowMs,
+    elapsedMs: () => current.nowMs,
     log: pino({ level: 'silent' }),
   })
-  return { offsets, current, publisher, steps, failing, during }
+  return { offsets, changeTimes, current, publisher, steps, failing, during }
 }
 
 test('what was written is refreshed first, then committed, then promised', async () => {
@@ -203,4 +216,49 @@ test('while far behind, what was written is made visible every ten seconds, and 
   await eventually(() => refreshes() === 3)
   stop.abort()
   await running
+})
+
+test('an idle partition promises the time of the slower clock, ours or that of Redis', async () => {
+  const { current, publisher, steps } = setting({ start: 7, high: 7 })
+  current.redisMs = 95_000
+  await publisher.publish()
+  current.redisMs = 105_000
+  await publisher.publish()
+  expect(steps).toEqual([`publish ${forms}=94000`, `publish ${forms}=99000`])
+  expect(publisher.clockOffsetMs()).toBe(-5_000)
+})
+
+test('a record read after a watermark was decided gets no earlier time, even before that watermark is published', async () => {
+  const { changeTimes, publisher, during } = setting({ start: 7, high: 7 })
+  let changedAtMs = 0
+  during.set('publish', () => {
+    changedAtMs = changeTimes.next(7n, 60_000)
+  })
+  await publisher.publish()
+  expect(changedAtMs).toBe(99_000)
+})
+
+test('how far a time was raised is noted before the record becomes visible, once', async () => {
+  const { offsets, changeTimes, publisher, steps } = setting({ high: 1 })
+  changeTimes.watermarkDecided(80)
+  offsets.track(at(0), changeTimes.next(0n, 50))()
+  publisher.noteWrite(list)
+  await publisher.publish()
+  await publisher.publish()
+  expect(steps.filter((each) => each.startsWith('raised'))).toEqual(['raised 30'])
+  expect(steps.slice(0, 2)).toEqual(['raised 30', 'refresh'])
+})
+
+test('an indexer whose partitions were claimed by another one joins the group again', async () => {
+  const { current, publisher, steps } = setting({ start: 7, high: 7 })
+  current.isDisplaced = true
+  expect(await publisher.publish()).toBe('displaced')
+  expect(steps).toEqual([`publish ${forms}=99000`, 'rejoin'])
+})
+
+test('a broker whose clock is ahead leads no watermark into the future', async () => {
+  const { offsets, publisher, steps } = setting({ high: 1 })
+  offsets.track(at(0), 105_000)
+  await publisher.publish()
+  expect(steps).toEqual([`publish ${forms}=100000`])
 })

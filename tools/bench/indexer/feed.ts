@@ -71,7 +71,7 @@ function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): reado
     value: Buffer.from(value),
     headers: {},
   }
-  const projection = project(record, config)
+  const projection = project(record, record.appendedAtMs, config)
   if (projection.kind !== 'documents') throw new Error(`${key} is no submission`)
   return projection.documents
 }

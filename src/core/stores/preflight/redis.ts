@@ -1,15 +1,15 @@
 import type { Problem } from '../../model/result.ts'
 import { aborted } from '../../process/aborted.ts'
 import type { Config } from '../../process/config.ts'
-import { connectRedis } from '../redis.ts'
+import { connectConfiguredRedis } from '../redis.ts'
 import { addressIn, type EngineProbe } from './probe.ts'
 
 const defaultPort = 6_379
 
-export const probe = ({ REDIS_URL: url = '', REDIS_CA_FILE: ca }: Config): EngineProbe => ({
+export const probe = (config: Config): EngineProbe => ({
   caSetting: 'REDIS_CA_FILE',
-  ca,
-  addresses: url.startsWith('rediss:') ? [addressIn(url, defaultPort)] : [],
+  ca: config.REDIS_CA_FILE,
+  addresses: addressesOf(config),
   tryCredentials: async (signal) => {
     const answer = Promise.withResolvers<Problem | undefined>()
     const onError = ({ message }: Error): void => {
@@ -19,7 +19,7 @@ export const probe = ({ REDIS_URL: url = '', REDIS_CA_FILE: ca }: Config): Engin
         answer.resolve({ path: 'REDIS_URL', rule: 'must name a user and a password: Redis asks who connects' })
       else answer.reject(new Error(message))
     }
-    const redis = connectRedis(url, onError, { ca })
+    const redis = connectConfiguredRedis(config, onError)
     redis.client.once('ready', () => answer.resolve(undefined))
     try {
       return await Promise.race([answer.promise, aborted(signal)])
@@ -28,3 +28,7 @@ export const probe = ({ REDIS_URL: url = '', REDIS_CA_FILE: ca }: Config): Engin
     }
   },
 })
+
+/** The TLS address of a Redis that is named itself; Sentinels name theirs later. */
+const addressesOf = ({ REDIS_URL: url = '', REDIS_SENTINELS: sentinels }: Config): EngineProbe['addresses'] =>
+  url.startsWith('rediss:') && sentinels.length === 0 ? [addressIn(url, defaultPort)] : []

@@ -1,0 +1,117 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from '@elastic/elasticsearch'
+import { eventually } from '../support/eventually.ts'
+import { expectTruth, follow } from '../support/follower.ts'
+import { type Program, startProgram } from '../support/programs.ts'
+import { type History, randomHistory } from '../support/randomHistory.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+
+/** `SKEWED_RECORDS=100000` makes it a long run. */
+const records = Number(process.env['SKEWED_RECORDS'] ?? 1_200)
+const burst = Math.max(40, records / 200)
+/** Long enough for an idle partition to get a watermark from a clock instead of a record. */
+const idleMs = 700
+const maxAheadMs = 8_000
+const timeoutMs = 60_000 + 200 * records
+
+const pipeline = usePipeline({ forEachTest: true })
+let api: Program
+let skewFile: string
+const over = new AbortController()
+beforeEach(async () => {
+  skewFile = join(await mkdtemp(join(tmpdir(), 'skew-')), 'skew.json')
+})
+afterEach(async () => {
+  await rm(join(skewFile, '..'), { recursive: true })
+})
+afterAll(() => over.abort())
+
+const setClocks = (ownMs: number, redisMs = ownMs): Promise<void> =>
+  writeFile(skewFile, JSON.stringify({ ownMs, redisMs }))
+
+const startIndexer = (): Promise<Program> =>
+  pipeline.startIndexer({
+    SKEW_FILE: skewFile,
+    NODE_OPTIONS: `--import=${import.meta.dirname}/../support/skewedClock.ts`,
+  })
+
+/** Appends the history with pauses; `disturb` is called after each burst. */
+async function appendAndFollow(history: History, disturb: (burst: number) => Promise<void>): Promise<void> {
+  await pipeline.createKeys(history.teams)
+  api = await pipeline.startApi()
+  const followers = history.teams.flatMap((team) =>
+    (['forms', 'records'] as const).map((list) => follow(pipeline, { url: api.url, team, list, signal: over.signal })),
+  )
+  await eventually(() => followers.every(({ watermarkMs }) => watermarkMs() > 0))
+  for (let at = 0; at < history.records.length; at += burst) {
+    await pipeline.produceHistory(history.records.slice(at, at + burst))
+    await disturb(at / burst)
+    await sleep(idleMs)
+  }
+  await setClocks(0)
+  await pipeline.produce('forms', [{ key: 'acme/last', value: null }])
+  // Watermarks may be as far ahead as the clocks were: a later one covers everything.
+  const coveredMs = Date.now() + maxAheadMs
+  await eventually(() => followers.every(({ watermarkMs }) => watermarkMs() > coveredMs))
+  for (const follower of followers) {
+    await follower.stop()
+    expectTruth(follower, history)
+    expect(follower.wentBack()).toBe(false)
+  }
+}
+
+describe('Clients that poll by watermark miss nothing, and see no watermark go back,', () => {
+  test.each([
+    ['5 s ahead of the broker', 5_000],
+    ['5 s behind the broker', -5_000],
+  ])(
+    'while the clocks of the indexer and of Redis are %s',
+    async (_, skewMs) => {
+      await setClocks(skewMs)
+      await startIndexer()
+      await appendAndFollow(randomHistory(701, records), async () => undefined)
+    },
+    timeoutMs,
+  )
+
+  test(
+    'while clocks step and indexers are killed, a rebuild runs, and the indices are lost',
+    async () => {
+      const elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
+      await setClocks(5_000)
+      let indexers = [await startIndexer(), await startIndexer()]
+      const steps = [5_000, -3_000, 0, maxAheadMs, 2_000]
+      const killOne = async (): Promise<void> => {
+        const [killed, ...others] = indexers
+        await killed?.end('SIGKILL')
+        indexers = [...others, await startIndexer()]
+      }
+      const rebuild = async (generation: number): Promise<void> => {
+        const program = await startProgram('indexer/generations/rebuildCommand.ts', pipeline.names)
+        expect([await program.ended(), program.log()]).toEqual([
+          0,
+          expect.stringContaining(`generation ${generation} serves`),
+        ])
+      }
+      const loseIndices = async (): Promise<void> => {
+        const index = Object.keys(await elasticsearch.indices.get({ index: `${pipeline.names['INDEX_PREFIX']}-*` }))
+        await elasticsearch.indices.delete({ index })
+      }
+      let disturbing = Promise.resolve()
+      await appendAndFollow(randomHistory(702, records), async (at) => {
+        await setClocks(steps[at % steps.length] ?? 0)
+        if (at === 4)
+          disturbing = killOne()
+            .then(() => rebuild(2))
+            .then(loseIndices)
+            .then(killOne)
+      })
+      await disturbing
+      await elasticsearch.close()
+    },
+    timeoutMs,
+  )
+})
