@@ -76,6 +76,10 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await watermark.setWatermarkGeneration(link, keys, generation, 1)
     await watermark.readWatermarkGeneration(link, keys)
     const partitionWatermarks = new Map([['forms/0', 2]])
+    await watermark.claimPartitions(link, keys, 'indexer', ['forms/0'])
+    await watermark.redisTimeMs(link)
+    await watermark.noteRaised(link, keys, 1)
+    await watermark.readHighestWatermark(link, keys)
     await watermark.publishWatermark(link, keys, {
       generation,
       owner: 'indexer',
