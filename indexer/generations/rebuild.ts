@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
-import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
-import type { OffsetRange } from '../../src/core/stores/kafkaSource.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { partitionName, type TopicPartition } from '../../src/core/stores/sourceRecord.ts'
+import { partitionName } from '../../src/core/stores/sourceRecord.ts'
 import {
   acquireWatermarkHold,
   extendWatermarkHold,
@@ -13,10 +11,9 @@ import {
   releaseWatermarkHold,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
-import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
+import { rebuildGroup } from '../committedOffsets.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
-import { project } from '../project/project.ts'
 import { documentTopics } from '../topics.ts'
 import {
   blockWrites,
@@ -28,8 +25,9 @@ import {
   unblockWrites,
 } from './generations.ts'
 import { pruneRetired, pruneUnfinished } from './prune.ts'
+import { raiseUnseen } from './raiseUnseen.ts'
 import type { RebuildOptions } from './rebuildOptions.ts'
-import { type Reconciliation, reconcileAll } from './reconcile.ts'
+import { reconcileAll } from './reconcile.ts'
 
 const requestTimeoutMs = 30_000
 /** A rebuild that was killed stays a member of its group until its session times out. */
@@ -40,7 +38,6 @@ const maxHoldMs = 10_000
 /** Shorter than the hold: after a later response the watermark may have advanced. */
 const switchTimeoutMs = 5_000
 const switchDeadlineMs = 20_000
-const replacedAtOnce = 500
 
 /**
  * Builds a new generation of indices from Kafka beside the one in service, copies what only the old one still has, and switches
@@ -121,12 +118,13 @@ async function switchOver(
     if (floor.watermarkMs !== undefined) pipeline.startChangesAt(floor.watermarkMs)
     const readBefore = await options.source.offsetRanges(documentTopics(config))
     await readToTheEnd(options, pipeline, 'before the deadline', extendHold)
+    if (floor.watermarkMs !== undefined)
+      await raiseUnseen(options, reconciliation, floor.watermarkMs, readBefore, extendHold)
     await reconciliation.pass()
     await extendHold()
     await expectServing(options, serving)
     // From here to the switch nothing is written to the old generation, so that the new one can hold all of it.
     await blockWrites(elasticsearch, serving, holder, request)
-    await raiseUnseen(options, reconciliation, floor, readBefore, extendHold)
     await reconciliation.pass()
     await elasticsearch.indices.refresh({ index: Object.values(target.indices) }, request)
     await expectNoFewerDocuments(options, serving, target)
@@ -140,45 +138,6 @@ async function switchOver(
     await releaseWatermarkHold(redis, keys, holder)
   }
   report.step(`generation ${target.number} serves`)
-}
-
-/**
- * Sets `changedAt` of records that were read before the floor was known and that no indexer has committed: readers see them first in the
- * new generation. Usually there are none; when indexers are behind or stopped, the records are read once more.
- */
-async function raiseUnseen(
-  { config, source, signal }: RebuildOptions,
-  reconciliation: Reconciliation,
-  { watermarkMs }: ChangeFloor,
-  readBefore: ReadonlyMap<string, OffsetRange & TopicPartition>,
-  extendHold: () => Promise<void>,
-): Promise<void> {
-  if (watermarkMs === undefined) return
-  const topics = documentTopics(config)
-  const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, topics)
-  for (const topic of topics) {
-    const unseen = [...readBefore].flatMap(([name, { topic: of, partition, low, high }]) => {
-      const from = committed.get(name)?.position ?? low
-      return of === topic && from < high ? [[partition, { from, to: high }] as const] : []
-    })
-    if (unseen.length === 0) continue
-    let pending: DocumentWrite[] = []
-    const replace = async (): Promise<void> => {
-      await reconciliation.replaceLists(pending)
-      await extendHold()
-      pending = []
-    }
-    await source.readTopic({
-      ...{ topic, signal, groupId: `${rebuildGroup(config.CONSUMER_GROUP)}-${randomUUID()}` },
-      ranges: new Map(unseen),
-      onRecord: async (record) => {
-        const projection = project(record, Math.max(record.appendedAtMs, watermarkMs), config)
-        if (projection.kind === 'documents') pending.push(...projection.documents)
-        if (pending.length >= replacedAtOnce) await replace()
-      },
-    })
-    await replace()
-  }
 }
 
 /** Throws when an old index has more documents than the new one, counted by Elasticsearch. */

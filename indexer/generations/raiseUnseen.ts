@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DocumentWrite } from '../../src/core/stores/documents.ts'
+import type { OffsetRange } from '../../src/core/stores/kafkaSource.ts'
+import type { OffsetSpan } from '../../src/core/stores/readTopic.ts'
+import type { TopicPartition } from '../../src/core/stores/sourceRecord.ts'
+import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
+import { project } from '../project/project.ts'
+import { documentTopics } from '../topics.ts'
+import type { RebuildOptions } from './rebuildOptions.ts'
+import type { Reconciliation } from './reconcile.ts'
+
+const replacedAtOnce = 500
+/** Indexers that run commit what they have read within a second. */
+const patienceMs = 5_000
+const pollMs = 250
+
+/** Topic → partition → the records of it that no indexer has committed. */
+type Unseen = ReadonlyMap<string, ReadonlyMap<number, OffsetSpan>>
+
+/**
+ * Gives records a `changedAt` not below `watermarkMs`, the last watermark that readers know, if they were read before it was known (`readBefore`,
+ * by partition name) and no indexer has committed them: readers see them first in the new generation. Indexers that run commit them within
+ * a second; when they are behind or stopped, the records are read once more. `extendHold` is called at least every few seconds.
+ */
+export async function raiseUnseen(
+  options: RebuildOptions,
+  reconciliation: Reconciliation,
+  watermarkMs: number,
+  readBefore: ReadonlyMap<string, OffsetRange & TopicPartition>,
+  extendHold: () => Promise<void>,
+): Promise<void> {
+  const { config, source, signal } = options
+  let unseen = await findUnseen(options, readBefore)
+  for (let waitedMs = 0; unseen.size > 0 && waitedMs < patienceMs; waitedMs += pollMs) {
+    await sleep(pollMs, undefined, { signal })
+    await extendHold()
+    unseen = await findUnseen(options, readBefore)
+  }
+  for (const [topic, ranges] of unseen) {
+    let pending: DocumentWrite[] = []
+    const replace = async (): Promise<void> => {
+      await reconciliation.replaceLists(pending)
+      await extendHold()
+      pending = []
+    }
+    await extendHold()
+    await source.readTopic({
+      ...{ topic, ranges, signal, groupId: `${rebuildGroup(config.CONSUMER_GROUP)}-${randomUUID()}` },
+      onRecord: async (record) => {
+        const projection = project(record, Math.max(record.appendedAtMs, watermarkMs), config)
+        if (projection.kind === 'documents') pending.push(...projection.documents)
+        if (pending.length >= replacedAtOnce) await replace()
+      },
+    })
+    await replace()
+  }
+}
+
+async function findUnseen(
+  { config, source }: RebuildOptions,
+  readBefore: ReadonlyMap<string, OffsetRange & TopicPartition>,
+): Promise<Unseen> {
+  const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))
+  const unseen = new Map<string, Map<number, OffsetSpan>>()
+  for (const [name, { topic, partition, low, high }] of readBefore) {
+    const from = committed.get(name)?.position ?? low
+    if (from < high) unseen.set(topic, new Map([...(unseen.get(topic) ?? []), [partition, { from, to: high }]]))
+  }
+  return unseen
+}
