@@ -16,7 +16,7 @@ import { commitMetadata, fetchStartOffsets, type StartOffset } from './committed
 import { SourceConsumer } from './consumer.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
-import { project } from './project/project.ts'
+import { projectRecord } from './projectRecord.ts'
 import { type Lag, Publisher, type ReaderUpdates } from './publisher.ts'
 import { documentTopics } from './topics.ts'
 
@@ -221,7 +221,7 @@ export class Pipeline {
       const applied = (await serving?.applyAccountKey(change, record, this.#writing.signal)) ?? 'stale'
       return typeof applied === 'string' ? accept(applied) : await reject(applied)
     }
-    const projection = project(record, changedAtMs, config)
+    const projection = projectRecord(record, changedAtMs, config)
     switch (projection.kind) {
       case 'invalid':
         this.#failUnlessDone(reject(projection.problem))

@@ -25,7 +25,7 @@ export function readDeadLetter({ key, value, headers }: SourceRecord): DeadLette
     offset: header('offset'),
     path: header('path'),
     reason: header('reason'),
-    deadLetteredAt: header('set-aside-at'),
+    deadLetteredAt: header('dead-lettered-at'),
     key,
     value,
     headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(ownPrefix))),
@@ -51,5 +51,5 @@ export const deadLetterHeaders = (record: SourceRecord, problem: Problem, now: D
   'tidemark.partition': String(record.partition),
   'tidemark.offset': String(record.offset),
   'tidemark.appended-at': new Date(record.appendedAtMs).toISOString(),
-  'tidemark.set-aside-at': now.toISOString(),
+  'tidemark.dead-lettered-at': now.toISOString(),
 })

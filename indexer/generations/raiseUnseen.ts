@@ -5,7 +5,7 @@ import type { OffsetRange } from '../../src/core/stores/kafkaSource.ts'
 import type { OffsetSpan } from '../../src/core/stores/readTopic.ts'
 import type { TopicPartition } from '../../src/core/stores/sourceRecord.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
-import { project } from '../project/project.ts'
+import { projectRecord } from '../projectRecord.ts'
 import { documentTopics } from '../topics.ts'
 import type { RebuildOptions } from './rebuildOptions.ts'
 import type { Reconciliation } from './reconcile.ts'
@@ -48,7 +48,7 @@ export async function raiseUnseen(
     await source.readTopic({
       ...{ topic, ranges, signal, groupId: `${rebuildGroup(config.CONSUMER_GROUP)}-${randomUUID()}` },
       onRecord: async (record) => {
-        const projection = project(record, Math.max(record.appendedAtMs, watermarkMs), config)
+        const projection = projectRecord(record, Math.max(record.appendedAtMs, watermarkMs), config)
         if (projection.kind === 'documents') pending.push(...projection.documents)
         if (pending.length >= replacedAtOnce) await replace()
       },

@@ -1,9 +1,9 @@
 import { Client } from '@elastic/elasticsearch'
 import { blockWrites } from '../../indexer/generations/generations.ts'
+import { createTopics } from '../../src/core/stores/createTopics.ts'
 import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { createTopics } from '../../src/core/stores/topics.ts'
 import { acquireWatermarkHold } from '../../src/core/stores/watermark.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
@@ -163,7 +163,7 @@ test('a dead letter is the record byte for byte, with its own headers and why an
     'tidemark.partition': expect.stringMatching(/^[0-3]$/),
     'tidemark.offset': '0',
     'tidemark.appended-at': expect.stringMatching(/Z$/),
-    'tidemark.set-aside-at': expect.stringMatching(/Z$/),
+    'tidemark.dead-lettered-at': expect.stringMatching(/Z$/),
   })
 })
 

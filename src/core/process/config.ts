@@ -75,7 +75,7 @@ const defaultTopics = {
   TOPIC_KEY_MEMORY: 'account-keys-memory',
 } as const
 
-const settings = z.object({
+const environmentSchema = z.object({
   PORT: z.preprocess(unset, port.optional()),
   HOST: z.preprocess(unset, host.optional()),
   BASE_URL: z.preprocess(
@@ -147,7 +147,7 @@ const settings = z.object({
   SIGN_IN_PAGE: z.preprocess(unset, z.string().refine(isSecureUrl, secureUrlRule).optional()),
 })
 
-export type Config = z.output<typeof settings>
+export type Config = z.output<typeof environmentSchema>
 
 /** The variables of an environment, such as `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -162,7 +162,7 @@ export function readConfig(
   enginesFile = 'var/engines.env',
 ): { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly problems: readonly Problem[] } {
   const merged = withMemoryTopic({ ...readEnginesFile(enginesFile), ...withoutEmpty(environment) })
-  const parsed = settings.safeParse(merged)
+  const parsed = environmentSchema.safeParse(merged)
   const problems: Problem[] = parsed.success
     ? []
     : parsed.error.issues.map((issue) => ({ path: String(issue.path[0]), rule: issue.message }))

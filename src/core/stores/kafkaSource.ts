@@ -7,9 +7,9 @@ import {
   type PartitionCommit,
   partitionsIn,
 } from './consumerGroup.ts'
+import { createTopics } from './createTopics.ts'
 import { type ReadOptions, readTopic } from './readTopic.ts'
 import { partitionName, type TopicPartition } from './sourceRecord.ts'
-import { createTopics } from './topics.ts'
 
 /** The first offset of a partition, and the offset after its last record. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }

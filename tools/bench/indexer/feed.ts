@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { project } from '../../../indexer/project/project.ts'
+import { projectRecord } from '../../../indexer/projectRecord.ts'
 import { toOffset } from '../../../src/core/model/ids.ts'
+import { createTopics } from '../../../src/core/stores/createTopics.ts'
 import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
-import { createTopics } from '../../../src/core/stores/topics.ts'
 import { busyTimes } from '../../demo/calendar.ts'
 import { seededRandom } from '../../demo/random.ts'
 import { appendAll, connect } from '../replica.ts'
@@ -71,7 +71,7 @@ function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): reado
     value: Buffer.from(value),
     headers: {},
   }
-  const projection = project(record, record.appendedAtMs, config)
+  const projection = projectRecord(record, record.appendedAtMs, config)
   if (projection.kind !== 'documents') throw new Error(`${key} is no submission`)
   return projection.documents
 }

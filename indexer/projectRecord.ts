@@ -1,12 +1,12 @@
-import type { AccountKey } from '../../src/core/model/accountKey.ts'
-import { deletedRevision, type Revision } from '../../src/core/model/ids.ts'
-import { type Instant, toInstant } from '../../src/core/model/instant.ts'
-import { type Change, readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
-import type { Problem, Result } from '../../src/core/model/result.ts'
-import { type EntityType, type TeamList, teamList } from '../../src/core/model/teamList.ts'
-import type { Config } from '../../src/core/process/config.ts'
-import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
-import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
+import type { AccountKey } from '../src/core/model/accountKey.ts'
+import { deletedRevision, type Revision } from '../src/core/model/ids.ts'
+import { type Instant, toInstant } from '../src/core/model/instant.ts'
+import { type Change, readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../src/core/model/record.ts'
+import type { Problem, Result } from '../src/core/model/result.ts'
+import { type EntityType, type TeamList, teamList } from '../src/core/model/teamList.ts'
+import type { Config } from '../src/core/process/config.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../src/core/stores/documents.ts'
+import type { SourceRecord } from '../src/core/stores/sourceRecord.ts'
 
 /** What a record is converted to. */
 export type Projection =
@@ -23,7 +23,7 @@ export type Projection =
 type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'TOPIC_ACCOUNT_KEYS'>
 
 /** Validates a record against its topic's contract and converts it. `changedAtMs` is from `ChangeTimes`. Never throws. */
-export function project(record: SourceRecord, changedAtMs: number, topics: TopicNames): Projection {
+export function projectRecord(record: SourceRecord, changedAtMs: number, topics: TopicNames): Projection {
   const changedAt = toInstant(changedAtMs)
   switch (record.topic) {
     case topics.TOPIC_FORMS:

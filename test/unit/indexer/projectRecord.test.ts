@@ -1,8 +1,8 @@
 import fc from 'fast-check'
-import { project } from '../../../../indexer/project/project.ts'
-import type { Offset } from '../../../../src/core/model/ids.ts'
-import type { SourceRecord } from '../../../../src/core/stores/sourceRecord.ts'
-import { formEntity, submissionEntity } from '../../../support/entities.ts'
+import { projectRecord } from '../../../indexer/projectRecord.ts'
+import type { Offset } from '../../../src/core/model/ids.ts'
+import type { SourceRecord } from '../../../src/core/stores/sourceRecord.ts'
+import { formEntity, submissionEntity } from '../../support/entities.ts'
 
 const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's', TOPIC_ACCOUNT_KEYS: 'k' }
 const changedAtMs = Date.parse('2026-05-01T00:00:00.000Z')
@@ -18,14 +18,14 @@ const recordOf = (topic: string, key: string, value: unknown): SourceRecord => (
 
 test('a form and a submission each ask for their two documents, under their revision', () => {
   expect(
-    project(recordOf('f', 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) }), changedAtMs, topics),
+    projectRecord(recordOf('f', 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) }), changedAtMs, topics),
   ).toMatchObject({
     kind: 'documents',
     version: 3,
     documents: [{ kind: 'forms', version: 3 }, { kind: 'form-details' }],
   })
   const submission = { revision: 4, submission: submissionEntity({ id: 's1' }) }
-  expect(project(recordOf('s', 'acme/s1', submission), changedAtMs, topics)).toMatchObject({
+  expect(projectRecord(recordOf('s', 'acme/s1', submission), changedAtMs, topics)).toMatchObject({
     kind: 'documents',
     version: 4,
     documents: [{ kind: 'submissions' }, { kind: 'submission-details', version: 4 }],
@@ -33,7 +33,7 @@ test('a form and a submission each ask for their two documents, under their revi
 })
 
 test('the time of the change is kept with its document', () => {
-  const projection = project(
+  const projection = projectRecord(
     recordOf('f', 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) }),
     changedAtMs,
     topics,
@@ -43,14 +43,14 @@ test('the time of the change is kept with its document', () => {
 })
 
 test('a deletion asks for tombstones above every revision', () => {
-  expect(project(recordOf('s', 'acme/s1', null), changedAtMs, topics)).toMatchObject({
+  expect(projectRecord(recordOf('s', 'acme/s1', null), changedAtMs, topics)).toMatchObject({
     kind: 'documents',
     version: 2 ** 53 - 1,
   })
 })
 
 test('an account key asks for a change of the key view, a deleted one too', () => {
-  expect(project(recordOf('k', 'acme/k1', null), changedAtMs, topics)).toEqual({
+  expect(projectRecord(recordOf('k', 'acme/k1', null), changedAtMs, topics)).toEqual({
     kind: 'account-key',
     change: { teamId: 'acme', entityId: 'k1', live: null },
   })
@@ -58,15 +58,15 @@ test('an account key asks for a change of the key view, a deleted one too', () =
 
 test('a record is judged by the topic it came from', () => {
   const form = { revision: 3, form: formEntity({ id: 'f1' }) }
-  expect(project(recordOf('s', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
+  expect(projectRecord(recordOf('s', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
     kind: 'invalid',
     problem: { path: 'submission' },
   })
-  expect(project(recordOf('k', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
+  expect(projectRecord(recordOf('k', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
     kind: 'invalid',
     problem: { path: 'key' },
   })
-  expect(project(recordOf('x', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
+  expect(projectRecord(recordOf('x', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
     kind: 'invalid',
     problem: { path: 'topic' },
   })
@@ -76,7 +76,7 @@ test('no bytes of any topic make it throw', () => {
   const bytes = fc.option(fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array)))
   fc.assert(
     fc.property(fc.constantFrom('f', 's', 'k', 'x'), bytes, bytes, (topic, key, value) => {
-      const { kind } = project({ ...recordOf(topic, '', null), key, value }, changedAtMs, topics)
+      const { kind } = projectRecord({ ...recordOf(topic, '', null), key, value }, changedAtMs, topics)
       expect(['documents', 'account-key', 'invalid']).toContain(kind)
     }),
   )
