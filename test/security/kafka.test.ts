@@ -25,6 +25,7 @@ const acls = await readAcls({
   ...Object.fromEntries(Object.entries(named).map(([name, variable]) => [name, own[variable] ?? ''])),
   'tidemark-indexer': own['CONSUMER_GROUP'] ?? '',
   'tidemark-indexer-rebuild': rebuildGroup(own['CONSUMER_GROUP'] ?? ''),
+  'tidemark-indexer-rebuild-': `${rebuildGroup(own['CONSUMER_GROUP'] ?? '')}-`,
 })
 const [indexer, settings, deadLetters] = ['tidemark-indexer', 'tidemark-settings', 'tidemark-dead-letters'] as const
 const users = Object.fromEntries([indexer, settings, deadLetters].map((name) => [name, `password-of-${name}`]))
@@ -90,6 +91,7 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
       surveyGroup(source, config, 1),
       read(config.TOPIC_FORMS, group),
       read(config.TOPIC_SUBMISSIONS, groups.rebuildGroupId),
+      read(config.TOPIC_FORMS, `${groups.rebuildGroupId}-${randomUUID()}`),
       read(config.TOPIC_ACCOUNT_KEYS, `tidemark-key-replay-${randomUUID()}`),
       read(config.TOPIC_KEY_MEMORY, `tidemark-key-replay-${randomUUID()}`),
       write(config.TOPIC_KEY_MEMORY),
