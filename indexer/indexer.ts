@@ -8,6 +8,7 @@ import { openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
   elasticsearchAnswers,
+  isolatedNodesAnswerNothing,
   kafkaAnswers,
   redisAnswers,
 } from '../src/core/stores/readinessChecks.ts'
@@ -61,6 +62,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   return {
     checks: {
       elasticsearch: elasticsearchAnswers(elasticsearch, config.INDEX_PREFIX),
+      cluster: isolatedNodesAnswerNothing(elasticsearch),
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => replay.blockedReason()),

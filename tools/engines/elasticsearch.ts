@@ -108,6 +108,8 @@ export const membershipOf = (node: ElasticsearchNode, nodes: readonly Elasticsea
   'transport.port': node.transportPort,
   'discovery.seed_hosts': nodes.map(({ transportPort }) => `127.0.0.1:${transportPort}`),
   'cluster.initial_master_nodes': nodes.map(({ name }) => name),
+  // A node that has lost its master would answer reads with what it held then.
+  'cluster.no_master_block': 'all',
 })
 
 export const renderElasticsearchYml = (options: {

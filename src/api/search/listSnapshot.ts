@@ -7,7 +7,7 @@ import { createdBetween, type KeyRange, type ListCounts } from './deepPage.ts'
 import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
 import { multiSearch } from './multiSearch.ts'
 import type { SearchClient } from './searchClient.ts'
-import { ElasticsearchUnavailable } from './searchClient.ts'
+import { ElasticsearchUnavailable, teamShard } from './searchClient.ts'
 
 /** A team's list at one moment: every search of the snapshot sees the same refresh, whatever is written meanwhile. */
 export type ListSnapshot = {
@@ -59,7 +59,7 @@ export async function openListSnapshot(
   const keepAlive = `${lifeMs}ms`
   const path = `/${aliasOf(client.indexPrefix, kind)}/_pit`
   const { isFound, bytes } = await client.send(
-    { method: 'POST', path, querystring: { routing: teamId, keep_alive: keepAlive } },
+    { method: 'POST', path, querystring: { ...teamShard(teamId), keep_alive: keepAlive } },
     AbortSignal.timeout(openingDeadlineMs),
   )
   if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)

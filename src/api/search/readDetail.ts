@@ -2,7 +2,7 @@ import { documentId, type EntityId, isIdentifier, type TeamId } from '../../core
 import { isTombstone } from '../../core/stores/documents.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import type { SearchClient } from './searchClient.ts'
-import { ElasticsearchUnavailable } from './searchClient.ts'
+import { ElasticsearchUnavailable, teamShard } from './searchClient.ts'
 
 /** The error type of a document that is missing in an existing index. */
 const missingDocument = '"type":"resource_not_found_exception"'
@@ -20,7 +20,7 @@ export async function readDetail(
 ): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
   const path = `/${aliasOf(indexPrefix, kind)}/_source/${encodeURIComponent(documentId(teamId, id as EntityId))}`
-  const { isFound, bytes } = await send({ method: 'GET', path, querystring: { routing: teamId } }, signal)
+  const { isFound, bytes } = await send({ method: 'GET', path, querystring: teamShard(teamId) }, signal)
   if (isFound) return isTombstone(bytes) ? undefined : bytes
   if (bytes.includes(missingDocument)) return undefined
   throw new ElasticsearchUnavailable('missing-index', kind)

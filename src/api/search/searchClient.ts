@@ -1,4 +1,5 @@
 import { type Client, errors } from '@elastic/elasticsearch'
+import type { TeamId } from '../../core/model/ids.ts'
 import { isObject } from '../../core/model/schema.ts'
 import type { RawBody } from '../../core/stores/elasticsearch.ts'
 
@@ -14,6 +15,16 @@ export type SearchRequest = {
 
 /** A response of status 200 or 404, its body as raw JSON. Every other status is an error. */
 export type SearchResponse = { readonly isFound: boolean; readonly bytes: Buffer }
+
+/**
+ * The shard of a team and, of its copies, always the same one as long as it lives: copies refresh one after the other, so a reader who
+ * wandered between them would see an older row after a newer one.
+ */
+export const teamShard = (teamId: TeamId): Readonly<Record<'routing' | 'preference', string>> => ({
+  routing: teamId,
+  // Elasticsearch gives a meaning of its own to a preference that begins with an underscore.
+  preference: `team:${teamId}`,
+})
 
 /** Sends requests to Elasticsearch and gives their responses back as raw bytes. */
 export type SearchClient = {

@@ -6,7 +6,7 @@ import type { IndexReader } from './indexReader.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import { multiSearch } from './multiSearch.ts'
 import type { Page, PageRequest } from './page.ts'
-import { ElasticsearchUnavailable } from './searchClient.ts'
+import { ElasticsearchUnavailable, teamShard } from './searchClient.ts'
 
 /** Filters in the order in which they apply: each one counts only if those before it find nothing. */
 export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
@@ -47,7 +47,7 @@ async function shallowPage(
 ): Promise<Page> {
   const { indexPrefix, send, largeLists, deepPageFrom } = indexReader
   const index = aliasOf(indexPrefix, kind)
-  const target = { routing: teamId, allow_partial_search_results: false }
+  const target = { ...teamShard(teamId), allow_partial_search_results: false }
   const query = ofTeam(teamId, filter)
   const rows = { query, sort: newestFirst, from: offsetOf(request), size: request.limit }
   const pageOf = (totalDocs: number, items: readonly Buffer[]): Page => ({ ...request, totalDocs, items })

@@ -22,7 +22,11 @@ describe('readDetail', () => {
     const { indexReader, asked } = answering('{}')
     await readDetail(indexReader, 'form-details', team, 'a:b', signal)
     expect(asked).toEqual([
-      { method: 'GET', path: '/tidemark-form-details/_source/team%3A1%2Fa%3Ab', querystring: { routing: 'team:1' } },
+      {
+        method: 'GET',
+        path: '/tidemark-form-details/_source/team%3A1%2Fa%3Ab',
+        querystring: { routing: 'team:1', preference: 'team:team:1' },
+      },
     ])
   })
 

@@ -37,7 +37,7 @@ describe('searchPage', () => {
       {
         method: 'POST',
         path: '/tidemark-forms/_search',
-        querystring: { routing: 'team-1', allow_partial_search_results: false },
+        querystring: { routing: 'team-1', preference: 'team:team-1', allow_partial_search_results: false },
         body: {
           query: { bool: { filter: [{ term: { teamId: 'team-1' } }] } },
           sort: [{ teamId: 'asc' }, { position: 'desc' }],
@@ -106,7 +106,12 @@ describe('a list that is known to be long', () => {
   test('is counted beside its rows, in one request', async () => {
     const { asked, places, pages } = await ask([answer(2, 30), together(answer(2), answer(0, 31))], 2)
     expect(places).toEqual(['/tidemark-submissions/_search', '/_msearch'])
-    const header = { index: 'tidemark-submissions', routing: 'team-1', allow_partial_search_results: false }
+    const header = {
+      index: 'tidemark-submissions',
+      routing: 'team-1',
+      preference: 'team:team-1',
+      allow_partial_search_results: false,
+    }
     const query = { bool: { filter: [{ term: { teamId: 'team-1' } }] } }
     const sort = [{ teamId: 'asc' }, { position: 'desc' }]
     expect(asked[1]?.bulkBody).toEqual([
