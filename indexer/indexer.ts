@@ -8,7 +8,6 @@ import { openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
   elasticsearchAnswers,
-  isolatedNodesAnswerNothing,
   kafkaAnswers,
   redisAnswers,
 } from '../src/core/stores/readinessChecks.ts'
@@ -62,7 +61,6 @@ export async function startIndexer(service: Service): Promise<Started> {
   return {
     checks: {
       elasticsearch: elasticsearchAnswers(elasticsearch, config.INDEX_PREFIX),
-      cluster: isolatedNodesAnswerNothing(elasticsearch),
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => replay.blockedReason()),

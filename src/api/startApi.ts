@@ -1,8 +1,8 @@
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
-import { connectElasticsearch, connectElasticsearchBytes } from '../core/stores/elasticsearch.ts'
+import { connectElasticsearchBytes } from '../core/stores/elasticsearch.ts'
 import { openStores } from '../core/stores/openStores.ts'
-import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
+import { accountKeysAreComplete, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
 import { createIndexReader } from './search/indexReader.ts'
@@ -20,8 +20,6 @@ export async function startApi(
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
   const elasticsearch = connectElasticsearchBytes(config)
-  const monitor = connectElasticsearch(config)
-  release('elasticsearch monitor', () => monitor.close())
   const { redis, redisKeys, accountKeys } = openStores({ config, log, metrics, release }, elasticsearch)
   const indexReader = createIndexReader(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
   const listener = createApp({
@@ -43,7 +41,6 @@ export async function startApi(
     port: portOf(server),
     checks: {
       elasticsearch: async (signal) => await probe(indexReader, signal).then(() => undefined),
-      cluster: isolatedNodesAnswerNothing(monitor),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(accountKeys),
     },

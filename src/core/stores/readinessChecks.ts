@@ -29,25 +29,6 @@ export const elasticsearchAnswers =
   (signal) =>
     client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }).then(() => undefined, doesNotAnswer)
 
-/**
- * Whether a node of a cluster answers nothing once it has lost its master. By default it goes on answering reads, with what it held when it was
- * cut off. A single node has nobody to lose.
- */
-export const isolatedNodesAnswerNothing =
-  (client: Client): Check =>
-  async (signal) => {
-    const { number_of_nodes: nodes } = await client.cluster.health({ filter_path: 'number_of_nodes' }, { signal })
-    if (nodes === 1) return undefined
-    const query = { include_defaults: true, flat_settings: true, filter_path: `*.${noMasterBlock}` }
-    const { persistent, transient, defaults } = await client.cluster.getSettings(query, { signal })
-    const block: unknown = { ...defaults, ...persistent, ...transient }[noMasterBlock]
-    return block === 'all'
-      ? undefined
-      : `${noMasterBlock} is ${block}, and must be all: an isolated node would answer reads`
-  }
-
-const noMasterBlock = 'cluster.no_master_block'
-
 /** Whether a Kafka broker answers. */
 export const kafkaAnswers =
   (source: KafkaSource): Check =>
