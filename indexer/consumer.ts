@@ -42,8 +42,6 @@ export type ConsumerOptions = {
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /** Claims the partitions before the first of their records is read. */
   claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
-  /** The metadata of a partition's commit. */
-  commitMetadata(start: StartOffset): string
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
   readonly onRecord: (record: SourceRecord, changedAtMs: number, start: StartOffset, onProcessed: () => void) => void
   readonly onRebalance: () => void
@@ -165,9 +163,6 @@ export class SourceConsumer {
         nextOffset: start.position,
       }
     })
-    // The broker rejects the commit of a member that lost its partitions while it made the claim: then it counts for nothing.
-    await member.commit(states.map((each) => this.#startCommit(each)))
-    if (!isCurrent()) return
     member.fetchFrom(states)
     this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     this.#blockedReason = undefined
@@ -187,10 +182,6 @@ export class SourceConsumer {
       }
     }
     return undefined
-  }
-
-  #startCommit({ topic, partition, start }: FetchState): PartitionCommit {
-    return { topic, partition, position: start.position, metadata: this.#options.commitMetadata(start) }
   }
 
   async #takeBatch({ records, undecodable, ...batch }: FetchedBatch): Promise<boolean> {

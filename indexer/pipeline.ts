@@ -104,7 +104,6 @@ export class Pipeline {
       budget: this.#budget,
       startOffsets: (partitions) => this.#startOffsets(partitions),
       claim: (partitions) => options.claim(partitions),
-      commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
       onRecord: (record, changedAtMs, start, onProcessed) => this.#process(record, changedAtMs, start, onProcessed),
       onRebalance: () => metrics.rebalances.inc(),
       log,
