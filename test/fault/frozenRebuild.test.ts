@@ -90,8 +90,9 @@ testWhenAsked(
     await Promise.all(Array.from({ length: atOnce }, freezeSome))
     const frozen = results.filter(({ wasFrozen }) => wasFrozen)
     expect(results.filter(({ wrong }) => wrong.length > 0)).toEqual([])
-    // The last request that was tried lies behind the switch.
-    expect(frozen.some(({ log }) => log.includes('the switch came too late'))).toBe(true)
+    expect(frozen.length).toBeGreaterThan(0)
+    // Just before the request of aliases, a rebuild is refused because it comes too late.
+    if (every === 1) expect(frozen.some(({ log }) => log.includes('the switch came too late'))).toBe(true)
     expect(frozen.every(({ answers }) => answers > 20)).toBe(true)
   },
   600_000,
