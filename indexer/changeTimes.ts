@@ -28,10 +28,10 @@ export class ChangeTimes {
   #latestMs = Number.NEGATIVE_INFINITY
   #raisedMs = 0
 
-  constructor(readBefore: bigint, claim: Pick<PartitionClaim, 'watermarkMs' | 'raisedMs'> | undefined) {
+  constructor(readBefore: bigint, { watermarkMs, raisedMs }: Pick<PartitionClaim, 'watermarkMs' | 'raisedMs'>) {
     this.#readBefore = readBefore
-    this.#watermarkMs = claim?.watermarkMs ?? Number.NEGATIVE_INFINITY
-    this.#raisedBeforeMs = claim?.raisedMs ?? 0
+    this.#watermarkMs = watermarkMs ?? Number.NEGATIVE_INFINITY
+    this.#raisedBeforeMs = raisedMs
   }
 
   /** `changedAt` (epoch ms) of the next record. */

@@ -4,7 +4,7 @@ import { OffsetTracker, partitionWatermark } from '../../../indexer/offsetTracke
 import type { Offset } from '../../../src/core/model/ids.ts'
 
 test('with clocks that agree, the time of a change is the append time of its record', () => {
-  const times = new ChangeTimes(0n, undefined)
+  const times = new ChangeTimes(0n, { watermarkMs: undefined, raisedMs: 0 })
   times.watermarkDecided(90)
   expect([100, 110, 110, 125].map((appendedAtMs, at) => times.next(BigInt(at), appendedAtMs))).toEqual([
     100, 110, 110, 125,
@@ -13,7 +13,7 @@ test('with clocks that agree, the time of a change is the append time of its rec
 })
 
 test('an append time that steps back, because the leader has another clock, does not lead the time of a change back', () => {
-  const times = new ChangeTimes(0n, undefined)
+  const times = new ChangeTimes(0n, { watermarkMs: undefined, raisedMs: 0 })
   expect([100, 98, 103].map((appendedAtMs, at) => times.next(BigInt(at), appendedAtMs))).toEqual([100, 100, 103])
   expect(times.raisedMs).toBe(2)
 })

@@ -13,7 +13,7 @@ const at = (offset: number): Offset => BigInt(offset) as Offset
 function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {
   const start = { position: at(options.start ?? 0), isCommitted: options.isCommitted ?? true, deadLetteredBelow: at(0) }
   const offsets = new OffsetTracker(start.position)
-  const changeTimes = new ChangeTimes(0n, undefined)
+  const changeTimes = new ChangeTimes(0n, { watermarkMs: undefined, raisedMs: 0 })
   const current = {
     offsets,
     redisMs: Number.POSITIVE_INFINITY,
