@@ -9,25 +9,6 @@ const maxMs = 10_000
 export const backoffMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
 
-/** Repeats `attempt` until it succeeds. Calls `onFailure` after every failure; throws the signal's reason once `signal` aborts. */
-export async function untilDone<T>(
-  attempt: () => Promise<T>,
-  onFailure: (error: unknown, attempts: number) => void,
-  signal: AbortSignal,
-  random: () => number,
-): Promise<T> {
-  for (let attempts = 1; ; attempts++) {
-    signal.throwIfAborted()
-    try {
-      return await attempt()
-    } catch (error) {
-      signal.throwIfAborted()
-      onFailure(error, attempts)
-      await sleep(backoffMs(attempts, random), undefined, { signal })
-    }
-  }
-}
-
 /** Repeats steps that may fail, logs each failure, and can tell which step has to be repeated at the moment. */
 export class Retries {
   readonly #log: Logger
@@ -47,14 +28,24 @@ export class Retries {
     return this.#blockedReason
   }
 
-  /** Repeats `attempt` until it succeeds or a signal aborts. `step` names it in the log and in `blockedReason`. */
+  /**
+   * Repeats `attempt` until it succeeds; throws the reason of `signal`, or of the signal of all retries, once one aborts. `step` names it
+   * in the log and in `blockedReason`.
+   */
   async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
-    const onFailure = (error: unknown, attempts: number): void => {
-      this.#blockedReason = `${step}: ${summaryOf(error)}`
-      this.#log.warn({ err: error, attempts }, `${step} failed; trying again`)
-    }
+    const either = AbortSignal.any([signal, this.#signal])
     try {
-      return await untilDone(attempt, onFailure, AbortSignal.any([signal, this.#signal]), this.#random)
+      for (let attempts = 1; ; attempts++) {
+        either.throwIfAborted()
+        try {
+          return await attempt()
+        } catch (error) {
+          either.throwIfAborted()
+          this.#blockedReason = `${step}: ${summaryOf(error)}`
+          this.#log.warn({ err: error, attempts }, `${step} failed; trying again`)
+          await sleep(backoffMs(attempts, this.#random), undefined, { signal: either })
+        }
+      }
     } finally {
       this.#blockedReason = undefined
     }

@@ -4,8 +4,8 @@ export type PartitionClaim = {
   readonly owner: string
   /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
   readonly watermarkMs: number | undefined
-  /** By how much, at most, `changedAt` of a record was ever set after its append time. */
-  readonly raisedMs: number
+  /** How far at most `changedAt` of a record was ever raised above its append time. */
+  readonly changedAtRaisedByMs: number
 }
 
 /**
@@ -23,23 +23,26 @@ export type PartitionClaim = {
  */
 export class ChangeTimes {
   readonly #readBefore: bigint
-  readonly #raisedBeforeMs: number
+  readonly #earlierRaisedByMs: number
   readonly #watermarkMs: number
   #latestMs = Number.NEGATIVE_INFINITY
-  #raisedMs = 0
+  #changedAtRaisedByMs = 0
 
-  constructor(readBefore: bigint, { watermarkMs, raisedMs }: Pick<PartitionClaim, 'watermarkMs' | 'raisedMs'>) {
+  constructor(
+    readBefore: bigint,
+    { watermarkMs, changedAtRaisedByMs }: Pick<PartitionClaim, 'watermarkMs' | 'changedAtRaisedByMs'>,
+  ) {
     this.#readBefore = readBefore
     this.#watermarkMs = watermarkMs ?? Number.NEGATIVE_INFINITY
-    this.#raisedBeforeMs = raisedMs
+    this.#earlierRaisedByMs = changedAtRaisedByMs
   }
 
   /** `changedAt` (epoch ms) of the next record. */
   next(offset: bigint, appendedAtMs: number): number {
     const isReadBefore = offset < this.#readBefore
-    const lowestMs = isReadBefore ? appendedAtMs + this.#raisedBeforeMs : Math.max(appendedAtMs, this.#watermarkMs)
+    const lowestMs = isReadBefore ? appendedAtMs + this.#earlierRaisedByMs : Math.max(appendedAtMs, this.#watermarkMs)
     this.#latestMs = Math.max(this.#latestMs, lowestMs)
-    if (!isReadBefore) this.#raisedMs = Math.max(this.#raisedMs, this.#latestMs - appendedAtMs)
+    if (!isReadBefore) this.#changedAtRaisedByMs = Math.max(this.#changedAtRaisedByMs, this.#latestMs - appendedAtMs)
     return this.#latestMs
   }
 
@@ -48,8 +51,8 @@ export class ChangeTimes {
     this.#latestMs = Math.max(this.#latestMs, watermarkMs)
   }
 
-  /** By how much, at most, `changedAt` of a record was set after its append time. */
-  get raisedMs(): number {
-    return this.#raisedMs
+  /** How far at most `changedAt` of a record was raised above its append time. */
+  get changedAtRaisedByMs(): number {
+    return this.#changedAtRaisedByMs
   }
 }

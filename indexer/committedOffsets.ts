@@ -28,7 +28,7 @@ export const commitMetadata = (generation: GenerationTag, deadLetteredBelow: big
   `${generation} ${deadLetteredBelow}`
 
 /** Parses the metadata of a committed offset. */
-export function readCommit(position: Offset, metadata: string): CommittedOffset {
+function readCommit(position: Offset, metadata: string): CommittedOffset {
   const [, generation, below] = /^(\S+) (\d+)$/.exec(metadata) ?? []
   const deadLetteredBelow = toOffset(below ?? '0')
   return { position, generation, deadLetteredBelow: deadLetteredBelow > position ? deadLetteredBelow : position }
@@ -42,7 +42,7 @@ export function readCommit(position: Offset, metadata: string): CommittedOffset 
  * - Otherwise the beginning of the partition. This includes committed offsets outside the partition's range: the topic was
  *   deleted and created again, or retention removed the records.
  */
-export function startOffset(
+function startOffset(
   { low, high }: OffsetRange,
   own: CommittedOffset | undefined,
   rebuilt: CommittedOffset | undefined,

@@ -2,7 +2,12 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import type { Logger } from 'pino'
 import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import type { FetchedBatch, GroupMember, PartitionCommit } from '../src/core/stores/consumerGroup.ts'
+import {
+  type FetchedBatch,
+  type GroupMember,
+  heartbeatIntervalMs,
+  type PartitionCommit,
+} from '../src/core/stores/consumerGroup.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
 import type { Undecodable } from '../src/core/stores/recordBatches.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
@@ -12,8 +17,6 @@ import { ChangeTimes, type PartitionClaim } from './changeTimes.ts'
 import type { StartOffset } from './committedOffsets.ts'
 import { OffsetTracker } from './offsetTracker.ts'
 
-/** How often the group hears of this member while it waits for room. */
-const heartbeatIntervalMs = 1_500
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
 const undecodableRetryMs = 5_000
 /** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
@@ -33,7 +36,7 @@ type FetchState = AssignedPartition & {
   nextOffset: bigint
 }
 
-export type ConsumerOptions = {
+type ConsumerOptions = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]

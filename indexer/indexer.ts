@@ -8,6 +8,7 @@ import { openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
   elasticsearchAnswers,
+  isolatedNodesAnswerNothing,
   kafkaAnswers,
   redisAnswers,
 } from '../src/core/stores/readinessChecks.ts'
@@ -18,10 +19,9 @@ import { Retries } from './backoff.ts'
 import { DeadLetterWriter } from './deadLetters/deadLetterWriter.ts'
 import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/servedGeneration.ts'
-import { indexerMetrics, type PipelineMetrics, pipelineMetrics } from './metrics.ts'
-import { type Observer, observe } from './status/observe.ts'
+import { indexerMetrics, type PipelineMetrics, pipelineMetrics, surveyMetrics } from './metrics.ts'
+import { observe } from './status/observe.ts'
 import { statusPages } from './status/statusPages.ts'
-import { surveyMetrics } from './status/surveyMetrics.ts'
 import { ensureTopics, sourceTopics } from './topics.ts'
 
 /** Builds the indexer from its clients and starts it. It waits for engines that are unreachable. */
@@ -42,14 +42,14 @@ export async function startIndexer(service: Service): Promise<Started> {
   const accountKeys = new AccountKeyApplier({ config, source, sink, store, deadLetters, retries })
   const replay = new AccountKeyReplay({ config, source, store, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
-  const signals = { stopping: signal, closing: closing.signal }
-  const runner = new GenerationRunner({
-    ...{ stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
-    ...signals,
-  })
+  const handlers = { accountKeys, deadLetters, metrics, retries, log, fail }
+  const runner = new GenerationRunner({ stores, source, ...handlers, stopping: signal, closing: closing.signal })
   const own = ownState(config.MAX_IN_FLIGHT_BYTES, runner, metrics)
   indexerMetrics(service.metrics, own)
-  const observer = startObserver(service.metrics, stores, openSource(), own, closing.signal)
+  const { generation: serving, watermarkMs } = own
+  const ofReplica = { ...stores, source: openSource(), serving, watermarkMs }
+  const observer = observe(ofReplica, { clock: Date.now, signal: closing.signal })
+  surveyMetrics(service.metrics, observer.observed)
 
   prepare({ source, sink, stores, retries, log })
     .then((hasAppendTimes) => Promise.all([runner.run(hasAppendTimes), replay.run()]))
@@ -61,6 +61,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   return {
     checks: {
       elasticsearch: elasticsearchAnswers(elasticsearch, config.INDEX_PREFIX),
+      cluster: isolatedNodesAnswerNothing(elasticsearch),
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(store, () => replay.blockedReason()),
@@ -92,8 +93,6 @@ async function prepare(deps: {
   return hasAppendTimes
 }
 
-type OwnState = ReturnType<typeof ownState>
-
 /** The state of this process, for its metrics and its status page. */
 function ownState(maxInFlightBytes: number, runner: GenerationRunner, metrics: PipelineMetrics) {
   return {
@@ -107,17 +106,4 @@ function ownState(maxInFlightBytes: number, runner: GenerationRunner, metrics: P
     records: async () => (await metrics.records.get()).values,
     nowMs: Date.now,
   }
-}
-
-/** Observes the whole replica for the metrics and the status page. */
-function startObserver(
-  metrics: Service['metrics'],
-  stores: Stores,
-  source: KafkaSource,
-  { generation, watermarkMs }: OwnState,
-  signal: AbortSignal,
-): Observer {
-  const observer = observe({ ...stores, source, serving: generation, watermarkMs }, { clock: Date.now, signal })
-  surveyMetrics(metrics, observer.observed)
-  return observer
 }

@@ -1,6 +1,9 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { RedisMemory } from '../src/core/stores/redis.ts'
 import type { ItemOutcome } from './bulk/bulkFailure.ts'
 import type { Lag } from './publisher.ts'
+import type { GroupSurvey } from './status/groupSurvey.ts'
+import type { Observed } from './status/observe.ts'
 
 /** Bulk bodies from a single small record to one larger than the bound. */
 const bulkByteBuckets = [1_024, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 8_388_608, 33_554_432]
@@ -73,59 +76,111 @@ export function indexerMetrics(
     nowMs(): number
   },
 ): void {
-  const registers = [registry]
-  const placed = { labelNames: ['topic', 'partition'] as const, registers }
+  const perPartition = (name: string, help: string, of: (lag: Lag) => number): void =>
+    labelledGauge(registry, name, help, ['topic', 'partition'], () =>
+      current.lags().map((lag) => [{ topic: lag.topic, partition: lag.partition }, of(lag)]),
+    )
+  const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1_000)
+  const watermarkAgeMs = (): number | undefined => {
+    const watermarkMs = current.watermarkMs()
+    return watermarkMs === undefined ? undefined : Math.max(0, current.nowMs() - watermarkMs)
+  }
+  perPartition(
+    'tidemark_lag_records',
+    'Offsets from the searchable position to the end of a partition that this indexer owns',
+    ({ records }) => Number(records),
+  )
+  perPartition(
+    'tidemark_lag_seconds',
+    'Age of the oldest record that is not searchable yet in a partition that this indexer owns; 0 if there is none',
+    ({ seconds }) => seconds,
+  )
+  gauge(
+    registry,
+    'tidemark_in_flight_bytes',
+    'Bytes of records fetched and not yet processed; the value of a record counts three times',
+    () => current.inFlightBytes(),
+  )
+  gauge(
+    registry,
+    'tidemark_in_flight_limit_bytes',
+    'Limit of tidemark_in_flight_bytes: MAX_IN_FLIGHT_BYTES',
+    () => current.maxInFlightBytes,
+  )
+  gauge(
+    registry,
+    'tidemark_clock_offset_seconds',
+    'How far the clock of this indexer is ahead of the clock of Redis; the slower one limits the watermark',
+    () => inSeconds(current.clockOffsetMs()),
+  )
+  gauge(
+    registry,
+    'tidemark_watermark_age_seconds',
+    'Age of the published watermark; absent until this indexer has published one',
+    () => inSeconds(watermarkAgeMs()),
+  )
+}
+
+/** Metrics of the state that all indexers share: every indexer reports the same values. */
+export function surveyMetrics(registry: Registry, observed: () => Observed): void {
+  const perIndex = (name: string, help: string, of: 'documents' | 'bytes'): void =>
+    labelledGauge(registry, name, help, ['index'], () =>
+      (observed().indices?.value ?? []).map((index) => [{ index: index.name }, index[of]]),
+    )
+  const group = (): Partial<GroupSurvey> => observed().group?.value ?? {}
+  perIndex('tidemark_index_documents', 'Documents of an index, tombstones included', 'documents')
+  perIndex('tidemark_index_bytes', 'Disk usage of an index, replicas included', 'bytes')
+  gauge(registry, 'tidemark_dead_letters', 'Dead letters in the dead-letters topic', () => group().deadLetters)
+  gauge(registry, 'tidemark_rebuild_running', '1 while a rebuild is running, else 0', () =>
+    observed().group === undefined ? undefined : Number(group().rebuild?.isRunning ?? false),
+  )
+  gauge(
+    registry,
+    'tidemark_rebuild_progress_ratio',
+    'Share of the records that the generation of a rebuild holds; absent without a rebuild',
+    () => group().rebuild?.progress,
+  )
+  const memory = (): Partial<RedisMemory> => observed().redisMemory?.value ?? {}
+  gauge(registry, 'tidemark_redis_memory_bytes', 'Memory that Redis uses', () => memory().usedBytes)
+  gauge(
+    registry,
+    'tidemark_redis_memory_limit_bytes',
+    'maxmemory of Redis; absent without one',
+    () => memory().limitBytes,
+  )
+}
+
+/** A gauge that is absent while its value is unknown. */
+function gauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {
   new Gauge({
-    name: 'tidemark_lag_records',
-    help: 'Offsets from the searchable position to the end of a partition that this indexer owns',
-    ...placed,
+    name,
+    help,
+    registers: [registry],
     collect() {
+      const known = read()
       this.reset()
-      for (const { topic, partition, records } of current.lags()) this.set({ topic, partition }, Number(records))
+      if (known === undefined) this.remove()
+      else this.set(known)
     },
   })
+}
+
+/** A gauge with one value for each set of labels that is known now. */
+function labelledGauge<Label extends string>(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: readonly Label[],
+  read: () => readonly (readonly [Record<Label, string | number>, number])[],
+): void {
   new Gauge({
-    name: 'tidemark_lag_seconds',
-    help: 'Age of the oldest record that is not searchable yet in a partition that this indexer owns; 0 if there is none',
-    ...placed,
+    name,
+    help,
+    labelNames,
+    registers: [registry],
     collect() {
       this.reset()
-      for (const { topic, partition, seconds } of current.lags()) this.set({ topic, partition }, seconds)
-    },
-  })
-  new Gauge({
-    name: 'tidemark_in_flight_bytes',
-    help: 'Bytes of records fetched and not yet processed; the value of a record counts three times',
-    registers,
-    collect() {
-      this.set(current.inFlightBytes())
-    },
-  })
-  new Gauge({
-    name: 'tidemark_in_flight_limit_bytes',
-    help: 'Limit of tidemark_in_flight_bytes: MAX_IN_FLIGHT_BYTES',
-    registers,
-  }).set(current.maxInFlightBytes)
-  new Gauge({
-    name: 'tidemark_clock_offset_seconds',
-    help: 'How far the clock of this indexer is ahead of the clock of Redis; the slower one limits the watermark',
-    registers,
-    collect() {
-      const offsetMs = current.clockOffsetMs()
-      this.reset()
-      if (offsetMs === undefined) this.remove()
-      else this.set(offsetMs / 1_000)
-    },
-  })
-  new Gauge({
-    name: 'tidemark_watermark_age_seconds',
-    help: 'Age of the published watermark; absent until this indexer has published one',
-    registers,
-    collect() {
-      const watermarkMs = current.watermarkMs()
-      this.reset()
-      if (watermarkMs === undefined) this.remove()
-      else this.set(Math.max(0, current.nowMs() - watermarkMs) / 1_000)
+      for (const [labels, value] of read()) this.set(labels, value)
     },
   })
 }

@@ -8,8 +8,8 @@ import type { Config } from '../src/core/process/config.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
 import type { SourceRecord, TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { ByteBudget } from './budget.ts'
+import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkApi.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
-import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkRequest.ts'
 import { BulkWriter, type Outcome } from './bulk/bulkWriter.ts'
 import type { PartitionClaim } from './changeTimes.ts'
 import { commitMetadata, fetchStartOffsets, type StartOffset } from './committedOffsets.ts'
@@ -17,19 +17,20 @@ import { SourceConsumer } from './consumer.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { projectRecord } from './projectRecord.ts'
-import { type Lag, Publisher, type ReaderUpdates } from './publisher.ts'
+import { type Lag, Publisher, type PublisherRedis } from './publisher.ts'
+import { refreshEveryCopy } from './refresh.ts'
 import { documentTopics } from './topics.ts'
 
 const maxConcurrentRequests = 2
 const bulkTimeoutMs = 60_000
-const refreshTimeoutMs = 60_000
+const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
-/** Then the group is left all the same: the next owner of the partitions reads again what was not committed. */
+/** After this time the group is left without a last commit: the next owner of the partitions reads again what was not committed. */
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
-/** What the pipeline of the generation in service does beside writing documents. */
-export type ServingTasks = ReaderUpdates & {
+/** What a pipeline does besides writing documents when readers see its generation. */
+type ServingTasks = PublisherRedis & {
   /** The group of rebuilds: its committed offsets count where they name this generation. */
   readonly rebuildGroupId: string
   /** Handles an invalid record; the record is processed once it resolves. */
@@ -49,7 +50,7 @@ export type ServingTasks = ReaderUpdates & {
   recordAccepted(record: SourceRecord): void
 }
 
-export type PipelineOptions = {
+type PipelineOptions = {
   readonly config: Config
   readonly source: KafkaSource
   readonly elasticsearch: Client
@@ -115,7 +116,7 @@ export class Pipeline {
       refresh: () => this.#refresh(),
       commit: (commits) => this.#consumer.commit(commits),
       commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
-      readers: serving,
+      redis: serving,
       isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
       rejoin: () => this.#consumer.rejoin(),
       clock: Date.now,
@@ -151,7 +152,7 @@ export class Pipeline {
     }
   }
 
-  /** Makes visible what is processed now. */
+  /** Makes everything searchable that has been processed so far. */
   async publish(): Promise<void> {
     await this.#publisher.publish()
   }
@@ -203,7 +204,7 @@ export class Pipeline {
     })
   }
 
-  /** Callbacks instead of a promise a record, because thousands of records are in flight. */
+  /** Calls `onProcessed` instead of returning a promise, because thousands of records are in flight. */
   #process(record: SourceRecord, changedAtMs: number, start: StartOffset, onProcessed: () => void): void {
     const { config, serving, metrics } = this.#options
     const finish = (outcome: RecordOutcome): void => {
@@ -240,7 +241,7 @@ export class Pipeline {
     }
   }
 
-  /** Handling a record retries what can fail; any other error is a bug, unless the pipeline is shutting down. */
+  /** Stops the pipeline if `handling` rejects. It retries what can fail, so any error is a bug, unless the pipeline is shutting down. */
   #failUnlessDone(handling: Promise<void>): void {
     handling.catch((error: unknown) => {
       if (!this.#writing.signal.aborted) this.#options.fail(error)
@@ -263,13 +264,6 @@ export class Pipeline {
     const stop = metrics.refreshSeconds.startTimer()
     const index = Object.values(generation.indices)
     const options = { requestTimeout: refreshTimeoutMs }
-    const { _shards: shards } = await elasticsearch.indices.refresh({ index }, options).finally(stop)
-    if (shards === undefined || shards.failed > 0)
-      throw new Error(`refresh failed on ${shards?.failed ?? 'all'} shards`)
-    if (shards.successful < index.length) throw new Error(`only ${shards.successful} shards were refreshed`)
-    if (shards.successful === shards.total) return
-    // An unassigned copy is neither successful nor failed. A missing replica is harmless; a missing primary is not.
-    const { status } = await elasticsearch.cluster.health({ index, timeout: '1s' }, options)
-    if (status === 'red') throw new Error('not every shard was refreshed')
+    await refreshEveryCopy(elasticsearch, index, options).finally(stop)
   }
 }

@@ -9,7 +9,7 @@ import { type DocumentWrite, formWrites, submissionWrites } from '../src/core/st
 import type { SourceRecord } from '../src/core/stores/sourceRecord.ts'
 
 /** What a record is converted to. */
-export type Projection =
+type Projection =
   | {
       readonly kind: 'documents'
       readonly documents: DocumentWrite[]

@@ -14,18 +14,18 @@ import { type OffsetTracker, type Progress, partitionWatermark } from './offsetT
 export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }
 
 /**
- * `displaced`: another indexer has claimed a partition, so that nothing was published; `retired`: another generation is written and
- * published from now on, so that this publisher must stop.
+ * The result of one round of publishing. `displaced`: another indexer has claimed a partition, so that nothing was published;
+ * `retired`: another generation is written and published from now on, so that this publisher must stop.
  */
-export type PublishResult = 'continue' | 'displaced' | 'retired'
+export type RoundResult = 'continue' | 'displaced' | 'retired'
 
-/** How readers learn about progress. A generation that is being rebuilt has no readers. */
-export type ReaderUpdates = {
+/** What the publisher reads and writes in Redis, for a generation that readers see. */
+export type PublisherRedis = {
   /** What the clock of Redis reads (epoch ms). */
   redisTimeMs(): Promise<number>
-  /** Notes by how much `changedAt` of a record was set after its append time, before that record becomes visible. */
-  noteRaised(raisedMs: number): Promise<void>
-  /** Makes answers outdated that readers keep of these lists. */
+  /** Stores how far (ms) `changedAt` of a record lies above its append time, before the record becomes visible. */
+  noteRaised(changedAtRaisedByMs: number): Promise<void>
+  /** Replaces the change tokens of these lists, which makes the ETags that readers keep outdated. */
   replaceChangeTokens(lists: readonly TeamList[]): Promise<void>
   /**
    * Publishes the watermarks (epoch ms) of the partitions that `owner` has claimed; `known` holds every partition of the topics. By
@@ -35,10 +35,10 @@ export type ReaderUpdates = {
     owner: string,
     watermarks: ReadonlyMap<string, number>,
     known: ReadonlyMap<string, TopicPartition>,
-  ): Promise<PublishResult>
+  ): Promise<RoundResult>
 }
 
-export type PublisherOptions = {
+type PublisherOptions = {
   assigned(): readonly AssignedPartition[]
   /** The offset range of every partition of the source topics, by `partitionName`. */
   offsetRanges(): Promise<ReadonlyMap<string, OffsetRange & TopicPartition>>
@@ -47,7 +47,8 @@ export type PublisherOptions = {
   commit(commits: readonly PartitionCommit[]): Promise<void>
   /** The metadata of a partition's commit. */
   commitMetadata(start: StartOffset): string
-  readonly readers: ReaderUpdates | undefined
+  /** Undefined while the generation is rebuilt: it has no readers. */
+  readonly redis: PublisherRedis | undefined
   /** Whether many writes are in flight; then refreshes are less frequent. */
   isBehind(): boolean
   /** Joins the group again, after another indexer has claimed a partition. */
@@ -82,7 +83,7 @@ export class Publisher {
   /** The round in progress. Concurrent rounds could commit what the other one has not refreshed yet. */
   #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = Number.NEGATIVE_INFINITY
-  #raisedMs = 0
+  #changedAtRaisedByMs = 0
   #clockOffsetMs: number | undefined
   #lags: readonly Lag[] = []
   #blockedReason: string | undefined
@@ -134,13 +135,13 @@ export class Publisher {
   }
 
   /** Runs one round after the one in progress. Throws the error of a failed step; the next round makes up for the rest. */
-  publish(): Promise<PublishResult> {
+  publish(): Promise<RoundResult> {
     const round = this.#round.then(() => this.#publishOnce())
     this.#round = round.catch(() => undefined)
     return round
   }
 
-  async #publishOnce(): Promise<PublishResult> {
+  async #publishOnce(): Promise<RoundResult> {
     const { assigned, offsetRanges, elapsedMs } = this.#options
     this.#publishedAtMs = elapsedMs()
     const owned = assigned()
@@ -160,33 +161,33 @@ export class Publisher {
 
   /** The reading of the slower one of two clocks, ours and that of Redis (epoch ms). */
   async #readClocks(): Promise<number> {
-    const { clock, readers } = this.#options
+    const { clock, redis } = this.#options
     const beforeMs = clock()
-    if (readers === undefined) return beforeMs
-    const redisMs = await readers.redisTimeMs()
+    if (redis === undefined) return beforeMs
+    const redisMs = await redis.redisTimeMs()
     this.#clockOffsetMs = (beforeMs + clock()) / 2 - redisMs
     return Math.min(beforeMs, redisMs)
   }
 
   async #noteRaised(partitions: readonly PartitionProgress[]): Promise<void> {
-    const raisedMs = Math.max(0, ...partitions.map(({ changeTimes }) => changeTimes.raisedMs))
-    if (raisedMs <= this.#raisedMs) return
-    await this.#options.readers?.noteRaised(raisedMs)
-    this.#raisedMs = raisedMs
+    const changedAtRaisedByMs = Math.max(0, ...partitions.map(({ changeTimes }) => changeTimes.changedAtRaisedByMs))
+    if (changedAtRaisedByMs <= this.#changedAtRaisedByMs) return
+    await this.#options.redis?.noteRaised(changedAtRaisedByMs)
+    this.#changedAtRaisedByMs = changedAtRaisedByMs
   }
 
   async #publishWatermarks(
     partitions: readonly PartitionProgress[],
     known: ReadonlyMap<string, TopicPartition>,
-  ): Promise<PublishResult> {
-    const { readers, assigned, rejoin } = this.#options
-    if (readers === undefined) return 'continue'
+  ): Promise<RoundResult> {
+    const { redis, assigned, rejoin } = this.#options
+    if (redis === undefined) return 'continue'
     // All partitions of an assignment have one owner.
     const owner = partitions[0]?.owner ?? ''
     const decided = partitions.flatMap((each) =>
       each.watermarkMs === undefined ? [] : [[partitionName(each), each.watermarkMs] as const],
     )
-    const result = await readers.publishWatermarks(owner, new Map(decided), known)
+    const result = await redis.publishWatermarks(owner, new Map(decided), known)
     // A rebalance during this round may have made a new claim of our own.
     if (result === 'displaced' && assigned()[0]?.owner === owner) rejoin()
     return result
@@ -203,7 +204,7 @@ export class Publisher {
 
   async #replaceChangeTokens(): Promise<void> {
     if (this.#refreshed.size === 0) return
-    await this.#options.readers?.replaceChangeTokens([...this.#refreshed])
+    await this.#options.redis?.replaceChangeTokens([...this.#refreshed])
     this.#refreshed = new Set()
   }
 

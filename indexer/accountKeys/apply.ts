@@ -24,7 +24,7 @@ import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
 const completeCheckMs = 200
 const digestHeld: Problem = { path: 'key.digest', rule: 'is held by another key' }
 
-export type AccountKeyApplierDeps = {
+type AccountKeyApplierDeps = {
   readonly config: Config
   readonly source: KafkaSource
   readonly sink: KafkaSink

@@ -13,7 +13,7 @@ import { storedKey } from './apply.ts'
 
 const checkIntervalMs = 1_000
 
-export type AccountKeyReplayDeps = {
+type AccountKeyReplayDeps = {
   readonly config: Config
   readonly source: KafkaSource
   readonly store: AccountKeyStore

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Revision } from '../../src/core/model/ids.ts'
 import { type DocumentWrite, withNamesOnce } from '../../src/core/stores/documents.ts'
 import { backoffMs } from '../backoff.ts'
+import { MalformedBulkResponse } from './bulkApi.ts'
 import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
-import { MalformedBulkResponse } from './bulkRequest.ts'
 
 /** The result of one record: stored, not newer than what is stored, or never storable. */
 export type Outcome =
@@ -12,7 +12,7 @@ export type Outcome =
   | { readonly kind: 'rejected'; readonly reason: string }
 
 /** The documents of one record. `done` is called once all of them have a result. */
-export type RecordWrite = {
+type RecordWrite = {
   readonly documents: readonly DocumentWrite[]
   readonly version: Revision
   done(outcome: Outcome): void
@@ -44,7 +44,7 @@ type BatchState = {
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
 }
 
-export type WriterOptions = {
+type WriterOptions = {
   /** Sends one bulk request; outcomes in the order of the documents. */
   send(documents: readonly DocumentWrite[]): Promise<ItemOutcome[]>
   readonly maxBulkBytes: number
@@ -59,8 +59,9 @@ export type WriterOptions = {
 }
 
 /**
- * Writes documents with bulk requests. Batches grow while requests are in flight, only the newest pending record of an entity is
- * sent, every item of a response is classified, and what can succeed later is retried until it does, with full jitter.
+ * Decides what each bulk request holds, and what is sent again. Batches grow while requests are in flight. Only the newest pending record
+ * of an entity is sent. What can succeed later is retried until it does, with full jitter. bulkApi.ts makes a request, bulkFailure.ts
+ * classifies its results.
  */
 export class BulkWriter {
   readonly #options: WriterOptions

@@ -11,14 +11,14 @@ import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { type BlockedReasons, Pipeline } from '../pipeline.ts'
-import type { Lag, PublishResult } from '../publisher.ts'
+import type { Lag, RoundResult } from '../publisher.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'
 import { ServedGeneration, type Stores } from './servedGeneration.ts'
 
 /** How often it is checked that the generation is still the one to write. */
 const generationCheckMs = 1_000
 
-export type GenerationRunnerDeps = {
+type GenerationRunnerDeps = {
   readonly stores: Stores
   readonly source: KafkaSource
   readonly accountKeys: AccountKeyApplier
@@ -140,7 +140,8 @@ export class GenerationRunner {
         replaceChangeTokens: (lists) => replaceChangeTokens(redis, keys, lists, randomToken),
         redisTimeMs: () => redisTimeMs(redis),
         // Without append times there are no watermarks below which a record could fall.
-        noteRaised: async (raisedMs) => (hasAppendTimes ? noteRaised(redis, keys, raisedMs) : undefined),
+        noteRaised: async (changedAtRaisedByMs) =>
+          hasAppendTimes ? noteRaised(redis, keys, changedAtRaisedByMs) : undefined,
         publishWatermarks: (owner, watermarks, known) =>
           hasAppendTimes ? this.#publishWatermarks(served, owner, watermarks, known) : served.serveWithoutWatermark(),
       },
@@ -156,7 +157,7 @@ export class GenerationRunner {
     owner: string,
     watermarks: ReadonlyMap<string, number>,
     known: ReadonlyMap<string, TopicPartition>,
-  ): Promise<PublishResult> {
+  ): Promise<RoundResult> {
     const documents = documentTopics(this.#deps.stores.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
     const ofDocuments = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))

@@ -170,27 +170,35 @@ export async function createGeneration(
 }
 
 /**
- * Restores the write aliases of a generation and removes its write block. Undoes `blockWrites`, in the same request that ends the right
- * of that rebuild to switch. Does nothing when the rebuild has switched meanwhile, or another indexer has done this.
+ * Restores the write aliases of a generation and removes its write block. Undoes `blockWrites`; the request of the aliases also ends the
+ * right of that rebuild to switch. Does nothing when the rebuild, or another one, has switched meanwhile, or another indexer has done this.
  */
 export async function unblockWrites(
   client: Client,
-  { indices }: Pick<Generation, 'indices'>,
+  prefix: string,
+  { indices, isServing }: Pick<Generation, 'indices' | 'isServing'>,
   options: RequestOptions,
 ): Promise<void> {
   const index = Object.values(indices)
   const found = await client.indices.getAlias({ index }, options)
-  await client.indices.putSettings({ index, settings: { 'index.blocks.write': null } }, options)
-  const actions = index.flatMap((each): estypes.IndicesUpdateAliasesAction[] => {
+  const actions = documentKinds.flatMap((kind): estypes.IndicesUpdateAliasesAction[] => {
+    const [each, read] = [indices[kind], aliasOf(prefix, kind)]
     const markers = Object.keys(found[each]?.aliases ?? {}).filter((alias) => alias.startsWith(switchMarker(each, '')))
+    // Elasticsearch has no condition but `must_exist` of a removal: what still serves loses its read alias and gets it back.
+    const conditions = [...markers, ...(isServing ? [read] : [])]
     return [
-      ...markers.map((alias) => ({ remove: { index: each, alias, must_exist: true } })),
+      ...conditions.map((alias) => ({ remove: { index: each, alias, must_exist: true } })),
+      ...(isServing ? [{ add: { index: each, alias: read } }] : []),
       { add: { index: each, alias: writeAliasOf(each), is_write_index: true } },
     ]
   })
-  await client.indices.updateAliases({ actions }, options).catch((error: unknown) => {
-    if (!isMarkerMissing(error)) throw error
-  })
+  try {
+    await client.indices.updateAliases({ actions }, options)
+  } catch (error) {
+    if (isAliasMissing(error)) return
+    throw error
+  }
+  await client.indices.putSettings({ index, settings: { 'index.blocks.write': null } }, options)
 }
 
 /**
@@ -240,7 +248,7 @@ export async function serveGeneration(
     }),
   )
   await client.indices.updateAliases({ actions: [...markers, ...aliases] }, options).catch((error: unknown) => {
-    throw isMarkerMissing(error) ? new SwitchRefused() : error
+    throw isAliasMissing(error) ? new SwitchRefused() : error
   })
 }
 
@@ -257,7 +265,7 @@ export class SwitchRefused extends Error {
 /** Exists while the rebuild `holder` has blocked writes to an index. */
 const switchMarker = (index: PhysicalIndex, holder: string): string => `${index}-switch-${holder}`
 
-const isMarkerMissing = (error: unknown): boolean =>
+const isAliasMissing = (error: unknown): boolean =>
   error instanceof errors.ResponseError && error.message.includes('aliases_not_found_exception')
 
 /** The number of searches, points in time and scrolls that are open on a generation. */

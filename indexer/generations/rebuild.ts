@@ -14,6 +14,7 @@ import {
 import { rebuildGroup } from '../committedOffsets.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
+import { refreshEveryCopy } from '../refresh.ts'
 import { documentTopics } from '../topics.ts'
 import {
   blockWrites,
@@ -85,7 +86,7 @@ function openPipeline(
     ...{ config, source, elasticsearch, log, topics, fail },
     generation: target,
     groupId: rebuildGroup(config.CONSUMER_GROUP),
-    claim: async () => ({ owner: 'rebuild', watermarkMs: floor.watermarkMs, raisedMs: 0 }),
+    claim: async () => ({ owner: 'rebuild', watermarkMs: floor.watermarkMs, changedAtRaisedByMs: 0 }),
     serving: undefined,
     metrics: pipelineMetrics(new Registry(), topics),
   })
@@ -126,7 +127,7 @@ async function switchOver(
     // From here to the switch nothing is written to the old generation, so that the new one can hold all of it.
     await blockWrites(elasticsearch, serving, holder, request)
     await reconciliation.pass()
-    await elasticsearch.indices.refresh({ index: Object.values(target.indices) }, request)
+    await refreshEveryCopy(elasticsearch, Object.values(target.indices), request)
     await expectNoFewerDocuments(options, serving, target)
     await extendHold()
     await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request, { generation: serving, holder })
@@ -134,7 +135,10 @@ async function switchOver(
     await setWatermarkGeneration(redis, keys, target.tag, undefined)
   } finally {
     if (!isSwitched)
-      await unblockWrites(elasticsearch, serving, { ...request, signal: AbortSignal.timeout(switchTimeoutMs) })
+      await unblockWrites(elasticsearch, config.INDEX_PREFIX, serving, {
+        ...request,
+        signal: AbortSignal.timeout(switchTimeoutMs),
+      })
     await releaseWatermarkHold(redis, keys, holder)
   }
   report.step(`generation ${target.number} serves`)

@@ -6,12 +6,13 @@ import type { Instant } from '../../src/core/model/instant.ts'
 import { entityTypes } from '../../src/core/model/teamList.ts'
 import { type DocumentWrite, withChangedAt } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, documentKinds, type PhysicalIndex } from '../../src/core/stores/indices.ts'
-import { bulkBounds, encodeBulk, sendBulk, type VersionType } from '../bulk/bulkRequest.ts'
+import { bulkBounds, encodeBulk, sendBulk, type VersionType } from '../bulk/bulkApi.ts'
 import { BulkWriter, type Outcome } from '../bulk/bulkWriter.ts'
+import { refreshEveryCopy } from '../refresh.ts'
 import type { Generation } from './generations.ts'
 import type { Comparison, RebuildOptions } from './rebuildOptions.ts'
 
-export type ReconcileOptions = {
+type ReconcileOptions = {
   readonly elasticsearch: Client
   /** A client that returns response bodies as text. */
   readonly raw: Client
@@ -38,7 +39,8 @@ const smallPass = 5_000
 /**
  * Copies documents that are missing or older in the new generation from the old one. Compaction removes records that a rebuild
  * would need: tombstones after their retention, and a high revision that a late record with a lower one has replaced. Of equal
- * documents the later `changedAt` is kept: it depends on watermarks that only the indexers knew (see `ChangeTimes`). Every pass compares what was written since the pass before, by the sequence numbers of the shards.
+ * documents the later `changedAt` is kept: it depends on watermarks that only the indexers knew (see `ChangeTimes`). Every pass compares
+ * what was written since the pass before, by the sequence numbers of the shards.
  */
 export class Reconciliation {
   readonly #options: ReconcileOptions
@@ -80,7 +82,8 @@ export class Reconciliation {
   async pass(): Promise<Readonly<Record<DocumentKind, Comparison>>> {
     const { elasticsearch, from, to, signal } = this.#options
     const index = documentKinds.flatMap((kind) => [from.indices[kind], to.indices[kind]])
-    await elasticsearch.indices.refresh({ index }, { signal, requestTimeout: requestTimeoutMs })
+    // Any copy may answer the searches below, and what they miss no later pass compares.
+    await refreshEveryCopy(elasticsearch, index, { signal, requestTimeout: requestTimeoutMs })
     const compared: [DocumentKind, Comparison][] = []
     for (const kind of documentKinds) compared.push([kind, await this.#passOf(kind)])
     return Object.fromEntries(compared) as Record<DocumentKind, Comparison>

@@ -10,7 +10,7 @@ import {
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
 import type { CommittedOffset } from '../committedOffsets.ts'
-import type { PublishResult } from '../publisher.ts'
+import type { RoundResult } from '../publisher.ts'
 import {
   chooseGeneration,
   createGeneration,
@@ -31,7 +31,7 @@ export type Stores = {
 }
 
 /** The committed offsets of the indexers' group and of the rebuilds' group for the document topics. */
-export type GroupCommits = { readonly own: Iterable<CommittedOffset>; readonly rebuilt: Iterable<CommittedOffset> }
+type GroupCommits = { readonly own: Iterable<CommittedOffset>; readonly rebuilt: Iterable<CommittedOffset> }
 
 const timeoutMs = 30_000
 
@@ -88,7 +88,7 @@ export class ServedGeneration {
     const floorMs = holdsWatermark ? undefined : clock()
     if (!generation.isWritable) {
       if (await isWatermarkHeld(redis, keys)) throw new Error('a rebuild is about to switch')
-      await unblockWrites(elasticsearch, generation, options)
+      await unblockWrites(elasticsearch, config.INDEX_PREFIX, generation, options)
     }
     const served = new ServedGeneration(stores, generation, floorMs, options)
     if (holdsWatermark && !generation.isServing) await served.#serve()
@@ -122,7 +122,7 @@ export class ServedGeneration {
     owner: string,
     everyPartition: readonly string[],
     watermarks: PartitionWatermarks,
-  ): Promise<PublishResult> {
+  ): Promise<RoundResult> {
     const { redis, keys } = this.#stores
     if (!(await this.isCurrent())) return 'retired'
     const published = await publishWatermark(redis, keys, {
@@ -152,7 +152,7 @@ export class ServedGeneration {
   }
 
   /** Without append times there is no watermark to wait for: readers read what there is. */
-  async serveWithoutWatermark(): Promise<PublishResult> {
+  async serveWithoutWatermark(): Promise<RoundResult> {
     if (!(await this.isCurrent())) return 'retired'
     if (!this.#isServing) await this.#serve()
     return 'continue'

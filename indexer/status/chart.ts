@@ -5,7 +5,7 @@ export type Point = { readonly atMs: number; readonly value: number | undefined 
 
 const width = 320
 const height = 64
-/** Keeps the line's whole stroke within the drawing. */
+/** Space above and below the line, so that its stroke is not cut off. */
 const margin = 2
 const perMs = (fromMs: number, toMs: number): number => width / Math.max(1, toMs - fromMs)
 

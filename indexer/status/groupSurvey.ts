@@ -7,7 +7,6 @@ import { documentTopics, sourceTopics } from '../topics.ts'
 
 /** How far a partition is processed, whichever indexer owns it. */
 export type PartitionSurvey = TopicPartition & {
-  readonly end: bigint
   /** The committed offset: the first that is not processed. */
   readonly position: bigint
   readonly behindRecords: number
@@ -47,7 +46,7 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
   const partitions = [...ends].map(([name, { topic, partition, low, high }]) => {
     const position = commits.get(name)?.position ?? low
     const behindRecords = Math.max(0, Number(high - position))
-    return { topic, partition, end: high, position, behindRecords, isOwned: owned.has(name) }
+    return { topic, partition, position, behindRecords, isOwned: owned.has(name) }
   })
   return {
     partitions,
@@ -57,8 +56,11 @@ export async function surveyGroup(source: KafkaSource, config: Config, serving: 
   }
 }
 
-/** A finished rebuild's commits name the generation that serves; commits of a newer one belong to a rebuild that runs or was left. */
-export function rebuildOf(
+/**
+ * The rebuild that runs, or was left unfinished; undefined if there is none. Its commits name a newer generation than the one that serves;
+ * those of a finished rebuild name the one that serves.
+ */
+function rebuildOf(
   ends: Awaited<ReturnType<KafkaSource['offsetRanges']>>,
   rebuilt: ReadonlyMap<string, CommittedOffset>,
   topics: readonly string[],

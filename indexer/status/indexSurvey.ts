@@ -1,10 +1,9 @@
 import type { Client } from '@elastic/elasticsearch'
-import { aliasOf, type DocumentKind, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
+import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
 
 /** The size of an index. */
 export type IndexSurvey = {
   readonly name: string
-  readonly kind: DocumentKind
   readonly generation: number
   /** Includes the tombstones of deleted entities. */
   readonly documents: number
@@ -28,9 +27,9 @@ export async function surveyIndices(client: Client, prefix: string, signal: Abor
     .flatMap(([name, { primaries, total }]): IndexSurvey[] => {
       const read = readPhysicalName(prefix, name)
       if (read === undefined) return []
-      const { kind, generation } = read
+      const { generation } = read
       const documents = primaries?.docs?.count ?? 0
-      return [{ name, kind, generation, documents, bytes: total?.store?.size_in_bytes ?? 0 }]
+      return [{ name, generation, documents, bytes: total?.store?.size_in_bytes ?? 0 }]
     })
     .sort((a, b) => a.generation - b.generation || a.name.localeCompare(b.name))
   if (found.length === 0) throw new Error('there are no indices yet')

@@ -9,7 +9,7 @@ import { type GroupSurvey, progressBetween, surveyGroup } from './groupSurvey.ts
 import { type IndexSurvey, surveyIndices } from './indexSurvey.ts'
 
 /** A result of polling and the time of its arrival. */
-export type Seen<T> = { readonly value: T; readonly atMs: number }
+type Seen<T> = { readonly value: T; readonly atMs: number }
 
 /** The newest known state of the whole replica, each part with its own time. */
 export type Observed = {
@@ -30,7 +30,7 @@ export type Sample = {
   readonly deadLetters: number | undefined
 }
 
-export const sampleEveryMs = 5_000
+const sampleEveryMs = 5_000
 export const historyMs = 15 * 60_000
 const maxSamples = historyMs / sampleEveryMs
 
@@ -43,11 +43,11 @@ const indicesEveryMs = 30_000
 /** An older survey no longer counts as the current state. */
 const staleMs = 3 * groupEveryMs
 
-/** Polls Kafka, Redis and Elasticsearch until `signal` aborts, at a rate that costs them nothing noticeable. */
+/** Polls Kafka, Redis and Elasticsearch until `signal` aborts, too rarely to burden them. */
 export function observe(
   from: {
     readonly config: Config
-    /** Not shared: it fails as long as any topic is missing. */
+    /** A source of its own: reading from it fails as long as any topic is missing. */
     readonly source: KafkaSource
     readonly elasticsearch: Client
     readonly redis: RedisConnection
@@ -88,7 +88,7 @@ export function observe(
   return { observed, samples: () => history.samples() }
 }
 
-/** The watermark never decreases, so that the greater one is current. */
+/** The newer of two watermarks: the greater one, because the watermark never decreases. */
 const newest = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
 
@@ -122,7 +122,7 @@ export class History {
   }
 }
 
-/** At most how long a failed poll waits for its next try. */
+/** The longest time that a failed poll waits before its next try. */
 const retryMs = 5_000
 
 /**

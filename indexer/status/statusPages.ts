@@ -7,8 +7,8 @@ import type { Observer } from './observe.ts'
 import { statusPage } from './page.ts'
 import type { OwnView, StatusView } from './view.ts'
 
-/** What the indexer tells about itself whenever the page is requested. */
-export type Own = {
+/** The state of this indexer; read whenever the page is requested. */
+type Own = {
   readonly startedAtMs: number
   readonly maxInFlightBytes: number
   inFlightBytes(): number

@@ -76,7 +76,7 @@ ${lineChart(points, { fromMs: nowMs - historyMs, toMs: nowMs, label })}
 const lateSeconds = 30
 const veryLateSeconds = 300
 
-/** With the thresholds of the alerts. */
+/** The level of a watermark's age, by the thresholds of the alerts. */
 function watermarkLevel(ageSeconds: number | undefined): Level {
   if (ageSeconds === undefined || ageSeconds > veryLateSeconds) return 'bad'
   return ageSeconds > lateSeconds ? 'warn' : 'good'

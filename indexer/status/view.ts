@@ -2,7 +2,7 @@ import type { CheckResult } from '../../src/core/process/health.ts'
 import type { Lag } from '../publisher.ts'
 import type { Observed, Sample } from './observe.ts'
 
-/** What the indexer that serves the page knows about itself. */
+/** The state of the indexer that serves the page. */
 export type OwnView = {
   readonly startedAtMs: number
   readonly maxInFlightBytes: number
@@ -14,7 +14,7 @@ export type OwnView = {
   readonly generation: number | undefined
   /** Records that it has processed since it started, by outcome. */
   readonly records: Readonly<Record<'indexed' | 'stale' | 'dead-letter', number>>
-  /** `host, process 12`. */
+  /** Its host and process, such as `host, process 12`. */
   readonly name: string
 }
 

@@ -19,15 +19,15 @@ import { errors, rejectionReasons } from './errors.ts'
 import { createExports } from './exports.ts'
 import { options, otherMethods, unrouted } from './methods.ts'
 import { normalizeRequest } from './normalizeRequest.ts'
+import { publicRoutes } from './openapi/docsPage.ts'
 import { describeApi } from './openapi/openapi.ts'
-import { publicRoutes } from './openapi/publicRoutes.ts'
 import { parameterReader } from './parameters.ts'
 import { queueQueries } from './queryQueue.ts'
 import { countRequest, createLimiter } from './rateLimit.ts'
 import { routes } from './routes.ts'
 import type { IndexReader } from './search/indexReader.ts'
 
-export type ApiDeps = {
+type ApiDeps = {
   readonly indexReader: IndexReader
   readonly redis: RedisConnection
   readonly redisKeys: RedisKeys

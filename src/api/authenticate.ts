@@ -19,7 +19,7 @@ export type HolderQueries = {
   readonly freshness: Promise<Freshness>
 }
 
-export type HolderLookup = (digest: Digest) => Promise<HolderQueries & { readonly holder: KeyHolder }>
+type HolderLookup = (digest: Digest) => Promise<HolderQueries & { readonly holder: KeyHolder }>
 
 type AuthenticationDeps = {
   readonly lookUpHolder: HolderLookup
@@ -28,8 +28,8 @@ type AuthenticationDeps = {
 }
 
 /**
- * Lets a request pass that has an active account key, within its team's share of concurrent requests and its key's rate limit. Sets
- * the key's holder and the freshness of the team's lists in the state.
+ * Lets a request pass if it has an active account key, and neither its team's share of concurrent requests nor its key's rate limit is
+ * exceeded. Sets the key's holder and the freshness of the team's lists in the state.
  */
 export function authenticate({ lookUpHolder, requestsPerMinute, recordUse }: AuthenticationDeps): ApiMiddleware {
   const admitTeam = createTeamAdmission()
@@ -59,7 +59,7 @@ const unauthorized = (isTokenSent: boolean): ApiError =>
   })
 
 /** The token of an Authorization header; empty if it carries none. */
-export const bearerToken = (header: string): string => /^Bearer +(?<token>.*)$/i.exec(header)?.groups?.['token'] ?? ''
+const bearerToken = (header: string): string => /^Bearer +(?<token>.*)$/i.exec(header)?.groups?.['token'] ?? ''
 
 /**
  * Looks up the holder of a key, and sends the queries about that holder. They are sent together with the lookup if the key's last
@@ -73,7 +73,7 @@ export function createHolderLookup(
   const lastHolders = new LRUCache<Digest, KeyHolder>({ max: maxKeys })
   const query = (holder: KeyHolder): HolderQueries => {
     const queries = queryHolder(holder)
-    // A refused request awaits neither; a request that is not refused still sees the error.
+    // A refused request awaits neither result, and an unhandled rejection would end the process. Every other request still sees the error.
     for (const result of [queries.counted, queries.freshness]) result.catch(() => undefined)
     return queries
   }

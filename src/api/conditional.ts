@@ -10,7 +10,7 @@ import { ndjson } from './exports.ts'
 /** The `Cache-Control` of answers to one team. */
 export const privateCacheControl = 'private, no-cache'
 
-/** Their `Vary`: the request headers that an answer depends on. */
+/** The `Vary` of answers to one team: the request headers on which an answer depends. */
 export const varyHeader = 'Authorization, Accept, Accept-Encoding'
 
 /** Keeps shared caches from storing what one team may read, and from serving it to another key. */

@@ -9,7 +9,7 @@ import type { IndexReader } from './search/indexReader.ts'
 /** The state of every request; `holder` is set once its key is accepted. */
 export type ApiState = { requestId: string; holder?: KeyHolder }
 
-/** The state of an authenticated request: whose key it carries, how fresh the team's answers are, and its turn to query. */
+/** The state of an authenticated request: whose key it carries, how fresh the team's answers are, and how to run a query. */
 export type RouteState = ApiState & {
   holder: KeyHolder
   readonly freshness: Freshness
@@ -27,7 +27,7 @@ export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, sc
 /** The rows of an export, several at a time. */
 export type ExportParts = AsyncGenerator<readonly Buffer[], void, undefined>
 
-/** Starts an export. Resolves once its first part has arrived, so that a failure before is answered like any other. */
+/** Starts an export. Resolves once its first part has arrived, so that an earlier failure is answered like that of any request. */
 export type StartExport = (ctx: RouteContext, open: (runQuery: RunQuery) => ExportParts) => Promise<Readable>
 
 /** What the routes need besides the request. */

@@ -21,7 +21,7 @@ export const errorStatuses = {
 
 type ErrorCode = keyof typeof errorStatuses
 
-/** What an answer needs and is not available now. */
+/** What may be unavailable when an answer needs it. */
 const dependencies = ['elasticsearch', 'redis', 'account_keys', 'watermark', 'capacity'] as const
 
 /** Why a request was refused, or could not be answered now. */
@@ -44,7 +44,7 @@ export const unavailable = (dependency: (typeof dependencies)[number], cause: Er
   })
 
 /** The error answer for a thrown value; an unexpected value is a bug. */
-export function toApiError(thrown: unknown): ApiError {
+function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof ElasticsearchUnavailable) return unavailable('elasticsearch', thrown)
   if (thrown instanceof RedisUnavailable) return unavailable('redis', thrown)
@@ -75,7 +75,7 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
   if (code === 'service_unavailable') log.warn({ requestId, err: cause }, 'unavailable')
 }
 
-/** Headers of an answer that fails after they were set; they are wrong for an error. */
+/** Headers of a successful answer; they are removed when it fails after they were set. */
 const headersOfAnswers = ['Content-Encoding', 'ETag', 'Replica-Watermark', 'X-Accel-Buffering']
 
 function respond(ctx: ApiContext, { status, headers, code, message }: ApiError): void {

@@ -7,8 +7,8 @@ type Waiter = { admit(): void }
 type Tenant = { running: number; readonly waiting: Set<Waiter> }
 
 /**
- * A semaphore with a bounded queue that several tenants share, served round robin: a free permit goes to the tenant whose turn is
- * longest ago, so a tenant that asks for many delays only itself.
+ * A semaphore with a bounded queue. Tenants are served round robin: a free permit goes to the waiting tenant whose last turn is longest
+ * ago. So a tenant that asks for many permits delays only itself.
  */
 export class FairQueue {
   readonly #bounds: Bounds
@@ -90,7 +90,7 @@ export class FairQueue {
   }
 }
 
-export type Bounds = {
+type Bounds = {
   readonly maxRunning: number
   readonly maxRunningPerTenant: number
   readonly maxWaiting: number

@@ -19,7 +19,7 @@ export const listFormsParameters = z.object({
   ...changedParameters,
 })
 
-/** What selects forms; a blank `titleContains` selects every title. */
+/** The parameters that select forms; a blank `titleContains` selects every title. */
 type FormsSelection = Omit<z.output<typeof listFormsParameters>, keyof typeof pageParameters>
 
 export const getFormParameters = z.object({
@@ -27,11 +27,8 @@ export const getFormParameters = z.object({
   includeReport: flag.describe('`false` leaves out `report`.'),
 })
 
-/** The first filter finds titles as typed, those after it titles with more and more misspelt letters. */
-export function formsFilters(
-  teamId: TeamId,
-  { scene, titleContains, changedSince, changedUntil }: FormsSelection,
-): Filters {
+/** The first filter finds titles as typed; each later one allows more misspelt letters. */
+function formsFilters(teamId: TeamId, { scene, titleContains, changedSince, changedUntil }: FormsSelection): Filters {
   const filters = [...termClauses('scene', scene), ...windowClauses('changedAt', changedSince, changedUntil)]
   const typed = titleContains?.trim() ?? ''
   if (typed === '') return [filters]

@@ -2,7 +2,7 @@ import { routeOf } from '../core/process/requestLog.ts'
 import type { ApiMiddleware } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
 
-/** Every route is read-only. */
+/** The methods of every route: all are read-only. */
 export const allowedMethods = 'GET, HEAD, OPTIONS'
 
 const methodNotAllowed = (): ApiError =>

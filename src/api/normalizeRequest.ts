@@ -12,7 +12,7 @@ export const normalizeRequest: ApiMiddleware = (ctx, next) => {
 }
 
 /** The origin form (path and query) of a request target, which may be in absolute form; `/` if it has no path, such as `*`. */
-export function originForm(target: string): string {
+function originForm(target: string): string {
   const [withoutFragment = ''] = target.replace(/^https?:\/\/[^/?#]*/i, '').split('#', 1)
   if (withoutFragment.startsWith('/')) return withoutFragment
   return withoutFragment.startsWith('?') ? `/${withoutFragment}` : '/'
@@ -21,5 +21,5 @@ export function originForm(target: string): string {
 /** Matches parameters of a media type other than its weight `q`. */
 const mediaTypeParameters = /;\s*(?!q=)[^\s;,=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*)/gi
 
-/** Parameters such as a charset select no other answer. */
+/** `Accept` without parameters such as a charset, which select no other answer. */
 const withoutMediaTypeParameters = (accept: string): string => accept.replaceAll(mediaTypeParameters, '')

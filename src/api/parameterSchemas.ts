@@ -62,7 +62,7 @@ export const oneOf = <const Values extends readonly string[]>(values: Values) =>
 
 export const text = z.string().min(1, 'must not be empty').optional()
 
-/** May be empty, which matches every title. */
+/** Part of a title. An empty one matches every title. */
 export const title = z
   .string()
   .refine((value) => [...value].length <= maxTitleCharacters, `must be at most ${maxTitleCharacters} characters`)

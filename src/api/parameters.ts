@@ -33,10 +33,7 @@ export function parameterReader(registry: Registry): ParameterReader {
 }
 
 /** Validates the parameters that `schema` names. The rule of the first problem ends with the value that was sent. */
-export function readParameters<Schema extends z.ZodObject>(
-  schema: Schema,
-  query: URLSearchParams,
-): Result<z.output<Schema>> {
+function readParameters<Schema extends z.ZodObject>(schema: Schema, query: URLSearchParams): Result<z.output<Schema>> {
   const sent: Record<string, string> = {}
   for (const name of Object.keys(schema.shape)) {
     const [value, ...more] = query.getAll(name)
@@ -58,7 +55,7 @@ function show(value: string): string {
 }
 
 /** The value of `Ignored-Parameters`: as many percent-encoded names as fit. The first name is truncated if it alone is too long. */
-export function renderIgnored(names: readonly string[]): string {
+function renderIgnored(names: readonly string[]): string {
   const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
   let value = truncate(first)
   for (const name of rest) {

@@ -14,7 +14,7 @@ import { type Filters, searchPage } from './search/searchPage.ts'
 
 type Route = (ctx: RouteContext, deps: RouteDeps) => Promise<void>
 
-/** The parsed parameters of a list that every list has. */
+/** The parsed parameters that every list has, apart from the page. */
 type ChangeWindow = {
   readonly changedSince?: WindowBound | undefined
   readonly changedUntil?: WindowBound | undefined
@@ -55,7 +55,7 @@ export function listRoute<Selection extends ChangeWindow>(
   return (ctx, deps) => (asksForExport(ctx) ? respondWithExport(ctx, deps) : respondWithPage(ctx, deps))
 }
 
-/** The validators of a list. A window on the time of change is complete only up to a watermark, so it needs one. */
+/** The validators of a list. A list that is selected by time of change is complete only up to the watermark: without one it is refused (503). */
 function listValidators(ctx: RouteContext, type: EntityType, parameters: ChangeWindow): Validators {
   const validators = validatorsOf(ctx, type, parameters)
   const needsWatermark = parameters.changedSince !== undefined || parameters.changedUntil !== undefined

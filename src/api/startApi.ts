@@ -2,11 +2,10 @@ import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
 import { connectElasticsearchBytes } from '../core/stores/elasticsearch.ts'
 import { openStores } from '../core/stores/openStores.ts'
-import { accountKeysAreComplete, redisAnswers } from '../core/stores/readinessChecks.ts'
+import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
-import { createIndexReader } from './search/indexReader.ts'
-import { probe } from './search/probe.ts'
+import { createIndexReader, probe } from './search/indexReader.ts'
 import { openSearchClient } from './search/searchClient.ts'
 
 const defaultPort = 3_000
@@ -41,6 +40,7 @@ export async function startApi(
     port: portOf(server),
     checks: {
       elasticsearch: async (signal) => await probe(indexReader, signal).then(() => undefined),
+      cluster: isolatedNodesAnswerNothing(elasticsearch),
       redis: redisAnswers(redis),
       'account keys': accountKeysAreComplete(accountKeys),
     },

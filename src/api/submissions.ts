@@ -15,12 +15,12 @@ export const listSubmissionsParameters = z.object({
   ...changedParameters,
 })
 
-/** What selects submissions. */
+/** The parameters that select submissions. */
 type SubmissionsSelection = Omit<z.output<typeof listSubmissionsParameters>, keyof typeof pageParameters>
 
 export const getSubmissionParameters = z.object({})
 
-export const submissionsFilters = (_teamId: TeamId, selection: SubmissionsSelection): Filters => [
+const submissionsFilters = (_teamId: TeamId, selection: SubmissionsSelection): Filters => [
   [
     ...termClauses('formId', selection.formId),
     ...termClauses('status', selection.status),

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { parseInstant } from '../core/model/instant.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { fromRedis } from '../core/stores/redis.ts'
-import type { AccountKeys } from './accountKeys.ts'
+import type { AccountKeyManager } from './accountKeyManager.ts'
 import { settingsError } from './errors.ts'
 import { type CreatedKey, KeyChangeIncomplete, KeyRefused } from './keyRules.ts'
 import type { CreateProblem } from './pages/keysPage.ts'
@@ -26,7 +26,7 @@ export function readCreateKeyForm(form: URLSearchParams): CreateKeyForm {
 
 /** Creates the key that a form describes. Sending the same form again gives the same key, never a second one. */
 export async function createKey(
-  keys: AccountKeys,
+  keys: AccountKeyManager,
   session: OpenSession,
   { name, expires, once }: CreateKeyForm,
 ): Promise<CreateKeyResult> {
@@ -55,7 +55,7 @@ const keySeed = ({ id, secret }: OpenSession, once: string): Uint8Array =>
     .update(once)
     .digest()
 
-/** Awaits `AccountKeys`. Any error but its own is an outage of Redis. */
+/** Awaits `AccountKeyManager`. Any error but its own is an outage of Redis. */
 export const fromKeys = <T>(answer: Promise<T>): Promise<T> =>
   fromRedis(answer, KeyRefused, KeyChangeIncomplete, AccountKeysIncomplete)
 

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { EntityId, TeamId } from '../core/model/ids.ts'
 import type { Instant } from '../core/model/instant.ts'
-import type { AccountKeys } from './accountKeys.ts'
+import type { AccountKeyManager } from './accountKeyManager.ts'
 import type { SessionCookie } from './cookies.ts'
 import type { RequireSession } from './requireSession.ts'
 import type { RespondWithPage } from './respond.ts'
@@ -15,7 +15,7 @@ export type SettingsDeps = {
   readonly origin: string
   /** The product's page that gives a new sign-in link. */
   readonly signInPage: string | undefined
-  readonly keys: AccountKeys
+  readonly keys: AccountKeyManager
   readonly lastUse: (team: TeamId) => Promise<ReadonlyMap<EntityId, Instant>>
   readonly verifyToken: VerifyToken
   readonly consumeToken: ConsumeToken

@@ -12,7 +12,7 @@ import { kafkaSink } from '../core/stores/kafkaSink.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { connectConfiguredRedis } from '../core/stores/redis.ts'
 import { redisKeys } from '../core/stores/redisKeys.ts'
-import { AccountKeys } from './accountKeys.ts'
+import { AccountKeyManager } from './accountKeyManager.ts'
 
 const replayDeadlineMs = 15_000
 const replayPollMs = 100
@@ -58,7 +58,7 @@ for (const [change, description] of [
 
 type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
 
-async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise<void>): Promise<void> {
+async function withKeys(action: (keys: AccountKeyManager, lastUse: LastUse) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const redis = connectConfiguredRedis(config, () => undefined)
   const sink = kafkaSink(connectKafka(config, pino({ level: 'silent' })))
@@ -69,7 +69,7 @@ async function withKeys(action: (keys: AccountKeys, lastUse: LastUse) => Promise
     await Promise.all([untilComplete(store, giveUp.signal), sink.connect()])
     // Not logged: the command itself reports its change.
     const onChange = (): void => undefined
-    const keys = new AccountKeys({ store, sink, topics: config, onChange, nowMs: Date.now, randomBytes })
+    const keys = new AccountKeyManager({ store, sink, topics: config, onChange, nowMs: Date.now, randomBytes })
     await action(keys, (teamId) => readLastUse(redis, names, teamId))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)

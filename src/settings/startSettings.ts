@@ -8,7 +8,7 @@ import type { KafkaSink } from '../core/stores/kafkaSink.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
-import { AccountKeys } from './accountKeys.ts'
+import { AccountKeyManager } from './accountKeyManager.ts'
 import { answerClientError, createSettingsApp } from './app.ts'
 import { createSessions, usedTokens } from './sessions.ts'
 import { tokenVerifier } from './signIn/verifyToken.ts'
@@ -33,7 +33,7 @@ export async function startSettings(
     await sink.disconnect()
   })
 
-  const keys = new AccountKeys({
+  const keys = new AccountKeyManager({
     store,
     sink,
     topics: config,

@@ -132,7 +132,7 @@ describe('what the API answers is what its description says', () => {
     expectDescribed('/records', refused)
   })
 
-  test('without a key view, and without an index', async () => {
+  test('without account keys, and without an index', async () => {
     await api.replica.loseAccountKeys()
     const unavailable = await api.get('/api/v1/forms')
     await api.replica.completeAccountKeys()

@@ -1,21 +1,13 @@
-import { execFile } from 'node:child_process'
+import { type Run, runCommand } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Program } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
 
-type Run = { code: number; stdout: string; stderr: string }
-const command = ['--disable-warning=TimeoutNegativeWarning', 'src/settings/keysCommand.ts']
-
 /** Runs the command as a user does. */
 const keys = (args: readonly string[], settings: Record<string, string> = {}): Promise<Run> =>
-  new Promise((resolve) => {
-    const env = { ...process.env, ...pipeline.names, ...settings }
-    execFile(process.execPath, [...command, ...args], { env }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    )
-  })
+  runCommand('src/settings/keysCommand.ts', args, { ...pipeline.names, ...settings })
 const idIn = ({ stderr }: Run): string => /key_[A-Za-z0-9_-]+/.exec(stderr)?.[0] ?? ''
 const statusWith = async (api: Program, plaintext: string): Promise<number> =>
   (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${plaintext}` } })).status

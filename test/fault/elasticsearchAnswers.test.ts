@@ -173,6 +173,12 @@ describe('An answer that says in an unusual way that nothing was done is not tak
     await own.survives(() => toldOrTaken(own.elasticsearch.inject('/_refresh', unreached), /refresh/), { met: 1 })
   })
 
+  test('a refresh misses copies that still serve, and none has failed', async () => {
+    own.elasticsearch.inject('/_cluster/health', answersWith(jsonAnswer(200, { status: 'yellow', active_shards: 8 })))
+    const missed = answersWith(jsonAnswer(200, { _shards: { total: 8, successful: 4, failed: 0 } }))
+    await own.survives(() => toldOrTaken(own.elasticsearch.inject('/_refresh', missed), /only 4 of 8/), { met: 1 })
+  })
+
   test('every write is answered 400, whatever the documents', async () => {
     const refusal = refusesWith(400, 'media_type_header_exception')
     await own.survives(() => toldOrTaken(own.elasticsearch.inject('/_bulk', refusal), /400/), { met: 1 })

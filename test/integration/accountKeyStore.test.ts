@@ -21,14 +21,14 @@ const nowMs = 1_000_000
 let link: RedisConnection
 let names: RedisKeys
 let prefix: string
-let view: AccountKeyStore
+let store: AccountKeyStore
 beforeEach(async () => {
   prefix = `test-${randomUUID().slice(0, 8)}`
   names = redisKeys(prefix)
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  view = accountKeyStore(link, names)
+  store = accountKeyStore(link, names)
   await eventually(() => link.runId() !== undefined)
-  await (await view.beginReplay('first')).complete()
+  await (await store.beginReplay('first')).complete()
 })
 afterEach(async () => {
   await lose()
@@ -48,60 +48,60 @@ const keyOf = (changes: Partial<StoredKey> = {}): StoredKey => ({
 })
 const revision = (number: number): { revision: Revision } => ({ revision: number as Revision })
 const found = async (plaintext: string) => {
-  const lookup = await view.lookup(digestOf(plaintext))
+  const lookup = await store.lookup(digestOf(plaintext))
   return lookup === 'incomplete' ? lookup : lookup.found
 }
 
 describe('A change of a key', () => {
   test('takes effect on the next look-up', async () => {
     expect(await found('rqp_acct_one')).toBeNull()
-    expect(await view.apply(acme, k1, keyOf({ expiresAt: '1970-01-01T00:00:01.000Z' as Instant }))).toBe('applied')
+    expect(await store.apply(acme, k1, keyOf({ expiresAt: '1970-01-01T00:00:01.000Z' as Instant }))).toBe('applied')
     expect(await found('rqp_acct_one')).toEqual({ teamId: 'acme', keyId: 'k1', state: 'active', expiresAtMs: 1_000 })
-    expect(await view.apply(acme, k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
+    expect(await store.apply(acme, k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
     expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked', expiresAtMs: null })
   })
 
   test('that comes twice or late changes nothing', async () => {
-    await view.apply(acme, k1, keyOf({ ...revision(3), state: 'revoked' }))
-    for (const late of [3, 2, 1]) expect(await view.apply(acme, k1, keyOf(revision(late)))).toBe('stale')
+    await store.apply(acme, k1, keyOf({ ...revision(3), state: 'revoked' }))
+    for (const late of [3, 2, 1]) expect(await store.apply(acme, k1, keyOf(revision(late)))).toBe('stale')
     expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked' })
   })
 
   test('is compared exactly, up to the highest revisions', async () => {
-    await view.apply(acme, k1, keyOf(revision(2 ** 53 - 3)))
-    expect(await view.apply(acme, k1, keyOf({ ...revision(2 ** 53 - 2), state: 'revoked' }))).toBe('applied')
-    expect(await view.apply(acme, k1, keyOf(revision(2 ** 53 - 3)))).toBe('stale')
+    await store.apply(acme, k1, keyOf(revision(2 ** 53 - 3)))
+    expect(await store.apply(acme, k1, keyOf({ ...revision(2 ** 53 - 2), state: 'revoked' }))).toBe('applied')
+    expect(await store.apply(acme, k1, keyOf(revision(2 ** 53 - 3)))).toBe('stale')
   })
 
   test('cannot bring a deleted key back, and a deletion may come before everything else', async () => {
-    await view.apply(acme, k1, keyOf())
-    expect(await view.apply(acme, k1, null)).toBe('applied')
+    await store.apply(acme, k1, keyOf())
+    expect(await store.apply(acme, k1, null)).toBe('applied')
     expect(await found('rqp_acct_one')).toBeNull()
     for (const id of ['k1', 'never-seen'] as EntityId[]) {
-      await view.apply(acme, id, null)
-      expect(await view.apply(acme, id, keyOf({ ...revision(99), id }))).toBe('stale')
-      expect(await view.wasDeleted(acme, id)).toBe(true)
+      await store.apply(acme, id, null)
+      expect(await store.apply(acme, id, keyOf({ ...revision(99), id }))).toBe('stale')
+      expect(await store.wasDeleted(acme, id)).toBe(true)
     }
-    expect(await view.list(acme)).toEqual([])
+    expect(await store.list(acme)).toEqual([])
   })
 
   test('of its digest ends the old one', async () => {
-    await view.apply(acme, k1, keyOf())
-    await view.apply(acme, k1, keyOf({ ...revision(2), digest: digestOf('rqp_acct_two') }))
+    await store.apply(acme, k1, keyOf())
+    await store.apply(acme, k1, keyOf({ ...revision(2), digest: digestOf('rqp_acct_two') }))
     expect(await found('rqp_acct_one')).toBeNull()
     expect(await found('rqp_acct_two')).toMatchObject({ keyId: 'k1' })
   })
 
   test('to a digest that another key holds is refused, in its own team as in another, until that key is deleted', async () => {
-    await view.apply(acme, k1, keyOf())
+    await store.apply(acme, k1, keyOf())
     const thief = keyOf({ id: 'k2' })
-    expect(await view.apply(acme, 'k2' as EntityId, thief)).toBe('digest-held')
-    expect(await view.apply('other' as TeamId, k1, keyOf())).toBe('digest-held')
+    expect(await store.apply(acme, 'k2' as EntityId, thief)).toBe('digest-held')
+    expect(await store.apply('other' as TeamId, k1, keyOf())).toBe('digest-held')
     expect(await found('rqp_acct_one')).toMatchObject({ teamId: 'acme', keyId: 'k1' })
-    expect((await view.list(acme)).map(({ id }) => id)).toEqual(['k1'])
-    await view.apply(acme, k1, null)
+    expect((await store.list(acme)).map(({ id }) => id)).toEqual(['k1'])
+    await store.apply(acme, k1, null)
     expect(await found('rqp_acct_one')).toMatchObject({ teamId: 'acme', keyId: 'k2' })
-    await view.apply(acme, 'k2' as EntityId, null)
+    await store.apply(acme, 'k2' as EntityId, null)
     expect(await found('rqp_acct_one')).toMatchObject({ teamId: 'other', keyId: 'k1' })
   })
 
@@ -111,32 +111,32 @@ describe('A change of a key', () => {
     const value = JSON.stringify({ revision: first, key })
     const read = readAccountKeyRecord(Buffer.from('acme/k1'), Buffer.from(value))
     if (!read.ok || read.value.live === null) throw new Error('refused')
-    expect(await view.apply(acme, k1, { ...read.value.live.entity, revision: first })).toBe('applied')
-    expect(await view.apply(acme, k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
-    expect(await view.reserve(acme, 'k2' as EntityId, nowMs, nowMs + 1)).toBe('reserved')
+    expect(await store.apply(acme, k1, { ...read.value.live.entity, revision: first })).toBe('applied')
+    expect(await store.apply(acme, k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
+    expect(await store.reserve(acme, 'k2' as EntityId, nowMs, nowMs + 1)).toBe('reserved')
   })
 })
 
 describe('The ten slots of a team', () => {
   const reserve = (id: string, fromMs = nowMs): Promise<string> =>
-    view.reserve(acme, id as EntityId, fromMs, fromMs + 1_000)
+    store.reserve(acme, id as EntityId, fromMs, fromMs + 1_000)
 
   test('are taken exactly ten times, however many reach for them at once', async () => {
     const answers = await Promise.all(Array.from({ length: 100 }, (_, at) => reserve(`r${at}`)))
     expect(answers.filter((answer) => answer === 'reserved')).toHaveLength(10)
     expect(answers.filter((answer) => answer === 'full')).toHaveLength(90)
-    expect(await view.reserve('other' as TeamId, k1, nowMs, nowMs + 1)).toBe('reserved')
+    expect(await store.reserve('other' as TeamId, k1, nowMs, nowMs + 1)).toBe('reserved')
   })
 
   test('count revoked keys, are freed by deletion, and are not listed while only reserved', async () => {
     for (let at = 0; at < 10; at++) {
       const id = `k${at}` as EntityId
       expect(await reserve(id)).toBe('reserved')
-      expect(await view.list(acme)).toHaveLength(at)
-      await view.apply(acme, id, keyOf({ id, digest: digestOf(id), state: at < 5 ? 'revoked' : 'active' }))
+      expect(await store.list(acme)).toHaveLength(at)
+      await store.apply(acme, id, keyOf({ id, digest: digestOf(id), state: at < 5 ? 'revoked' : 'active' }))
     }
     expect(await reserve('eleventh')).toBe('full')
-    await view.apply(acme, 'k3' as EntityId, null)
+    await store.apply(acme, 'k3' as EntityId, null)
     expect(await reserve('eleventh')).toBe('reserved')
     expect(await reserve('twelfth')).toBe('full')
   })
@@ -149,34 +149,34 @@ describe('The ten slots of a team', () => {
 
   test('are given back by a deletion, also when they were only reserved', async () => {
     for (let at = 0; at < 10; at++) await reserve(`r${at}`)
-    await view.apply(acme, 'r4' as EntityId, null)
+    await store.apply(acme, 'r4' as EntityId, null)
     expect([await reserve('n1'), await reserve('n2')]).toEqual(['reserved', 'full'])
   })
 })
 
-describe('A view that Redis has lost', () => {
+describe('A store that Redis has lost', () => {
   test('says so, instead of calling keys unknown or slots free', async () => {
-    await view.apply(acme, k1, keyOf())
+    await store.apply(acme, k1, keyOf())
     await lose()
-    expect(await view.isComplete()).toBe(false)
+    expect(await store.isComplete()).toBe(false)
     expect(await found('rqp_acct_one')).toBe('incomplete')
-    await expect(view.list(acme)).rejects.toThrow(AccountKeysIncomplete)
-    await expect(view.reserve(acme, k1, nowMs, nowMs + 1)).rejects.toThrow(AccountKeysIncomplete)
+    await expect(store.list(acme)).rejects.toThrow(AccountKeysIncomplete)
+    await expect(store.reserve(acme, k1, nowMs, nowMs + 1)).rejects.toThrow(AccountKeysIncomplete)
   })
 
   test('is whole again after a fold, which a loss in its middle undoes', async () => {
     await lose()
-    const undone = await view.beginReplay('a')
+    const undone = await store.beginReplay('a')
     await lose()
     expect(await undone.complete()).toBe(false)
-    const fold = await view.beginReplay('b')
-    await view.apply(acme, k1, keyOf())
+    const fold = await store.beginReplay('b')
+    await store.apply(acme, k1, keyOf())
     expect(await fold.complete()).toBe(true)
     expect(await found('rqp_acct_one')).toMatchObject({ keyId: 'k1' })
   })
 
   test('is not believed when another run of the server completed it', async () => {
     await link.client.set(names.accountKeysComplete, 'f'.repeat(40))
-    expect([await view.isComplete(), await found('rqp_acct_one')]).toEqual([false, 'incomplete'])
+    expect([await store.isComplete(), await found('rqp_acct_one')]).toEqual([false, 'incomplete'])
   })
 })

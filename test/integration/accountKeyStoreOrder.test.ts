@@ -90,26 +90,26 @@ function holdersOf(records: readonly Appended[]): Map<Digest, string> {
 }
 const nameOf = ({ teamId, keyId }: Pick<Appended, 'teamId' | 'keyId'>): string => `${teamId}/${keyId}`
 
-async function withView<T>(use: (view: AccountKeyStore, lose: () => Promise<void>) => Promise<T>): Promise<T> {
+async function withStore<T>(use: (store: AccountKeyStore, lose: () => Promise<void>) => Promise<T>): Promise<T> {
   const prefix = `test-${randomUUID().slice(0, 8)}`
-  const view = accountKeyStore(link, redisKeys(prefix))
+  const store = accountKeyStore(link, redisKeys(prefix))
   const lose = (): Promise<void> => clearRedis(link.client, prefix)
   try {
-    return await use(view, lose)
+    return await use(store, lose)
   } finally {
     await lose()
   }
 }
 
-const apply = (view: AccountKeyStore, { teamId, keyId, key, place }: Appended): Promise<unknown> =>
-  view.apply(teamId, keyId, key, place)
+const apply = (store: AccountKeyStore, { teamId, keyId, key, place }: Appended): Promise<unknown> =>
+  store.apply(teamId, keyId, key, place)
 
-async function heldIn(view: AccountKeyStore): Promise<Map<Digest, string>> {
-  await (await view.beginReplay(randomUUID())).complete()
+async function heldIn(store: AccountKeyStore): Promise<Map<Digest, string>> {
+  await (await store.beginReplay(randomUUID())).complete()
   const held = new Map<Digest, string>()
   for (const digest of digests) {
-    const lookup = await view.lookup(digest)
-    if (lookup === 'incomplete') throw new Error('the view is incomplete')
+    const lookup = await store.lookup(digest)
+    if (lookup === 'incomplete') throw new Error('the store is incomplete')
     if (lookup.found !== null) held.set(digest, `${nameOf(lookup.found)} ${lookup.found.state}`)
   }
   return held
@@ -120,21 +120,21 @@ test('whatever was appended, and in whichever order and how often it is applied,
     fc.asyncProperty(histories, fc.infiniteStream(fc.nat()), async (records, random) => {
       const expected = holdersOf(records)
       const pick = (below: number): number => (random.next().value ?? 0) % below
-      await withView(async (view, lose) => {
+      await withStore(async (store, lose) => {
         const shuffled = records.map((record) => ({ record, at: pick(1_000) })).toSorted((a, b) => a.at - b.at)
         for (const { record } of shuffled) {
           // As the settings area does, which knows no place.
-          if (pick(4) === 0) await view.apply(record.teamId, record.keyId, record.key)
-          await apply(view, record)
-          if (pick(4) === 0) await apply(view, records[pick(records.length)] ?? record)
+          if (pick(4) === 0) await store.apply(record.teamId, record.keyId, record.key)
+          await apply(store, record)
+          if (pick(4) === 0) await apply(store, records[pick(records.length)] ?? record)
         }
-        expect(await heldIn(view)).toEqual(expected)
-        for (const team of teams) await expectListed(view, team, expected)
+        expect(await heldIn(store)).toEqual(expected)
+        for (const team of teams) await expectListed(store, team, expected)
         await lose()
         // Partition by partition, as a replay may read them, while others are applied at once.
         const byPartition = [2, 0, 1].map((partition) => records.filter((each) => each.partition === partition))
-        await Promise.all(byPartition.map((each) => Promise.all(each.map((record) => apply(view, record)))))
-        expect(await heldIn(view)).toEqual(expected)
+        await Promise.all(byPartition.map((each) => Promise.all(each.map((record) => apply(store, record)))))
+        expect(await heldIn(store)).toEqual(expected)
       })
     }),
     { numRuns: 150 },
@@ -142,11 +142,15 @@ test('whatever was appended, and in whichever order and how often it is applied,
 })
 
 /** A team's list has those of its keys that hold their digests, and each takes one of the ten slots. */
-async function expectListed(view: AccountKeyStore, team: TeamId, expected: ReadonlyMap<Digest, string>): Promise<void> {
-  const listed = (await view.list(team)).map(({ id, state }) => `${team}/${id} ${state}`).sort()
+async function expectListed(
+  store: AccountKeyStore,
+  team: TeamId,
+  expected: ReadonlyMap<Digest, string>,
+): Promise<void> {
+  const listed = (await store.list(team)).map(({ id, state }) => `${team}/${id} ${state}`).sort()
   expect(listed).toEqual([...expected.values()].filter((name) => name.startsWith(`${team}/`)).sort())
   let free = 0
-  while ((await view.reserve(team, `new-${free}` as EntityId, 0, 1)) === 'reserved') free++
+  while ((await store.reserve(team, `new-${free}` as EntityId, 0, 1)) === 'reserved') free++
   expect(free + listed.length).toBe(10)
 }
 
@@ -154,18 +158,18 @@ test('as the indexer applies records, what takes a digest from another key says 
   await fc.assert(
     fc.asyncProperty(histories, fc.infiniteStream(fc.nat()), async (records, random) => {
       const pick = (below: number): number => (random.next().value ?? 0) % below
-      await withView(async (view) => {
-        await (await view.beginReplay('first')).complete()
+      await withStore(async (store) => {
+        await (await store.beginReplay('first')).complete()
         const shuffled = records.map((record) => ({ record, at: pick(1_000) })).toSorted((a, b) => a.at - b.at)
         for (const { record } of shuffled) {
           const { teamId, keyId, key, place } = record
-          const before = await heldIn(view)
-          const first = await view.applyRecord(teamId, keyId, key, place)
+          const before = await heldIn(store)
+          const first = await store.applyRecord(teamId, keyId, key, place)
           if (first.kind !== 'displaces') continue
-          expect(await heldIn(view)).toEqual(before)
-          expect((await view.applyRecord(teamId, keyId, key, place, first.holder)).kind).not.toBe('displaces')
+          expect(await heldIn(store)).toEqual(before)
+          expect((await store.applyRecord(teamId, keyId, key, place, first.holder)).kind).not.toBe('displaces')
         }
-        expect(await heldIn(view)).toEqual(holdersOf(records))
+        expect(await heldIn(store)).toEqual(holdersOf(records))
       })
     }),
     { numRuns: 100 },

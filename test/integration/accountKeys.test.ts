@@ -6,7 +6,7 @@ import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/acc
 import type { KafkaSink } from '../../src/core/stores/kafkaSink.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { AccountKeys, type KeyChange } from '../../src/settings/accountKeys.ts'
+import { AccountKeyManager, type KeyChange } from '../../src/settings/accountKeyManager.ts'
 import { KeyChangeIncomplete, KeyRefused } from '../../src/settings/keyRules.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
@@ -17,13 +17,13 @@ const by = 'owner-1'
 
 let link: RedisConnection
 let prefix: string
-let view: AccountKeyStore
+let keyStore: AccountKeyStore
 beforeEach(async () => {
   prefix = `test-${randomUUID().slice(0, 8)}`
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  view = accountKeyStore(link, redisKeys(prefix))
+  keyStore = accountKeyStore(link, redisKeys(prefix))
   await eventually(() => link.runId() !== undefined)
-  await (await view.beginReplay('first')).complete()
+  await (await keyStore.beginReplay('first')).complete()
 })
 afterEach(async () => {
   await clearRedis(link.client, prefix)
@@ -63,10 +63,14 @@ function keysOver(over: Partial<AccountKeyStore> = {}) {
   const onChange = (change: KeyChange): void => {
     changes.push(change)
   }
-  return { kafka: state, changes, keys: new AccountKeys({ ...options, onChange, store: { ...view, ...over } }) }
+  return {
+    kafka: state,
+    changes,
+    keys: new AccountKeyManager({ ...options, onChange, store: { ...keyStore, ...over } }),
+  }
 }
 const holderOf = async (plaintext: string) => {
-  const lookup = await view.lookup(digestOf(plaintext))
+  const lookup = await keyStore.lookup(digestOf(plaintext))
   return lookup === 'incomplete' ? lookup : lookup.found
 }
 
@@ -143,7 +147,7 @@ describe('A seed', () => {
     kafka.onSend = async () => {
       kafka.onSend = async () => undefined
       const id = (await link.client.hkeys(redisKeys(prefix).teamKeys(team as TeamId)))[0] as EntityId
-      await view.apply(team as TeamId, id, null)
+      await keyStore.apply(team as TeamId, id, null)
     }
     await expect(keys.create({ team, name: 'n', by, seed })).rejects.toMatchObject({ reason: 'deleted' })
     expect(kafka.sent.map(({ value }) => value === null)).toEqual([false, true])
@@ -200,13 +204,13 @@ describe('When Kafka fails', () => {
     const writing = keysOver({
       reserve: async (...all) => {
         id = all[1]
-        return await view.reserve(...all)
+        return await keyStore.reserve(...all)
       },
     })
     writing.kafka.isAway = true
     await expect(writing.keys.create({ team, name: 'n', by })).rejects.toThrow('no broker')
     const late = { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by, revision: 1 }
-    expect(await view.apply(team as TeamId, id as EntityId, late as never)).toBe('stale')
+    expect(await keyStore.apply(team as TeamId, id as EntityId, late as never)).toBe('stale')
   })
 
   test('a revoked or deleted key has stopped all the same, and asking again completes it', async () => {
@@ -233,7 +237,7 @@ test('a slot outlives the longest that Kafka may take', async () => {
   const { keys } = keysOver({
     reserve: async (teamId, id, fromMs, untilMs) => {
       reservedMs = untilMs - fromMs
-      return await view.reserve(teamId, id, fromMs, untilMs)
+      return await keyStore.reserve(teamId, id, fromMs, untilMs)
     },
   })
   await keys.create({ team, name: 'n', by })

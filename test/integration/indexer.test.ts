@@ -270,7 +270,7 @@ test('an indexer that is asked to stop commits what it has done and leaves with 
   expect(await committed(pipeline.names['TOPIC_FORMS'] ?? '')).toBe(50n)
 })
 
-test('a key view that Redis lost is folded again', async () => {
+test('account keys that Redis lost are replayed', async () => {
   const indexer = await pipeline.startIndexer()
   await pipeline.createKeys(['acme'])
   const api = await pipeline.startApi()

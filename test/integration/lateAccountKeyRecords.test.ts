@@ -6,7 +6,7 @@ import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../../src
 import { type KafkaSink, kafkaSink, type NewRecord } from '../../src/core/stores/kafkaSink.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { AccountKeys } from '../../src/settings/accountKeys.ts'
+import { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { testConfig } from '../support/config.ts'
@@ -22,14 +22,14 @@ const by = 'owner'
 
 const pipeline = usePipeline({ forEachTest: true })
 let link: RedisConnection
-let view: AccountKeyStore
+let keyStore: AccountKeyStore
 let sink: KafkaSink
 let topic: string
 beforeEach(async () => {
   topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
   await createCompactedTopics(pipeline, [topic], 4)
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  view = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
+  keyStore = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
   sink = kafkaSink(pipeline.kafka)
   await sink.connect()
   await pipeline.startIndexer()
@@ -42,18 +42,18 @@ afterEach(async () => {
 
 async function replay(): Promise<void> {
   await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])
-  await eventually(() => view.isComplete())
+  await eventually(() => keyStore.isComplete())
 }
 /** One process that changes keys; its records wait at `gate`. */
-function keysBehind(gate?: Gate): AccountKeys {
+function keysBehind(gate?: Gate): AccountKeyManager {
   return keysSending(async (records) => {
     await gate?.pass()
     await sink.append(records)
   })
 }
-function keysSending(append: KafkaSink['append']): AccountKeys {
-  return new AccountKeys({
-    store: view,
+function keysSending(append: KafkaSink['append']): AccountKeyManager {
+  return new AccountKeyManager({
+    store: keyStore,
     sink: { append },
     topics: testConfig(pipeline.names),
     onChange: () => undefined,
@@ -62,7 +62,7 @@ function keysSending(append: KafkaSink['append']): AccountKeys {
   })
 }
 const isHeld = async (plaintext: string): Promise<boolean> => {
-  const lookup = await view.lookup(digestOf(plaintext))
+  const lookup = await keyStore.lookup(digestOf(plaintext))
   return lookup === 'incomplete' || lookup.found !== null
 }
 const recordsOfKey = async (id: string): Promise<(string | null)[]> =>
@@ -152,7 +152,7 @@ test('an older record that arrives after a revocation does not undo it, also onc
   await compact(key.id)
   await replay()
   expect(await keysBehind().list(team)).toMatchObject([{ id: key.id, state: 'revoked', revokedBy: by }])
-  expect(await view.lookup(digestOf(plaintext))).toMatchObject({ found: { state: 'revoked' } })
+  expect(await keyStore.lookup(digestOf(plaintext))).toMatchObject({ found: { state: 'revoked' } })
 })
 
 test('of a revocation and a change by the product in one revision, the revocation counts, whichever was written first', async () => {
@@ -174,7 +174,7 @@ test('of a revocation and a change by the product in one revision, the revocatio
   for (const { key } of [before, after]) await compact(key.id)
   await replay()
   for (const { plaintext } of [before, after])
-    expect(await view.lookup(digestOf(plaintext))).toMatchObject({ found: { state: 'revoked' } })
+    expect(await keyStore.lookup(digestOf(plaintext))).toMatchObject({ found: { state: 'revoked' } })
 })
 
 test('two processes that revoke and delete one key at once leave it deleted, whoever comes first', async () => {

@@ -29,10 +29,11 @@ async function createSmallTopics(): Promise<void> {
 
 test('every check is named with its result and its age', async () => {
   const names = {
-    api: ['process', 'elasticsearch', 'redis', 'account keys'],
+    api: ['process', 'elasticsearch', 'cluster', 'redis', 'account keys'],
     indexer: [
       'process',
       'elasticsearch',
+      'cluster',
       'kafka',
       'redis',
       'account keys',

@@ -15,11 +15,11 @@ const partitions = 4
 
 const pipeline = usePipeline({ forEachTest: true })
 let link: RedisConnection
-let view: AccountKeyStore
+let store: AccountKeyStore
 let topic: string
 beforeEach(async () => {
   link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  view = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
+  store = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
   await eventually(() => link.runId() !== undefined)
   topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
   await createCompactedTopics(pipeline, [topic], partitions)
@@ -31,7 +31,7 @@ afterEach(async () => {
 
 async function replay(): Promise<void> {
   await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])
-  await eventually(() => view.isComplete())
+  await eventually(() => store.isComplete())
 }
 
 type Written = { revision?: number; name?: string; state?: 'active' | 'revoked'; partition: number }
@@ -46,8 +46,8 @@ async function append(key: string, digest: Digest | null, written: Written): Pro
   await pipeline.produce('account-keys', [{ key, value, partition }])
 }
 const holderOf = async (digest: Digest): Promise<string | undefined> => {
-  const lookup = await view.lookup(digest)
-  if (lookup === 'incomplete') throw new Error('the view is incomplete')
+  const lookup = await store.lookup(digest)
+  if (lookup === 'incomplete') throw new Error('the store is incomplete')
   return lookup.found === null ? undefined : `${lookup.found.teamId}/${lookup.found.keyId}`
 }
 const deadLetters = async (): Promise<string[]> => {

@@ -9,10 +9,10 @@ import {
   acquireWatermarkHold,
   claimPartitions,
   noteRaised,
-  type PublishResult,
   publishWatermark,
   releaseWatermarkHold,
   setWatermarkGeneration,
+  type WatermarkResult,
   withdrawWatermark,
 } from '../../src/core/stores/watermark.ts'
 import { eventually } from '../support/eventually.ts'
@@ -29,8 +29,9 @@ describe('The watermark', () => {
     everyPartition = both,
     generation = first,
     owner = 'a',
-  ): Promise<PublishResult> =>
-    publishWatermark(redis, keys, {
+    connection = redis,
+  ): Promise<WatermarkResult> =>
+    publishWatermark(connection, keys, {
       generation,
       owner,
       everyPartition,
@@ -155,10 +156,19 @@ describe('The watermark', () => {
     expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
   })
 
+  test('waits for every partition after Redis came back, perhaps with an older state: readers were told more', async () => {
+    await publish({ 'forms/0': 1_000, 'submissions/0': 1_000 })
+    const restarted = { ...redis, runId: () => 'another' }
+    const publishThen = (watermarks: Record<string, number>): Promise<WatermarkResult> =>
+      publish(watermarks, both, first, 'a', restarted)
+    expect(await publishThen({ 'forms/0': 9_000 })).toEqual({ kind: 'incomplete' })
+    expect(await publishThen({ 'submissions/0': 8_000 })).toEqual({ kind: 'published', watermarkMs: 8_000 })
+  })
+
   test('only the owner of the newest claim of a partition publishes its watermark', async () => {
-    expect(await claimPartitions(redis, keys, 'a', both)).toEqual({ watermarkMs: undefined, raisedMs: 0 })
+    expect(await claimPartitions(redis, keys, 'a', both)).toEqual({ watermarkMs: undefined, changedAtRaisedByMs: 0 })
     expect(await publish({ 'forms/0': 50, 'submissions/0': 60 })).toEqual({ kind: 'published', watermarkMs: 50 })
-    expect(await claimPartitions(redis, keys, 'b', ['forms/0'])).toEqual({ watermarkMs: 50, raisedMs: 0 })
+    expect(await claimPartitions(redis, keys, 'b', ['forms/0'])).toEqual({ watermarkMs: 50, changedAtRaisedByMs: 0 })
     expect(await publish({ 'forms/0': 70, 'submissions/0': 70 })).toEqual({ kind: 'displaced' })
     expect(await publish({ 'submissions/0': 70 })).toEqual({ kind: 'published', watermarkMs: 50 })
     expect(await publish({ 'forms/0': 65 }, both, first, 'b')).toEqual({ kind: 'published', watermarkMs: 65 })
@@ -170,6 +180,6 @@ describe('The watermark', () => {
     await noteRaised(redis, keys, 7)
     await setWatermarkGeneration(redis, keys, second, 1_000)
     expect(await watermark()).toBeNull()
-    expect(await claimPartitions(redis, keys, 'b', both)).toEqual({ watermarkMs: 50, raisedMs: 13 })
+    expect(await claimPartitions(redis, keys, 'b', both)).toEqual({ watermarkMs: 50, changedAtRaisedByMs: 13 })
   })
 })

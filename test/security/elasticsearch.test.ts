@@ -1,22 +1,23 @@
 import { readFile } from 'node:fs/promises'
 import { type Client, errors } from '@elastic/elasticsearch'
-import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkRequest.ts'
+import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
 import * as generations from '../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
 import { readForm } from '../../src/api/forms.ts'
-import { createIndexReader } from '../../src/api/search/indexReader.ts'
+import { createIndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { multiSearch } from '../../src/api/search/multiSearch.ts'
-import { probe } from '../../src/api/search/probe.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
+import type { Check } from '../../src/core/process/health.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import {
   connectElasticsearch,
   connectElasticsearchBytes,
   connectElasticsearchRaw,
 } from '../../src/core/stores/elasticsearch.ts'
+import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
 import { refusalOf } from '../support/command.ts'
 import { testConfig } from '../support/config.ts'
 import { formEntity } from '../support/entities.ts'
@@ -30,18 +31,24 @@ type Role = { cluster?: string[]; indices: { names: string[]; privileges: string
 const roleNames = ['tidemark_api', 'tidemark_indexer'] as const
 const roleOf = async (name: string): Promise<Role> =>
   JSON.parse(await readFile(`security/elasticsearch/${name}.json`, 'utf8')) as Role
-/** Each right of the indexer, and a role of all others. */
-const lessenedOf = ({ cluster = [], indices }: Role): { right: string; name: string; role: Role }[] =>
-  [...cluster, ...(indices[0]?.privileges ?? [])].map((right) => {
+/** Each right of a role, and a role of all others. */
+async function lessenedOf(of: (typeof roleNames)[number]): Promise<{ right: string; name: string; role: Role }[]> {
+  const { cluster = [], indices } = await roleOf(of)
+  return [...cluster, ...(indices[0]?.privileges ?? [])].map((right) => {
     const left = (all: string[]): string[] => all.filter((each) => each !== right)
     const role = {
       cluster: left(cluster),
-      indices: indices.map(({ names, privileges }) => ({ names, privileges: left(privileges) })),
+      // Elasticsearch takes no empty list of privileges.
+      indices: indices.flatMap(({ names, privileges }) =>
+        left(privileges).length === 0 ? [] : [{ names, privileges: left(privileges) }],
+      ),
     }
-    return { right, name: `without_${right.replaceAll(/\W/g, '_')}`, role }
+    return { right, name: `${of}_without_${right.replaceAll(/\W/g, '_')}`, role }
   })
+}
 
-const lessened = lessenedOf(await roleOf('tidemark_indexer'))
+const [lessenedApi, lessenedIndexer] = [await lessenedOf('tidemark_api'), await lessenedOf('tidemark_indexer')]
+const lessened = [...lessenedApi, ...lessenedIndexer]
 const accounts: Account[] = [...roleNames, ...lessened.map(({ name }) => name)].map((name) => ({
   name,
   password: `password-of-${name}`,
@@ -106,6 +113,12 @@ const options = (): generations.RequestOptions => ({
   requestTimeout: timeoutMs,
 })
 
+/** Rejects with what a check of `/readyz` says. */
+async function expectPassing(check: Check): Promise<void> {
+  const problem = await check(options().signal)
+  if (problem !== undefined) throw new Error(problem)
+}
+
 /** Everything that an indexer and a rebuild ask of Elasticsearch. */
 async function indexAndRebuild(name: string): Promise<void> {
   const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchRaw)]
@@ -117,12 +130,14 @@ async function indexAndRebuild(name: string): Promise<void> {
   if (outcome?.kind !== 'written') throw new Error(JSON.stringify(outcome))
   await client.indices.refresh({ index: Object.values(from.indices) }, options())
   await client.cluster.health({ index: Object.values(from.indices), timeout: '1s' }, options())
+  await expectPassing(elasticsearchAnswers(client, prefix))
+  await expectPassing(isolatedNodesAnswerNothing(client))
   await generations.serveGeneration(client, prefix, from, options())
   const unheard = { onProgress: () => undefined, onBlocked: () => undefined }
   const reconciliation = new Reconciliation({ elasticsearch: client, raw, from, to, signal, ...unheard })
   expect((await reconciliation.pass()).forms).toMatchObject({ documents: 1, reconciled: 1 })
   await generations.blockWrites(client, from, 'rebuild', options())
-  await generations.unblockWrites(client, from, options())
+  await generations.unblockWrites(client, prefix, { ...from, isServing: true }, options())
   await client.count({ index: Object.values(to.indices) }, options())
   await surveyIndices(client, prefix, signal)
   await generations.blockWrites(client, from, 'rebuild', options())
@@ -130,6 +145,34 @@ async function indexAndRebuild(name: string): Promise<void> {
   expect(await generations.countReaders(client, from, options())).toBe(0)
   const [retired] = await generations.findGenerations(client, prefix, options())
   if (retired !== undefined) await generations.deleteGeneration(client, retired, options())
+}
+
+/** Everything that the API asks of Elasticsearch. */
+async function search(name: string): Promise<void> {
+  const client = clientAs(name, connectElasticsearchBytes)
+  const replica = createIndexReader(openSearchClient(client, prefix), 1)
+  const { signal } = options()
+  await expectPassing(isolatedNodesAnswerNothing(client))
+  await probe(replica, signal)
+  await readForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)
+  const snapshot = await openListSnapshot(replica, 'forms', team, { lifeMs: 30_000, signal })
+  await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
+  await snapshot.survey([], { clause: { match_all: {} }, newer: { match_none: {} }, skip: 0 }, 1, signal)
+  snapshot.close()
+  const header = { index: `${prefix}-forms`, routing: team }
+  await multiSearch(replica, [{ header, body: { size: 0 } }], 'missing-index', signal)
+  const path = `/${prefix}-forms/_pit`
+  const opened = await replica.send({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
+  const body = { id: (JSON.parse(opened.bytes.toString()) as { id: string }).id }
+  expect(await replica.send({ method: 'DELETE', path: '/_pit', querystring: {}, body }, signal)).toMatchObject({
+    isFound: true,
+  })
+}
+
+async function serveFirstGeneration(): Promise<void> {
+  const config = { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }
+  const serving = await generations.createGeneration(keeperClient(), config, 1, options())
+  await generations.serveGeneration(keeperClient(), prefix, serving, options())
 }
 
 describe('the roles of Elasticsearch', () => {
@@ -151,34 +194,13 @@ describe('the roles of Elasticsearch', () => {
     expect(await statusOf(client.indices.create({ index: 'other' }))).toBe(403)
   })
 
-  test.each(lessened)('they could not without $right', async ({ name }) => {
+  test.each(lessenedIndexer)('they could not without $right', async ({ name }) => {
     await expect(indexAndRebuild(name)).rejects.toThrow(/security_exception/)
   })
 
   test('the API may read what serves, with snapshots, and change nothing', async () => {
-    const serving = await generations.createGeneration(
-      keeperClient(),
-      { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 },
-      1,
-      options(),
-    )
-    await generations.serveGeneration(keeperClient(), prefix, serving, options())
-    const replica = createIndexReader(openSearchClient(clientAs('tidemark_api', connectElasticsearchBytes), prefix), 1)
-    const { signal } = options()
-    await probe(replica, signal)
-    await readForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)
-    const snapshot = await openListSnapshot(replica, 'forms', team, { lifeMs: 30_000, signal })
-    await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
-    await snapshot.survey([], { clause: { match_all: {} }, newer: { match_none: {} }, skip: 0 }, 1, signal)
-    snapshot.close()
-    const header = { index: `${prefix}-forms`, routing: team }
-    await multiSearch(replica, [{ header, body: { size: 0 } }], 'missing-index', signal)
-    const path = `/${prefix}-forms/_pit`
-    const opened = await replica.send({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
-    const body = { id: (JSON.parse(opened.bytes.toString()) as { id: string }).id }
-    expect(await replica.send({ method: 'DELETE', path: '/_pit', querystring: {}, body }, signal)).toMatchObject({
-      isFound: true,
-    })
+    await serveFirstGeneration()
+    await search('tidemark_api')
 
     const client = clientAs('tidemark_api')
     const index = `${prefix}-forms`
@@ -190,9 +212,15 @@ describe('the roles of Elasticsearch', () => {
       client.indices.delete({ index: `${prefix}-forms-v1-1` }),
       client.indices.create({ index: `${prefix}-forms-v1-9` }),
       client.search({ index: 'other' }),
-      client.cluster.health(),
+      client.cluster.state(),
+      client.cluster.putSettings({ persistent: { 'cluster.no_master_block': 'write' } }),
     ]
     expect(await Promise.all(refused.map(statusOf))).toEqual(refused.map(() => 403))
+  })
+
+  test.each(lessenedApi)('the API could not without $right', async ({ name }) => {
+    await serveFirstGeneration()
+    await expect(search(name)).rejects.toThrow(/security_exception/)
   })
 })
 

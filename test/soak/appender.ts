@@ -4,6 +4,7 @@ import type { Draft, Entry, Journal } from './journal.ts'
 
 const partitions = [0, 1, 2, 3]
 const againMs = 250
+const metadataMaxAgeMs = 5_000
 const partitionOf = kafkajs.Partitioners.DefaultPartitioner()
 
 /** Appends in order, tries until Kafka acknowledges, and knows the place of every record. */
@@ -16,7 +17,9 @@ export class Appender {
   readonly #signal: AbortSignal
 
   constructor(kafka: Kafka, journal: Journal, names: Readonly<Record<string, string>>, signal: AbortSignal) {
-    this.#producer = kafka.producer({ allowAutoTopicCreation: false, retry: { retries: 2, initialRetryTime: 100 } })
+    const retry = { retries: 2, initialRetryTime: 100 }
+    // KafkaJS sends to a frozen leader until it asks who leads now, by default after five minutes.
+    this.#producer = kafka.producer({ allowAutoTopicCreation: false, retry, metadataMaxAge: metadataMaxAgeMs })
     this.#journal = journal
     this.#names = names
     this.#signal = signal
@@ -36,30 +39,28 @@ export class Appender {
 
   async #appendTo(topic: Draft['topic'], drafts: readonly Draft[]): Promise<void> {
     const name = this.#names[`TOPIC_${topic.toUpperCase()}`] ?? ''
-    const messages = drafts.map((draft) => ({ ...draft, partition: choosePartition(name, draft) }))
-    const sent = await this.#untilSent(name, messages)
-    const next = new Map(sent.map(({ partition, baseOffset }) => [partition, BigInt(baseOffset ?? '')]))
+    const byPartition = Map.groupBy(drafts, (draft) => choosePartition(name, draft))
+    // One send for each partition: of a send to several brokers, KafkaJS can forget what one of them did not answer.
+    const sent = await Promise.all(
+      [...byPartition].map(async ([partition, some]) => ({ some, ...(await this.#untilSent(name, partition, some)) })),
+    )
     const atMs = Math.max(...sent.map(({ logAppendTime }) => Number(logAppendTime)))
-    for (const { partition, ...draft } of messages) {
-      const offset = next.get(partition) ?? 0n
-      next.set(partition, offset + 1n)
-      this.entries.push(this.#journal.acknowledge(draft, { partition, offset, atMs }))
-    }
+    for (const { some, partition, baseOffset = '' } of sent)
+      for (const [at, draft] of some.entries())
+        this.entries.push(
+          this.#journal.acknowledge(draft, { partition, offset: BigInt(baseOffset) + BigInt(at), atMs }),
+        )
   }
 
-  async #untilSent(
-    topic: string,
-    messages: readonly { key: Buffer; value: Buffer | null; partition: number }[],
-  ): Promise<RecordMetadata[]> {
+  async #untilSent(topic: string, partition: number, drafts: readonly Draft[]): Promise<RecordMetadata> {
     for (;;) {
       this.#signal.throwIfAborted()
       try {
         await this.#producer.connect()
-        return await this.#producer.send({
-          topic,
-          acks: -1,
-          messages: messages.map(({ key, value, partition }) => ({ key, value, partition })),
-        })
+        const messages = drafts.map(({ key, value }) => ({ key, value, partition }))
+        const [sent] = await this.#producer.send({ topic, acks: -1, messages })
+        if (sent === undefined) throw new Error('nothing was acknowledged')
+        return { ...sent, partition }
       } catch {
         await sleep(againMs, undefined, { signal: this.#signal })
       }

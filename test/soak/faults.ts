@@ -2,13 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Redis } from 'ioredis'
 import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
-import type { Engine, EngineName, Engines } from '../../tools/engines/engines.ts'
+import type { Engine } from '../../tools/engines/engines.ts'
 import type { Random } from '../support/random.ts'
 import type { Fleet } from './fleet.ts'
 
 /** What faults are done to. */
 export type Stage = {
-  readonly engines: Engines
   readonly fleet: Fleet
   readonly elasticsearch: Client
   readonly redis: Redis
@@ -25,26 +24,31 @@ export type Fault = {
   run(stage: Stage): Promise<string>
 }
 
-export type RoundPlan = { readonly faults: readonly Fault[]; readonly deletesGeneration: boolean }
+/** The faults of a round, from the random source alone. */
+export type PlanRound = (random: Random) => readonly Fault[]
 
 const mostFaults = 3
+const mostDeletions = 2
 const mostDelayMs = 6_000
 const patienceMs = 120_000
 
-/** One to three faults, from the random source alone; a whole generation is deleted only where it `mayDelete`. */
-export function planRound(random: Random, mayDelete: boolean): RoundPlan {
-  const makers = random.shuffled([...engineFaults, ...indexerFaults, ...replicaFaults, ...rebuilds])
-  const count = 1 + random.below(mostFaults)
-  const faults: Fault[] = []
-  for (const make of makers) {
-    const fault = { ...make(random), afterMs: faults.length === 0 ? 0 : random.below(mostDelayMs) }
-    if (faults.length < count && faults.every(({ target }) => target !== fault.target)) faults.push(fault)
+/** Plans one to three faults of engines, processes and data a round; a whole generation is deleted in a few rounds alone. */
+export function randomFaults(engines: readonly Engine[]): PlanRound {
+  let deletions = 0
+  return (random) => {
+    const ofEngines = engines.flatMap((engine) => [killed(engine), frozen(engine, upTo(mostFrozenMs)), stopped(engine)])
+    const makers = random.shuffled([...ofEngines, ...indexerFaults, ...replicaFaults, ...rebuilds])
+    const count = 1 + random.below(mostFaults)
+    const faults: Fault[] = []
+    for (const make of makers) {
+      const fault = { ...make(random), afterMs: faults.length === 0 ? 0 : random.below(mostDelayMs) }
+      if (faults.length < count && faults.every(({ target }) => target !== fault.target)) faults.push(fault)
+    }
+    if (deletions === mostDeletions || !random.chance(0.25)) return faults
+    deletions++
+    const last = { ...deletion, afterMs: random.below(mostDelayMs) }
+    return [...faults.filter(({ target }) => target !== last.target), last]
   }
-  const deletesGeneration = mayDelete && random.chance(0.25)
-  const last = { ...deletion, afterMs: random.below(mostDelayMs) }
-  return deletesGeneration
-    ? { faults: [...faults.filter(({ target }) => target !== last.target), last], deletesGeneration }
-    : { faults, deletesGeneration }
 }
 
 /** Does all faults of a round, each after its delay, and tells of each how it went; rejects once all are over. */
@@ -58,53 +62,57 @@ export async function runFaults(faults: readonly Fault[], stage: Stage): Promise
   return await Promise.all(running)
 }
 
-type Make = (random: Random) => Omit<Fault, 'afterMs'>
+export type Make = (random: Random) => Omit<Fault, 'afterMs'>
 
-const engineFaults: Make[] = (['elasticsearch', 'kafka', 'redis'] as const).flatMap((name): Make[] => [
+const mostAwayMs = 8_000
+const mostFrozenMs = 20_000
+
+/** How long a fault lasts, in milliseconds. */
+export type Duration = (random: Random) => number
+
+export const upTo =
+  (mostMs: number): Duration =>
+  (random) =>
+    1_000 + random.below(mostMs - 1_000)
+
+export const killed = (engine: Engine): Make =>
+  forAWhile('killed', engine, upTo(mostAwayMs), async () => {
+    engine.kill('SIGKILL')
+    await engine.ended()
+    return () => engine.start()
+  })
+
+export const stopped = (engine: Engine): Make =>
+  forAWhile('stopped', engine, upTo(mostAwayMs), async () => {
+    await engine.stop()
+    return () => engine.start()
+  })
+
+export const frozen = (engine: Engine, lasts: Duration): Make =>
+  forAWhile('frozen', engine, lasts, async () => {
+    engine.kill('SIGSTOP')
+    return async () => engine.kill('SIGCONT')
+  })
+
+/** Does something to an engine, which resolves with how it is undone. */
+export const forAWhile =
+  (what: string, { name }: Engine, lasts: Duration, begin: () => Promise<() => Promise<void>>): Make =>
   (random) => {
-    const awayMs = random.below(8_000)
+    const lastsMs = lasts(random)
     return {
-      name: `${name} killed for ${seconds(awayMs)}`,
+      name: `${name} ${what} for ${seconds(lastsMs)}`,
       target: name,
-      run: async ({ engines, signal }) => {
-        const engine = engineOf(engines, name)
-        engine.kill('SIGKILL')
-        await engine.ended()
-        await sleep(awayMs, undefined, { signal })
-        await engine.start()
+      run: async ({ signal }) => {
+        const end = await begin()
+        try {
+          await sleep(lastsMs, undefined, { signal })
+        } finally {
+          await end()
+        }
         return ''
       },
     }
-  },
-  (random) => {
-    const frozenMs = 1_000 + random.below(19_000)
-    return {
-      name: `${name} frozen for ${seconds(frozenMs)}`,
-      target: name,
-      run: async ({ engines, signal }) => {
-        const engine = engineOf(engines, name)
-        engine.kill('SIGSTOP')
-        await sleep(frozenMs, undefined, { signal })
-        engine.kill('SIGCONT')
-        return ''
-      },
-    }
-  },
-  (random) => {
-    const awayMs = random.below(8_000)
-    return {
-      name: `${name} stopped for ${seconds(awayMs)}`,
-      target: name,
-      run: async ({ engines, signal }) => {
-        const engine = engineOf(engines, name)
-        await engine.stop()
-        await sleep(awayMs, undefined, { signal })
-        await engine.start()
-        return ''
-      },
-    }
-  },
-])
+  }
 
 const indexerFaults: Make[] = [0, 1]
   .flatMap((slot): Make[] => [
@@ -226,10 +234,4 @@ async function untilDone(signal: AbortSignal, attempt: () => Promise<void>): Pro
   }
 }
 
-function engineOf(engines: Engines, name: EngineName): Engine {
-  const engine = engines[name]
-  if (engine === undefined) throw new Error(`${name} was not started`)
-  return engine
-}
-
-const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`
+export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`

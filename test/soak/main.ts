@@ -3,12 +3,18 @@ import { rm } from 'node:fs/promises'
 import { Client } from '@elastic/elasticsearch'
 import { Command, InvalidArgumentError } from 'commander'
 import { Redis } from 'ioredis'
-import { startEngines } from '../../tools/engines/engines.ts'
+import { type Cluster, type Engines, startCluster, startEngines } from '../../tools/engines/engines.ts'
+import { canCutOff } from '../../tools/engines/network.ts'
+import { waitUntil } from '../../tools/engines/waiting.ts'
+import { areInSync, isElasticsearchWhole, isRedisWhole, sentinelAddresses } from '../support/clusterHealth.ts'
 import { eventually } from '../support/eventually.ts'
 import { openPipeline } from '../support/pipeline.ts'
 import { killPrograms } from '../support/programs.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
 import { Appender } from './appender.ts'
+import { oneNodeAfterTheOther } from './clusterFaults.ts'
+import { randomFaults } from './faults.ts'
+import { FaultTable } from './faultTable.ts'
 import { Fleet } from './fleet.ts'
 import { Journal } from './journal.ts'
 import { Problems } from './problems.ts'
@@ -17,20 +23,27 @@ import { randomTeams, SteadyWriter, steadyTeam } from './rounds.ts'
 import { runRounds, type Tally } from './soak.ts'
 import { Watcher } from './watcher.ts'
 
-type Flags = { minutes: number; seed?: number; perSecond: number }
+type Flags = { minutes: number; seed?: number; perSecond: number; nodes: 1 | 3 }
 
-const startDeadlineMs = 300_000
+const startDeadlineMs = 420_000
+/** Until a returned node has its copies again. */
+const wholeDeadlineMs = 180_000
 const requestTimeoutMs = 5_000
 
 const positive = (text: string): number => {
   if (!(Number(text) > 0)) throw new InvalidArgumentError('must be a number above 0')
   return Number(text)
 }
+const oneOrThree = (text: string): 1 | 3 => {
+  if (text === '1' || text === '3') return text === '1' ? 1 : 3
+  throw new InvalidArgumentError('must be 1 or 3')
+}
 const flags = new Command('soak')
   .description('random faults on real engines, with a strict check after each round; a seed repeats them')
   .option('--minutes <number>', 'how long faults go on', positive, 15)
   .option('--seed <number>', 'decides the faults and the records (default: a random one)', positive)
   .option('--per-second <number>', 'records of the steady team', positive, 120)
+  .option('--nodes <number>', 'nodes of each engine: 1, or 3, each of which fails in its turn', oneOrThree, 1)
   .allowExcessArguments(false)
   .parse()
   .opts<Flags>()
@@ -43,12 +56,13 @@ const stop = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(signal, () => stop.abort(new Error(`ended by ${signal}`)))
 
-say(`soak: seed ${seed}, ${flags.minutes} minutes`)
+say(`soak: seed ${seed}, ${flags.minutes} minutes, ${flags.nodes === 1 ? 'one node' : 'three nodes'} of each engine`)
 const folder = await temporaryFolder('tidemark-soak-')
 const releasers: (() => Promise<unknown>)[] = []
 let journal = new Journal()
 let failures: string[] = []
 let during = 'the start'
+const table = new FaultTable()
 const tally: Tally = { rounds: 0, faults: 0 }
 try {
   await run()
@@ -58,9 +72,13 @@ try {
 } finally {
   for (const release of releasers.reverse()) await release().catch((error: unknown) => say(`soak: ${String(error)}`))
 }
+for (const line of table.lines()) say(line)
 for (const failure of failures) say(`FAILURE ${failure}`)
 if (failures.length === 0) await rm(folder, { recursive: true, force: true })
-else say(`soak: logs are in ${folder}; repeat with: npm run soak -- --minutes ${flags.minutes} --seed ${seed}`)
+else
+  say(
+    `soak: logs are in ${folder}; repeat with: npm run soak -- --minutes ${flags.minutes} --seed ${seed} --nodes ${flags.nodes}`,
+  )
 const { rounds, faults } = tally
 say(
   `soak: ${rounds} rounds, ${journal.entries.length} records, ${faults} faults, ${failures.length} failures, seed ${seed}`,
@@ -68,7 +86,8 @@ say(
 process.exit(failures.length === 0 && !stop.signal.aborted ? 0 : 1)
 
 async function run(): Promise<void> {
-  const engines = await startEngines({
+  const start = flags.nodes === 1 ? startEngines : startCluster
+  const engines = await start({
     folder,
     distributions: 'var/engines',
     clean: true,
@@ -81,22 +100,28 @@ async function run(): Promise<void> {
   releasers.push(() => pipeline.close())
   const { names, kafka } = pipeline
   const elasticsearch = new Client({
-    node: engines.urls.ELASTICSEARCH_URL,
+    nodes: engines.urls.ELASTICSEARCH_URL.split(','),
     requestTimeout: requestTimeoutMs,
-    maxRetries: 0,
+    maxRetries: flags.nodes - 1,
   })
   releasers.push(() => elasticsearch.close())
-  const redis = new Redis(engines.urls.REDIS_URL, { commandTimeout: requestTimeoutMs, maxRetriesPerRequest: 0 })
+  const redis = connectRedis(engines)
   redis.on('error', () => undefined)
   releasers.push(async () => redis.disconnect())
   const admin = kafka.admin({ retry: { retries: 0 } })
   await admin.connect()
   releasers.push(() => admin.disconnect())
-
   const over = new AbortController()
   const signal = AbortSignal.any([stop.signal, over.signal])
   const fail = (error: unknown): void => {
     if (!signal.aborted) over.abort(error)
+  }
+  const untilEnginesWhole = async (): Promise<void> => {
+    if (!('sentinels' in engines)) return
+    const isWhole = async (): Promise<boolean> =>
+      (await isElasticsearchWhole(elasticsearch)) && (await areInSync(admin, 3)) && (await isRedisWhole(redis))
+    const options = { deadlineMs: wholeDeadlineMs, signal }
+    if (!(await waitUntil(() => isWhole().catch(() => false), options))) throw new Error('the engines do not recover')
   }
   journal = new Journal()
   const behind = { elasticsearch, redis, admin, names }
@@ -132,7 +157,13 @@ async function run(): Promise<void> {
       seed,
       minutes: flags.minutes,
       judged: { journal, problems, apis: fleet.apis, kafka, names, teams, keyOf: pipeline.keyOf, signal },
-      stage: { engines, fleet, elasticsearch, redis, prefix: names['INDEX_PREFIX'] ?? '', signal },
+      stage: { fleet, elasticsearch, redis, prefix: names['INDEX_PREFIX'] ?? '', signal },
+      planRound:
+        'sentinels' in engines
+          ? oneNodeAfterTheOther(engines, { cutsOff: await canCutOff(), untilWhole: untilEnginesWhole })
+          : randomFaults(engines.started),
+      untilEnginesWhole,
+      table,
       fleet,
       steady: new SteadyWriter(steadyAppender, seed, flags.perSecond),
       randomWriter,
@@ -151,4 +182,11 @@ async function run(): Promise<void> {
     during = problems.during
   }
   await watching
+}
+
+function connectRedis({ urls }: Engines | Cluster): Redis {
+  const options = { commandTimeout: requestTimeoutMs, maxRetriesPerRequest: 0 }
+  if (!('REDIS_SENTINELS' in urls)) return new Redis(urls.REDIS_URL, options)
+  const sentinels = sentinelAddresses(urls)
+  return new Redis({ ...options, sentinels, name: urls.REDIS_SENTINEL_NAME, failoverDetector: true })
 }

@@ -23,16 +23,33 @@ export async function ask(api: Program, key: string, path: string): Promise<Answ
   }
 }
 
+/** What a reader saw while faults lasted, and until everything was whole again. */
+export type Seen = {
+  answers: number
+  /** 503. */
+  refusals: number
+  /** Between two answers. */
+  longestGapMs: number
+  /** The greatest age of a watermark. */
+  oldestMs: number
+  /** Rows that were older than in the answer before, or gone. */
+  fallbacks: number
+}
+
+const nothingSeen = (): Seen => ({ answers: 0, refusals: 0, longestGapMs: 0, oldestMs: 0, fallbacks: 0 })
+
 /**
  * Asks for the steady team's submissions, one API after the other, again and again. A 200 answer holds everything appended
  * before its watermark and nothing that was never sent; neither a watermark nor a revision ever falls back, whichever API
  * answers. 503 is for as long as a fault lasts.
  */
 export class PollingReader {
-  answers = 0
-  refusals = 0
   /** No fault lasts: every answer must be a 200 with a watermark. */
-  isCalm = false
+  #isCalm = false
+  /** Nodes of Elasticsearch come and go: another copy may show less than the one that answered before, never less than promised. */
+  #nodesChange = false
+  #seenSince = nothingSeen()
+  #lastAnswerAtMs = Date.now()
   readonly #journal: Journal
   readonly #problems: Problems
   readonly #steady: readonly Entry[]
@@ -47,13 +64,26 @@ export class PollingReader {
     this.#steady = steady
   }
 
+  beginFaults(nodesChange: boolean): void {
+    this.#isCalm = false
+    this.#nodesChange = nodesChange
+    this.#seenSince = nothingSeen()
+  }
+
+  /** What was seen since the faults began. */
+  endFaults(): Seen {
+    this.#isCalm = true
+    this.#nodesChange = false
+    return this.#seenSince
+  }
+
   async run(apis: readonly Program[], key: string, signal: AbortSignal): Promise<void> {
     for (let turn = 0; !signal.aborted; turn++) {
       const api = apis[turn % apis.length]
-      const wasCalm = this.isCalm
+      const wasCalm = this.#isCalm
       try {
         if (api !== undefined)
-          await this.#judge(await ask(api, key, '/api/v1/records?limit=100'), () => wasCalm && this.isCalm)
+          await this.#judge(await ask(api, key, '/api/v1/records?limit=100'), () => wasCalm && this.#isCalm)
       } catch (error) {
         if (!signal.aborted) await this.#problems.add('reader', (error as Error).message)
       }
@@ -63,12 +93,12 @@ export class PollingReader {
 
   async #judge({ status, watermark, body }: Answer, isCalm: () => boolean): Promise<void> {
     if (status === 503 && !isCalm()) {
-      this.refusals++
+      this.#seenSince.refusals++
       return
     }
     if (status !== 200)
       throw new Error(`status ${status} ${isCalm() ? 'without any fault' : ''} ${JSON.stringify(body)}`)
-    this.answers++
+    this.#noteAnswer(watermark)
     if (watermark === null && isCalm()) throw new Error('an answer without a watermark, without any fault')
     const items = new Map<string, number>(body.items.map((item: Json) => [item.id, item.serialNumber]))
     if (items.size !== body.totalDocs) throw new Error(`${items.size} items of ${body.totalDocs}`)
@@ -77,18 +107,31 @@ export class PollingReader {
     this.#seen = items
   }
 
+  #noteAnswer(watermark: string | null): void {
+    const nowMs = Date.now()
+    const seen = this.#seenSince
+    seen.answers++
+    seen.longestGapMs = Math.max(seen.longestGapMs, nowMs - this.#lastAnswerAtMs)
+    if (watermark !== null) seen.oldestMs = Math.max(seen.oldestMs, nowMs - Date.parse(watermark))
+    this.#lastAnswerAtMs = nowMs
+  }
+
   async #judgeAgainstOthers(items: ReadonlyMap<string, number>, watermark: string | null): Promise<void> {
     const sent = (id: string): number => this.#journal.highestSent('submissions', keyOf(id))
     const place = `with watermark ${watermark}, after one with ${new Date(this.#watermarkMs).toISOString()}`
     for (const [id, revision] of items) {
       const before = this.#seen.get(id) ?? 0
       if (revision > sent(id)) await this.#suspect('never sent', `${id} is served at ${revision}`, id)
-      if (revision < before)
-        await this.#suspect('revision falls back', `${id} is served at ${revision} after ${before}, ${place}`, id)
+      if (revision < before) await this.#fallsBack(`${id} is served at ${revision} after ${before}, ${place}`, id)
     }
     for (const [id, revision] of this.#seen)
       if (!items.has(id) && sent(id) !== gone)
-        await this.#suspect('not served any more', `${id}, which was at ${revision}, ${place}`, id)
+        await this.#fallsBack(`${id} is not served any more, it was at ${revision}, ${place}`, id)
+  }
+
+  async #fallsBack(problem: string, id: string): Promise<void> {
+    this.#seenSince.fallbacks++
+    if (!this.#nodesChange) await this.#suspect('falls back', problem, id)
   }
 
   async #judgePromise(watermark: string, items: ReadonlyMap<string, number>): Promise<void> {

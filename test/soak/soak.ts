@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Random, seeded } from '../support/random.ts'
 import type { Appender } from './appender.ts'
-import { planRound, runFaults, type Stage } from './faults.ts'
+import { type Fault, type PlanRound, runFaults, type Stage } from './faults.ts'
+import type { FaultTable } from './faultTable.ts'
 import { type Judged, judge } from './finalCheck.ts'
 import type { Fleet } from './fleet.ts'
 import type { PollingReader } from './reader.ts'
@@ -14,11 +15,15 @@ export type Soak = {
   readonly minutes: number
   readonly judged: Judged
   readonly stage: Stage
+  readonly planRound: PlanRound
+  /** Resolves once no engine is left to recover. */
+  untilEnginesWhole(): Promise<void>
   readonly fleet: Fleet
   readonly steady: SteadyWriter
   readonly randomWriter: Appender
   readonly reader: PollingReader
   readonly watcher: Watcher
+  readonly table: FaultTable
   readonly signal: AbortSignal
   fail(error: unknown): void
   say(line: string): void
@@ -30,39 +35,30 @@ export type Tally = { rounds: number; faults: number }
 const wholePatienceMs = 120_000
 const pollMs = 250
 const calmMs = 2_000
-const mostDeletions = 2
 /** An indexer holds at most 64 MiB of records under way, and as much again as documents. */
 const memoryBoundMiB = 512
 
 /** Rounds of faults and checks until the time is over; what is wrong ends them only where nothing could follow. */
 export async function runRounds(tally: Tally, soak: Soak): Promise<void> {
   const endsAtMs = Date.now() + soak.minutes * 60_000
-  let deletions = 0
   soak.steady.start(soak.fail)
   await untilWhole(soak)
   while (Date.now() < endsAtMs) {
     const round = tally.rounds + 1
     const random = seeded(soak.seed * 1_000_003 + round)
-    const plan = planRound(random, deletions < mostDeletions)
-    deletions += Number(plan.deletesGeneration)
+    const faults = soak.planRound(random)
     await sleep(calmMs, undefined, { signal: soak.signal })
-    await runRound(soak, round, plan.faults, random)
+    await runRound(soak, round, faults, random)
     tally.rounds++
-    tally.faults += plan.faults.length
+    tally.faults += faults.length
   }
   await soak.steady.pause()
 }
 
-async function runRound(
-  soak: Soak,
-  round: number,
-  faults: Parameters<typeof runFaults>[0],
-  random: Random,
-): Promise<void> {
+async function runRound(soak: Soak, round: number, faults: readonly Fault[], random: Random): Promise<void> {
   const { judged, reader, fleet, steady, signal, say } = soak
   const { journal, problems } = judged
-  const answersBefore = reader.answers
-  reader.isCalm = false
+  reader.beginFaults(faults.some(({ target }) => target.startsWith('elasticsearch-')))
   problems.during = `round ${round}: ${faults.map(({ name, afterMs }) => `${name} after ${afterMs} ms`).join(', ')}`
   const drafts = roundOfRecords(soak.seed, round, journal.newest())
   const [told] = await Promise.all([
@@ -74,9 +70,11 @@ async function runRound(
     await problems.add('rebuild failed', `${failed}, while every engine and every index was there`)
   const overAtMs = Date.now()
   await steady.pause()
+  await soak.untilEnginesWhole()
   await untilWhole(soak)
   const wholeMs = Date.now() - overAtMs
-  reader.isCalm = true
+  const seen = reader.endFaults()
+  soak.table.add(faults, seen)
   await judge(judged, journal.takeChanged(), random)
   const memory = await fleet.memory()
   if (memory.some((each) => each > memoryBoundMiB))
@@ -87,7 +85,8 @@ async function runRound(
       `${new Date().toISOString()} seed ${soak.seed} round ${round}: ${told.join('; ')}`,
       `${journal.entries.length} records, ${journal.poison.size} of them poison`,
       `whole after ${(wholeMs / 1_000).toFixed(1)} s`,
-      `${reader.answers - answersBefore} answers, ${reader.refusals} times 503, ${soak.watcher.looks} looks so far`,
+      `${seen.answers} answers, ${seen.refusals} times 503, longest gap ${seen.longestGapMs} ms, ` +
+        `oldest answer ${seen.oldestMs} ms, ${seen.fallbacks} fallbacks, ${soak.watcher.looks} looks so far`,
       `${problems.found.length} failures so far`,
       `RSS ${memory.join(' + ')} MiB`,
     ].join(' | '),

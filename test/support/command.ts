@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { NODE_COMPILE_CACHE } from './programs.ts'
 
 export type Run = { readonly code: number; readonly stdout: string; readonly stderr: string }
 
@@ -11,11 +10,8 @@ export const runCommand = (
 ): Promise<Run> =>
   new Promise((resolve) => {
     const command = ['--disable-warning=TimeoutNegativeWarning', script, ...args]
-    execFile(
-      process.execPath,
-      command,
-      { env: { ...process.env, NODE_COMPILE_CACHE, ...environment } },
-      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    execFile(process.execPath, command, { env: { ...process.env, ...environment } }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     )
   })
 

@@ -20,8 +20,9 @@ type Kind = 'forms' | 'records'
 type Place = { kind: Kind; id: string; partition: number; offset: bigint; appendedAtMs: number }
 type Answer = { kind: Kind; total: number; watermarkMs: number }
 
-const writeMs = 100
-const checkMs = 100
+const writeMs = 150
+/** A new watermark is published every 250 ms. */
+const checkMs = 150
 /** Every entity is searched for each time. */
 const commitCheckMs = 400
 const timeoutMs = 8_000

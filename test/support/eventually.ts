@@ -1,14 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const patienceMs = 30_000
-/** Each look costs whoever is asked, too. */
 const restMs = 50
+/** Each question costs whoever is asked, too: one that is not answered within a second is asked less often. */
+const patientAfterMs = 1_000
+const patientRestMs = 150
 
 /** Waits until `condition` holds; rejects when it does not in half a minute. */
 export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const givesUpAtMs = Date.now() + patienceMs
-  while (!(await condition())) {
-    if (Date.now() > givesUpAtMs) throw new Error(`does not come true: ${condition}`)
-    await sleep(restMs)
+  const startedAtMs = Date.now()
+  for (;;) {
+    const found = condition()
+    if (await found) return
+    const waitedMs = Date.now() - startedAtMs
+    if (waitedMs > patienceMs) throw new Error(`does not come true: ${condition}`)
+    const asksNobody = typeof found === 'boolean'
+    await sleep(asksNobody || waitedMs < patientAfterMs ? restMs : patientRestMs)
   }
 }

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Registry } from 'prom-client'
-import { indexerMetrics, pipelineMetrics } from '../../indexer/metrics.ts'
-import { surveyMetrics } from '../../indexer/status/surveyMetrics.ts'
+import { indexerMetrics, pipelineMetrics, surveyMetrics } from '../../indexer/metrics.ts'
 import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts'
 import { parameterReader } from '../../src/api/parameters.ts'
 import { processMetrics } from '../../src/core/process/processMetrics.ts'

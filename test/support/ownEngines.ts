@@ -27,13 +27,27 @@ export async function startOwnEngines(): Promise<OwnEngines> {
 }
 
 /** Starts three nodes of each engine and leads this process and what it starts to them. */
-export async function startOwnCluster(): Promise<Cluster> {
+export const startOwnCluster = (): Promise<Cluster> => startClusterIn(['elasticsearch', 'kafka', 'redis'])
+
+/**
+ * Starts a Redis master, its replica and three Sentinels beside the Elasticsearch and the Kafka of all tests, and leads this process
+ * to them.
+ */
+export async function startOwnReplicatedRedis(): Promise<Cluster> {
+  const { ELASTICSEARCH_URL, KAFKA_BROKERS } = process.env
+  const cluster = await startClusterIn(['redis'])
+  Object.assign(process.env, { ELASTICSEARCH_URL, KAFKA_BROKERS })
+  return cluster
+}
+
+async function startClusterIn(only: readonly EngineName[]): Promise<Cluster> {
   const folder = await temporaryFolder('tidemark-cluster-')
   const cluster = await startCluster({
     folder,
     distributions: 'var/engines',
     clean: true,
     quick: true,
+    only,
     signal: AbortSignal.timeout(clusterDeadlineMs),
   })
   Object.assign(process.env, cluster.urls)

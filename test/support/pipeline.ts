@@ -40,7 +40,7 @@ export async function openPipeline(): Promise<Pipeline> {
   })
   const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
   await producer.connect()
-  const elasticsearchUrl = process.env['ELASTICSEARCH_URL'] ?? ''
+  const [elasticsearchUrl = ''] = (process.env['ELASTICSEARCH_URL'] ?? '').split(',')
   let appendedAtMs = 0
   const nameOf = (topic: string): string => names[`TOPIC_${topic.toUpperCase().replace('-', '_')}`] ?? topic
   const keyOf = (team: string): string => `rqp_acct_${sha256(names['INDEX_PREFIX'] + team)}`

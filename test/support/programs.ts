@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { resolve } from 'node:path'
 import { eventually } from './eventually.ts'
 
 /** One of the project's processes, run as a user runs it. */
@@ -21,9 +20,6 @@ export type Program = {
 
 const started = new Set<ChildProcess>()
 
-/** Programs start in two thirds of the time where Node finds their code compiled. */
-export const NODE_COMPILE_CACHE = resolve('var/test/compile-cache')
-
 export async function startProgram(
   script: string,
   environment: Readonly<Record<string, string>>,
@@ -31,7 +27,7 @@ export async function startProgram(
 ): Promise<Program> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', script, ...args], {
-    env: { ...process.env, NODE_COMPILE_CACHE, ...environment, PORT: String(port), ADMIN_PORT: String(adminPort) },
+    env: { ...process.env, ...environment, PORT: String(port), ADMIN_PORT: String(adminPort) },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   started.add(child)

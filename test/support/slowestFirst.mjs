@@ -1,9 +1,24 @@
 import Sequencer from '@jest/test-sequencer'
 
+/** Of more than a minute each, the longest first. */
+const slowest = [
+  'fault/engineOutages',
+  'fault/rebuild',
+  'fault/elasticsearchAnswers',
+  'e2e/status',
+  'fault/skewedClocks',
+  'e2e/settings',
+  'fault/kafkaFaults',
+  'fault/groupFaults',
+  'security/elasticsearch',
+  'security/kafka',
+  'e2e/demo',
+]
 const folders = ['fault', 'e2e', 'security', 'integration', 'contract', 'unit']
-const rank = ({ path }) => folders.findIndex((folder) => path.includes(`/test/${folder}/`))
+const ranks = [...slowest.map((file) => `/test/${file}.test.ts`), ...folders.map((folder) => `/test/${folder}/`)]
+const rank = ({ path }) => ranks.findIndex((part) => path.includes(part))
 
-/** Begins with the folders whose files take minutes, so that no worker is left alone with one of them at the end. */
+/** Begins with the files that take minutes, so that no worker is left alone with one of them at the end. */
 export default class SlowestFirst extends Sequencer {
   async sort(tests) {
     return (await super.sort(tests)).toSorted((a, b) => rank(a) - rank(b))

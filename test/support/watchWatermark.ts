@@ -13,7 +13,9 @@ export type WatermarkWatch = {
   stop(): Promise<void>
 }
 
-const pollMs = 50
+const storePollMs = 50
+/** An answer costs the API and Elasticsearch a query, and a new watermark is published every 250 ms. */
+const answerPollMs = 150
 const timeoutMs = 8_000
 
 /** Reads the watermark where readers find it, as often as they may; it may be absent, but must never go back. */
@@ -38,11 +40,15 @@ export function watchWatermark(pipeline: Pipeline, api: Program, team: string): 
     const watermark = response.headers.get('replica-watermark')
     if (watermark !== null) note('in an answer', Date.parse(watermark))
   }
-  const running = [readStore, readAnswer].map(async (read) => {
+  const steps = [
+    { read: readStore, restMs: storePollMs },
+    { read: readAnswer, restMs: answerPollMs },
+  ]
+  const running = steps.map(async ({ read, restMs }) => {
     while (!stop.signal.aborted) {
       // Engines are away now and then.
       await read().catch(() => undefined)
-      await sleep(pollMs)
+      await sleep(restMs)
     }
   })
   return {

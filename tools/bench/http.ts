@@ -34,7 +34,7 @@ export async function untilAnswered(origin: string, request: HttpRequest, stage:
 export const apiRequest = (
   accountKey: string,
   what: string,
-  query: Readonly<Record<string, string | number>> = {},
+  query: Readonly<Record<string, string | number>>,
   etag?: string,
 ): HttpRequest => {
   const search = new URLSearchParams(

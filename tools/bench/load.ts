@@ -12,7 +12,7 @@ export type HttpRequest = {
 }
 
 /** Whom to ask what: every connection sends the requests in this order, one at a time, and begins again. */
-export type Target = { readonly origin: string; readonly requests: readonly HttpRequest[] }
+type Target = { readonly origin: string; readonly requests: readonly HttpRequest[] }
 
 export type Pace = {
   readonly connections: number

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { createProducer } from '../../src/core/stores/kafkaSink.ts'
-import { createAccountKey } from '../demo/accountKeys.ts'
+import { createAccountKey } from '../demo/demoKeys.ts'
 import { untilIndexed, untilTopicsExist } from '../demo/indexing.ts'
 import { choosePort } from '../engines/ports.ts'
 import { apiRequest, untilAnswered } from './http.ts'
@@ -26,11 +26,11 @@ const maxSendCharacters = 512 * 1024
 /** The API refuses more requests a minute of one key than its limit; a bench is not to be refused. */
 const withoutRateLimit = { RATE_LIMIT_PER_MINUTE: '1000000000' }
 
-/** Starts an indexer and an API, with `more` in their environment; returns once the topics exist. */
-export async function startReplica(stage: Stage, more: Readonly<Record<string, string>> = {}): Promise<Replica> {
+/** Starts an indexer and an API; returns once the topics exist. */
+export async function startReplica(stage: Stage): Promise<Replica> {
   const { config, signal } = stage
-  const origin = await startApi(stage, more)
-  await stage.start('indexer', more)
+  const origin = await startApi(stage, {})
+  await stage.start('indexer', {})
   const [admin, append] = await connect(stage)
   await untilTopicsExist(admin, config, signal)
   const progress = { topics: config, groupId: config.CONSUMER_GROUP, signal }

@@ -4,7 +4,7 @@ import { ratiosByRound, type Spread, spreadOf } from './statistics.ts'
 export type Goal = { readonly atMost: number } | { readonly atLeast: number }
 
 /** What latencies are not to exceed. */
-export type Limits = { readonly p50Ms: number; readonly p99Ms: number }
+type Limits = { readonly p50Ms: number; readonly p99Ms: number }
 
 /** One line: a contender, and what it is held against. */
 export type Row = {

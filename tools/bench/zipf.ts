@@ -1,5 +1,5 @@
 /** Shares of the whole that fall with the rank `n`, from 1, as 1 / n^exponent: how frequent words are, how large teams. */
-export type Zipf = {
+type Zipf = {
   /** The rank, from 0, that holds a share of the whole: random shares find ranks as often as these occur. */
   rankAt(share: number): number
   /** Divides `total` things by rank; the sizes add up. */

@@ -1,7 +1,7 @@
 import { pause } from '../engines/waiting.ts'
 import type { Counts } from './world.ts'
 
-export type TeamAccess = { readonly teamId: string; readonly key: string }
+type TeamAccess = { readonly teamId: string; readonly key: string }
 
 const servedDeadlineMs = 60_000
 const requestTimeoutMs = 5_000

@@ -3,10 +3,10 @@ import type { EngineUrls } from '../engines/engines.ts'
 import type { Counts } from './world.ts'
 
 /** What `npm run sign-in` needs to make links to the settings area. */
-export type SignInFile = { readonly settingsUrl: string; readonly signInSecret: string }
+type SignInFile = { readonly settingsUrl: string; readonly signInSecret: string }
 
 /** `demo.json`, for other programs, as long as a demo runs. */
-export type DemoFile = SignInFile &
+type DemoFile = SignInFile &
   Counts & {
     readonly baseUrl: string
     readonly keys: readonly { readonly team: string; readonly key: string }[]

@@ -10,7 +10,7 @@ import { untilIndexed, untilTopicsExist } from './indexing.ts'
 import type { Served } from './page.ts'
 import type { World } from './world.ts'
 
-export type KafkaClients = { readonly admin: Admin; readonly producer: Producer }
+type KafkaClients = { readonly admin: Admin; readonly producer: Producer }
 
 /** Connects to Kafka for the duration of `work`. */
 export async function withKafka<T>(config: Config, work: (clients: KafkaClients) => Promise<T>): Promise<T> {
@@ -25,7 +25,7 @@ export async function withKafka<T>(config: Config, work: (clients: KafkaClients)
   }
 }
 
-export type FillOptions = {
+type FillOptions = {
   readonly submissions: number
   readonly config: Config
   readonly baseUrl: string

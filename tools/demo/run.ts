@@ -87,7 +87,7 @@ type Plan = Pick<LiveOptions, 'baseUrl' | 'signIn' | 'environment'> & {
 }
 
 /** Chooses different ports for all, and a secret for this demo's sign-in links. */
-async function planServices({ urls }: Engines, apiPort?: number): Promise<Plan> {
+async function planServices({ urls }: Engines, apiPort: number | undefined): Promise<Plan> {
   const port = apiPort ?? (await choosePort(defaultPorts.api))
   const otherPort = (preferred: number): Promise<number> => choosePort(preferred === port ? undefined : preferred)
   const [settingsPort, statusPort] = [await otherPort(defaultPorts.settings), await otherPort(defaultPorts.status)]

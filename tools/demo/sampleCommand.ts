@@ -1,8 +1,8 @@
 /** `docker compose run --rm sample`: sample teams for a Tidemark that runs already. */
 import { Command } from 'commander'
 import { configOrExit } from '../../src/core/process/service.ts'
-import { createAccountKey, keptAccountKeys } from './accountKeys.ts'
 import { isValidKey } from './api.ts'
+import { createAccountKey, keptAccountKeys } from './demoKeys.ts'
 import { fill, withKafka } from './fill.ts'
 import { renderSamplePage } from './page.ts'
 import { createWorld } from './world.ts'

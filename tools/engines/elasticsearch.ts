@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { chmod, lchown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Distribution } from './distribution.ts'
 import type { EngineDefinition } from './engine.ts'
 import { consoleLog, type Jdk, javaLocale } from './jdk.ts'
-import type { User } from './permissions.ts'
+import { changeOwner, type User } from './permissions.ts'
 
 const version = '9.4.3'
 
@@ -62,12 +62,13 @@ export const elasticsearchDefinition = (
     startDeadlineMs: node === undefined ? 180_000 : 400_000,
     dataFolder,
     logPath: options.logPath(name),
+    ...(node && { clusterPorts: [node.transportPort] }),
     url: (port) => `http://127.0.0.1:${port}`,
     prepare: async (port) => {
       const yml = renderElasticsearchYml({ clusterName, port, dataFolder, membership })
       const heap = node === undefined ? '1g' : '512m'
       await writeFolder({ ...options, dataFolder, heap }, yml)
-      const { home, jdk, user } = options
+      const { home, jdk, jvmFlags, user } = options
       return {
         command: 'bash',
         args: [join(home, 'bin', 'elasticsearch')],
@@ -79,6 +80,8 @@ export const elasticsearchDefinition = (
           ES_JAVA_HOME: jdk.home,
           ES_PATH_CONF: join(dataFolder, 'config'),
           ES_TMPDIR: join(dataFolder, 'tmp'),
+          // Of the launcher's JVM, which starts the server.
+          CLI_JAVA_OPTS: jvmFlags.join(' '),
           // The launcher ignores ES_TMPDIR and leaves its files behind.
           JDK_JAVA_OPTIONS: `-Djava.io.tmpdir="${join(dataFolder, 'tmp')}"`,
         },
@@ -135,9 +138,16 @@ export const renderElasticsearchYml = (options: {
     .join('')
 }
 
-/** The distribution's JVM options without the garbage collection log, with a heap that leaves room for the other engines. */
+/**
+ * The distribution's JVM options without the garbage collection log, with a heap that leaves room for the other engines. A
+ * garbage collector among `jvmFlags` replaces the distribution's: the JVM refuses to start with two.
+ */
 export const renderJvmOptions = (shipped: string, heap: string, jvmFlags: readonly string[]): string => {
-  const kept = shipped.split('\n').filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('-Xlog'))
+  const isCollector = (option: string): boolean => /^-XX:\+Use\w+GC$/.test(option)
+  const isReplaced = (option: string): boolean => isCollector(option) && jvmFlags.some(isCollector)
+  const kept = shipped
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('-Xlog') && !isReplaced(line))
   return [...kept, `-Xms${heap}`, `-Xmx${heap}`, ...jvmFlags, ''].join('\n')
 }
 
@@ -155,11 +165,4 @@ const writeFolder = async (
   )
   await writeFile(join(config, 'log4j2.properties'), consoleLog('[%-5p][%-25c{1.}] %m%n'))
   if (user !== undefined) await changeOwner(user, dataFolder)
-}
-
-const changeOwner = async ({ uid, gid }: User, folder: string): Promise<void> => {
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    await lchown(join(entry.parentPath, entry.name), uid, gid)
-  }
-  await lchown(folder, uid, gid)
 }

@@ -1,4 +1,5 @@
 import { readFrom, withLog } from './logTail.ts'
+import type { User } from './permissions.ts'
 import { choosePort, portFree } from './ports.ts'
 import { signalGroup } from './runningProcess.ts'
 import { type Command, type LogAndLock, type SupervisedProgram, startSupervised } from './supervisedProgram.ts'
@@ -18,6 +19,10 @@ export type EngineDefinition = {
   startDeadlineMs: number
   dataFolder: string
   logPath: string
+  /** The ports at which other nodes of a cluster reach it. */
+  clusterPorts?: readonly number[]
+  /** The user of a node that has one of its own. */
+  user?: User
   url(port: number): string
   /** Writes the configuration for a start at `port`, whatever state an earlier run left behind. */
   prepare(port: number, signal: AbortSignal): Promise<Command>
@@ -40,6 +45,8 @@ export type Engine = {
   readonly pid: number
   readonly dataFolder: string
   readonly logPath: string
+  readonly clusterPorts: readonly number[]
+  readonly user: User | undefined
   /** Sends SIGTERM, after 7 s SIGKILL; cancels a start that is under way. Does nothing when it is not running. */
   stop(): Promise<void>
   /** Starts it again at the same port on the same data, after a stop or a kill, and returns once it answers. */
@@ -74,7 +81,7 @@ export const startEngine = async (
 }
 
 const engineAt = (definition: EngineDefinition, files: LogAndLock, port: number, first: SupervisedProgram): Engine => {
-  const { kind, name, dataFolder } = definition
+  const { kind, name, dataFolder, clusterPorts = [], user } = definition
   let current = first
   let restart = { cancel: new AbortController(), settled: Promise.resolve() }
   const startAgain = async (signal: AbortSignal): Promise<void> => {
@@ -92,6 +99,8 @@ const engineAt = (definition: EngineDefinition, files: LogAndLock, port: number,
     },
     dataFolder,
     logPath: files.logPath,
+    clusterPorts,
+    user,
     stop: async () => {
       restart.cancel.abort(new Error(`${name} was stopped`))
       await restart.settled

@@ -5,6 +5,8 @@ import type { ReportFetch } from './distribution.ts'
 import { type Engine, type EngineDefinition, type EngineName, engineNames, startEngine } from './engine.ts'
 import { type ClusterUrls, type EngineUrls, untilReachable, variableOf, writeEnginesFile } from './engineUrls.ts'
 import { acquireLock, type Lock } from './lock.ts'
+import { ownUsers } from './network.ts'
+import { accessibleFolder, unprivilegedUser } from './permissions.ts'
 import { sentinelName } from './redis.ts'
 import { setUp } from './setup.ts'
 import { waitUntil } from './waiting.ts'
@@ -37,8 +39,8 @@ export type StartOptions = ClusterOptions & {
   /** Changes the definition of each engine before its start, for example to turn on authentication. */
   adapt?: (definition: EngineDefinition) => EngineDefinition
 }
-/** C1 only: on few cores the C2 compiler competes with the start itself. */
-const quickFlags = ['-XX:TieredStopAtLevel=1']
+/** On few cores the C2 compiler and the threads of G1 compete with the start itself, and with what the engines are started for. */
+const quickFlags = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
 const dataDeadlineMs = 20_000
 const externalDeadlineMs = 10_000
 
@@ -82,10 +84,22 @@ export const startEngines = async (options: StartOptions): Promise<Engines> => {
  * Starts three Elasticsearch nodes, three brokers that keep three copies, and a Redis master with a replica and three
  * Sentinels, and returns once each node answers; copies may still be under way. Otherwise like `startEngines`.
  */
-export const startCluster = async (options: ClusterOptions): Promise<Cluster> => {
+export const startCluster = async (
+  options: ClusterOptions & {
+    /** Which engines to start; all by default. The URLs of the others lead nowhere. */
+    only?: readonly EngineName[]
+  },
+): Promise<Cluster> => {
   const running = await runInFolder(options.folder, async (folder) => {
-    const plan = await planCluster(options.clean ? undefined : join(folder, 'data'))
-    const started = await startAll(engineNames, { ...options, folder, plan })
+    const dataFolder = await accessibleFolder(join(folder, 'data'), unprivilegedUser())
+    const plan = await planCluster(options.clean ? undefined : dataFolder)
+    const started = await startAll(options.only ?? engineNames, {
+      ...options,
+      folder,
+      dataFolder,
+      plan,
+      adapt: ownUsers(),
+    })
     return { urls: clusterUrlsOf(plan), started }
   })
   const nodesOf = (kind: string): Engine[] => running.started.filter(({ name }) => name.startsWith(`${kind}-`))
@@ -137,6 +151,8 @@ const lockFolder = async (folder: string): Promise<Lock> => {
 }
 
 type StartAllOptions = Omit<StartOptions, 'external'> & {
+  /** `<folder>/data` by default. */
+  dataFolder?: string
   plan?: ClusterPlan
   /** Awaited beside the starts. */
   others?: readonly ((signal: AbortSignal) => Promise<void>)[]
@@ -147,7 +163,7 @@ const startAll = async (names: readonly EngineName[], options: StartAllOptions):
   const failed = new AbortController()
   const signal = AbortSignal.any([options.signal, failed.signal])
   const folders = {
-    data: join(folder, 'data'),
+    data: options.dataFolder ?? join(folder, 'data'),
     logs: join(folder, 'logs'),
     distributions: resolve(options.distributions ?? join(folder, 'engines')),
   }

@@ -61,6 +61,7 @@ export const kafkaDefinition = (
     startDeadlineMs: node === undefined ? 90_000 : 300_000,
     dataFolder,
     logPath,
+    ...(node && { clusterPorts: [node.port, node.controllerPort] }),
     url: (port) => `127.0.0.1:${port}`,
     prepare: async (port, signal) => {
       await mkdir(dataFolder, { recursive: true })

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access, chmod, constants, lstat, mkdir } from 'node:fs/promises'
+import { access, chmod, constants, lchown, lstat, mkdir, readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
@@ -24,6 +24,14 @@ export const findOnPath = async (name: string, env: NodeJS.ProcessEnv): Promise<
 /** The user for programs that refuse to run as root, as Elasticsearch does; undefined when this process is not root. */
 export const unprivilegedUser = (): User | undefined =>
   process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : undefined
+
+/** Gives `folder`, and everything in it, to `user`. */
+export const changeOwner = async ({ uid, gid }: User, folder: string): Promise<void> => {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    await lchown(join(entry.parentPath, entry.name), uid, gid)
+  }
+  await lchown(folder, uid, gid)
+}
 
 /** Whether `user` (undefined: this process's own) may execute the file, or enter the folder, at `path`. */
 export const accessibleTo = (user: User | undefined, path: string): Promise<boolean> =>

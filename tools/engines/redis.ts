@@ -98,6 +98,7 @@ const configured = (
   return {
     ...common(options, name),
     port: { fixed: port },
+    clusterPorts: [port],
     prepare: async () => {
       const cwd = join(options.folder, name)
       if (!written) {

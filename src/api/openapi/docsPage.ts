@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { digestOf, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
+import { Router } from '@koa/router'
+import { digestOf, respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
+import type { ApiMiddleware, ApiState } from '../context.ts'
 
 const { resolve } = createRequire(import.meta.url)
 const own = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url))
+
+const descriptionPath = '/api/v1/openapi.json'
 
 /** The page may load these kinds of files from its own host and send requests to that host, nothing else. */
 const contentSecurityPolicy = [
@@ -18,8 +22,22 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
+/** The routes that need no key: the OpenAPI description, and the page that shows it. */
+export function publicRoutes(description: unknown): Router<ApiState, object> {
+  const router = new Router<ApiState, object>({ sensitive: true })
+  const json = staticFile({ type: 'json', text: JSON.stringify(description), cacheControl: 'public, max-age=300' })
+  router.get(descriptionPath, answer(json))
+  for (const [path, file] of docsPage()) router.get(path, answer(file))
+  return router
+}
+
+const answer =
+  (file: StaticFile): ApiMiddleware =>
+  (ctx) =>
+    respondWithFile(ctx, file)
+
 /** The page at `/docs` and every file it needs, by path. File names are content hashes, so the files may be cached for ever. */
-export function docsPage(descriptionPath: string): ReadonlyMap<string, StaticFile> {
+function docsPage(): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>()
   const add = (file: string, type: 'css' | 'js' | 'svg'): string => {
     const text = readFileSync(file, 'utf8')

@@ -95,7 +95,7 @@ export const success = (
   description: string,
   schemaName: string,
   examples: Readonly<Record<string, unknown>>,
-  line?: string,
+  line: string | undefined,
 ): Response => ({
   description,
   headers: named(read),

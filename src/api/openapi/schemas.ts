@@ -11,7 +11,7 @@ export const sent = (schema: z.ZodObject): JsonSchema =>
   z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
-    // Zod omits defaults and examples of a schema that transforms its text.
+    // Zod omits the defaults and examples of a schema that transforms its input.
     override: ({ zodSchema, jsonSchema }) => {
       const examples = z.globalRegistry.get(zodSchema)?.['examples']
       if (Array.isArray(examples)) jsonSchema.examples = examples

@@ -1,24 +1,19 @@
 import { LRUCache } from 'lru-cache'
 import type { Clause } from './clauses.ts'
-import { findPage, type ListCounts, type PagePosition } from './deepPage.ts'
+import { findPage, type ListCounts, type PagePosition } from './findPage.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 
 /** A range of rows of a list; the first row has offset 0. */
-export type RowRange = { readonly offset: number; readonly limit: number }
+type RowRange = { readonly offset: number; readonly limit: number }
 /** The number of rows that match a filter, and the rows of the range as raw bytes. */
-export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
-
-/** A snapshot whose counts are cached. It reads rows at any offset without skipping those before. */
-export type CountedSnapshot = {
-  page(filter: readonly Clause[], range: RowRange, signal: AbortSignal): Promise<RowsFound>
-}
+type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
 type Counted = Awaited<ReturnType<ListCounts['countByTime' | 'countEach']>>
-/** The snapshot in which a list was counted last, and by how many rows its pages have moved down since, as last observed. */
+/** The snapshot in which a list was counted last. `drift`: by how many rows its pages have moved down since, as last observed. */
 type Baseline = { readonly snapshot: string; readonly drift: number }
 
 /** A cache of the counts of several snapshots. */
-export type CountCache = {
+type CountCache = {
   readonly counts: LRUCache<string, Counted>
   readonly baselines: LRUCache<string, Baseline>
 }
@@ -39,59 +34,72 @@ export const createCountCache = (maxBytes: number): CountCache => ({
 })
 
 /**
- * A snapshot never changes, so its counts are cached. A list that has changed differs little from its last snapshot: the older
- * counts predict where a page begins, and one request to the new snapshot reads the rows there with the counts that confirm or refute
- * the prediction. `name` is the key of the snapshot in the cache, `list` the key of the list.
+ * A snapshot whose counts are cached. It reads rows at any offset without skipping those before. A list that has changed differs little
+ * from its last snapshot: the older counts predict where a page begins, and one request to the new snapshot reads the rows there with
+ * the counts that confirm or refute the prediction.
  */
-export function countedSnapshot(
-  snapshot: ListSnapshot,
-  cache: CountCache,
-  { name: ownName, list }: { readonly name: string; readonly list: string },
-): CountedSnapshot {
-  const baselineOf = (filter: readonly Clause[]): string => JSON.stringify([list, filter])
+export class CountedSnapshot {
+  readonly #snapshot: ListSnapshot
+  readonly #cache: CountCache
+  readonly #name: string
+  readonly #list: string
+
+  /** `name` is the key of the snapshot in the cache, `list` the key of the list. */
+  constructor(snapshot: ListSnapshot, cache: CountCache, { name, list }: { name: string; list: string }) {
+    this.#snapshot = snapshot
+    this.#cache = cache
+    this.#name = name
+    this.#list = list
+  }
+
+  /** The rows of the range that match the filter, and how many match it in all. */
+  async page(filter: readonly Clause[], rows: RowRange, signal: AbortSignal): Promise<RowsFound> {
+    const known = await findInCache(this.#cache, this.#name, filter, rows)
+    const predicted = known === undefined ? await this.#readByPrediction(filter, rows, signal) : undefined
+    if (predicted !== undefined) return predicted
+    const { offset, limit } = rows
+    const counts = cached(this.#cache, this.#name, filter, this.#snapshot.countsOf(filter, signal))
+    const { total, range } = known ?? (await findPage(counts, offset, limit))
+    this.#cache.baselines.set(this.#baselineOf(filter), { snapshot: this.#name, drift: 0 })
+    return { total, rows: range === undefined ? [] : await this.#snapshot.rows(filter, range, limit, signal) }
+  }
+
+  /** The first attempt measures how many rows were added or removed; the second one applies that. */
+  async #readByPrediction(
+    filter: readonly Clause[],
+    range: RowRange,
+    signal: AbortSignal,
+  ): Promise<RowsFound | undefined> {
+    let found = await this.#readPredicted(filter, range, signal)
+    if (found === 'mispredicted') found = await this.#readPredicted(filter, range, signal)
+    return typeof found === 'string' ? undefined : found
+  }
+
   /** Reads where the older counts predict the rows, and corrects the prediction by the counts found there. */
-  const readPredicted = async (
+  async #readPredicted(
     filter: readonly Clause[],
     { offset, limit }: RowRange,
     signal: AbortSignal,
-  ): Promise<RowsFound | 'mispredicted' | 'no-prediction'> => {
-    const name = baselineOf(filter)
-    const baseline = cache.baselines.get(name)
+  ): Promise<RowsFound | 'mispredicted' | 'no-prediction'> {
+    const name = this.#baselineOf(filter)
+    const baseline = this.#cache.baselines.get(name)
     // This snapshot's own counts were tried before; counting the rest costs less than a prediction.
-    if (baseline === undefined || baseline.snapshot === ownName) return 'no-prediction'
+    if (baseline === undefined || baseline.snapshot === this.#name) return 'no-prediction'
     const size = limit + 2 * spareRows
     const start = Math.max(0, offset - baseline.drift - spareRows)
-    const { range } = (await findInCache(cache, baseline.snapshot, filter, { offset: start, limit: size })) ?? {}
+    const { range } = (await findInCache(this.#cache, baseline.snapshot, filter, { offset: start, limit: size })) ?? {}
     if (range === undefined) return 'no-prediction'
-    const { total, before, rows } = await snapshot.survey(filter, range, size, signal)
+    const { total, before, rows } = await this.#snapshot.survey(filter, range, size, signal)
     const first = before + range.skip
     const end = Math.min(offset + limit, total)
-    cache.baselines.set(name, { ...baseline, drift: first - start })
+    this.#cache.baselines.set(name, { ...baseline, drift: first - start })
     if (offset >= end) return { total, rows: [] }
     if (offset < first || end > first + rows.length) return 'mispredicted'
     return { total, rows: rows.slice(offset - first, end - first) }
   }
-  /** The first attempt measures how many rows were added or removed; the second one applies that. */
-  const readByPrediction = async (
-    filter: readonly Clause[],
-    range: RowRange,
-    signal: AbortSignal,
-  ): Promise<RowsFound | undefined> => {
-    let found = await readPredicted(filter, range, signal)
-    if (found === 'mispredicted') found = await readPredicted(filter, range, signal)
-    return typeof found === 'string' ? undefined : found
-  }
-  return {
-    page: async (filter, rows, signal) => {
-      const known = await findInCache(cache, ownName, filter, rows)
-      const predicted = known === undefined ? await readByPrediction(filter, rows, signal) : undefined
-      if (predicted !== undefined) return predicted
-      const { offset, limit } = rows
-      const counts = cached(cache, ownName, filter, snapshot.countsOf(filter, signal))
-      const { total, range } = known ?? (await findPage(counts, offset, limit))
-      cache.baselines.set(baselineOf(filter), { snapshot: ownName, drift: 0 })
-      return { total, rows: range === undefined ? [] : await snapshot.rows(filter, range, limit, signal) }
-    },
+
+  #baselineOf(filter: readonly Clause[]): string {
+    return JSON.stringify([this.#list, filter])
   }
 }
 

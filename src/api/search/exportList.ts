@@ -1,16 +1,15 @@
 import type { TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
-import { countedSnapshot, createCountCache } from './countedSnapshot.ts'
+import { CountedSnapshot, createCountCache } from './countedSnapshot.ts'
 import { openListSnapshot } from './listSnapshot.ts'
-import type { SearchClient } from './searchClient.ts'
-import { ElasticsearchUnavailable } from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 import type { Filters } from './searchPage.ts'
 
 /** Runs one query in the team's turn; `signal` aborts it at its own deadline. */
 export type RunQuery = <Answer>(send: (signal: AbortSignal) => Promise<Answer>) => Promise<Answer>
 
 /** The keep-alive of the snapshot: how long a client may take to read one part. */
-export const exportLifeMs = 120_000
+const exportLifeMs = 120_000
 
 const maxCountedBytes = 1024 * 1024
 const firstRows = 100
@@ -32,7 +31,7 @@ export async function* exportList(
 ): AsyncGenerator<readonly Buffer[], void, undefined> {
   const snapshot = await runQuery((signal) => openListSnapshot(client, kind, teamId, { lifeMs: exportLifeMs, signal }))
   try {
-    const counted = countedSnapshot(snapshot, createCountCache(maxCountedBytes), { name: 'export', list: kind })
+    const counted = new CountedSnapshot(snapshot, createCountCache(maxCountedBytes), { name: 'export', list: kind })
     for (const filter of filters) {
       let [offset, limit] = [0, firstRows]
       for (;;) {
@@ -51,7 +50,7 @@ export async function* exportList(
 }
 
 /** How many rows of this average size fit into so many bytes. */
-export function rowsIn(bytes: number, rows: readonly Buffer[]): number {
+function rowsIn(bytes: number, rows: readonly Buffer[]): number {
   const length = rows.reduce((sum, row) => sum + row.length, 0)
   return Math.min(maxRows, Math.max(1, Math.floor((bytes * rows.length) / Math.max(1, length))))
 }

@@ -31,7 +31,7 @@ export type SearchAnswer = {
 }
 
 /** The error of one search of an `_msearch`. */
-export type SearchError = { readonly status: number; readonly type: string }
+type SearchError = { readonly status: number; readonly type: string }
 
 /**
  * Reads the response of a `_search`. Summaries are found by the delimiters around them, without parsing; the rest of the response is

@@ -2,10 +2,9 @@ import { LRUCache } from 'lru-cache'
 import type { TeamId } from '../../core/model/ids.ts'
 import { type EntityType, teamList } from '../../core/model/teamList.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
-import { type CountedSnapshot, countedSnapshot, createCountCache } from './countedSnapshot.ts'
+import { CountedSnapshot, createCountCache } from './countedSnapshot.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
-import type { SearchClient } from './searchClient.ts'
-import { ElasticsearchUnavailable } from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 
 /** A read of a team's list; `version` is the list's version before the read, null while it is unknown. */
 export type ListReader = {
@@ -29,7 +28,7 @@ type Kept = {
   readonly version: ListVersion | null
   readonly snapshot: ListSnapshot
   readonly counted: CountedSnapshot
-  /** Reads in progress, of this snapshot or of the first read of its replacement. */
+  /** Reads in progress that keep the snapshot open: its own, and the first read of the snapshot that replaced it. */
   readers: number
   /** No longer in the cache: the last reader closes it. */
   isDropped: boolean
@@ -70,7 +69,7 @@ export function keepSnapshots(indexReader: SearchClient): ReadSnapshot {
   ): Promise<T> => {
     const snapshot = await openListSnapshot(indexReader, kind, teamId, { lifeMs, signal })
     const list = teamList(kind, teamId)
-    const counted = countedSnapshot(snapshot, countCache, { name: String(++opened), list })
+    const counted = new CountedSnapshot(snapshot, countCache, { name: String(++opened), list })
     const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
     if (version === null) return await use(entry, read)
     // Closing a snapshot takes as long as opening one. The replaced one is closed after this read, so that no page waits for it.

@@ -3,11 +3,10 @@ import type { TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
-import { createdBetween, type KeyRange, type ListCounts } from './deepPage.ts'
+import { createdBetween, type KeyRange, type ListCounts } from './findPage.ts'
 import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
 import { multiSearch } from './multiSearch.ts'
-import type { SearchClient } from './searchClient.ts'
-import { ElasticsearchUnavailable, teamShard } from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
 
 /** A team's list at one moment: every search of the snapshot sees the same refresh, whatever is written meanwhile. */
 export type ListSnapshot = {
@@ -21,7 +20,7 @@ export type ListSnapshot = {
   close(): void
 }
 
-export type Survey = {
+type Survey = {
   readonly total: number
   readonly before: number
   readonly rows: readonly Buffer[]

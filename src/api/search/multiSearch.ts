@@ -1,9 +1,8 @@
 import { readAnswers, type SearchAnswer } from './hits.ts'
-import type { SearchClient } from './searchClient.ts'
-import { classifyErrorResponse, ElasticsearchUnavailable } from './searchClient.ts'
+import { classifyErrorResponse, ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 
 /** One search of an `_msearch`. The header names its index and options; it is empty for a search of a snapshot. */
-export type Search = {
+type Search = {
   readonly header: Readonly<Record<string, string | boolean>>
   readonly body: Readonly<Record<string, unknown>>
 }

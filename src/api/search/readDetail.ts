@@ -1,8 +1,7 @@
 import { documentId, type EntityId, isIdentifier, type TeamId } from '../../core/model/ids.ts'
 import { isTombstone } from '../../core/stores/documents.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
-import type { SearchClient } from './searchClient.ts'
-import { ElasticsearchUnavailable, teamShard } from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
 
 /** The error type of a document that is missing in an existing index. */
 const missingDocument = '"type":"resource_not_found_exception"'

@@ -14,11 +14,11 @@ export type SearchRequest = {
 }
 
 /** A response of status 200 or 404, its body as raw JSON. Every other status is an error. */
-export type SearchResponse = { readonly isFound: boolean; readonly bytes: Buffer }
+type SearchResponse = { readonly isFound: boolean; readonly bytes: Buffer }
 
 /**
- * The shard of a team and, of its copies, always the same one as long as it lives: copies refresh one after the other, so a reader who
- * wandered between them would see an older row after a newer one.
+ * Routes a search to the shard of the team, and always to the same copy of it while that copy lives. Copies refresh one after the other:
+ * on another copy, a reader could see an older row after a newer one.
  */
 export const teamShard = (teamId: TeamId): Readonly<Record<'routing' | 'preference', string>> => ({
   routing: teamId,
@@ -51,12 +51,23 @@ export class ElasticsearchUnavailable extends Error {
   }
 }
 
-/** Sends requests through a client that returns raw bytes. Nothing is retried: the API's own client is told to retry. */
+/** Shorter than the deadline of a query: only a request that times out, not one that is aborted, makes the client avoid its node. */
+const requestTimeoutMs = 4_000
+
+/** Sends requests through a client that returns raw bytes. */
 export const openSearchClient = (client: Client, indexPrefix: string): SearchClient => ({
   indexPrefix,
   send: async (request, signal) => {
     const { statusCode, body } = await client.transport
-      .request<RawBody>({ ...request }, { signal, ignore: [404], maxRetries: 0, meta: true })
+      .request<RawBody>(
+        { ...request },
+        {
+          signal,
+          ignore: [404],
+          requestTimeout: requestTimeoutMs,
+          meta: true,
+        },
+      )
       .catch((error: unknown) => {
         throw classifyClientError(error)
       })

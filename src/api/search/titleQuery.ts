@@ -22,19 +22,19 @@ import {
 } from '../../core/model/titles/tokenize.ts'
 import type { Clause } from './clauses.ts'
 
-/** How many words of a team one misspelt word may stand for. */
+/** The number of indexed words of a team that a fuzzy query for one word may expand to. */
 const maxExpansions = 50
-/** Words behind these are looked for spelt right, at the beginning of a title's words: what a search costs is bounded. */
+/** The first so many words may stand inside words of the title and be misspelt. Later ones may not, which bounds the cost of a search. */
 const maxFreeWords = 8
-/** A word or a year beside characters may stand elsewhere in the title, 2026期末 in "期末考试 2026"; shorter ones belong to them. */
+/** A word or number of at least this length, typed beside characters, may stand elsewhere in the title: 2026期末 finds "期末考试 2026". */
 const minLoneLength = 3
-/** Of words with as many letters the first one may be wrong too. */
+/** In a word of at least this length the first letter may be wrong, too. */
 const minFreeLength = 6
 
 /**
- * Titles that hold what was typed: as one piece, or all words of it in any order. A word may stand anywhere in another; when
- * other words were typed, one of one or two letters, or of digits, begins one. A piece with punctuation in it, or of nothing
- * else, is looked for with its punctuation too.
+ * Finds titles that hold the typed text as one piece, or all of its words in any order. A typed word matches anywhere inside a word of
+ * the title. If several words were typed, a word of one or two letters, or of digits, matches only at the beginning. Text with
+ * punctuation inside, or with nothing but punctuation, is also searched for with the punctuation.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
@@ -49,21 +49,18 @@ export function exactTitle(teamId: TeamId, typed: string): Clause {
     : all(withFreedom(requiredWords(sought)).map((word) => exactWord(terms, word)))
   return any([
     ...(sought.some(isPunctuated) || /[+#]$/.test(folded) ? [terms.written(folded)] : []),
-    // A piece that begins inside a word is found by its words, unless the first of them is too short to stand there alone.
+    // The words find a text that begins inside a word of the title, unless its first word is too short to match inside one.
     ...(mayBeginInside && !isOneWord && !mayStandInside(first[0]) ? [terms.piece(foldTitle(typed))] : []),
     words,
   ])
 }
 
-/**
- * Whether its parts may miss a word that a title holds: joined by punctuation it may begin inside one of the title's. So may
- * `+` and `#` at the end of a piece stand between two words.
- */
+/** Whether punctuation joins the parts. Then the text may begin inside a word of the title, where a search by parts misses it. */
 const isPunctuated = (word: SoughtWord): boolean => word.slice(1).some(({ gap }) => gap === 'mark')
 
 /**
- * Titles that hold all words that were typed, misspelt: those to ask for when no title holds them as they are, and then when
- * these find nothing either. Two slips in a word come last: looking for them takes Elasticsearch four times as long as for one.
+ * Clauses for titles with misspelt words, to be tried in this order once no title holds the words as typed: the first allows one mistake
+ * in a word, the second two. Two mistakes take Elasticsearch four times as long as one.
  */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   const words = withFreedom(requiredWords(soughtWords(typed)))
@@ -78,14 +75,14 @@ function similarTitle(terms: Terms, sought: readonly FreeWord[]): Clause | undef
     similar: each.isFree ? similarWord(terms, each.word) : [],
   }))
   if (words.every(({ similar }) => similar.length === 0)) return undefined
-  // No title holds a single word as it is: nobody would ask.
+  // A single word is not searched for as typed again: that search has found nothing.
   if (words.length === 1) return any(words.flatMap(({ similar }) => similar))
   return all(words.map(({ exact, similar }) => any([exact, ...similar])))
 }
 
 type FreeWord = { readonly word: SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
 
-/** The first words may stand inside others and be misspelt, as long as they are few together. */
+/** Marks the words that may stand inside words of the title and be misspelt: the first `maxFreeWords`. */
 function withFreedom(words: readonly SoughtWord[]): FreeWord[] {
   let count = 0
   return words.map((word, at) => {
@@ -104,7 +101,7 @@ function exactWord(terms: Terms, { word, isFirst, isFree }: FreeWord): Clause {
 const exactPlain = (terms: Terms, word: TitleWord): Clause =>
   mayStandInside(word) ? terms.holding(word.text) : terms.starting(word.text)
 
-/** Typed as one: `e-mail` is found in "email", `covid19` in "COVID-19". Short ones are whole: `a/b` is not in "about". */
+/** Matches parts as one word: `e-mail` finds "email", `covid19` finds "COVID-19". Short ones match whole words: `a/b` does not find "about". */
 function exactJoined(terms: Terms, words: SoughtWord): Clause[] {
   if (!areJoinable(words)) return []
   const text = textOf(words)
@@ -113,8 +110,8 @@ function exactJoined(terms: Terms, words: SoughtWord): Clause[] {
 }
 
 /**
- * Every character has one of its neighbours beside it in the title, as typed: 四级英语 is in 英语四级, 学数 is not in 数学. A word
- * before the first character may begin inside another one.
+ * Matches titles in which every typed character stands beside one of the neighbours with which it was typed: 四级英语 finds 英语四级,
+ * 学数 does not find 数学. A word before the first character may begin inside a word of the title.
  */
 function covered(terms: Terms, words: SoughtWord, mayBeginInside = false): Clause {
   const [only, ...others] = words
@@ -133,11 +130,11 @@ function covered(terms: Terms, words: SoughtWord, mayBeginInside = false): Claus
   )
 }
 
-/** A word behind a character may be the beginning of one. */
+/** A word that follows a character matches the beginning of a word of the title. */
 const neighbours = (terms: Terms, before: TitleWord, after: TitleWord): Clause =>
   isSpelt(after) ? terms.starting(pair(before, after)) : terms.equal(pair(before, after))
 
-/** What else a typed word may have meant. Empty when it is not forgiven. */
+/** Clauses for what else a typed word may have meant; none if the word allows no mistake. */
 function similarWord(terms: Terms, words: SoughtWord): Clause[] {
   if (!words.every(isSpelt)) return similarKana(terms, words)
   if (isPlain(words)) return similarPlain(terms, words[0])
@@ -153,7 +150,7 @@ function similarPlain(terms: Terms, word: TitleWord): Clause[] {
   return [...(pairs.length < 2 ? [] : [inPairs(pairs)]), ...similarText(terms, word.text)]
 }
 
-/** Every syllable has one of its neighbours beside it: 한국어능력시험 is "한국어 능력 시험". */
+/** Matches titles in which every syllable stands beside one of its neighbours: 한국어능력시험 finds "한국어 능력 시험". */
 const inPairs = (pairs: readonly Clause[]): Clause =>
   all(Array.from({ length: pairs.length + 1 }, (_, at) => any(pairs.slice(Math.max(0, at - 1), at + 1))))
 
@@ -167,7 +164,7 @@ function similarText(terms: Terms, text: string): Clause[] {
   ]
 }
 
-/** Kana are spelt and can be misspelt; what stands around them cannot. */
+/** Only kana can be misspelt; the characters around them must match. */
 function similarKana(terms: Terms, words: SoughtWord): Clause[] {
   const parts = kanaParts(words).map((part) => ({
     exact: exactPart(terms, part),
@@ -185,7 +182,7 @@ const isPlain = (word: SoughtWord): boolean => word.length === 1 && isSpelt(word
 
 type Terms = ReturnType<typeof termsOf>
 
-/** The questions that a team's terms answer; a similar word has at most `mostMistakes`. */
+/** The clauses that search a team's indexed terms. `similar` allows at most `mostMistakes` in a word. */
 function termsOf(teamId: TeamId, mostMistakes = 0) {
   const salt = titleSalt(teamId)
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause): Clause => all(pieces(text).map(clauseOf))
@@ -218,7 +215,7 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
   } as const
 }
 
-/** Longer words are indexed in overlapping pieces of twice that length: each piece of what was typed is in one of them. */
+/** Cuts a text into pieces of `pieceLength`. Longer words are indexed in overlapping pieces of twice that length, so each piece is in one. */
 function pieces(text: string): string[] {
   const letters = [...text]
   const starts = Array.from({ length: Math.ceil(letters.length / pieceLength) }, (_, at) => at * pieceLength)

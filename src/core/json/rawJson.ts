@@ -14,7 +14,7 @@ const openBracket = 0x5b
 const closeBracket = 0x5d
 
 /** A JSON object as its members' raw texts, in their order; of a repeated name the last one counts, as in JSON.parse. */
-export type RawObject = ReadonlyMap<string, string>
+type RawObject = ReadonlyMap<string, string>
 
 /** The members of the object in `text`; empty for any other JSON value. */
 export function rawMembers(text: string): RawObject {

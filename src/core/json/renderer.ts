@@ -45,7 +45,7 @@ export class RecordRenderer {
   }
 
   /** Renders what is served; strings in `replaced`, by the entity's member, are served instead of those in the record. */
-  render(replaced?: Readonly<Record<string, string>>): Rendered {
+  render(replaced: undefined | Readonly<Record<string, string>>): Rendered {
     const bySlot = replaced && this.#bySlot(replaced)
     return { summary: this.#copier.copy(this.#summary, bySlot), detail: this.#copier.copy(this.#detail, bySlot) }
   }

@@ -16,7 +16,7 @@ export type AdminPage = (query: URLSearchParams) => Promise<AdminAnswer>
 export type AdminPages = ReadonlyMap<string, AdminPage>
 
 /** `allowedHosts` are accepted as `Host`, besides `localhost`, `host` and every IP address. */
-export type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
+type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
 /**
  * Serves `pages`, which may change between requests. Rejects when it cannot listen on the address. The admin port has no

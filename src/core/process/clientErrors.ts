@@ -17,7 +17,7 @@ export const statusOf: Readonly<Record<ClientError, number>> = {
 }
 
 /** The answer to a client error, after which the connection is closed. */
-export type Refusal = {
+type Refusal = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string

@@ -9,9 +9,11 @@ export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 /** What a process needs: engines, and how team owners sign in. */
 export type Need = Engine | 'sign-in'
 
-const unset = (value: unknown): unknown => (value === '' ? undefined : value)
-const optionalText = z.preprocess(unset, z.string().optional())
-const text = (fallback: string) => z.preprocess(unset, z.string().default(fallback))
+/** A variable that is empty counts as one that is not set. */
+const setting = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (value === '' ? undefined : value), schema)
+const optionalText = setting(z.string().optional())
+const text = (fallback: string) => setting(z.string().default(fallback))
 const integer = (min: number, max: number) =>
   z
     .string()
@@ -26,13 +28,12 @@ const itemsOf = (value: string | undefined): string[] =>
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '')
-const list = z.preprocess(unset, z.string().optional()).transform(itemsOf)
+const list = setting(z.string().optional()).transform(itemsOf)
 const hostsAndPorts = list.pipe(
   z.array(z.string().regex(/^[^\s/]+:\d{1,5}$/, 'must be host:port, separated by commas')),
 )
 const topic = (fallback: string) =>
-  z.preprocess(
-    unset,
+  setting(
     z
       .string()
       .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name')
@@ -76,21 +77,15 @@ const defaultTopics = {
 } as const
 
 const environmentSchema = z.object({
-  PORT: z.preprocess(unset, port.optional()),
-  HOST: z.preprocess(unset, host.optional()),
-  BASE_URL: z.preprocess(
-    unset,
-    z.string().refine(isBaseUrl, 'must be an http:// or https:// URL that ends in /api/v1').optional(),
-  ),
-  ADMIN_PORT: z.preprocess(unset, port.optional()),
-  ADMIN_HOST: z.preprocess(unset, host.default('127.0.0.1')),
+  PORT: setting(port.optional()),
+  HOST: setting(host.optional()),
+  BASE_URL: setting(z.string().refine(isBaseUrl, 'must be an http:// or https:// URL that ends in /api/v1').optional()),
+  ADMIN_PORT: setting(port.optional()),
+  ADMIN_HOST: setting(host.default('127.0.0.1')),
   ADMIN_ALLOWED_HOSTS: list.pipe(
     z.array(z.string().refine(isHostName, 'must be host names without ports, separated by commas')),
   ),
-  LOG_LEVEL: z.preprocess(
-    unset,
-    z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  ),
+  LOG_LEVEL: setting(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
   ELASTICSEARCH_URL: list.pipe(z.array(z.url({ protocol: /^https?$/, error: 'must be http:// or https:// URLs' }))),
   ELASTICSEARCH_USERNAME: optionalText,
   ELASTICSEARCH_PASSWORD: optionalText,
@@ -98,24 +93,20 @@ const environmentSchema = z.object({
   ELASTICSEARCH_CA_FILE: file,
   KAFKA_BROKERS: hostsAndPorts,
   KAFKA_SSL_CA_FILE: file,
-  KAFKA_SASL_MECHANISM: z.preprocess(unset, z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional()),
+  KAFKA_SASL_MECHANISM: setting(z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional()),
   KAFKA_SASL_USERNAME: optionalText,
   KAFKA_SASL_PASSWORD: optionalText,
-  REDIS_URL: z.preprocess(
-    unset,
-    z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).optional(),
-  ),
+  REDIS_URL: setting(z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' }).optional()),
   REDIS_SENTINELS: hostsAndPorts,
   REDIS_SENTINEL_NAME: optionalText,
   REDIS_CA_FILE: file,
-  INDEX_PREFIX: z.preprocess(
-    unset,
+  INDEX_PREFIX: setting(
     z
       .string()
       .regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, 'must be 1 to 100 of a-z 0-9 _ -, beginning with a letter or digit')
       .default('tidemark'),
   ),
-  INDEX_SHARDS: z.preprocess(unset, integer(1, 1_024).default(1)),
+  INDEX_SHARDS: setting(integer(1, 1_024).default(1)),
   CONSUMER_GROUP: text('tidemark-indexer'),
   TOPIC_FORMS: topic(defaultTopics.TOPIC_FORMS),
   TOPIC_SUBMISSIONS: topic(defaultTopics.TOPIC_SUBMISSIONS),
@@ -123,28 +114,26 @@ const environmentSchema = z.object({
   TOPIC_DEAD_LETTERS: topic(defaultTopics.TOPIC_DEAD_LETTERS),
   TOPIC_KEY_AUDIT: topic(defaultTopics.TOPIC_KEY_AUDIT),
   TOPIC_KEY_MEMORY: topic(defaultTopics.TOPIC_KEY_MEMORY),
-  MAX_IN_FLIGHT_BYTES: z.preprocess(unset, integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
-  RATE_LIMIT_PER_MINUTE: z.preprocess(unset, integer(1, 1_000_000_000).default(120)),
-  DEEP_PAGE_FROM: z.preprocess(unset, integer(1, 1_000_000_000).default(1_000)),
-  SETTINGS_URL: z.preprocess(
-    unset,
+  MAX_IN_FLIGHT_BYTES: setting(integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
+  RATE_LIMIT_PER_MINUTE: setting(integer(1, 1_000_000_000).default(120)),
+  DEEP_PAGE_FROM: setting(integer(1, 1_000_000_000).default(1_000)),
+  SETTINGS_URL: setting(
     z
       .string()
       .refine(isSecureOrigin, `${secureUrlRule}, without a path`)
       .transform((url) => new URL(url).origin)
       .optional(),
   ),
-  SIGN_IN_SECRET: z.preprocess(
-    unset,
+  SIGN_IN_SECRET: setting(
     z
       .string()
       .refine((secret) => Buffer.byteLength(secret) >= minSecretBytes, `must have at least ${minSecretBytes} bytes`)
       .optional(),
   ),
-  SIGN_IN_JWKS_URL: z.preprocess(unset, z.string().refine(isSecureUrl, secureUrlRule).optional()),
+  SIGN_IN_JWKS_URL: setting(z.string().refine(isSecureUrl, secureUrlRule).optional()),
   SIGN_IN_ISSUER: optionalText,
   SIGN_IN_AUDIENCE: text('tidemark-settings'),
-  SIGN_IN_PAGE: z.preprocess(unset, z.string().refine(isSecureUrl, secureUrlRule).optional()),
+  SIGN_IN_PAGE: setting(z.string().refine(isSecureUrl, secureUrlRule).optional()),
 })
 
 export type Config = z.output<typeof environmentSchema>

@@ -6,7 +6,7 @@ export { html }
 /** Markup in which every value is escaped. */
 export type Html = ReturnType<typeof html>
 
-export type HtmlDocument = {
+type HtmlDocument = {
   readonly language: string
   readonly title: string
   /** URL paths of the icon and the style sheet. */

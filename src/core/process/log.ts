@@ -16,10 +16,19 @@ const quoting = new Set(['SyntaxError', 'SerializationError', 'DeserializationEr
 export function summaryOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   if (error instanceof errors.ResponseError) {
-    const body = error.body as { error?: unknown } | null | undefined
-    return refusalOf(error.statusCode ?? 0, body?.error)
+    return refusalOf(error.statusCode ?? 0, errorIn(error.body))
   }
   return quoting.has(error.name) ? `${error.name}, whose text may quote what was read` : error.message
+}
+
+/** The error in a response body, which raw clients leave as text. */
+function errorIn(body: unknown): unknown {
+  try {
+    const parsed: unknown = typeof body === 'string' ? JSON.parse(body) : body
+    return (parsed as { error?: unknown } | null | undefined)?.error
+  } catch {
+    return undefined
+  }
 }
 
 /** An Elasticsearch error: status, error types, and the mapped field. The rest of its reason may quote a document. */
@@ -42,7 +51,7 @@ const kindOf = (type: unknown): string | undefined =>
  * The parts of an error that are safe to log. Clients attach requests to their errors: Redis the arguments of a command, which may
  * be a password; Elasticsearch the bodies of requests and responses, also in its messages.
  */
-export function describeError(error: unknown, depth = 0): Described {
+function describeError(error: unknown, depth = 0): Described {
   if (!(error instanceof Error)) return { type: typeof error }
   const code = 'code' in error ? error.code : undefined
   const inner = error instanceof AggregateError ? error.errors : []

@@ -6,7 +6,7 @@ import { routeOf } from './requestLog.ts'
 const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-export type RequestMetrics<Reason extends string> = {
+type RequestMetrics<Reason extends string> = {
   readonly duration: Histogram<'route' | 'method' | 'status'>
   readonly inFlight: Gauge
   /** Counts a request that was rejected, or could not be answered for now. */

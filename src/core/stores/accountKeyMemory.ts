@@ -15,7 +15,7 @@ import type { SourceRecord } from './sourceRecord.ts'
  * | `claim/<digest>/<teamId>/<keyId>` | `{"place"}` | several live keys have one digest |
  * | `newest/<teamId>/<keyId>` | the key's newest record | an older record is appended after it |
  */
-export type MemoryRecord =
+type MemoryRecord =
   | { readonly kind: 'deleted'; readonly teamId: TeamId; readonly keyId: EntityId }
   | ({ readonly kind: 'claim' } & Claim)
   | { readonly kind: 'newest'; readonly teamId: TeamId; readonly keyId: EntityId; readonly value: Buffer }

@@ -33,10 +33,10 @@ export type Claim = {
   readonly position: AppendPosition
 }
 
-/** What a record from the topic did, or why it did nothing yet. */
+/** The result of applying a record from the topic. */
 export type ApplyRecordResult =
   | { readonly kind: 'incomplete' }
-  /** The digest is held by a key that was appended later; `at` is the position of its newest record, if that is known. */
+  /** Nothing was changed: a key that was appended later holds the digest. `at` is the position of its newest record, if it is known. */
   | { readonly kind: 'displaces'; readonly holder: DisplacedKey; readonly at: AppendPosition | undefined }
   | {
       readonly kind: Applied
@@ -47,13 +47,13 @@ export type ApplyRecordResult =
       readonly newest: StoredKey | undefined
     }
 
-/** The claim of a key that has to give its digest away. */
+/** The claim of the key that holds a digest and has to give it to a key that was appended earlier. */
 export type DisplacedKey = Branded<string, 'DisplacedKey'>
 
 export type Lookup = { readonly found: KeyHolder | null } | 'incomplete'
 export type Applied = 'applied' | 'stale' | 'digest-held'
 /** `held`: the id has a key already. */
-export type Reserved = 'reserved' | 'full' | 'held' | 'deleted'
+type Reserved = 'reserved' | 'full' | 'held' | 'deleted'
 
 /** Redis has lost account keys, and the indexer has not replayed them yet. */
 export class AccountKeysIncomplete extends Error {
@@ -217,7 +217,7 @@ type Entry = {
 
 const keyIn = ({ revision, key }: Entry): StoredKey => ({ ...key, revision })
 
-/** What the script is told of one record. */
+/** One record as arguments of `applyScript`. */
 type Change = Omit<Claim, 'digest'> & {
   readonly revision: number
   readonly entry: string

@@ -6,7 +6,8 @@ import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRe
 
 /** How long the partitions of a member that was killed stay without one. */
 const sessionTimeoutMs = 10_000
-const heartbeatIntervalMs = 1_500
+/** The longest time between two heartbeats of a member. */
+export const heartbeatIntervalMs = 1_500
 /** How long a rebalance waits for a member that does not rejoin. */
 const rebalanceTimeoutMs = 15_000
 /** The longest time until partitions that were added to a topic are noticed. */

@@ -18,6 +18,12 @@ class RawSerializer extends Serializer {
 /** The body of a response of the bytes client: bytes, or text of an error. */
 export type RawBody = Uint8Array | string
 
+/** A JSON body that any of the clients below returned, parsed. */
+export function parsedBody<T>(body: RawBody | object): T {
+  if (typeof body === 'string') return JSON.parse(body) as T
+  return body instanceof Uint8Array ? (JSON.parse(Buffer.from(body).toString()) as T) : (body as T)
+}
+
 /** Returns all bytes as a Uint8Array: the client would turn a Buffer into text. */
 type BodyOfUndici = { bytes(): Promise<Uint8Array> }
 
@@ -37,16 +43,24 @@ class BytesConnection extends UndiciConnection {
   }
 }
 
-/** A client that parses responses. It never retries: its callers decide whether, when and how often. */
+/** A client that parses responses. It never tries again: its callers decide whether, when and how often. */
 export const connectElasticsearch = (config: Config): Client => new Client(options(config))
 
 /** A client whose responses are raw JSON text. */
 export const connectElasticsearchRaw = (config: Config): Client =>
   new Client({ ...options(config), Serializer: RawSerializer })
 
-/** A client whose responses are raw bytes of JSON. */
+/**
+ * A client for reading, whose responses are raw bytes of JSON. A request goes to the next node where one is gone, or answers 502, 503
+ * or 504, as a node without a master does; each node is asked once.
+ */
 export const connectElasticsearchBytes = (config: Config): Client =>
-  new Client({ ...options(config), Serializer: RawSerializer, Connection: BytesConnection })
+  new Client({
+    ...options(config),
+    maxRetries: config.ELASTICSEARCH_URL.length - 1,
+    Serializer: RawSerializer,
+    Connection: BytesConnection,
+  })
 
 function options(config: Config): ConstructorParameters<typeof Client>[0] {
   return {

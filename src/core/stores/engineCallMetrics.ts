@@ -5,7 +5,7 @@ import type { OnCommand } from './redis.ts'
 
 const durationBucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-export type EngineCallMetrics = ReturnType<typeof engineCallMetrics>
+type EngineCallMetrics = ReturnType<typeof engineCallMetrics>
 
 /** The metrics of a process's calls to Elasticsearch and Redis. */
 export const engineCallMetrics = (registry: Registry) => ({
@@ -43,7 +43,7 @@ export const measureRedis =
   }
 
 /** The Elasticsearch API in a path: `search` in `/a,b/_search`. Names of indices never begin with `_`. */
-export const callOf = (path: string): string => /\/_([a-z_]+)/.exec(path)?.[1] ?? 'index'
+const callOf = (path: string): string => /\/_([a-z_]+)/.exec(path)?.[1] ?? 'index'
 
 function elasticsearchKind(error: Error): string {
   if (error instanceof errors.TimeoutError) return 'timeout'

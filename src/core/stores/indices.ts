@@ -6,7 +6,7 @@ export const documentKinds = ['forms', 'form-details', 'submissions', 'submissio
 export type DocumentKind = (typeof documentKinds)[number]
 
 /** A name that stands for one physical index. */
-export type Alias = Branded<string, 'Alias'>
+type Alias = Branded<string, 'Alias'>
 export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 
 /** `<number>-<fingerprint>`: identifies the four indices of a generation, also from earlier indices of the same names. */

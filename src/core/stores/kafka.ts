@@ -1,15 +1,17 @@
 import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../process/config.ts'
-import { fetchLogEndOffsets, replaceFetchDecoder } from './kafkaPatches.ts'
+import { closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './kafkaPatches.ts'
 import { type KafkaSink, kafkaSink } from './kafkaSink.ts'
 import { type KafkaSource, kafkaSource } from './kafkaSource.ts'
 
 replaceFetchDecoder()
 fetchLogEndOffsets()
+closeUnansweredConnections()
 
 const connectionTimeoutMs = 5_000
-const requestTimeoutMs = 30_000
+/** A broker that is frozen or cut off is given up after this time; joining a group and fetching may take longer. */
+const requestTimeoutMs = 10_000
 
 /** A Kafka client that logs to `log` and retries a request five times; its callers decide what to do after that. */
 export function connectKafka(config: Config, log: Logger): Kafka {

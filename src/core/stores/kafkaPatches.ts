@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import kafkajs from 'kafkajs'
 import {
   type AbortedTransaction,
   decodePartition,
@@ -15,7 +16,7 @@ type PartitionData = {
   readonly messages: readonly FetchedRecord[]
 }
 type FetchAnswer = {
-  readonly responses: readonly { readonly topicName: string; readonly partitions: readonly PartitionData[] }[]
+  readonly responses: readonly { readonly partitions: readonly PartitionData[] }[]
 }
 type Exchange = { readonly response: { decode(bytes: Buffer): Promise<FetchAnswer> } }
 
@@ -67,6 +68,33 @@ export function fetchLogEndOffsets(): void {
     'listOffsets',
     (ask) => (parts) => ask({ ...parts, isolationLevel: parts.isolationLevel ?? readUncommitted }),
   )
+}
+
+type Connection = {
+  readonly broker: string
+  readonly socket: { destroy(error: Error): void } | undefined
+}
+
+/**
+ * Closes each connection of KafkaJS 2.2.4 on which a request was not answered in time, as Kafka's own client does. KafkaJS keeps it:
+ * a producer goes on sending to a broker that is frozen or cut off until its metadata is five minutes old, and a client that begins
+ * with such a broker asks no other one. The error becomes one of the connection, upon which KafkaJS asks another broker who leads.
+ */
+export function closeUnansweredConnections(): void {
+  const { prototype } = load('kafkajs/src/network/connection') as {
+    prototype: { send(this: Connection, request: unknown): Promise<unknown> }
+  }
+  const { send } = prototype
+  if (send === undefined) throw new Error('the connections of KafkaJS have moved')
+  prototype.send = async function (request) {
+    try {
+      return await send.call(this, request)
+    } catch (error) {
+      if (!(error instanceof kafkajs.KafkaJSRequestTimeoutError)) throw error
+      this.socket?.destroy(error)
+      throw new kafkajs.KafkaJSConnectionError(error.message, { broker: this.broker, code: 'ETIMEDOUT' })
+    }
+  }
 }
 
 function wrapRequests<Answer>(name: string, wrap: (ask: Ask<Answer>) => Ask<Answer>): void {

@@ -14,14 +14,15 @@ export type KafkaSink = {
   /** Connects. After that, the client reconnects by itself. */
   connect(): Promise<void>
   /**
-   * Appends records; those of one partition stay in order. Resolves once all in-sync replicas have them. A broker waits for the
-   * replicas for at most `timeoutMs`, and the client tries six times.
+   * Appends records, one after the other. Resolves once all in-sync replicas have them. A broker waits for the replicas for at most
+   * `timeoutMs`, and the client tries six times.
    */
   append(records: readonly NewRecord[], timeoutMs?: number): Promise<void>
   disconnect(): Promise<void>
 }
 
-const defaultTimeoutMs = 30_000
+/** Shorter than the client waits for the broker's answer. */
+const defaultTimeoutMs = 8_000
 
 /** A producer that partitions by key as the Java client does. */
 export const createProducer = (kafka: Kafka): Producer =>
@@ -32,12 +33,10 @@ export function kafkaSink(kafka: Kafka): KafkaSink {
   return {
     connect: () => producer.connect(),
     append: async (records, timeoutMs = defaultTimeoutMs) => {
-      const byTopic = Map.groupBy(records, ({ topic }) => topic)
-      const topicMessages = [...byTopic].map(([topic, some]) => ({
-        topic,
-        messages: some.map(({ key, value, headers = {} }) => ({ key, value, headers })),
-      }))
-      await producer.sendBatch({ acks: -1, timeout: timeoutMs, topicMessages })
+      // One at a time: of a send to several brokers, KafkaJS forgets the records of a broker that fails where another one, which has
+      // already answered, becomes their leader. The send resolves all the same.
+      for (const { topic, key, value, headers = {} } of records)
+        await producer.send({ topic, acks: -1, timeout: timeoutMs, messages: [{ key, value, headers }] })
     },
     disconnect: () => producer.disconnect(),
   }

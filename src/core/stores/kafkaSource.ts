@@ -15,7 +15,7 @@ import { partitionName, type TopicPartition } from './sourceRecord.ts'
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
 
 /** The settings of a topic, by their names in Kafka. */
-export type TopicSettings = Readonly<Record<string, string | number>>
+type TopicSettings = Readonly<Record<string, string | number>>
 
 export type NewTopic = { readonly topic: string; readonly partitions: number; readonly settings: TopicSettings }
 
@@ -45,23 +45,34 @@ export type KafkaSource = {
  * and fails as long as one of them is missing.
  */
 export function kafkaSource(kafka: Kafka): KafkaSource {
-  const admin = kafka.admin()
-  const connected = async (): Promise<Admin> => {
-    await admin.connect()
-    return admin
+  let current: Admin | undefined
+  /** A new connection after every failure: KafkaJS asks the leaders of before for five minutes, also when they are gone. */
+  const ask = async <Answer>(question: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
+    const admin = current ?? kafka.admin()
+    current = admin
+    try {
+      await admin.connect()
+      return await question(admin)
+    } catch (error) {
+      if (current === admin) current = undefined
+      admin.disconnect().catch(() => undefined)
+      throw error
+    }
   }
   return {
     ping: async () => {
-      await (await connected()).describeCluster()
+      await ask((admin) => admin.describeCluster())
     },
-    createMissingTopics: async (topics) => createMissingTopics(await connected(), topics),
-    topicSettings: async (topics, names) => topicSettings(await connected(), topics, names),
-    offsetRanges: async (topics) => offsetRanges(await connected(), topics),
-    committedOffsets: async (groupId, topics) => committedOffsets(await connected(), groupId, topics),
-    groupMembers: async (groupId) => groupMembers(await connected(), groupId),
+    createMissingTopics: (topics) => ask((admin) => createMissingTopics(admin, topics)),
+    topicSettings: (topics, names) => ask((admin) => topicSettings(admin, topics, names)),
+    offsetRanges: (topics) => ask((admin) => offsetRanges(admin, topics)),
+    committedOffsets: (groupId, topics) => ask((admin) => committedOffsets(admin, groupId, topics)),
+    groupMembers: (groupId) => ask((admin) => groupMembers(admin, groupId)),
     groupMember: (options) => groupMember(kafka, options),
     readTopic: (options) => readTopic(kafka, options),
-    close: () => admin.disconnect(),
+    close: async () => {
+      await current?.disconnect()
+    },
   }
 }
 

@@ -1,7 +1,8 @@
-import type { Client } from '@elastic/elasticsearch'
+import { type Client, errors } from '@elastic/elasticsearch'
 import type { Check } from '../process/health.ts'
 import { summaryOf } from '../process/log.ts'
 import type { AccountKeyStore } from './accountKeyStore.ts'
+import { parsedBody, type RawBody } from './elasticsearch.ts'
 import { aliasOf } from './indices.ts'
 import type { KafkaSource } from './kafkaSource.ts'
 import type { RedisConnection } from './redis.ts'
@@ -28,6 +29,49 @@ export const elasticsearchAnswers =
   (client: Client, prefix: string): Check =>
   (signal) =>
     client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }).then(() => undefined, doesNotAnswer)
+
+/** Sooner than the deadline of a check, so that a node without a master says so. */
+const masterTimeout = '1s'
+const noMasterBlock = 'cluster.no_master_block'
+
+type ClusterHealth = { readonly number_of_nodes?: number }
+type ClusterSettings = Partial<
+  Readonly<
+    Record<'transient' | 'persistent' | 'defaults', { readonly cluster?: { readonly no_master_block?: string } }>
+  >
+>
+
+/**
+ * Whether a node that has lost its master stops answering searches. By default it goes on with what it held then, while the rest of the
+ * cluster takes writes that the watermark promises. A single node has no others to lose. The client may return parsed or raw bodies.
+ */
+export const isolatedNodesAnswerNothing =
+  (client: Client): Check =>
+  async (signal) => {
+    const ask = async <T>(path: string, querystring: Readonly<Record<string, string | boolean>>): Promise<T> =>
+      parsedBody<T>(await client.transport.request<RawBody | object>({ method: 'GET', path, querystring }, { signal }))
+    try {
+      const [{ number_of_nodes: nodes = 1 }, settings] = await Promise.all([
+        ask<ClusterHealth>('/_cluster/health', { master_timeout: masterTimeout }),
+        ask<ClusterSettings>('/_cluster/settings', {
+          master_timeout: masterTimeout,
+          // The file of the node is among the defaults.
+          include_defaults: true,
+          filter_path: `*.${noMasterBlock}`,
+        }),
+      ])
+      const { transient, persistent, defaults } = settings
+      const [value = 'unknown'] = [transient, persistent, defaults].flatMap(
+        (each) => each?.cluster?.no_master_block ?? [],
+      )
+      if (nodes === 1 || value === 'all') return undefined
+      return `${noMasterBlock} is ${value}, but must be all in a cluster of ${nodes} nodes: a node without its master answers searches with old data`
+    } catch (error) {
+      // The check of Elasticsearch itself tells this.
+      if (error instanceof errors.ConnectionError || error instanceof errors.NoLivingConnectionsError) return undefined
+      return `cannot be checked: ${summaryOf(error)}`
+    }
+  }
 
 /** Whether a Kafka broker answers. */
 export const kafkaAnswers =

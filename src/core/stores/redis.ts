@@ -15,6 +15,7 @@ export type OnCommand = (name: string, durationMs: number, error: Error | undefi
 const connectTimeoutMs = 5_000
 const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
+const sentinelReconnectMs = 1_000
 
 type RedisOptions = {
   /** In PEM: the only certificate authority that is trusted for `rediss://`. */
@@ -86,7 +87,14 @@ function sentinelOptions(url: string, { addresses, name }: NonNullable<RedisOpti
     return { host: address.slice(0, at), port: Number(address.slice(at + 1)) }
   })
   const enableTLSForSentinelMode = url.startsWith('rediss:')
-  return { sentinels, name, failoverDetector: true, enableTLSForSentinelMode }
+  return {
+    sentinels,
+    name,
+    failoverDetector: true,
+    // By default a minute, in which no failover is heard of after the Sentinels were restarted.
+    sentinelReconnectStrategy: () => sentinelReconnectMs,
+    enableTLSForSentinelMode,
+  }
 }
 
 /** Every command goes through `sendCommand`, also those of a pipeline and those that fail at once. */

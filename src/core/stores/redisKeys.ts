@@ -14,7 +14,7 @@ import type { TeamList } from '../model/teamList.ts'
  * | `accountKeysComplete` | string | run id of the Redis into which every account key was replayed | `AccountKeyStore` |
  * | `accountKeyReplay` | string, 1 h | a running replay; gone when Redis was flushed meanwhile | `AccountKeyStore` |
  * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `recordKeyUse` (keyLastUse.ts) |
- * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor`; of all generations: `highest` that was published, `raised` ms | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
+ * | `watermark` | hash | the `generation` that it is true of, topic/partition → epoch ms, `published` during the run `run` of Redis, `floor`; of all generations: `highest` that was published, and how far (ms) `changedAt` was `raised` above an append time | `publishWatermark`, `setWatermarkGeneration` (watermark.ts) |
  * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | the rebuild that has stopped the watermark while it switches | `acquireWatermarkHold` (watermark.ts) |
  * | `changeToken` | string | random, replaced after every change of a team's forms or submissions | `replaceChangeTokens`; the first one `readListVersions` (listVersions.ts) |

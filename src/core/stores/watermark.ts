@@ -6,15 +6,19 @@ import type { RedisKeys } from './redisKeys.ts'
 export type PartitionWatermarks = ReadonlyMap<string, number>
 
 /**
- * The result of publishing. `incomplete`: a partition has no watermark yet; `behind`: a generation that is being rebuilt has not
+ * The result of publishing the watermark. `incomplete`: a partition has no watermark yet; `behind`: a generation that is being rebuilt has not
  * reached the instant at which the rebuild began; `held`: a rebuild is about to switch; `displaced`: another indexer has
  * claimed one of the partitions; `superseded`: the watermark belongs to another generation; `forgotten`: Redis knows no generation.
  */
-export type PublishResult =
+export type WatermarkResult =
   | { readonly kind: 'published'; readonly watermarkMs: number }
   | { readonly kind: 'incomplete' | 'behind' | 'held' | 'displaced' | 'superseded' | 'forgotten' }
 
-/** The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. */
+/**
+ * The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. Partition watermarks of
+ * an earlier run of Redis are dropped: a Redis that comes back with an older state, or a replica that lagged and takes over, has older
+ * ones than readers were told.
+ */
 const publishScript = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'held' end
 local generation = redis.call('HGET', KEYS[1], 'generation')
@@ -24,6 +28,10 @@ local every = cjson.decode(ARGV[4])
 for i = 5, #ARGV, 2 do
   local owner = redis.call('HGET', KEYS[3], ARGV[i])
   if owner and owner ~= ARGV[3] then return 'displaced' end
+end
+if redis.call('HGET', KEYS[1], 'partitionsRun') ~= ARGV[2] then
+  for _, name in ipairs(every) do redis.call('HDEL', KEYS[1], name) end
+  redis.call('HSET', KEYS[1], 'partitionsRun', ARGV[2])
 end
 for i = 5, #ARGV, 2 do
   local known = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or '-1')
@@ -92,7 +100,7 @@ export async function publishWatermark(
     readonly everyPartition: readonly string[]
     readonly partitionWatermarks: PartitionWatermarks
   },
-): Promise<PublishResult> {
+): Promise<WatermarkResult> {
   const pairs = [...round.partitionWatermarks].flatMap(([partition, epochMs]) => [partition, Math.floor(epochMs)])
   const fixed = [round.generation, runOf(redis), round.owner, JSON.stringify(round.everyPartition)]
   const result = String(
@@ -131,17 +139,17 @@ export async function setWatermarkGeneration(
 
 /**
  * Claims partitions (by topic/partition) for `owner`: from now on the watermarks of any other owner are refused. Returns the greatest
- * watermark that was ever published and the greatest distance of a `changedAt` from its append time, both in ms.
+ * watermark that was ever published, and how far at most `changedAt` of a record was ever raised above its append time, both in ms.
  */
 export async function claimPartitions(
   redis: RedisConnection,
   keys: RedisKeys,
   owner: string,
   partitions: readonly string[],
-): Promise<{ readonly watermarkMs: number | undefined; readonly raisedMs: number }> {
+): Promise<{ readonly watermarkMs: number | undefined; readonly changedAtRaisedByMs: number }> {
   const claimed = await redis.client.eval(claimScript, 2, keys.watermark, keys.partitionOwners, owner, ...partitions)
   const [highest, raised] = claimed as readonly (string | null)[]
-  return { watermarkMs: highest == null ? undefined : Number(highest), raisedMs: Number(raised ?? 0) }
+  return { watermarkMs: highest == null ? undefined : Number(highest), changedAtRaisedByMs: Number(raised ?? 0) }
 }
 
 /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
@@ -150,9 +158,9 @@ export async function readHighestWatermark(redis: RedisConnection, keys: RedisKe
   return highest === null ? undefined : Number(highest)
 }
 
-/** Notes by how much `changedAt` of a record was set after its append time (ms); the greatest distance is kept for good. */
-export async function noteRaised(redis: RedisConnection, keys: RedisKeys, raisedMs: number): Promise<void> {
-  await redis.client.eval(noteRaisedScript, 1, keys.watermark, Math.ceil(raisedMs))
+/** Stores how far (ms) `changedAt` of a record was raised above its append time; Redis keeps the greatest distance for good. */
+export async function noteRaised(redis: RedisConnection, keys: RedisKeys, changedAtRaisedByMs: number): Promise<void> {
+  await redis.client.eval(noteRaisedScript, 1, keys.watermark, Math.ceil(changedAtRaisedByMs))
 }
 
 /** What the clock of Redis reads (epoch ms). */
@@ -183,6 +191,7 @@ export async function readWatermark(redis: RedisConnection, keys: RedisKeys): Pr
     generation: _generation,
     floor: _floor,
     highest: _highest,
+    partitionsRun: _partitionsRun,
     raised: _raised,
     ...partitions
   } = await redis.client.hgetall(keys.watermark)

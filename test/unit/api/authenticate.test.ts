@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { RateLimiterRes } from 'rate-limiter-flexible'
-import { authenticate, bearerToken, createHolderLookup, type HolderQueries } from '../../../src/api/authenticate.ts'
+import { authenticate, createHolderLookup, type HolderQueries } from '../../../src/api/authenticate.ts'
 import type { ApiContext } from '../../../src/api/context.ts'
+import { digestOf } from '../../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import { AccountKeysIncomplete, type KeyHolder, type Lookup } from '../../../src/core/stores/accountKeyStore.ts'
 
@@ -196,13 +197,12 @@ describe('the queries about the holder', () => {
 })
 
 test.each([
-  ['Bearer abc', 'abc'],
-  ['bearer   abc', 'abc'],
-  ['Bearer abc def', 'abc def'],
-  ['Bearer', ''],
-  ['Bearerabc', ''],
-  ['Basic abc', ''],
-  ['', ''],
-])('the bearer token of %p is %p', (header, token) => {
-  expect(bearerToken(header)).toBe(token)
+  ['Bearer rqp_acct_1', 'rqp_acct_1'],
+  ['bearer   rqp_acct_1', 'rqp_acct_1'],
+  ['Bearer rqp_acct_1 def', 'rqp_acct_1 def'],
+  ['Bearer', undefined],
+  ['Bearerrqp_acct_1', undefined],
+  ['Basic rqp_acct_1', undefined],
+])('the key in %p is %p', async (header, key) => {
+  expect((await outcomeOf(header, { found: holder })).lookups).toEqual(key === undefined ? [] : [digestOf(key)])
 })

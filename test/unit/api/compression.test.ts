@@ -9,7 +9,7 @@ import { compression } from '../../../src/api/compression.ts'
 import type { RouteState } from '../../../src/api/context.ts'
 
 const partBytes = 512 * 1024
-const parts = 100
+const parts = 64
 /** What may be on its way: the buffers of both sockets in the system, and those of the streams. */
 const maxAheadBytes = 24 * 1024 * 1024
 

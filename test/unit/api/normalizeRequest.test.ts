@@ -1,7 +1,14 @@
 import fc from 'fast-check'
-import { originForm } from '../../../src/api/normalizeRequest.ts'
+import type { ApiContext } from '../../../src/api/context.ts'
+import { normalizeRequest } from '../../../src/api/normalizeRequest.ts'
 
-describe('originForm', () => {
+function normalized(target: string): string {
+  const req = { headers: {}, url: target }
+  void normalizeRequest({ req } as unknown as ApiContext, async () => undefined)
+  return req.url
+}
+
+describe('the request target', () => {
   test.each([
     ['/api/v1/forms?limit=1', '/api/v1/forms?limit=1'],
     ['http://example.com/api/v1/forms?limit=1', '/api/v1/forms?limit=1'],
@@ -14,8 +21,8 @@ describe('originForm', () => {
     ['example.com:443', '/'],
     ['', '/'],
     ['//example.com/forms', '//example.com/forms'],
-  ])('of %s is %s', (target, expected) => {
-    expect(originForm(target)).toBe(expected)
+  ])('%s becomes %s', (target, expected) => {
+    expect(normalized(target)).toBe(expected)
   })
 
   test('always begins with a slash and holds no fragment', () => {
@@ -25,5 +32,5 @@ describe('originForm', () => {
 })
 
 const expectOriginForm = (target: string): void => {
-  expect(originForm(target)).toMatch(/^\/[^#]*$/)
+  expect(normalized(target)).toMatch(/^\/[^#]*$/)
 }

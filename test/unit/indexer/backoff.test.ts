@@ -1,8 +1,20 @@
 import fc from 'fast-check'
-import { backoffMs, untilDone } from '../../../indexer/backoff.ts'
+import { backoffMs, Retries } from '../../../indexer/backoff.ts'
+import { createLog } from '../../../src/core/process/log.ts'
 
 const never = new AbortController().signal
 const noRandom = (): number => 0
+const heardIn = (lines: string[], onLine = (): void => undefined) =>
+  createLog(
+    { name: 'test', level: 'warn' },
+    {
+      write: (line) => {
+        const { err, attempts, msg } = JSON.parse(line) as { err: Error; attempts: number; msg: string }
+        lines.push(`${msg}: ${err.message}, ${attempts}`)
+        onLine()
+      },
+    },
+  )
 
 test('a wait is anything up to a bound that doubles with every attempt, and never more than ten seconds', () => {
   fc.assert(
@@ -20,18 +32,20 @@ test('a wait is anything up to a bound that doubles with every attempt, and neve
   expect([1, 2, 3, 100].map((attempt) => backoffMs(attempt, () => 0.5))).toEqual([100, 200, 400, 5_000])
 })
 
-test('what fails is tried until it succeeds, and every failure is heard of', async () => {
+test('what fails is tried until it succeeds, every failure is logged, and the last one is the reason meanwhile', async () => {
   const heard: string[] = []
+  const reasons: (string | undefined)[] = []
+  const retries = new Retries(heardIn(heard), noRandom, never)
   let tries = 0
   const attempt = async (): Promise<string> => {
+    reasons.push(retries.blockedReason())
     if (++tries < 4) throw new Error(`failure ${tries}`)
     return 'done'
   }
-  const onFailure = (error: unknown, attempts: number): void => {
-    heard.push(`${(error as Error).message}, ${attempts}`)
-  }
-  await expect(untilDone(attempt, onFailure, never, noRandom)).resolves.toBe('done')
-  expect(heard).toEqual(['failure 1, 1', 'failure 2, 2', 'failure 3, 3'])
+  await expect(retries.untilDone('a step', attempt)).resolves.toBe('done')
+  expect(heard).toEqual([1, 2, 3].map((count) => `a step failed; trying again: failure ${count}, ${count}`))
+  expect(reasons).toEqual([undefined, 'a step: failure 1', 'a step: failure 2', 'a step: failure 3'])
+  expect(retries.blockedReason()).toBeUndefined()
 })
 
 test('nothing is tried once it is to stop', async () => {
@@ -39,19 +53,15 @@ test('nothing is tried once it is to stop', async () => {
   const attempt = async (): Promise<never> => {
     throw new Error('tried')
   }
-  await expect(untilDone(attempt, () => undefined, stopped, noRandom)).rejects.toThrow('stopped')
+  await expect(new Retries(heardIn([]), noRandom, stopped).untilDone('x', attempt)).rejects.toThrow('stopped')
+  await expect(new Retries(heardIn([]), noRandom, never).untilDone('x', attempt, stopped)).rejects.toThrow('stopped')
 })
 
 test('a wait ends at once when it is to stop', async () => {
   const stop = new AbortController()
+  const log = heardIn([], () => stop.abort())
   const failing = async (): Promise<never> => {
     throw new Error('away')
   }
-  const waiting = untilDone(
-    failing,
-    () => stop.abort(),
-    stop.signal,
-    () => 1,
-  )
-  await expect(waiting).rejects.toThrow('abort')
+  await expect(new Retries(log, () => 1, stop.signal).untilDone('x', failing)).rejects.toThrow('abort')
 })

@@ -4,31 +4,31 @@ import { OffsetTracker, partitionWatermark } from '../../../indexer/offsetTracke
 import type { Offset } from '../../../src/core/model/ids.ts'
 
 test('with clocks that agree, the time of a change is the append time of its record', () => {
-  const times = new ChangeTimes(0n, { watermarkMs: undefined, raisedMs: 0 })
+  const times = new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 })
   times.watermarkDecided(90)
   expect([100, 110, 110, 125].map((appendedAtMs, at) => times.next(BigInt(at), appendedAtMs))).toEqual([
     100, 110, 110, 125,
   ])
-  expect(times.raisedMs).toBe(0)
+  expect(times.changedAtRaisedByMs).toBe(0)
 })
 
 test('an append time that steps back, because the leader has another clock, does not lead the time of a change back', () => {
-  const times = new ChangeTimes(0n, { watermarkMs: undefined, raisedMs: 0 })
+  const times = new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 })
   expect([100, 98, 103].map((appendedAtMs, at) => times.next(BigInt(at), appendedAtMs))).toEqual([100, 100, 103])
-  expect(times.raisedMs).toBe(2)
+  expect(times.changedAtRaisedByMs).toBe(2)
 })
 
 test('a record below the last watermark of a former owner gets the time of that watermark', () => {
-  const times = new ChangeTimes(0n, { watermarkMs: 500, raisedMs: 0 })
+  const times = new ChangeTimes(0n, { watermarkMs: 500, changedAtRaisedByMs: 0 })
   expect(times.next(0n, 450)).toBe(500)
 })
 
 test('records of a lost generation get the greatest distance that was ever needed, newer ones the watermark', () => {
-  const times = new ChangeTimes(2n, { watermarkMs: 500, raisedMs: 30 })
+  const times = new ChangeTimes(2n, { watermarkMs: 500, changedAtRaisedByMs: 30 })
   expect([100, 105, 490, 510].map((appendedAtMs, at) => times.next(BigInt(at), appendedAtMs))).toEqual([
     130, 135, 500, 510,
   ])
-  expect(times.raisedMs).toBe(10)
+  expect(times.changedAtRaisedByMs).toBe(10)
 })
 
 type Written = { readonly offset: bigint; changedAtMs: number; isVisible: boolean }
@@ -42,14 +42,17 @@ class Partition {
   readonly #documents = new Map<bigint, Written>()
   #publishedMs = -1
   #committed = 0n
-  #raisedMs = 0
+  #changedAtRaisedByMs = 0
   /** Writes in flight, also those of former owners. */
   readonly #unfinished: (() => void)[] = []
   #owner = this.#claim()
   readonly problems: string[] = []
 
   #claim() {
-    const claim = { watermarkMs: this.#publishedMs < 0 ? undefined : this.#publishedMs, raisedMs: this.#raisedMs }
+    const claim = {
+      watermarkMs: this.#publishedMs < 0 ? undefined : this.#publishedMs,
+      changedAtRaisedByMs: this.#changedAtRaisedByMs,
+    }
     const offsets = new OffsetTracker(this.#committed as Offset)
     return {
       offsets,
@@ -87,7 +90,7 @@ class Partition {
     const progress = owner.offsets.progress()
     const watermarkMs = partitionWatermark(progress, { offset: end, askedAtMs: clockMs }, 1_000)
     if (watermarkMs !== undefined) owner.times.watermarkDecided(watermarkMs)
-    this.#raisedMs = Math.max(this.#raisedMs, owner.times.raisedMs)
+    this.#changedAtRaisedByMs = Math.max(this.#changedAtRaisedByMs, owner.times.changedAtRaisedByMs)
     meanwhile()
     this.#refresh()
     meanwhile()

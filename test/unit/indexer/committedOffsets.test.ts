@@ -1,7 +1,14 @@
 import fc from 'fast-check'
-import { type CommittedOffset, commitMetadata, readCommit, startOffset } from '../../../indexer/committedOffsets.ts'
+import {
+  type CommittedOffset,
+  commitMetadata,
+  fetchCommittedOffsets,
+  fetchStartOffsets,
+  type StartOffset,
+} from '../../../indexer/committedOffsets.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
+import type { KafkaSource, OffsetRange } from '../../../src/core/stores/kafkaSource.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
@@ -10,49 +17,84 @@ const commit = (position: number, generation: string | undefined, deadLetteredBe
   generation,
   deadLetteredBelow: at(deadLetteredBelow),
 })
+
+const partition = { topic: 'forms', partition: 0 }
+
+/** What a group's commit of the only partition says. */
+async function readCommit(position: Offset, metadata: string): Promise<CommittedOffset | undefined> {
+  const source = { committedOffsets: async () => [{ ...partition, position, metadata }] } as unknown as KafkaSource
+  return (await fetchCommittedOffsets(source, 'group', ['forms'])).get('forms/0')
+}
+
+/** Where reading the only partition starts, by the commits of the indexer and of a rebuild. */
+async function startOffset(
+  range: OffsetRange,
+  own: CommittedOffset | undefined,
+  rebuilt: CommittedOffset | undefined,
+  generation: GenerationTag | undefined,
+): Promise<StartOffset> {
+  const commitsOf = (found: CommittedOffset | undefined) => {
+    if (found === undefined) return []
+    const { position, generation: named, deadLetteredBelow } = found
+    const metadata = named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow)
+    return [{ ...partition, position, metadata }]
+  }
+  const source = {
+    offsetRanges: async () => new Map([['forms/0', { ...partition, ...range }]]),
+    committedOffsets: async (group: string) => commitsOf(group === 'own' ? own : rebuilt),
+  } as unknown as KafkaSource
+  const from = { topics: ['forms'], groupId: 'own', rebuildGroupId: 'rebuild', generationOf: () => generation }
+  const start = (await fetchStartOffsets(source, [partition], from)).get('forms/0')
+  if (start === undefined) throw new Error('no start')
+  return start
+}
+
 const ends = { low: 0n, high: 100n }
 
-test('what a commit says reads back as it was said', () => {
-  expect(readCommit(at(7), commitMetadata(first, 9n))).toEqual(commit(7, first, 9))
-  expect(readCommit(at(12), commitMetadata(first, 9n))).toEqual(commit(12, first, 12))
+test('what a commit says reads back as it was said', async () => {
+  expect(await readCommit(at(7), commitMetadata(first, 9n))).toEqual(commit(7, first, 9))
+  expect(await readCommit(at(12), commitMetadata(first, 9n))).toEqual(commit(12, first, 12))
 })
 
-test.each(['', 'by hand', '1-0123456789abcdef nine'])('a commit with the metadata %j names no indices', (metadata) => {
-  expect(readCommit(at(7), metadata)).toEqual(commit(7, undefined))
-})
+test.each(['', 'by hand', '1-0123456789abcdef nine'])(
+  'a commit with the metadata %j names no indices',
+  async (metadata) => {
+    expect(await readCommit(at(7), metadata)).toEqual(commit(7, undefined))
+  },
+)
 
-test('reading goes on where it was when the commit speaks of the indices that are written', () => {
-  expect(startOffset(ends, commit(40, first), undefined, first)).toEqual({
+test('reading goes on where it was when the commit speaks of the indices that are written', async () => {
+  expect(await startOffset(ends, commit(40, first), undefined, first)).toEqual({
     position: 40n,
     isCommitted: true,
     deadLetteredBelow: 40n,
   })
 })
 
-test('for a topic whose records go into no index, every commit counts', () => {
-  expect(startOffset(ends, commit(40, undefined), undefined, undefined).position).toBe(40n)
+test('for a topic whose records go into no index, every commit counts', async () => {
+  expect((await startOffset(ends, commit(40, undefined), undefined, undefined)).position).toBe(40n)
 })
 
-test('for other indices everything is read again, but bad records are not set aside twice', () => {
-  expect(startOffset(ends, commit(40, first), undefined, second)).toEqual({
+test('for other indices everything is read again, but bad records are not set aside twice', async () => {
+  expect(await startOffset(ends, commit(40, first), undefined, second)).toEqual({
     position: 0n,
     isCommitted: false,
     deadLetteredBelow: 40n,
   })
 })
 
-test('after a rebuild reading goes on where the rebuild was, or before it where the indexer was not so far', () => {
-  expect(startOffset(ends, commit(40, first), commit(30, second), second).position).toBe(30n)
-  expect(startOffset(ends, commit(40, first), commit(60, second), second).position).toBe(40n)
-  expect(startOffset(ends, undefined, commit(60, second), second).position).toBe(0n)
-  expect(startOffset(ends, commit(40, first), commit(30, first), second).position).toBe(0n)
+test('after a rebuild reading goes on where the rebuild was, or before it where the indexer was not so far', async () => {
+  expect((await startOffset(ends, commit(40, first), commit(30, second), second)).position).toBe(30n)
+  expect((await startOffset(ends, commit(40, first), commit(60, second), second)).position).toBe(40n)
+  expect((await startOffset(ends, undefined, commit(60, second), second)).position).toBe(0n)
+  expect((await startOffset(ends, commit(40, first), commit(30, first), second)).position).toBe(0n)
 })
 
 test.each([
   ['the topic was created anew and is shorter', { low: 0n, high: 10n }],
   ['the records at the commit are deleted', { low: 50n, high: 100n }],
-])('reading starts at the beginning when %s', (_, now) => {
-  const start = startOffset(now, commit(40, first), undefined, first)
+])('reading starts at the beginning when %s', async (_, now) => {
+  const start = await startOffset(now, commit(40, first), undefined, first)
   expect([start.position, start.isCommitted]).toEqual([now.low, false])
 })
 
@@ -61,14 +103,14 @@ const someCommit = fc.option(
   { nil: undefined },
 )
 
-test('whatever is committed, nothing that the generation may lack is passed over, and the start is in the topic', () => {
-  fc.assert(
-    fc.property(fc.nat(60), fc.nat(60), someCommit, someCommit, (low, length, own, rebuilt) => {
+test('whatever is committed, nothing that the generation may lack is passed over, and the start is in the topic', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat(60), fc.nat(60), someCommit, someCommit, async (low, length, own, rebuilt) => {
       const now = { low: BigInt(low), high: BigInt(low + length) }
       const [live, other] = [own, rebuilt].map(
         (each) => each && commit(each.position, each.generation, each.position + each.more),
       )
-      const { position } = startOffset(now, live, other, second)
+      const { position } = await startOffset(now, live, other, second)
       const proven = [live, other].filter((each) => each?.generation === second).map((each) => each?.position ?? 0n)
       const highest = proven.reduce((max, each) => (each > max ? each : max), now.low as bigint)
       expect(position >= now.low && position <= now.high && position <= highest).toBe(true)

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
-import { Publisher, type PublishResult } from '../../../indexer/publisher.ts'
+import { Publisher, type RoundResult } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -13,7 +13,7 @@ const at = (offset: number): Offset => BigInt(offset) as Offset
 function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {
   const start = { position: at(options.start ?? 0), isCommitted: options.isCommitted ?? true, deadLetteredBelow: at(0) }
   const offsets = new OffsetTracker(start.position)
-  const changeTimes = new ChangeTimes(0n, { watermarkMs: undefined, raisedMs: 0 })
+  const changeTimes = new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 })
   const current = {
     offsets,
     redisMs: Number.POSITIVE_INFINITY,
@@ -39,11 +39,11 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     refresh: () => step('refresh'),
     commit: (commits) => step('commit', commits.map(({ position, metadata }) => ` ${position}${metadata}`).join('')),
     commitMetadata: () => '',
-    readers: {
+    redis: {
       redisTimeMs: async () => current.redisMs,
-      noteRaised: (raisedMs) => step('raised', ` ${raisedMs}`),
+      noteRaised: (changedAtRaisedByMs) => step('raised', ` ${changedAtRaisedByMs}`),
       replaceChangeTokens: (lists) => step('tokens', ` ${lists.join()}`),
-      publishWatermarks: async (_owner, watermarks): Promise<PublishResult> => {
+      publishWatermarks: async (_owner, watermarks): Promise<RoundResult> => {
         await step('publish', [...watermarks].map(([name, watermark]) => ` ${name}=${watermark}`).join(''))
         return current.isDisplaced ? 'displaced' : 'continue'
       },
@@ -118,7 +118,7 @@ test('a round that is asked for while another refreshes begins after it, and com
   const { offsets, publisher, steps, during } = setting({ high: 1 })
   offsets.track(at(0), 50)()
   publisher.noteWrite(list)
-  let second: Promise<PublishResult> | undefined
+  let second: Promise<RoundResult> | undefined
   during.set('refresh', () => {
     second = publisher.publish()
   })

@@ -1,4 +1,4 @@
-import type { AccountKeys } from '../../../src/settings/accountKeys.ts'
+import type { AccountKeyManager } from '../../../src/settings/accountKeyManager.ts'
 import { createKey, readCreateKeyForm } from '../../../src/settings/createKey.ts'
 import type { CreatedKey, CreateKeyRequest } from '../../../src/settings/keyRules.ts'
 import type { OpenSession } from '../../../src/settings/sessions.ts'
@@ -13,7 +13,7 @@ async function seed(changes: Partial<OpenSession>, once = 'once'): Promise<strin
       seed = request.seed
       return {} as CreatedKey
     },
-  } as AccountKeys
+  } as AccountKeyManager
   await createKey(keys, { ...session, ...changes }, { name: 'n', expires: '', once })
   return Buffer.from(seed ?? []).toString('hex')
 }

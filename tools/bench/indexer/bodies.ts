@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bulkBounds, encodeBulk, type Indices } from '../../../indexer/bulk/bulkRequest.ts'
+import { bulkBounds, encodeBulk, type Indices } from '../../../indexer/bulk/bulkApi.ts'
 import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
 import { documentKinds, physicalName, readDefinition } from '../../../src/core/stores/indices.ts'
 

@@ -21,7 +21,7 @@ export type Series = {
 }
 
 export const questions = ['page 1', 'window', 'deep pages'] as const
-export type Question = (typeof questions)[number]
+type Question = (typeof questions)[number]
 
 /** Short, for there are many contenders. */
 const pace: Pace = { connections: 1, leadIn: 5, maxRequests: 100, maxMs: 700 }

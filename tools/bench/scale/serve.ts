@@ -10,7 +10,7 @@ import { fixedTeam, largestTeam, type MeasuredTeam, type World, writesOf } from 
 export type AccountKeys = Readonly<Record<MeasuredTeam, string>>
 
 /** What an index takes on disk. */
-export type Weight = { readonly kind: DocumentKind } & Awaited<ReturnType<typeof weigh>>
+type Weight = { readonly kind: DocumentKind } & Awaited<ReturnType<typeof weigh>>
 
 /** A filled world that an API of its own serves. */
 export type ServedWorld = World & { readonly origin: string; readonly weights: readonly Weight[] }

@@ -8,7 +8,7 @@ import { formsRequest, type ServedTeam } from './titleSearch.ts'
 import { type TypedKind, typedKinds } from './typed.ts'
 
 /** A team whose titles are searched, and how many times as long as the plain list that may take. */
-export type SearchedTeam = { readonly team: ServedTeam; readonly pools: Pools; readonly mostLists: number }
+type SearchedTeam = { readonly team: ServedTeam; readonly pools: Pools; readonly mostLists: number }
 
 const listRequests = 120
 /** A slow contender does not get through all texts in a round. */

@@ -11,7 +11,7 @@ export type SampleForm = {
   readonly createdAt: string
 }
 
-export type Size = { readonly forms: number; readonly teams: number }
+type Size = { readonly forms: number; readonly teams: number }
 export type SampleTeam = { readonly id: string; readonly forms: number }
 
 export type SampleForms = {

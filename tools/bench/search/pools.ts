@@ -6,7 +6,7 @@ import { holds, isMisspelt, type TypedKind, typedKinds, typedTexts } from './typ
 /** What is typed for one team, by kind: texts that find what their kind says, all words as typed, or similar ones alone. */
 export type Pools = ReadonlyMap<TypedKind, readonly string[]>
 
-export type Way = 'exact' | 'similar' | 'neither'
+type Way = 'exact' | 'similar' | 'neither'
 
 const wanted = 120
 /** So many are made for each that is wanted: some find something else. */

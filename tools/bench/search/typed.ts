@@ -2,7 +2,7 @@ import { type Random, seededRandom } from '../../demo/random.ts'
 import type { SampleForm } from './forms.ts'
 
 /** What somebody typed who looks for `source`. */
-export type TypedText = { readonly typed: string; readonly source: SampleForm }
+type TypedText = { readonly typed: string; readonly source: SampleForm }
 
 /** Ways to type; each makes a text from a title, or undefined from one that does not lend itself to it. */
 const makers = {

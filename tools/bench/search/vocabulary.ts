@@ -1,5 +1,5 @@
 /** What titles of one language are made of. */
-export type Vocabulary = {
+type Vocabulary = {
   readonly locale: string
   /** Of all titles, in percent. */
   readonly share: number

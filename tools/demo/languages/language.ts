@@ -45,9 +45,9 @@ type About<S extends Scene> = {
 }
 
 /** Question, right answer, wrong answers. */
-export type KnowledgeQuestion = readonly [string, string, string, string, string]
+type KnowledgeQuestion = readonly [string, string, string, string, string]
 /** Question, and one option for each outcome in their order. */
-export type OutcomeQuestion = readonly [string, string, string, string, string]
+type OutcomeQuestion = readonly [string, string, string, string, string]
 type Four = readonly [string, string, string, string]
 
 /** The content of a quiz. Question `i` of a quiz with dimensions scores dimension `i` modulo 4. */

@@ -13,7 +13,7 @@ import {
 } from './tokenize.ts'
 
 /** What a title can be found by, besides pieces of it. Each list holds a term once. */
-export type TitleTerms = {
+type TitleTerms = {
   /** Its words; those that punctuation joins also as one, from each of them on; of Han and kana every pair of neighbours. */
   readonly words: readonly string[]
   /** Two and three neighbouring words as if no space were between them; of Hangul every pair of neighbours. */

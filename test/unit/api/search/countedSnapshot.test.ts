@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { countedSnapshot, createCountCache } from '../../../../src/api/search/countedSnapshot.ts'
+import { CountedSnapshot, createCountCache } from '../../../../src/api/search/countedSnapshot.ts'
 import type { ListSnapshot } from '../../../../src/api/search/listSnapshot.ts'
 import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
@@ -53,10 +53,10 @@ function reader() {
   return (rows: readonly Row[]) => {
     const asked: string[] = []
     const name = String(++opened)
-    const { page } = countedSnapshot(snapshotOf(rows, asked), countCache, { name, list: 'list' })
+    const snapshot = new CountedSnapshot(snapshotOf(rows, asked), countCache, { name, list: 'list' })
     return async (offset: number, limit: number) => {
       asked.length = 0
-      const found = await page([], { offset, limit }, signal)
+      const found = await snapshot.page([], { offset, limit }, signal)
       return { total: found.total, ids: idsOf(found.rows), asked: [...asked] }
     }
   }

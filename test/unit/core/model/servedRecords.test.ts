@@ -69,9 +69,10 @@ function expected(kind: Kind, value: Buffer): readonly string[] | undefined {
   if (!validated.success || validated.data.id !== 's1') return undefined
   const tree = treeOf(text)[kind] as Tree
   const serial = String(memberOf(tree, 'serialNumber')).replace('number ', '')
+  // ISO 8601 allows a comma before the fraction, which Date does not read.
   const canonical: Tree = {
     ...tree,
-    ...Object.fromEntries(instants.map((name) => [name, new Date(String(tree[name])).toISOString()])),
+    ...Object.fromEntries(instants.map((name) => [name, new Date(String(tree[name]).replace(',', '.')).toISOString()])),
     ...(/[.eE]/.test(serial) && { serialNumber: `number ${BigInt(Number(serial))}` }),
   }
   return served.map((names) => JSON.stringify(pick(canonical, names)))

@@ -1,6 +1,6 @@
 import { errors } from '@elastic/elasticsearch'
 import { ReplyError } from 'ioredis'
-import { createLog, describeError } from '../../../../src/core/process/log.ts'
+import { createLog } from '../../../../src/core/process/log.ts'
 
 const logged = (error: unknown): string => {
   let line = ''
@@ -10,11 +10,11 @@ const logged = (error: unknown): string => {
   createLog({ name: 'test', level: 'trace' }, { write }).warn({ err: error }, 'failed')
   return line
 }
+const described = (error: unknown): unknown => (JSON.parse(logged(error)) as { err: unknown }).err
 
 test('an error is told with its kind, message, code, frames and causes', () => {
   const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
-  const described = describeError(new TypeError('no answer', { cause }))
-  expect(described).toMatchObject({
+  expect(described(new TypeError('no answer', { cause }))).toMatchObject({
     type: 'TypeError',
     message: 'no answer',
     stack: expect.stringMatching(/^\s+at /),
@@ -24,7 +24,7 @@ test('an error is told with its kind, message, code, frames and causes', () => {
 })
 
 test('of many errors each is told', () => {
-  expect(describeError(new AggregateError([new Error('one'), new Error('two')]))).toMatchObject({
+  expect(described(new AggregateError([new Error('one'), new Error('two')]))).toMatchObject({
     errors: [{ message: 'one' }, { message: 'two' }],
   })
 })
@@ -53,7 +53,7 @@ test.each([
 })
 
 test('what Elasticsearch refuses is told by status and type', () => {
-  expect(describeError(refused)).toMatchObject({ message: '400 mapper_parsing_exception' })
+  expect(described(refused)).toMatchObject({ message: '400 mapper_parsing_exception' })
 })
 
 function parsingError(): unknown {

@@ -1,4 +1,7 @@
-import { callOf } from '../../../../src/core/stores/engineCallMetrics.ts'
+import { EventEmitter } from 'node:events'
+import type { Client } from '@elastic/elasticsearch'
+import { Registry } from 'prom-client'
+import { engineCallMetrics, measureElasticsearch } from '../../../../src/core/stores/engineCallMetrics.ts'
 
 test.each([
   ['/_bulk', 'bulk'],
@@ -6,6 +9,11 @@ test.each([
   ['/tidemark-forms/_source/acme%2F_search', 'source'],
   ['/tidemark-forms-v1-1/_block/write', 'block'],
   ['/tidemark-forms-v1-1', 'index'],
-])('%s is a call of %s', (path, call) => {
-  expect(callOf(path)).toBe(call)
+])('%s is a call of %s', async (path, call) => {
+  const registry = new Registry()
+  const diagnostic = new EventEmitter()
+  measureElasticsearch({ diagnostic } as unknown as Client, engineCallMetrics(registry))
+  diagnostic.emit('response', null, { meta: { duration: 1, request: { params: { path } } } })
+  const counts = 'tidemark_engine_call_duration_seconds_count'
+  expect(await registry.metrics()).toContain(`${counts}{engine="elasticsearch",call="${call}"} 1`)
 })

@@ -1,6 +1,6 @@
 import { errors } from '@elastic/elasticsearch'
+import { MalformedBulkResponse } from '../../../../indexer/bulk/bulkApi.ts'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
-import { MalformedBulkResponse } from '../../../../indexer/bulk/bulkRequest.ts'
 import { BulkWriter, type Outcome } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'

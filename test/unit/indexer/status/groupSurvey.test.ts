@@ -1,43 +1,55 @@
-import type { CommittedOffset } from '../../../../indexer/committedOffsets.ts'
+import { commitMetadata } from '../../../../indexer/committedOffsets.ts'
 import {
   type GroupSurvey,
   type PartitionSurvey,
   progressBetween,
-  rebuildOf,
+  type RebuildSurvey,
+  surveyGroup,
 } from '../../../../indexer/status/groupSurvey.ts'
-import { toOffset } from '../../../../src/core/model/ids.ts'
+import type { Config } from '../../../../src/core/process/config.ts'
+import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
+import type { KafkaSource } from '../../../../src/core/stores/kafkaSource.ts'
 
 const ends = new Map([
   ['forms/0', { topic: 'forms', partition: 0, low: 10n, high: 110n }],
   ['submissions/0', { topic: 'submissions', partition: 0, low: 0n, high: 300n }],
   ['account-keys/0', { topic: 'account-keys', partition: 0, low: 0n, high: 999n }],
 ])
-const commit = (position: number, generation: string): CommittedOffset => ({
-  position: toOffset(String(position)),
-  generation,
-  deadLetteredBelow: toOffset('0'),
-})
-const topics = ['forms', 'submissions']
-const next = '2-0123456789abcdef'
-const rebuild = (commits: [string, CommittedOffset][], isRunning: boolean) =>
-  rebuildOf(ends, new Map(commits), topics, isRunning, 1)
+const config = {
+  CONSUMER_GROUP: 'indexer',
+  TOPIC_FORMS: 'forms',
+  TOPIC_SUBMISSIONS: 'submissions',
+  TOPIC_ACCOUNT_KEYS: 'account-keys',
+  TOPIC_DEAD_LETTERS: 'dead-letters',
+} as Config
+const [serving, next] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
+const commit = (topic: string, position: bigint, generation: GenerationTag) => {
+  return { topic, partition: 0, position, metadata: commitMetadata(generation, 0n) }
+}
+
+/** What the survey says of a rebuild with these commits while generation 1 serves. */
+async function rebuild(commits: ReturnType<typeof commit>[], isRunning: boolean): Promise<RebuildSurvey | undefined> {
+  const source = {
+    offsetRanges: async (topics: string[]) => new Map([...ends].filter(([, { topic }]) => topics.includes(topic))),
+    committedOffsets: async (group: string) => (group === 'indexer-rebuild' ? commits : []),
+    groupMembers: async (group: string) => (group === 'indexer-rebuild' && isRunning ? [[]] : []),
+  } as unknown as KafkaSource
+  return (await surveyGroup(source, config, 1)).rebuild
+}
 
 describe('a rebuild', () => {
-  test('is there as soon as it runs', () => {
-    expect(rebuild([], true)).toEqual({ isRunning: true, progress: 0 })
+  test('is there as soon as it runs', async () => {
+    expect(await rebuild([], true)).toEqual({ isRunning: true, progress: 0 })
   })
 
-  test('has come as far as its commits say, of the records that there are', () => {
-    const commits: [string, CommittedOffset][] = [
-      ['forms/0', commit(110, next)],
-      ['submissions/0', commit(100, next)],
-    ]
-    expect(rebuild(commits, true)).toEqual({ isRunning: true, progress: 0.5 })
-    expect(rebuild(commits, false)).toEqual({ isRunning: false, progress: 0.5 })
+  test('has come as far as its commits say, of the records that there are', async () => {
+    const commits = [commit('forms', 110n, next), commit('submissions', 100n, next)]
+    expect(await rebuild(commits, true)).toEqual({ isRunning: true, progress: 0.5 })
+    expect(await rebuild(commits, false)).toEqual({ isRunning: false, progress: 0.5 })
   })
 
-  test('is over once its generation is the one that serves', () => {
-    expect(rebuild([['forms/0', commit(110, '1-0123456789abcdef')]], false)).toBeUndefined()
+  test('is over once its generation is the one that serves', async () => {
+    expect(await rebuild([commit('forms', 110n, serving)], false)).toBeUndefined()
   })
 })
 
@@ -47,7 +59,6 @@ describe('progress between two surveys', () => {
       (position, partition): PartitionSurvey => ({
         topic: 'forms',
         partition,
-        end: 100n,
         position,
         behindRecords: 0,
         isOwned: true,

@@ -1,14 +1,7 @@
-import {
-  History,
-  historyMs,
-  type Observed,
-  type Sample,
-  sampleEveryMs,
-  sampleOf,
-} from '../../../../indexer/status/observe.ts'
+import { History, historyMs, type Observed, type Sample, sampleOf } from '../../../../indexer/status/observe.ts'
 
 const nowMs = 1_000_000
-const partition = { topic: 'forms', end: 10n, position: 5n, isOwned: true }
+const partition = { topic: 'forms', position: 5n, isOwned: true }
 const observed = (groupAtMs: number): Observed => ({
   group: {
     atMs: groupAtMs,
@@ -52,7 +45,7 @@ test('what Kafka said long ago is not known any more; the watermark only grows o
 test('the history holds a quarter of an hour, and no more', () => {
   const history = new History()
   const sample = (at: number): Sample => ({ ...sampleOf(observed(nowMs), nowMs), atMs: at })
-  const count = historyMs / sampleEveryMs
+  const count = historyMs / 5_000
   for (let at = 0; at < 2 * count; at++) history.add(sample(at))
   expect(history.samples().map(({ atMs }) => atMs)).toEqual(Array.from({ length: count }, (_, at) => count + at))
 })

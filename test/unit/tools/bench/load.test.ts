@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { checked, fire, type HttpRequest, load } from '../../../../tools/bench/load.ts'
+import { eventually } from '../../../support/eventually.ts'
 
 const latencyMs = 5
 let heard: string[] = []
@@ -35,7 +36,9 @@ beforeAll(async () => {
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })
 
-beforeEach(() => {
+beforeEach(async () => {
+  // A load that ends leaves requests under way.
+  await eventually(() => underWay === 0)
   heard = []
   mostUnderWay = 0
 })

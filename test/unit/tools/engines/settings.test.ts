@@ -33,6 +33,12 @@ test('Elasticsearch runs with the JVM options it ships, a heap of 1 GB and no ga
   expect(renderJvmOptions(shipped, '1g', ['-Xint'])).toBe('-XX:+UseG1GC\n20-:--add-modules=x\n-Xms1g\n-Xmx1g\n-Xint\n')
 })
 
+test('a garbage collector among the flags replaces the one that Elasticsearch ships', () => {
+  expect(renderJvmOptions('-XX:+UseG1GC\n-Xss1m\n', '1g', ['-XX:+UseSerialGC'])).toBe(
+    '-Xss1m\n-Xms1g\n-Xmx1g\n-XX:+UseSerialGC\n',
+  )
+})
+
 test('Kafka is broker and controller on loopback and takes records of 16 MiB', () => {
   const properties = renderServerProperties({ id: 1, port: 9092, controllerPort: 21_000 }).split('\n')
   expect(properties).toEqual(

@@ -10,10 +10,10 @@ export type Probe = { readonly name: string; readonly origin: string; readonly r
 
 /** Any answer 304 is a kind of its own. */
 export const unchanged = '304, not changed'
-export type AnswerKind = PollKind | typeof unchanged
+type AnswerKind = PollKind | typeof unchanged
 
 /** What was answered after the lead-in; latencies by kind of answer, or by name of a probe. */
-export type Polled = {
+type Polled = {
   readonly latenciesMs: ReadonlyMap<string, readonly number[]>
   /** Requests of the pollers, and those of them that named an ETag. */
   readonly asked: number

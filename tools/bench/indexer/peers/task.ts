@@ -2,7 +2,7 @@
 export const partitions = 4
 
 /** What a contender that consumes a topic is told by its environment. */
-export type Task = {
+type Task = {
   readonly brokers: string[]
   readonly node: string
   readonly topic: string

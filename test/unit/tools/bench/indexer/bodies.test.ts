@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bulkBounds, encodeBulk } from '../../../../../indexer/bulk/bulkRequest.ts'
+import { bulkBounds, encodeBulk } from '../../../../../indexer/bulk/bulkApi.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../../src/core/stores/documents.ts'
 import { BodyWriter, bodiesOf, ceilingIndices, recordsIn } from '../../../../../tools/bench/indexer/bodies.ts'

@@ -1,10 +1,10 @@
 import { clampToInstants, toInstant } from '../../core/model/instant.ts'
 import type { Clause } from './clauses.ts'
 
-export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
+type TimeSpan = { readonly fromMs: number; readonly toMs: number }
 
 /** A bucket of a date histogram over creation time. */
-export type TimeStep = { readonly startMs: number; readonly count: number }
+type TimeStep = { readonly startMs: number; readonly count: number }
 
 /** Counts of one list in one snapshot. */
 export type ListCounts = {

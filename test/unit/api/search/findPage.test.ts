@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { findPage, type KeyRange } from '../../../../src/api/search/deepPage.ts'
+import { findPage, type KeyRange } from '../../../../src/api/search/findPage.ts'
 import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
 const rowsIn = (rows: readonly Row[], range: KeyRange | undefined): Row[] => {

@@ -1,5 +1,5 @@
 import type { Client } from '@elastic/elasticsearch'
-import { encodeBulk, MalformedBulkResponse, sendBulk } from '../../../../indexer/bulk/bulkRequest.ts'
+import { encodeBulk, MalformedBulkResponse, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
 import { documentKinds, physicalName } from '../../../../src/core/stores/indices.ts'

@@ -29,7 +29,7 @@ export type KeyChange = {
   }
 }
 
-type AccountKeysDeps = {
+type AccountKeyManagerDeps = {
   readonly store: AccountKeyStore
   readonly sink: Pick<KafkaSink, 'append'>
   /** The topics of the account keys, of what a replay needs besides, and of the audit. */
@@ -40,9 +40,9 @@ type AccountKeysDeps = {
   readonly randomBytes: (count: number) => Uint8Array
 }
 
-const kafkaTimeoutMs = 10_000
+const kafkaTimeoutMs = 8_000
 /**
- * Longer than KafkaJS may take to send (six tries, up to half a minute each), so that a slot is never given to another key while
+ * Longer than KafkaJS may take to send (six tries, each with its wait for an answer), so that a slot is never given to another key while
  * the record of the first may still be written.
  */
 const reservationMs = 600_000
@@ -54,10 +54,10 @@ const maxConflicts = 5
  * them durable. A change is complete only when both have it, and Kafka its audit record; a revoked or deleted key stops working
  * in Redis first.
  */
-export class AccountKeys {
-  readonly #deps: AccountKeysDeps
+export class AccountKeyManager {
+  readonly #deps: AccountKeyManagerDeps
 
-  constructor(deps: AccountKeysDeps) {
+  constructor(deps: AccountKeyManagerDeps) {
     this.#deps = deps
   }
 

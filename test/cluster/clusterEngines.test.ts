@@ -1,14 +1,20 @@
+import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { Client } from '@elastic/elasticsearch'
 import { jest } from '@jest/globals'
 import { Redis } from 'ioredis'
-import { type Admin, ConfigResourceTypes, Kafka, logLevel, type PartitionMetadata } from 'kafkajs'
+import { type Admin, ConfigResourceTypes, type Kafka, type PartitionMetadata } from 'kafkajs'
 import { pino } from 'pino'
 import { ensureTopics } from '../../indexer/topics.ts'
-import { createProducer } from '../../src/core/stores/kafkaSink.ts'
-import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
+import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
+import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { type KafkaSink, kafkaSink } from '../../src/core/stores/kafkaSink.ts'
+import { kafkaSource, type OffsetRange } from '../../src/core/stores/kafkaSource.ts'
+import { isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
+import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import type { Cluster, Engine } from '../../tools/engines/engines.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
+import { areInSync, isElasticsearchWhole, isRedisWhole, sentinelAddresses } from '../support/clusterHealth.ts'
 import { testConfig } from '../support/config.ts'
 import { clusterDeadlineMs, startOwnCluster } from '../support/ownEngines.ts'
 
@@ -16,7 +22,6 @@ import { clusterDeadlineMs, startOwnCluster } from '../support/ownEngines.ts'
 const deadlineMs = 120_000
 jest.setTimeout(clusterDeadlineMs)
 
-const kafkaTimeoutMs = 5_000
 const { signal } = new AbortController()
 const index = 'tidemark-forms'
 let cluster: Cluster
@@ -24,34 +29,26 @@ let elasticsearch: Client
 let admin: Admin
 let kafka: Kafka
 let redis: Redis
+let sink: KafkaSink
 
 beforeAll(async () => {
   cluster = await startOwnCluster()
   const { urls } = cluster
   elasticsearch = new Client({ node: urls.ELASTICSEARCH_URL.split(','), maxRetries: 5, requestTimeout: 60_000 })
-  kafka = new Kafka({
-    brokers: urls.KAFKA_BROKERS.split(','),
-    connectionTimeout: kafkaTimeoutMs,
-    requestTimeout: kafkaTimeoutMs,
-    logLevel: logLevel.NOTHING,
-  })
+  kafka = connectKafka(testConfig({}), pino({ level: 'silent' }))
+  sink = kafkaSink(kafka)
   admin = kafka.admin()
   await admin.connect()
-  redis = new Redis({ sentinels: sentinelAddresses(), name: urls.REDIS_SENTINEL_NAME })
+  await sink.connect()
+  redis = new Redis({ sentinels: sentinelAddresses(urls), name: urls.REDIS_SENTINEL_NAME })
   redis.on('error', () => undefined)
 }, clusterDeadlineMs)
 
 afterAll(async () => {
   redis?.disconnect()
-  await Promise.allSettled([admin?.disconnect(), elasticsearch?.close()])
+  await Promise.allSettled([admin?.disconnect(), sink?.disconnect(), elasticsearch?.close()])
   await cluster?.stop()
 })
-
-const sentinelAddresses = (): { host: string; port: number }[] =>
-  cluster.urls.REDIS_SENTINELS.split(',').map((address) => {
-    const [host = '', port] = address.split(':')
-    return { host, port: Number(port) }
-  })
 
 /** A request that fails while nodes change roles is made again. */
 const until = async (condition: () => Promise<boolean>): Promise<void> => {
@@ -80,10 +77,7 @@ describe('Elasticsearch', () => {
   type Shard = { readonly prirep: string; readonly state: string; readonly node: string }
   const shards = async (): Promise<Shard[]> =>
     (await elasticsearch.cat.shards({ index, format: 'json' })) as unknown as Shard[]
-  const isWhole = async (): Promise<boolean> => {
-    const { status, number_of_nodes } = await elasticsearch.cluster.health()
-    return status === 'green' && number_of_nodes === 3
-  }
+  const isWhole = (): Promise<boolean> => isElasticsearchWhole(elasticsearch)
   const write = (id: string): Promise<unknown> =>
     elasticsearch.index({ index, id, routing: 'team', document: { teamId: 'team' }, timeout: '1s' })
   const found = async (): Promise<number> => {
@@ -99,6 +93,28 @@ describe('Elasticsearch', () => {
     const copies = await shards()
     expect(copies.map(({ prirep, state }) => `${prirep} ${state}`).sort()).toEqual(['p STARTED', 'r STARTED'])
     expect(new Set(copies.map(({ node }) => node)).size).toBe(2)
+  })
+
+  test('is not ready for an indexer or an API unless a node without its master answers nothing', async () => {
+    const clients = [connectElasticsearch, connectElasticsearchBytes].map((connect) =>
+      connect(testConfig({ ELASTICSEARCH_URL: cluster.urls.ELASTICSEARCH_URL })),
+    )
+    const problems = (): Promise<(string | undefined)[]> =>
+      Promise.all(clients.map((client) => isolatedNodesAnswerNothing(client)(AbortSignal.timeout(deadlineMs))))
+    const setBlock = (kind: 'persistent' | 'transient', value: string | null): Promise<unknown> =>
+      elasticsearch.cluster.putSettings({ [kind]: { 'cluster.no_master_block': value } })
+    const wrong = 'cluster.no_master_block is write, but must be all in a cluster of 3 nodes'
+
+    // By elasticsearch.yml alone.
+    expect(await problems()).toEqual([undefined, undefined])
+    await setBlock('persistent', 'write')
+    expect(await problems()).toEqual([expect.stringContaining(wrong), expect.stringContaining(wrong)])
+    await setBlock('transient', 'all')
+    expect(await problems()).toEqual([undefined, undefined])
+    await setBlock('transient', null)
+    await setBlock('persistent', null)
+    expect(await problems()).toEqual([undefined, undefined])
+    await Promise.all(clients.map((client) => client.close()))
   })
 
   test('the node of the primary is killed: reads and writes go on; it comes back, and the cluster is whole', async () => {
@@ -120,29 +136,37 @@ describe('Kafka', () => {
   const topic = 'forms'
   const partitions = async (): Promise<PartitionMetadata[]> =>
     (await admin.fetchTopicMetadata({ topics: [topic] })).topics.flatMap((each) => each.partitions)
-  const inSync = async (count: number): Promise<boolean> =>
-    (await partitions()).every(({ isr, leader }) => isr.length === count && leader >= 0)
-  /** By a new producer each time: one that waits for a frozen leader asks for the new one only after minutes. */
-  const appendToAll = async (): Promise<boolean> => {
-    const producer = createProducer(kafka)
-    try {
-      await producer.connect()
-      const messages = (await partitions()).map(({ partitionId }) => ({
-        key: 'k',
-        value: '{}',
-        partition: partitionId,
-      }))
-      await producer.send({ topic, acks: -1, messages })
-      appended += messages.length
-      return true
-    } finally {
-      await producer.disconnect()
-    }
+  const inSync = (count: number): Promise<boolean> => areInSync(admin, count, [topic])
+  const acknowledged = new Set<string>()
+  /** By the same sink all the time, as the settings area and the indexers keep theirs. */
+  const append = async (): Promise<boolean> => {
+    const records = Array.from({ length: 12 }, () => ({ topic, key: randomUUID(), value: randomUUID() }))
+    await sink.append(records)
+    for (const { value } of records) acknowledged.add(value)
+    return true
   }
-  /** At least so many records were acknowledged. */
-  let appended = 0
-  const held = async (): Promise<number> =>
-    (await admin.fetchTopicOffsets(topic)).reduce((sum, { high }) => sum + Number(high), 0)
+  const appendUntil = async (stopped: AbortSignal): Promise<void> => {
+    while (!stopped.aborted) await append().catch(() => false)
+  }
+  const lost = async (): Promise<string[]> => {
+    const missing = new Set(acknowledged)
+    const source = kafkaSource(kafka)
+    const onRecord = async ({ value }: SourceRecord): Promise<void> => {
+      missing.delete(String(value))
+    }
+    await source.readTopic({ topic, groupId: randomUUID(), signal: AbortSignal.timeout(deadlineMs), onRecord })
+    await source.close()
+    return [...missing]
+  }
+  const expectNothingLost = async (): Promise<void> => {
+    let missing: string[] | undefined
+    // The coordinator of the reader's group may still be loading after it has moved to another broker.
+    await until(async () => {
+      missing = await lost()
+      return true
+    })
+    expect(missing).toEqual([])
+  }
   const leader = async (): Promise<Engine> => {
     const id = (await partitions())[0]?.leader
     return cluster.kafka.find(({ name }) => name === `kafka-${id}`) as Engine
@@ -161,25 +185,34 @@ describe('Kafka', () => {
     expect(resources[0]?.configEntries[0]?.configValue).toBe('2')
   })
 
-  test('the leader is killed: appends go on with all acknowledgements; it comes back in sync', async () => {
-    await until(appendToAll)
+  test('the leader is killed: appends go on, nothing acknowledged is lost; it comes back in sync', async () => {
+    await until(append)
+    const stop = new AbortController()
+    const writing = appendUntil(stop.signal)
     const broker = await leader()
     await kill(broker)
     await until(() => inSync(2))
-    await until(appendToAll)
+    await until(append)
     await broker.start()
     await until(() => inSync(3))
-    expect(await held()).toBeGreaterThanOrEqual(appended)
+    stop.abort()
+    await writing
+    await expectNothingLost()
   })
 
-  test('the leader is frozen: appends go on; it wakes up and is in sync', async () => {
+  test('the leader is frozen: reads and appends go on, nothing acknowledged is lost; it wakes up and is in sync', async () => {
+    const source = kafkaSource(kafka)
+    const ranges = (): Promise<ReadonlyMap<string, OffsetRange>> => source.offsetRanges([topic])
+    const { size } = await ranges()
     const broker = await leader()
     broker.kill('SIGSTOP')
     await until(() => inSync(2))
-    await until(appendToAll)
+    await until(append)
+    await until(async () => (await ranges()).size === size)
     broker.kill('SIGCONT')
+    await source.close()
     await until(() => inSync(3))
-    expect(await held()).toBeGreaterThanOrEqual(appended)
+    await expectNothingLost()
   })
 })
 
@@ -198,12 +231,9 @@ describe('Redis', () => {
     const [host, port] = await askSentinel<string[]>('GET-MASTER-ADDR-BY-NAME', cluster.urls.REDIS_SENTINEL_NAME)
     return at(cluster.redis, `redis://${host}:${port}`)
   }
-  const isWhole = async (): Promise<boolean> => {
-    const info = await redis.info('replication')
-    return /^role:master/m.test(info) && /^slave0:.*state=online/m.test(info)
-  }
+  const isWhole = (): Promise<boolean> => isRedisWhole(redis)
   beforeAll(() => {
-    redisSentinelPort = String(sentinelAddresses()[0]?.port)
+    redisSentinelPort = String(sentinelAddresses(cluster.urls)[0]?.port)
   })
 
   test('the Sentinels name the master, which has a replica', async () => {

@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import type { Cluster, Engine } from '../../tools/engines/engines.ts'
+import { isRedisWhole } from '../support/clusterHealth.ts'
+import { formEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { startDeadlineMs, startOwnReplicatedRedis } from '../support/ownEngines.ts'
+import { type Program, probe } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+
+const team = 'acme'
+const pauseMs = 20
+
+let cluster: Cluster
+beforeAll(async () => {
+  cluster = await startOwnReplicatedRedis()
+}, startDeadlineMs)
+const pipeline = usePipeline()
+let apis: Program[]
+let indexers: Program[]
+let master: Engine
+let replica: Engine
+let revision = 0
+
+beforeAll(async () => {
+  indexers = [await pipeline.startIndexer(), await pipeline.startIndexer()]
+  apis = [await pipeline.startApi(), await pipeline.startApi()]
+})
+beforeEach(async () => {
+  ;[master, replica] = await roles()
+  await pipeline.createKeys([team])
+  await untilReady()
+})
+afterAll(() => cluster?.stop())
+
+/** The master and its replica, once they are whole. */
+async function roles(): Promise<[Engine, Engine]> {
+  let found: [Engine, Engine] | undefined
+  await eventually(async () => {
+    for (const [each, other] of [cluster.redis, cluster.redis.toReversed()]) {
+      const client = new Redis(each?.url ?? '', { retryStrategy: () => null, commandTimeout: 1_000 })
+      client.on('error', () => undefined)
+      if (each && other && (await isRedisWhole(client).catch(() => false))) found = [each, other]
+      client.disconnect()
+    }
+    return found !== undefined
+  })
+  return found as [Engine, Engine]
+}
+
+type Answer = { status: number; etag: string; watermark: string; text: string }
+
+const get = async (api: Program, key: string, etag?: string): Promise<Answer> => {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'cache-control': 'no-cache',
+    ...(etag && { 'if-none-match': etag }),
+  }
+  const response = await fetch(`${api.url}/api/v1/forms`, { headers })
+  const [sentEtag = '', watermark = ''] = ['etag', 'replica-watermark'].map((name) => response.headers.get(name) ?? '')
+  return { status: response.status, etag: sentEtag, watermark, text: await response.text() }
+}
+const untilReady = (): Promise<void> =>
+  eventually(async () => {
+    const answers = await Promise.all(apis.map((api) => get(api, pipeline.keyOf(team))))
+    const all = await Promise.all([...indexers, ...apis].map((each) => probe(each, 'readyz')))
+    return answers.every(({ status }) => status === 200) && all.every(({ code }) => code === 200)
+  })
+
+/** Writes a new state of the form and waits until every API serves it; its ETags, one for each API. */
+async function change(): Promise<string[]> {
+  revision++
+  const title = `at ${revision}`
+  const form = formEntity({ id: 'a', title })
+  await pipeline.produce('forms', [{ key: `${team}/a`, value: JSON.stringify({ revision, form }) }])
+  const served = (): Promise<Answer[]> => Promise.all(apis.map((api) => get(api, pipeline.keyOf(team))))
+  await eventually(async () => (await served()).every(({ text }) => text.includes(`"${title}"`)))
+  return (await served()).map(({ etag }) => etag)
+}
+
+const plaintextOf = (id: string): string => `rqp_acct_${createHash('sha256').update(`${team} ${id}`).digest('hex')}`
+
+async function writeKey(id: string, state: 'active' | 'revoked', keyRevision: number): Promise<void> {
+  const digest = createHash('sha256').update(plaintextOf(id)).digest('hex')
+  const createdAt = '2026-11-01T00:00:00.000Z'
+  const key = { id, name: id, digest, state, createdAt, createdBy: 'owner', expiresAt: null }
+  await pipeline.produce('account-keys', [
+    { key: `${team}/${id}`, value: JSON.stringify({ revision: keyRevision, key }) },
+  ])
+  const status = state === 'active' ? 200 : 401
+  await eventually(async () => {
+    const answers = await Promise.all(apis.map((api) => get(api, plaintextOf(id))))
+    return answers.every((answer) => answer.status === status)
+  })
+}
+
+/** What is wrong with an answer for an ETag of a state that was replaced, after one with the watermark `told`. */
+function wrongIn({ status, text, watermark }: Answer, told: string): string[] {
+  return [
+    ...(status === 304 ? ['304 for a state that was replaced'] : []),
+    ...(status === 200 && !text.includes(`"at ${revision}"`) ? [`served: ${text}`] : []),
+    ...(status === 429 ? ['429'] : []),
+    ...(watermark !== '' && watermark < told ? [`the watermark: ${watermark} after ${told}`] : []),
+  ]
+}
+
+/** Asks every API again and again, with a revoked key and with an ETag of a state that was replaced; `stop` returns what was wrong. */
+function askAllTheTime(revoked: string, outdated: readonly string[]): { stop(): Promise<string[]> } {
+  const wrong: string[] = []
+  const stopped = new AbortController()
+  const asking = apis.map(async (api, at) => {
+    let told = ''
+    while (!stopped.signal.aborted) {
+      const refused = await get(api, plaintextOf(revoked)).catch(() => undefined)
+      if (![401, 503, undefined].includes(refused?.status)) wrong.push(`the revoked key: ${refused?.status}`)
+      const changed = await get(api, pipeline.keyOf(team), outdated[at]).catch(() => undefined)
+      if (changed !== undefined) wrong.push(...wrongIn(changed, told))
+      told = [told, changed?.watermark ?? ''].toSorted().at(-1) ?? ''
+      await sleep(pauseMs)
+    }
+  })
+  return {
+    stop: async () => {
+      stopped.abort()
+      await Promise.all(asking)
+      return [...new Set(wrong)]
+    },
+  }
+}
+
+const untilPromoted = (engine: Engine): Promise<void> =>
+  eventually(async () => {
+    const client = new Redis(engine.url, { retryStrategy: () => null, commandTimeout: 1_000 })
+    client.on('error', () => undefined)
+    const info = await client.info('replication').catch(() => '')
+    client.disconnect()
+    return /^role:master/m.test(info)
+  })
+
+/** What the master sends to a frozen replica waits in the kernel, and would be read after all. */
+async function endReplication(): Promise<void> {
+  const client = new Redis(master.url)
+  expect(await client.call('CLIENT', 'KILL', 'TYPE', 'replica')).toBe(1)
+  client.disconnect()
+}
+
+test('the master is killed, and a replica that lags behind takes over: what was revoked and replaced stays so', async () => {
+  const outdated = await change()
+  await writeKey('k-killed', 'active', 1)
+  replica.kill('SIGSTOP')
+  await endReplication()
+  await writeKey('k-killed', 'revoked', 2)
+  await change()
+  const asking = askAllTheTime('k-killed', outdated)
+  master.kill('SIGKILL')
+  await master.ended()
+  replica.kill('SIGCONT')
+  await untilPromoted(replica)
+  await untilReady()
+  await master.start()
+  await roles()
+  await untilReady()
+  expect(await asking.stop()).toEqual([])
+  await change()
+})
+
+test('the master is frozen and wakes up when its replica has taken over: what was revoked meanwhile stays so', async () => {
+  const outdated = await change()
+  await writeKey('k-frozen', 'active', 1)
+  master.kill('SIGSTOP')
+  await untilPromoted(replica)
+  await untilReady()
+  await writeKey('k-frozen', 'revoked', 2)
+  await change()
+  const asking = askAllTheTime('k-frozen', outdated)
+  master.kill('SIGCONT')
+  await roles()
+  await untilReady()
+  expect(await asking.stop()).toEqual([])
+})

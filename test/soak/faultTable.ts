@@ -1,0 +1,32 @@
+import type { Fault } from './faults.ts'
+import type { Seen } from './reader.ts'
+
+/** What readers saw of each fault: the sums and the worst of all rounds in which it was done. */
+export class FaultTable {
+  readonly #rows = new Map<string, Seen & { times: number }>()
+
+  add(faults: readonly Fault[], seen: Seen): void {
+    const what = faults.map(({ name }) => name.replace(/-\d+ | for .*/g, ' ').trim()).join(', ')
+    const row = this.#rows.get(what)
+    this.#rows.set(what, {
+      times: 1 + (row?.times ?? 0),
+      answers: seen.answers + (row?.answers ?? 0),
+      refusals: seen.refusals + (row?.refusals ?? 0),
+      longestGapMs: Math.max(seen.longestGapMs, row?.longestGapMs ?? 0),
+      oldestMs: Math.max(seen.oldestMs, row?.oldestMs ?? 0),
+      fallbacks: seen.fallbacks + (row?.fallbacks ?? 0),
+    })
+  }
+
+  /** As lines of Markdown. */
+  lines(): string[] {
+    return [
+      '| fault | times | answers | 503 | longest gap | oldest watermark | fallbacks |',
+      '|---|---|---|---|---|---|---|',
+      ...[...this.#rows].map(([what, { times, answers, refusals, longestGapMs, oldestMs, fallbacks }]) => {
+        const seconds = [longestGapMs, oldestMs].map((ms) => `${(ms / 1_000).toFixed(1)} s`)
+        return `| ${[what, times, answers, refusals, ...seconds, fallbacks].join(' | ')} |`
+      }),
+    ]
+  }
+}

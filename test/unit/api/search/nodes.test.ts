@@ -1,0 +1,73 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
+import { connectElasticsearchBytes } from '../../../../src/core/stores/elasticsearch.ts'
+import { testConfig } from '../../../support/config.ts'
+
+const servers: Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.close()
+    server.closeAllConnections()
+  }
+})
+
+async function node(answer: RequestListener): Promise<string> {
+  const server = createServer(answer)
+  servers.push(server)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+const answering =
+  (status: number, body: unknown): RequestListener =>
+  (_, response) => {
+    response
+      .writeHead(status, { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' })
+      .end(JSON.stringify(body))
+  }
+const healthy = answering(200, { took: 1 })
+const withoutMaster = answering(503, { error: { type: 'cluster_block_exception' }, status: 503 })
+async function gone(): Promise<string> {
+  const url = await node(healthy)
+  const server = servers.pop()
+  await new Promise((resolve) => server?.close(resolve))
+  return url
+}
+
+/** The responses of six searches one after the other, each as its text or the reason why there is none. */
+async function searches(urls: readonly string[]): Promise<string[]> {
+  const config = testConfig({ ELASTICSEARCH_URL: urls.join(','), REDIS_URL: 'redis://127.0.0.1' })
+  const client = connectElasticsearchBytes(config)
+  const { send } = openSearchClient(client, 'x')
+  const responses: string[] = []
+  for (let turn = 0; turn < 6; turn++)
+    responses.push(
+      await send({ method: 'GET', path: '/x/_search', querystring: {} }, AbortSignal.timeout(10_000)).then(
+        ({ bytes }) => bytes.toString(),
+        ({ reason }) => reason,
+      ),
+    )
+  await client.close()
+  return responses
+}
+const answered = Array(6).fill('{"took":1}')
+
+test('a search goes to another node where one is gone', async () => {
+  expect(await searches([await gone(), await node(healthy), await node(healthy)])).toEqual(answered)
+})
+
+test('a search goes to another node where one has no master', async () => {
+  expect(await searches([await node(withoutMaster), await gone(), await node(healthy)])).toEqual(answered)
+})
+
+test('a node that does not answer costs one search; the next ones avoid it', async () => {
+  const silent = await node(() => undefined)
+  const responses = await searches([silent, await node(healthy)])
+  expect(responses.toSorted()).toEqual([...answered.slice(1), 'deadline'].toSorted())
+})
+
+test('a search fails when no node can answer it', async () => {
+  expect(new Set(await searches([await gone(), await gone()]))).toEqual(new Set(['unreachable']))
+  expect(new Set(await searches([await node(withoutMaster), await gone()]))).not.toContain('{"took":1}')
+})
