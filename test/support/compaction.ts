@@ -14,7 +14,7 @@ const settings = {
   'message.timestamp.type': 'LogAppendTime',
   'segment.ms': '100',
   'segment.bytes': '1048576',
-  'min.cleanable.dirty.ratio': '0.01',
+  'min.cleanable.dirty.ratio': '0',
   'delete.retention.ms': '0',
 }
 
