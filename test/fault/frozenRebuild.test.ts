@@ -95,5 +95,5 @@ testWhenAsked(
     if (every === 1) expect(frozen.some(({ log }) => log.includes('the switch came too late'))).toBe(true)
     expect(frozen.every(({ answers }) => answers > 20)).toBe(true)
   },
-  1_800_000,
+  3_600_000,
 )
