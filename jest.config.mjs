@@ -30,6 +30,12 @@ export default {
       displayName: 'engines',
       testMatch: ['<rootDir>/test/{contract,integration,e2e,security}/**/*.test.ts'],
     },
+    {
+      ...withEngines,
+      displayName: 'uncached',
+      testMatch: ['<rootDir>/test/contract/api*.test.ts'],
+      setupFiles: ['<rootDir>/test/support/withoutAnswerCache.ts'],
+    },
     { ...withEngines, displayName: 'faults', testMatch: ['<rootDir>/test/fault/**/*.test.ts'] },
   ],
 }

@@ -11,8 +11,9 @@ import { readListVersions } from '../core/stores/listVersions.ts'
 import type { RedisConnection } from '../core/stores/redis.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import { admitRequests } from './admission.ts'
+import { AnswerCache } from './answerCache.ts'
 import { authenticate, createHolderLookup, createUseRecorder } from './authenticate.ts'
-import { compression } from './compression.ts'
+import { compressStreams } from './compression.ts'
 import { privateCaching } from './conditional.ts'
 import type { ApiMiddleware, ApiState, RouteState } from './context.ts'
 import { errors, rejectionReasons } from './errors.ts'
@@ -33,6 +34,8 @@ type ApiDeps = {
   readonly redisKeys: RedisKeys
   readonly accountKeys: Pick<AccountKeyStore, 'lookup'>
   readonly requestsPerMinute: number
+  /** How much memory kept answers may take; 0 keeps none. */
+  readonly answerCacheBytes: number
   /** The public URL of the API. */
   readonly baseUrl: string
   readonly nowMs: () => number
@@ -51,6 +54,7 @@ export function createApp(deps: ApiDeps): RequestListener {
     indexReader,
     readParameters: parameterReader(deps.metrics),
     startExport: createExports(),
+    answers: new AnswerCache(deps.answerCacheBytes, deps.metrics),
   })
   const app = new Koa<ApiState>()
   const logUnsent = (error: unknown, ctx?: { readonly state: ApiState }): void =>
@@ -68,7 +72,7 @@ export function createApp(deps: ApiDeps): RequestListener {
     .use(otherMethods)
     .use<RouteState>(authentication(deps))
     .use(queueQueries())
-    .use(compression())
+    .use(compressStreams())
     .use(router.routes())
     .use(unrouted)
     .callback()

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { Instant } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { namesEtag } from '../core/process/ifNoneMatch.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
+import type { Answer } from './answerCache.ts'
 import type { ApiMiddleware, RouteContext } from './context.ts'
 import { ndjson } from './exports.ts'
 
@@ -27,6 +28,8 @@ export const privateCaching: ApiMiddleware = (ctx, next) => {
 export type Validators = {
   readonly version: ListVersion | null
   readonly etag: string | undefined
+  /** Whether Elasticsearch shows just what the version stands for. */
+  readonly isSettled: boolean
   readonly watermark: Instant | null
 }
 
@@ -36,9 +39,10 @@ export function validatorsOf(
   type: EntityType,
   parameters: Readonly<Record<string, unknown>>,
 ): Validators {
-  const { watermark, versions } = ctx.state.freshness
+  const { watermark, versions, settled } = ctx.state.freshness
   const version = versions[type]
-  return { version, etag: version === null ? undefined : etagOf(version, ctx.path, parameters), watermark }
+  const etag = version === null ? undefined : etagOf(version, ctx.path, parameters)
+  return { version, etag, isSettled: settled[type], watermark }
 }
 
 /** Part of every ETag. Increase it when the same data is rendered in another way. */
@@ -67,14 +71,20 @@ export function sendNotModified(ctx: RouteContext, validators: Validators): void
 }
 
 /** Sends JSON, or NDJSON as a stream, with its validators; 304 if the client holds the answer already. */
-export function send(ctx: RouteContext, validators: Validators, body: Buffer | Readable): void {
+export function send(ctx: RouteContext, validators: Validators, body: Answer | Readable): void {
   if (isNotModified(ctx, validators)) {
     sendNotModified(ctx, validators)
     return
   }
   setValidators(ctx, validators)
-  ctx.type = Buffer.isBuffer(body) ? 'json' : ndjson
-  ctx.body = body
+  if (body instanceof Readable) {
+    ctx.type = ndjson
+    ctx.body = body
+    return
+  }
+  ctx.type = 'json'
+  if (body.compression !== undefined) ctx.set('Content-Encoding', body.compression)
+  ctx.body = body.body
 }
 
 function setValidators(ctx: RouteContext, { etag, watermark }: Validators): void {

@@ -3,6 +3,7 @@ import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { z } from 'zod'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { Freshness } from '../core/stores/listVersions.ts'
+import type { AnswerCache } from './answerCache.ts'
 import type { RunQuery } from './search/exportList.ts'
 import type { IndexReader } from './search/indexReader.ts'
 
@@ -35,4 +36,5 @@ export type RouteDeps = {
   readonly indexReader: IndexReader
   readonly readParameters: ParameterReader
   readonly startExport: StartExport
+  readonly answers: AnswerCache
 }

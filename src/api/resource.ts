@@ -6,6 +6,7 @@ import { isNotModified, matchesAny, send, sendNotModified, type Validators, vali
 import type { RouteContext, RouteDeps } from './context.ts'
 import { apiError, unavailable } from './errors.ts'
 import { asksForExport, ndjson } from './exports.ts'
+import { keptOrMade } from './keptAnswers.ts'
 import { noPageParameters } from './parameterSchemas.ts'
 import { exportList } from './search/exportList.ts'
 import { type PageRequest, renderPage } from './search/page.ts'
@@ -28,17 +29,21 @@ export function listRoute<Selection extends ChangeWindow>(
 ): Route {
   const exportSchema = schema.extend(noPageParameters)
 
-  const respondWithPage: Route = async (ctx, { readParameters, indexReader }) => {
+  const respondWithPage: Route = async (ctx, { readParameters, indexReader, answers }) => {
     const parameters = readParameters(ctx, schema)
     const validators = listValidators(ctx, type, parameters)
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
     const { version } = validators
     const { teamId } = ctx.state.holder
     const filters = filtersOf(teamId, parameters)
-    const page = await ctx.state.runQuery((signal) =>
-      searchPage(indexReader, type, { teamId, version, signal }, filters, parameters),
+    const answer = await keptOrMade(ctx, answers, validators, async () =>
+      renderPage(
+        await ctx.state.runQuery((signal) =>
+          searchPage(indexReader, type, { teamId, version, signal }, filters, parameters),
+        ),
+      ),
     )
-    send(ctx, validators, renderPage(page))
+    send(ctx, validators, answer)
   }
   const respondWithExport: Route = async (ctx, { readParameters, indexReader, startExport }) => {
     const parameters = readParameters(ctx, exportSchema) as unknown as Selection
@@ -81,13 +86,16 @@ export const detailRoute =
     schema: Schema,
     read: ReadDetail<z.output<Schema>>,
   ): Route =>
-  async (ctx, { readParameters, indexReader }) => {
+  async (ctx, { readParameters, indexReader, answers }) => {
     const parameters = readParameters(ctx, schema)
     const validators = validatorsOf(ctx, type, parameters)
     if (isNotModified(ctx, validators) && !matchesAny(ctx)) return sendNotModified(ctx, validators)
-    const found = await ctx.state.runQuery((signal) =>
-      read(indexReader, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal),
-    )
-    if (found === undefined) throw apiError('not_found', `no such ${what}`)
-    send(ctx, validators, found)
+    const answer = await keptOrMade(ctx, answers, validators, async () => {
+      const found = await ctx.state.runQuery((signal) =>
+        read(indexReader, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal),
+      )
+      if (found === undefined) throw apiError('not_found', `no such ${what}`)
+      return found
+    })
+    send(ctx, validators, answer)
   }

@@ -28,6 +28,7 @@ export async function startApi(
     accountKeys,
     baseUrl: config.BASE_URL ?? '/api/v1',
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,
+    answerCacheBytes: config.ANSWER_CACHE_BYTES,
     nowMs,
     log,
     metrics,

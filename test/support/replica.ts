@@ -36,6 +36,8 @@ export type TestReplica = {
   publishWatermark(instant: Instant | null): Promise<void>
   /** What an indexer does after a refresh. */
   replaceChangeToken(list: TeamList): Promise<void>
+  /** What an indexer does before a write to the list can become visible, and after it has replaced the token. */
+  setPending(list: TeamList, isPending: boolean): Promise<void>
   /** Redis forgets watermark and tokens, or a rebuild switches. */
   disturb(event: 'flushed' | 'switched'): Promise<void>
   /** Ends the minutes of all keys' limits. */
@@ -172,6 +174,10 @@ export async function createTestReplica(): Promise<TestReplica> {
       })
     },
     replaceChangeToken: (list) => replaceChangeTokens(link, names, [list], randomToken),
+    setPending: async (list, isPending) => {
+      if (isPending) await link.client.hset(names.pendingWrites(list), 'forms/0', 'replica')
+      else await link.client.del(names.pendingWrites(list))
+    },
     disturb: async (event) => {
       if (event === 'flushed')
         await link.client.del(names.watermark, ...(await link.client.keys(`${prefix}:change-token:*`)))

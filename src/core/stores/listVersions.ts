@@ -13,6 +13,7 @@ export type Freshness = {
   readonly watermark: Instant | null
   /** Null while it is not known which generation of indices serves. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
+  readonly settled: Readonly<Record<EntityType, boolean>>
 }
 
 /** Bounds one MSET: Redis serves no other client while it runs a command. */
@@ -40,12 +41,17 @@ export async function readListVersions(
   ])
   const current = redis.runId()
   const watermark = published == null || run !== current ? null : toInstant(Number(published))
-  if (current === undefined || generation == null) return { watermark, versions: { forms: null, submissions: null } }
+  if (current === undefined || generation == null)
+    return { watermark, versions: { forms: null, submissions: null }, settled: { forms: false, submissions: false } }
   const tokens = known.includes(null) ? await createTokens(redis, names, newToken) : known
   const [forms, submissions] = tokens.map((token) =>
     token === null ? null : (`${current} ${generation} ${token}` as ListVersion),
   )
-  return { watermark, versions: { forms: forms ?? null, submissions: submissions ?? null } }
+  return {
+    watermark,
+    versions: { forms: forms ?? null, submissions: submissions ?? null },
+    settled: { forms: true, submissions: true },
+  }
 }
 
 /** Creates the tokens that are missing; one that another process created meanwhile stays. */

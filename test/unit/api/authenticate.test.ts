@@ -15,7 +15,11 @@ const holder: KeyHolder = {
 }
 
 const digest = 'digest-1' as Digest
-const freshness = { watermark: null, versions: { forms: null, submissions: null } }
+const freshness = {
+  watermark: null,
+  versions: { forms: null, submissions: null },
+  settled: { forms: true, submissions: true },
+}
 const queriesOf = (isRefused = false): HolderQueries => ({
   freshness: Promise.resolve(freshness),
   counted: Promise.resolve({ isRefused, window: new RateLimiterRes(isRefused ? 0 : 1, 1_000) }),

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib'
 import Koa from 'koa'
-import { compression } from '../../../src/api/compression.ts'
+import { compressStreams } from '../../../src/api/compression.ts'
 import type { RouteState } from '../../../src/api/context.ts'
 
 const partBytes = 512 * 1024
@@ -26,7 +26,7 @@ test.each([
       yield randomBytes(partBytes)
     }
   }
-  const app = new Koa<RouteState>().use(compression()).use((ctx) => {
+  const app = new Koa<RouteState>().use(compressStreams()).use((ctx) => {
     ctx.body = Readable.from(source(), { objectMode: false })
   })
   const server = app.listen(0, '127.0.0.1')

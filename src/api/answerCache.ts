@@ -1,0 +1,96 @@
+import { LRUCache } from 'lru-cache'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Compression } from './compression.ts'
+
+/** The body of an answer as it is sent; `compression` is undefined when it is not compressed. */
+export type Answer = { readonly body: Buffer; readonly compression: Compression | undefined }
+
+/** No answer may take more than this part of the cache, so that a few large ones do not displace all others. */
+const maxPartOfCache = 1 / 16
+/** About what an entry takes besides its body and its name. */
+const entryBytes = 300
+/** A character of a name takes one byte. */
+const sizeOf = ({ body }: Answer, name: string): number => body.length + name.length + entryBytes
+
+/** How an answer was found: kept, made for somebody else who asked at the same time, or made. */
+type Found = 'hit' | 'shared' | 'miss'
+
+/** An answer that is being made. `isAbandoned`: the client for which it is made has disconnected. */
+type Making = { readonly answer: Promise<Answer>; isAbandoned(): boolean }
+
+/**
+ * Rendered answers by name, of at most `maxBytes` together; the least recently used ones go first. A name must tell everything that an
+ * answer depends on: the team, the version of its list, the path, the parameters and the encoding. So an answer never becomes wrong:
+ * a change gives the list another version, and nobody asks for the old name again.
+ */
+export class AnswerCache {
+  readonly #kept: LRUCache<string, Answer> | undefined
+  readonly #making = new Map<string, Making>()
+  readonly #lookups: Counter<'result'>
+
+  /** With 0 bytes nothing is kept, and nothing is shared. */
+  constructor(maxBytes: number, registry: Registry) {
+    this.#kept =
+      maxBytes === 0
+        ? undefined
+        : new LRUCache({
+            maxSize: maxBytes,
+            maxEntrySize: Math.ceil(maxBytes * maxPartOfCache),
+            sizeCalculation: sizeOf,
+          })
+    this.#lookups = new Counter({
+      name: 'tidemark_http_answer_cache_lookups_total',
+      help: 'Answers that were kept (hit), made for another request at the same time (shared), or made (miss)',
+      labelNames: ['result'] as const,
+      registers: [registry],
+    })
+    for (const result of ['hit', 'shared', 'miss'] satisfies Found[]) this.#lookups.inc({ result }, 0)
+    const kept = this.#kept
+    new Gauge({
+      name: 'tidemark_http_answer_cache_bytes',
+      help: 'What kept answers take of ANSWER_CACHE_BYTES',
+      registers: [registry],
+      collect() {
+        this.set(kept?.calculatedSize ?? 0)
+      },
+    })
+  }
+
+  /** The kept answer, which may be served while its version stands; undefined if there is none. */
+  get(name: string): Answer | undefined {
+    const kept = this.#kept?.get(name)
+    if (kept !== undefined) this.#lookups.inc({ result: 'hit' })
+    return kept
+  }
+
+  /** Makes an answer and keeps it, once for all who ask for it at the same time. Rejects with the error of `make`. */
+  async make(name: string, make: () => Promise<Answer>, isAbandoned: () => boolean): Promise<Answer> {
+    if (this.#kept === undefined) return await this.#count('miss', make())
+    for (let making = this.#making.get(name); making !== undefined; making = this.#making.get(name)) {
+      try {
+        return await this.#count('shared', making.answer)
+      } catch (error) {
+        // The query of a client that has disconnected is aborted, which is no answer to the others.
+        if (!making.isAbandoned()) throw error
+      }
+    }
+    const answer = make().finally(() => this.#making.delete(name))
+    this.#making.set(name, { answer, isAbandoned })
+    const made = await this.#count('miss', answer)
+    this.#kept.set(name, { ...made, body: copyOf(made.body) })
+    return made
+  }
+
+  async #count(result: Found, answer: Promise<Answer>): Promise<Answer> {
+    const found = await answer
+    this.#lookups.inc({ result })
+    return found
+  }
+}
+
+/** A buffer of its own: the body may be a small part of a large buffer, all of which it would hold in memory. */
+function copyOf(body: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(body.length)
+  body.copy(copy)
+  return copy
+}

@@ -1,0 +1,40 @@
+import type { Answer, AnswerCache } from './answerCache.ts'
+import { type Compression, compressed, compressionFor, isWorthCompressing } from './compression.ts'
+import type { Validators } from './conditional.ts'
+import type { RouteContext } from './context.ts'
+import { ElasticsearchUnavailable } from './search/searchClient.ts'
+
+/**
+ * The answer to a request, kept or made by `make`, compressed as the client wants. A kept answer was made from the version of the list
+ * that Redis has just confirmed, so it holds all that the watermark promises. While a change may be visible before its list
+ * has another version, Elasticsearch is asked: otherwise a client could see the change in one answer and miss it in the next.
+ * If Elasticsearch cannot answer, nobody sees that change, and the kept answer is served all the same.
+ */
+export async function keptOrMade(
+  ctx: RouteContext,
+  answers: AnswerCache,
+  { etag, isSettled }: Pick<Validators, 'etag' | 'isSettled'>,
+  make: () => Promise<Buffer>,
+): Promise<Answer> {
+  const compression = compressionFor(ctx)
+  const makeAnswer = async (): Promise<Answer> => compressedAs(await make(), compression)
+  if (etag === undefined) return await makeAnswer()
+  const name = `${ctx.state.holder.teamId} ${etag} ${compression ?? 'identity'}`
+  if (isSettled) return answers.get(name) ?? (await answers.make(name, makeAnswer, () => isGone(ctx)))
+  try {
+    return await makeAnswer()
+  } catch (error) {
+    const kept = error instanceof ElasticsearchUnavailable ? answers.get(name) : undefined
+    if (kept === undefined) throw error
+    return kept
+  }
+}
+
+async function compressedAs(body: Buffer, compression: Compression | undefined): Promise<Answer> {
+  return compression === undefined || !isWorthCompressing(body)
+    ? { body, compression: undefined }
+    : { body: await compressed(body, compression), compression }
+}
+
+/** Whether the client has disconnected before it was answered. */
+const isGone = (ctx: RouteContext): boolean => ctx.res.closed && !ctx.res.writableFinished

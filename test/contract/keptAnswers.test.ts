@@ -1,0 +1,161 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { type EntityType, teamList } from '../../src/core/model/teamList.ts'
+import type { TestAnswer } from '../support/api.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { type Injected, passes } from '../support/faultyElasticsearch.ts'
+import { useApi } from '../support/useApi.ts'
+
+const [team, otherTeam] = ['team-1', 'team-2']
+const title = 'A title that is long enough to be worth compressing. '.repeat(30)
+const endpoints = ['/api/v1/forms', '/api/v1/records', '/api/v1/forms/a', '/api/v1/records/a']
+const typeOf = (endpoint: string): EntityType => (endpoint.includes('forms') ? 'forms' : 'submissions')
+const [first, later] = ['2026-11-21T10:00:00.000Z', '2026-11-21T10:00:05.000Z'] as [Instant, Instant]
+
+const api = useApi({
+  teams: [team, otherTeam],
+  forms: [team, otherTeam].map((each) => ({
+    team: each,
+    id: 'a',
+    entity: formEntity({ id: 'a', title: `${each} ${title}` }),
+  })),
+  submissions: [team, otherTeam].map((each) => ({
+    team: each,
+    id: 'a',
+    entity: submissionEntity({ id: 'a', data: { text: `${each} ${title}` } }),
+  })),
+  hasFaultyElasticsearch: true,
+})
+
+let passed: Injected
+beforeEach(async () => {
+  await api.replica.publishWatermark(first)
+  for (const each of [team, otherTeam])
+    for (const type of ['forms', 'submissions'] as const)
+      await api.replica.replaceChangeToken(teamList(type, each as TeamId))
+  passed = api.elasticsearch.inject('', passes)
+})
+afterEach(() => passed.lift())
+
+/** What an answer is, apart from what is new in every answer. */
+const contentOf = ({ status, text, headers }: TestAnswer): unknown => {
+  const { 'x-request-id': _id, date: _date, ratelimit: _limit, ...others } = headers
+  return { status, text, headers: others }
+}
+
+/** Runs while the API cannot reach Elasticsearch. */
+async function withoutElasticsearch(run: () => Promise<void>): Promise<void> {
+  await api.elasticsearch.refuse()
+  try {
+    await run()
+  } finally {
+    await api.elasticsearch.accept()
+  }
+}
+
+async function getRaw(target: string, encoding: string): Promise<{ encoding: string | undefined; body: Buffer }> {
+  const headers = { authorization: `Bearer ${api.key}`, 'accept-encoding': encoding }
+  const sent = request({ port: api.port, path: target, headers, agent: false }).end()
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  return { encoding: answer.headers['content-encoding'], body: await buffer(answer) }
+}
+
+describe.each(endpoints)('%s, asked again', (endpoint) => {
+  const list = teamList(typeOf(endpoint), team as TeamId)
+
+  test('is answered the same without Elasticsearch until the list changes, with the watermark of now', async () => {
+    const before = await api.get(endpoint)
+    await api.replica.publishWatermark(later)
+    const asked = passed.met()
+    const again = await api.get(endpoint)
+    expect(contentOf(again)).toEqual(
+      contentOf({ ...before, headers: { ...before.headers, 'replica-watermark': later } }),
+    )
+    expect(passed.met()).toBe(asked)
+    await api.replica.replaceChangeToken(list)
+    expect((await api.get(endpoint)).text).toBe(before.text)
+    expect(passed.met()).toBeGreaterThan(asked)
+  })
+
+  test('is answered while Elasticsearch is away, and only what was asked before', async () => {
+    const before = await api.get(endpoint)
+    await withoutElasticsearch(async () => {
+      expect((await api.get(endpoint)).text).toBe(before.text)
+      expect((await api.get(`${endpoint}?includeFields=false&limit=7`)).status).toBe(
+        endpoint === '/api/v1/records/a' ? 200 : 503,
+      )
+      await api.replica.replaceChangeToken(list)
+      expect((await api.get(endpoint)).status).toBe(503)
+    })
+  })
+
+  test('is asked of Elasticsearch while a change may be visible already, and is answered as before without it', async () => {
+    const before = await api.get(endpoint)
+    await api.replica.setPending(list, true)
+    const asked = passed.met()
+    expect((await api.get(endpoint)).text).toBe(before.text)
+    expect(passed.met()).toBeGreaterThan(asked)
+    await withoutElasticsearch(async () => expect((await api.get(endpoint)).text).toBe(before.text))
+    await api.replica.setPending(list, false)
+    const settled = passed.met()
+    await api.get(endpoint)
+    expect(passed.met()).toBe(settled)
+  })
+
+  test('is another answer to another team', async () => {
+    const [one, other] = [await api.get(endpoint), await api.get(endpoint, { key: api.keyOf(otherTeam) })]
+    expect(one.text).toContain(`${team} A title`)
+    expect(other.text).toContain(`${otherTeam} A title`)
+    expect((await api.get(endpoint)).text).toBe(one.text)
+    expect((await api.get(endpoint, { key: api.keyOf(otherTeam) })).text).toBe(other.text)
+  })
+
+  test('is compressed as each client wants it', async () => {
+    const plain = (await api.get(endpoint)).text
+    for (const round of ['made', 'kept']) {
+      const gzip = await getRaw(endpoint, 'gzip')
+      const zstd = await getRaw(endpoint, 'gzip, zstd')
+      const none = await getRaw(endpoint, 'identity')
+      expect([round, gzip.encoding, zstd.encoding, none.encoding]).toEqual([round, 'gzip', 'zstd', undefined])
+      expect(gunzipSync(gzip.body).toString()).toBe(plain)
+      expect(zstdDecompressSync(zstd.body).toString()).toBe(plain)
+      expect(none.body.toString()).toBe(plain)
+    }
+  })
+
+  test('has the same headers to HEAD', async () => {
+    const { headers } = await api.get(endpoint)
+    const head = await api.get(endpoint, { method: 'HEAD' })
+    expect([head.text, head.headers['content-length'], head.headers['etag']]).toEqual([
+      '',
+      headers['content-length'],
+      headers['etag'],
+    ])
+  })
+
+  test('is asked of Elasticsearch once when many ask at the same time', async () => {
+    const asked = passed.met()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => api.get(endpoint)))
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
+    expect(passed.met() - asked).toBe(1)
+  })
+})
+
+test('a revoked key is told nothing that is kept', async () => {
+  const key = await api.replica.storeKey(team, { id: 'revoked' })
+  expect((await api.get('/api/v1/forms', { key })).status).toBe(200)
+  await api.replica.deleteKey(team, 'revoked')
+  expect((await api.get('/api/v1/forms', { key })).status).toBe(401)
+})
+
+test('what does not exist is 404 each time, and is found once it exists', async () => {
+  expect((await api.get('/api/v1/forms/new')).status).toBe(404)
+  expect((await api.get('/api/v1/forms/new')).status).toBe(404)
+  await api.replica.storeForms({ team, id: 'new', entity: formEntity({ id: 'new' }) })
+  await api.replica.replaceChangeToken(teamList('forms', team as TeamId))
+  expect((await api.get('/api/v1/forms/new')).status).toBe(200)
+})

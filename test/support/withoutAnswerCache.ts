@@ -1,0 +1,2 @@
+/** Every test of the API runs a second time without kept answers. */
+process.env['ANSWER_CACHE_BYTES'] = '0'
