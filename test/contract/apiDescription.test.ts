@@ -1,3 +1,5 @@
+import type { TeamId } from '../../src/core/model/ids.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { pointer, type SchemaJudge, schemaJudge } from '../support/description.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
@@ -140,6 +142,7 @@ describe('what the API answers is what its description says', () => {
     expectDescribed('/forms', unavailable)
 
     await api.replica.dropAlias('forms')
+    await api.replica.replaceChangeToken(teamList('forms', team as TeamId))
     const indexless = await api.get('/api/v1/forms?Limit=5')
     await api.replica.restoreAlias('forms')
     expect(indexless.status).toBe(503)

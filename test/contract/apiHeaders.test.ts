@@ -1,8 +1,11 @@
+import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
 import type { TestAnswer, TestRequest } from '../support/api.ts'
 import { eventually } from '../support/eventually.ts'
 import { useApi } from '../support/useApi.ts'
 
+const team = 'team-1'
 const minute = 1_000
 
 const api = useApi({
@@ -39,6 +42,7 @@ const others: [string, number, () => Promise<TestAnswer>][] = [
 
 async function whileMisled(target: string): Promise<TestAnswer> {
   await api.replica.misleadAlias('forms')
+  await api.replica.replaceChangeToken(teamList('forms', team as TeamId))
   const answer = await send(target, { key: api.key })
   await api.replica.restoreAlias('forms')
   return answer
@@ -46,6 +50,7 @@ async function whileMisled(target: string): Promise<TestAnswer> {
 
 async function whileMissing(target: string): Promise<TestAnswer> {
   await api.replica.dropAlias('submissions')
+  await api.replica.replaceChangeToken(teamList('submissions', team as TeamId))
   const answer = await send(target, { key: api.key })
   await api.replica.restoreAlias('submissions')
   return answer

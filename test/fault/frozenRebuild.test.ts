@@ -12,7 +12,7 @@ const frozenMs = 15_000
 const every = Number(process.env['FREEZE_EVERY'] ?? 0)
 const atOnce = 3
 /** Several rebuilds and their readers share two cores. */
-const patienceMs = 120_000
+const patienceMs = 240_000
 const preload = `--import=${import.meta.dirname}/../support/stopsItself.ts`
 
 const running: { stop(): Promise<unknown> }[] = []
@@ -23,10 +23,11 @@ afterEach(async () => {
   await Promise.all(pipelines.splice(0).map((each) => each.close()))
 })
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
+/** Waits until `condition` holds of a rebuild. */
+async function until(rebuild: Program, condition: () => Promise<boolean>): Promise<void> {
   const givesUpAtMs = Date.now() + patienceMs
   while (!(await condition())) {
-    if (Date.now() > givesUpAtMs) throw new Error('the rebuild neither froze nor ended')
+    if (Date.now() > givesUpAtMs) throw new Error(`the rebuild neither froze nor ended: ${rebuild.log()}`)
     await sleep(100)
   }
 }
@@ -58,13 +59,13 @@ async function frozenBefore(request: number) {
     },
     () => undefined,
   )
-  await until(async () => code !== undefined || (await isFrozen(rebuild)))
+  await until(rebuild, async () => code !== undefined || (await isFrozen(rebuild)))
   const wasFrozen = code === undefined
   if (wasFrozen) {
     await sleep(frozenMs)
     process.kill(rebuild.pid, 'SIGCONT')
   }
-  await until(async () => code !== undefined)
+  await until(rebuild, async () => code !== undefined)
   const before = steady.written()
   await eventually(() => steady.written() > before + 100)
   await steady.stop()
