@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Registry } from 'prom-client'
 import { indexerMetrics, pipelineMetrics, surveyMetrics } from '../../indexer/metrics.ts'
+import { AnswerCache } from '../../src/api/answerCache.ts'
 import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts'
 import { parameterReader } from '../../src/api/parameters.ts'
 import { processMetrics } from '../../src/core/process/processMetrics.ts'
@@ -39,6 +40,7 @@ export async function registeredMetrics(process: Process): Promise<Metric[]> {
 }
 
 function registerApi(registry: Registry): void {
+  new AnswerCache(0, registry)
   requestMetrics(registry, apiRejectionReasons)
   parameterReader(registry)
 }
