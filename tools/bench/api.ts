@@ -1,13 +1,24 @@
+import { join } from 'node:path'
 import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { aliasOf } from '../../src/core/stores/indices.ts'
 import { waitUntil } from '../engines/waiting.ts'
-import { startBareReader } from './api/bareReader.ts'
+import { startBareReader } from './api/bareProcesses.ts'
 import { compareAtRest, compareUnderWrites, type ListSize } from './api/comparisons.ts'
 import { expectSameAnswers, type Lists } from './api/lists.ts'
 import { compareMixed, type MixedSize } from './api/mixed.ts'
-import { largeTeam, submissionsOf, type TeamSizes, totalOf } from './api/teams.ts'
+import { compareRepeated } from './api/repeated.ts'
+import { largeTeam, smallTeam, submissionsOf, type TeamSizes, totalOf } from './api/teams.ts'
 import { whileAppending } from './appending.ts'
-import { appendAll, createServedKey, type Replica, startReplica } from './replica.ts'
+import { together } from './comparison.ts'
+import {
+  appendAll,
+  createServedKey,
+  type Replica,
+  startApi,
+  startReplica,
+  untilServed,
+  withAnswerCache,
+} from './replica.ts'
 import type { Results } from './report.ts'
 import { type Rounds, runRounds } from './rounds.ts'
 import type { Stage } from './stage.ts'
@@ -51,14 +62,18 @@ export const smallSize: Size = {
 const writesPerSecond = 20
 const mergesDeadlineMs = 120_000
 
-/** Measures lists of a large team beside Elasticsearch asked directly and a bare process, then under many teams that poll. */
+/** Measures lists of a large team beside Elasticsearch asked directly and a bare process, repeated questions beside 304, then many teams that poll. */
 export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const { config, urls, signal } = stage
   const replica = await serve(stage, size.teams)
   const accountKey = await createServedKey(stage, replica.origin, largeTeam)
+  const smallTeamKey = await createServedKey(stage, replica.origin, smallTeam)
+  const cachingOrigin = await startApi(stage, withAnswerCache, join(stage.logsFolder, 'caching'))
+  for (const key of [accountKey, smallTeamKey]) await untilServed(stage, cachingOrigin, key)
   const index = aliasOf(config.INDEX_PREFIX, 'submissions')
   const lists: Lists = {
     apiOrigin: replica.origin,
+    cachingOrigin,
     elasticsearchOrigin: urls.ELASTICSEARCH_URL,
     bareOrigin: await startBareReader(stage, index, largeTeam),
     index,
@@ -67,7 +82,10 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   }
   await expectSameAnswers(lists, size.teams.largeTeam, stage)
 
-  const atRest = await compareAtRest(lists, size.lists, stage)
+  const atRest = together([
+    await compareAtRest(lists, size.lists, stage),
+    await compareRepeated(lists, smallTeamKey, stage),
+  ])
   const samplesAtRest = await runRounds('Measuring at rest', atRest.contenders, size.rounds)
   const underWrites = compareUnderWrites(lists, size.lists, stage)
   const make = submissionMaker('later')
@@ -85,7 +103,7 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const mixed = await compareMixed(stage, replica, lists, size.mixed)
   return {
     title: 'Lists of a large team through the API',
-    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${totalOf(size.teams).toLocaleString('en')}, each page with its exact total; "Elasticsearch" is asked the API's own _msearch for rows and total, and the bare process asks Redis and Elasticsearch what the API asks them and checks nothing.`,
+    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${totalOf(size.teams).toLocaleString('en')}, each page with its exact total; "Elasticsearch" is asked the API's own _msearch for rows and total, and the bare process asks Redis and Elasticsearch what the API asks them and checks nothing. The API keeps no answers (ANSWER_CACHE_BYTES=0) wherever whole answers are compared with Elasticsearch, and in the first mixed loads; where a question is said to be asked again and again or to be new, and in the realistic mix, another API keeps them as it does by default.`,
     sections: [...atRest.sections, ...underWrites.sections, ...mixed.sections],
     samples: new Map([...samplesAtRest, ...samplesUnderWrites, ...mixed.samples]),
     counts: mixed.counts,

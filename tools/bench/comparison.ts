@@ -1,4 +1,4 @@
-import { type HttpRequest, load, type Pace, type Sample } from './load.ts'
+import { type Asked, load, type Pace, type Sample } from './load.ts'
 import type { Section } from './report.ts'
 import type { Contender } from './rounds.ts'
 
@@ -11,7 +11,7 @@ export const asking = (
   origin: string,
   pace: Pace,
   signal: AbortSignal,
-  requestsOf: (round: number) => readonly HttpRequest[],
+  requestsOf: (round: number) => readonly Asked[],
 ): Contender<Sample> => ({ name, run: (round) => load({ origin, requests: requestsOf(round) }, pace, signal) })
 
 /** Several comparisons as one. */

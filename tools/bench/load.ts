@@ -11,8 +11,11 @@ export type HttpRequest = {
   readonly expectedStatus: number
 }
 
+/** A request, or how one is made anew each time it is sent. */
+export type Asked = HttpRequest | (() => HttpRequest)
+
 /** Whom to ask what: every connection sends the requests in this order, one at a time, and begins again. */
-type Target = { readonly origin: string; readonly requests: readonly HttpRequest[] }
+type Target = { readonly origin: string; readonly requests: readonly Asked[] }
 
 export type Pace = {
   readonly connections: number
@@ -74,14 +77,23 @@ export const sampleOf = (latenciesMs: readonly number[], elapsedMs: number, busy
 })
 
 /** The request as autocannon takes it; an answer with another status than expected ends the load. */
-export const checked = ({ method, path, headers, body, expectedStatus }: HttpRequest): autocannon.Request => ({
+export function checked(asked: Asked): autocannon.Request {
+  if (typeof asked === 'function')
+    return { ...checked(asked()), setupRequest: (made) => ({ ...made, ...sent(asked()) }) }
+  const { method, path, expectedStatus } = asked
+  return {
+    ...sent(asked),
+    onResponse: (status, answer) => {
+      if (status !== expectedStatus) throw new Error(`${method} ${path} answers ${status}: ${answer.slice(0, 500)}`)
+    },
+  }
+}
+
+const sent = ({ method, path, headers, body }: HttpRequest): autocannon.Request => ({
   method,
   path,
   headers: { ...headers },
   ...(body !== undefined && { body }),
-  onResponse: (status, answer) => {
-    if (status !== expectedStatus) throw new Error(`${method} ${path} answers ${status}: ${answer.slice(0, 500)}`)
-  },
 })
 
 /**

@@ -41,10 +41,15 @@ export async function startReplica(stage: Stage): Promise<Replica> {
   }
 }
 
-/** Starts an API that refuses nobody, with `more` in its environment; returns its origin. */
+/** The API answers repeated questions from memory; what is compared with Elasticsearch is to come from there. */
+const withoutAnswerCache = { ANSWER_CACHE_BYTES: '0' }
+/** Makes an API of the bench keep its answers as it does by default. */
+export const withAnswerCache = { ANSWER_CACHE_BYTES: '' }
+
+/** Starts an API that refuses nobody and keeps no answers, with `more` in its environment; returns its origin. */
 export async function startApi(stage: Stage, more: Readonly<Record<string, string>>, logs?: string): Promise<string> {
   const port = await choosePort()
-  await stage.start('api', { ...more, ...withoutRateLimit, PORT: String(port) }, logs)
+  await stage.start('api', { ...withoutAnswerCache, ...more, ...withoutRateLimit, PORT: String(port) }, logs)
   return `http://127.0.0.1:${port}`
 }
 

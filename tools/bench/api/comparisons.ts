@@ -1,10 +1,17 @@
 import { seededRandom } from '../../demo/random.ts'
-import { asking, type Comparison } from '../comparison.ts'
-import type { HttpRequest, Pace, Sample } from '../load.ts'
-import type { Section } from '../report.ts'
-import type { Contender } from '../rounds.ts'
+import { asking, type Comparison, together } from '../comparison.ts'
+import type { Asked, HttpRequest, Pace } from '../load.ts'
+import type { Row } from '../report.ts'
 import type { Stage } from '../stage.ts'
-import { bareRequest, directRequest, type Lists, listRequest, unchangedRequest } from './lists.ts'
+import {
+  bareRequest,
+  directRequest,
+  type Lists,
+  listRequest,
+  newDirectRequest,
+  newListRequest,
+  unchangedRequest,
+} from './lists.ts'
 
 export type ListSize = {
   /** Submissions of the team. */
@@ -16,62 +23,92 @@ export type ListSize = {
 
 const limits = [20, 100]
 const calm: Pace = { connections: 1, leadIn: 10, maxRequests: 300, maxMs: 2_000 }
-const crowded: Pace = { connections: 16, leadIn: 100, maxRequests: Number.POSITIVE_INFINITY, maxMs: 2_000 }
-const bareName = 'a bare process in between'
+export const crowded: Pace = { connections: 16, leadIn: 100, maxRequests: Number.POSITIVE_INFINITY, maxMs: 2_000 }
 const count = (value: number): string => value.toLocaleString('en')
 
-/** The first page of the API, of Elasticsearch asked directly, and of a bare process in between. */
-function firstPages(lists: Lists, { signal }: Stage, pace: Pace, limit: number): Contender<Sample>[] {
-  const at = `limit=${limit}, ${pace.connections} at once`
-  return [
-    asking(`direct, ${at}`, lists.elasticsearchOrigin, pace, signal, () => [directRequest(lists, limit)]),
-    asking(`bare, ${at}`, lists.bareOrigin, pace, signal, () => [bareRequest(limit)]),
-    asking(`API, ${at}`, lists.apiOrigin, pace, signal, () => [listRequest(lists, limit)]),
-  ]
+/** A first page, and who is asked for it: the first one directly, and the last one has a target. */
+type FirstPage = {
+  readonly title: string
+  readonly askers: readonly { readonly label: string; readonly origin: string; requestOf(limit: number): Asked }[]
 }
 
-function besideDirect(pace: Pace, goal: { atMost: number } | { atLeast: number }): Section['rows'] {
-  return limits.flatMap((limit) => {
-    const at = `limit=${limit}, ${pace.connections} at once`
-    const to = { label: 'direct', of: `direct, ${at}` }
-    return [
-      { label: `Elasticsearch, limit=${limit}`, of: to.of },
-      { label: `${bareName}, limit=${limit}`, of: `bare, ${at}`, to },
-      { label: `API, limit=${limit}`, of: `API, ${at}`, to: { ...to, goal } },
-    ]
-  })
+/** The same question again and again, of an API that keeps no answers. */
+const firstPage = (lists: Lists): FirstPage => ({
+  title: 'API with ANSWER_CACHE_BYTES=0 against Elasticsearch asked directly',
+  askers: [
+    { label: 'Elasticsearch', origin: lists.elasticsearchOrigin, requestOf: (limit) => directRequest(lists, limit) },
+    { label: 'a bare process in between', origin: lists.bareOrigin, requestOf: bareRequest },
+    { label: 'API', origin: lists.apiOrigin, requestOf: (limit) => listRequest(lists, limit) },
+  ],
+})
+
+/** No answer that was kept helps with these; keeping them costs something. */
+function newFirstPage(lists: Lists): FirstPage {
+  const direct = (limit: number) => () => newDirectRequest(lists, limit)
+  const listed = (limit: number) => () => newListRequest(lists, limit)
+  return {
+    title: 'API against Elasticsearch asked directly, another `until` each time',
+    askers: [
+      { label: 'Elasticsearch, new question', origin: lists.elasticsearchOrigin, requestOf: direct },
+      { label: 'API, ANSWER_CACHE_BYTES=0, new question', origin: lists.apiOrigin, requestOf: listed },
+      { label: 'API, new question', origin: lists.cachingOrigin, requestOf: listed },
+    ],
+  }
+}
+
+function besideDirect({ title, askers }: FirstPage, pace: Pace, { signal }: Stage): Comparison {
+  const isCalm = pace.connections === 1
+  const goal = isCalm ? { atMost: 1.5 } : { atLeast: 0.7 }
+  const name = (label: string | undefined, limit: number): string =>
+    `${label}, limit=${limit}, ${pace.connections} at once`
+  const rowOf = (limit: number, label: string, place: number): Row => {
+    const row = { label: `${label}, limit=${limit}`, of: name(label, limit) }
+    if (place === 0) return row
+    const to = { label: 'direct', of: name(askers[0]?.label, limit) }
+    return { ...row, to: place < askers.length - 1 ? to : { ...to, goal } }
+  }
+  return {
+    contenders: limits.flatMap((limit) =>
+      askers.map(({ label, origin, requestOf }) =>
+        asking(name(label, limit), origin, pace, signal, () => [requestOf(limit)]),
+      ),
+    ),
+    sections: [
+      {
+        title: `${title}, ${isCalm ? 'one request after the other' : `${pace.connections} at once`}`,
+        measure: isCalm ? 'latency' : 'answers a second',
+        rows: limits.flatMap((limit) => askers.map(({ label }, place) => rowOf(limit, label, place))),
+      },
+    ],
+  }
 }
 
 /** What is compared while nothing is written. */
 export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage): Promise<Comparison> {
-  const deep = deepPages(lists, size, stage, 'at rest', [100, size.deepPage, size.submissions / 20])
-  const paces = limits.flatMap((limit) => [calm, crowded].map((pace) => firstPages(lists, stage, pace, limit)))
-  const unchanged = await Promise.all(
-    limits.map(async (limit) => {
-      const request = await unchangedRequest(lists, limit, stage)
-      return asking(`304, limit=${limit}`, lists.apiOrigin, crowded, stage.signal, () => [request])
-    }),
+  const pages = [firstPage(lists), newFirstPage(lists)]
+  return together([
+    deepPages(lists, size, stage, 'at rest', [100, size.deepPage, size.submissions / 20]),
+    ...pages.flatMap((page) => [calm, crowded].map((pace) => besideDirect(page, pace, stage))),
+    await unchangedPages(lists, stage),
+  ])
+}
+
+async function unchangedPages(lists: Lists, stage: Stage): Promise<Comparison> {
+  const requests = await Promise.all(
+    limits.map((limit) => unchangedRequest(lists.apiOrigin, listRequest(lists, limit), stage)),
   )
+  const name = (limit: number): string => `304, limit=${limit}`
   return {
-    contenders: [...deep.contenders, ...paces.flat(), ...unchanged],
+    contenders: limits.map((limit, place) =>
+      asking(name(limit), lists.apiOrigin, crowded, stage.signal, () => requests.slice(place, place + 1)),
+    ),
     sections: [
-      ...deep.sections,
       {
-        title: 'API against Elasticsearch asked directly, one request after the other',
-        measure: 'latency',
-        rows: besideDirect(calm, { atMost: 1.5 }),
-      },
-      {
-        title: `API against Elasticsearch asked directly, ${crowded.connections} at once`,
-        measure: 'answers a second',
-        rows: besideDirect(crowded, { atLeast: 0.7 }),
-      },
-      {
-        title: `API: 304 for an unchanged list, ${crowded.connections} at once`,
+        title: `API with ANSWER_CACHE_BYTES=0: 304 for an unchanged list, ${crowded.connections} at once`,
         measure: 'answers a second',
         rows: limits.map((limit) => ({
-          label: `304, limit=${limit}`,
-          of: `304, limit=${limit}`,
+          label: name(limit),
+          of: name(limit),
           to: {
             label: 'whole answers',
             of: `API, limit=${limit}, ${crowded.connections} at once`,
@@ -100,7 +137,7 @@ function deepPages(lists: Lists, size: ListSize, stage: Stage, when: string, dee
     ],
     sections: [
       {
-        title: `API: deep pages beside the first, limit=20, ${when}`,
+        title: `API with ANSWER_CACHE_BYTES=0: deep pages beside the first, limit=20, ${when}`,
         measure: 'latency',
         rows: [
           { label: 'page 1', of: name(1) },

@@ -1,5 +1,6 @@
-import { countOnly, newestFirst, ofTeam } from '../../../src/api/search/clauses.ts'
+import { type Clause, countOnly, newestFirst, ofTeam, windowClauses } from '../../../src/api/search/clauses.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
+import { type Instant, toInstant } from '../../../src/core/model/instant.ts'
 import { apiRequest, ask } from '../http.ts'
 import type { HttpRequest } from '../load.ts'
 import type { Stage } from '../stage.ts'
@@ -9,7 +10,9 @@ type Page = { readonly total: number; readonly ids: readonly string[] }
 
 /** Whom lists are asked of; `index` is that of submission lists. */
 export type Lists = {
+  /** Of an API that keeps no answers, and of one that keeps them as it does by default. */
   readonly apiOrigin: string
+  readonly cachingOrigin: string
   readonly elasticsearchOrigin: string
   readonly bareOrigin: string
   readonly index: string
@@ -20,10 +23,16 @@ export type Lists = {
 /** The body of `_msearch` that asks for the newest rows of a team and for their exact total, as the API does. */
 export function listSearch(index: string, teamId: string, limit: number): string {
   const header = { index, routing: teamId, allow_partial_search_results: false }
-  const query = ofTeam(teamId as TeamId, [])
-  const rows = { query, sort: newestFirst, from: 0, size: limit, track_total_hits: false }
-  return [header, rows, header, { query, ...countOnly }].map((line) => `${JSON.stringify(line)}\n`).join('')
+  const rows = { ...newestRows(teamId, [], limit), track_total_hits: false }
+  return [header, rows, header, { query: rows.query, ...countOnly }].map((line) => `${JSON.stringify(line)}\n`).join('')
 }
+
+const newestRows = (teamId: string, filter: readonly Clause[], size: number) => ({
+  query: ofTeam(teamId as TeamId, filter),
+  sort: newestFirst,
+  from: 0,
+  size,
+})
 
 export const msearch = {
   method: 'POST',
@@ -38,6 +47,29 @@ export const directRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>
   expectedStatus: 200,
 })
 
+/** Asks Elasticsearch for the first page by an `until` that was never asked for, in one search, as the API does for a list it does not know. */
+export const newDirectRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>, limit: number): HttpRequest => {
+  const rows = newestRows(teamId, windowClauses('createdAt', undefined, untilNeverAsked()), limit)
+  return {
+    method: 'POST',
+    path: `/${index}/_search?routing=${teamId}&allow_partial_search_results=false`,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...rows, track_total_hits: true }),
+    expectedStatus: 200,
+  }
+}
+
+/** Asks the API the same. */
+export const newListRequest = ({ accountKey }: Pick<Lists, 'accountKey'>, limit: number): HttpRequest =>
+  apiRequest(accountKey, 'records', { limit, until: untilNeverAsked() })
+
+/** Later than any submission. */
+const firstUntilMs = Date.UTC(2100, 0, 1)
+let untilsAsked = 0
+
+/** A value of `until` that makes a question a new one, whoever is asked, and excludes nothing. */
+export const untilNeverAsked = (): Instant => toInstant(firstUntilMs + untilsAsked++)
+
 /** Asks the bare process for the first page. */
 export const bareRequest = (limit: number): HttpRequest => ({
   method: 'GET',
@@ -50,36 +82,37 @@ export const bareRequest = (limit: number): HttpRequest => ({
 export const listRequest = ({ accountKey }: Pick<Lists, 'accountKey'>, limit: number, page = 1): HttpRequest =>
   apiRequest(accountKey, 'records', { limit, page })
 
-/** Asks the API whether its first page has changed since now: it has not. */
-export async function unchangedRequest(lists: Lists, limit: number, stage: Stage): Promise<HttpRequest> {
-  const { etag } = await ask(lists.apiOrigin, listRequest(lists, limit), stage)
-  if (etag === undefined) throw new Error('a list is answered without an ETag')
-  return apiRequest(lists.accountKey, 'records', { limit, page: 1 }, etag)
+/** Asks the API whether its answer to a request has changed since now: it has not. */
+export async function unchangedRequest(origin: string, request: HttpRequest, stage: Stage): Promise<HttpRequest> {
+  const { etag } = await ask(origin, request, stage)
+  if (etag === undefined) throw new Error(`${request.path} is answered without an ETag`)
+  return { ...request, headers: { ...request.headers, 'if-none-match': etag }, expectedStatus: 304 }
 }
 
 /** Rejects unless everybody answers the first page alike and the total is `expected`: else their times mean nothing. */
 export async function expectSameAnswers(lists: Lists, expected: number, stage: Stage): Promise<void> {
   const limit = 20
-  const api = apiPage((await ask(lists.apiOrigin, listRequest(lists, limit), stage)).json)
+  const pageOf = async (origin: string, request: HttpRequest): Promise<Page> =>
+    pageIn((await ask(origin, request, stage)).json)
+  const api = await pageOf(lists.apiOrigin, listRequest(lists, limit))
   if (api.total !== expected) throw new Error(`the API counts ${api.total} submissions instead of ${expected}`)
   const others = {
-    Elasticsearch: await ask(lists.elasticsearchOrigin, directRequest(lists, limit), stage),
-    'the bare process': await ask(lists.bareOrigin, bareRequest(limit), stage),
+    Elasticsearch: await pageOf(lists.elasticsearchOrigin, directRequest(lists, limit)),
+    'Elasticsearch, asked a new question,': await pageOf(lists.elasticsearchOrigin, newDirectRequest(lists, limit)),
+    'the bare process': await pageOf(lists.bareOrigin, bareRequest(limit)),
+    'the API with its answer cache': await pageOf(lists.cachingOrigin, listRequest(lists, limit)),
+    'the API, asked a new question,': await pageOf(lists.cachingOrigin, newListRequest(lists, limit)),
   }
-  for (const [name, { json }] of Object.entries(others)) {
-    const found = searchedPage(json)
+  for (const [name, found] of Object.entries(others))
     if (found.total !== api.total || found.ids.join() !== api.ids.join())
       throw new Error(`${name} answers another page than the API`)
-  }
 }
 
-function apiPage(json: unknown): Page {
-  const { totalDocs, items } = json as { totalDocs: number; items: { id: string }[] }
-  return { total: totalDocs, ids: items.map(({ id }) => id) }
-}
-
-function searchedPage(json: unknown): Page {
+/** Reads a page as the API answers it, or as one search or two bring it. */
+function pageIn(json: unknown): Page {
   type Found = { hits: { total: { value: number }; hits: { _source: { summary: { id: string } } }[] } }
-  const [rows, count] = (json as { responses: [Found, Found] }).responses
+  const answer = json as { totalDocs: number; items: { id: string }[] } | { responses: [Found, Found] } | Found
+  if ('items' in answer) return { total: answer.totalDocs, ids: answer.items.map(({ id }) => id) }
+  const [rows, count] = 'responses' in answer ? answer.responses : [answer, answer]
   return { total: count.hits.total.value, ids: rows.hits.hits.map(({ _source }) => _source.summary.id) }
 }

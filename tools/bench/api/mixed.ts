@@ -1,6 +1,5 @@
-import { seededRandom } from '../../demo/random.ts'
 import { whileAppending } from '../appending.ts'
-import { type Sample, sampleOf } from '../load.ts'
+import type { Sample } from '../load.ts'
 import type { Replica } from '../replica.ts'
 import type { Counts, Goal, Row, Samples, Section } from '../report.ts'
 import { type Rounds, runRounds } from '../rounds.ts'
@@ -9,9 +8,11 @@ import { spreadOf } from '../statistics.ts'
 import { spreadText } from '../table.ts'
 import { bareRequest, directRequest, type Lists, listRequest } from './lists.ts'
 import { changesOf } from './mixed/changes.ts'
-import { type Poller, type Probe, poll, unchanged } from './mixed/polling.ts'
-import { type PollingTeam, pollingScript, pollKinds } from './mixed/script.ts'
+import { type Probe, unchanged } from './mixed/polling.ts'
+import { type Load, type MixedRun, pollersOf, runLoad } from './mixed/run.ts'
+import { careful, type PollingTeam, pollKinds } from './mixed/script.ts'
 import { raisePollingTeams } from './mixed/teams.ts'
+import { usualLoads, usualSections } from './mixed/usual.ts'
 
 export type MixedSize = {
   readonly teams: number
@@ -23,21 +24,15 @@ export type MixedSize = {
   readonly rounds: Rounds
 }
 
-/** One pace in one round. */
-type MixedRun = {
-  /** By kind of answer, or by name of a probe; what was never answered is missing. */
-  readonly samples: ReadonlyMap<string, Sample>
-  readonly perSecond: number
-  readonly conditionalShare: number
-  readonly unchangedShare: number
-  readonly writtenPerSecond: number
-}
 type MixedRuns = ReadonlyMap<string, readonly MixedRun[]>
 
 const writesPerSecond = 50
 const goal = { atMost: 1.5 }
 
-/** Measures many teams that poll as scripts do while changes are written; beside them, requests that are compared at rest, too. */
+/**
+ * Measures many teams that poll as scripts do while changes are written; beside them, requests that are compared at rest, too. Then what
+ * an API that keeps answers makes of a mix with more whole answers.
+ */
 export async function compareMixed(
   stage: Stage,
   replica: Replica,
@@ -45,14 +40,20 @@ export async function compareMixed(
   size: MixedSize,
 ): Promise<{ sections: Section[]; samples: Samples; counts: Counts[] }> {
   const { teams, forms } = await raisePollingTeams(replica, stage, size.teams)
-  const [usual] = teams.slice(-1)
-  if (usual === undefined) throw new Error('there are no polling teams')
-  const besides = besidesOf(lists, usual, size.deepPage)
-  // Scripts go on in each round with what they heard in the one before.
-  const pollers = Array.from({ length: Math.max(...size.paces) }, (_, at): Poller => {
-    const team = teams[at % teams.length] ?? usual
-    return { team, script: pollingScript(team, seededRandom(`polling/${at}`)) }
-  })
+  const [small] = teams.slice(-1)
+  if (small === undefined) throw new Error('there are no polling teams')
+  const besides = besidesOf(lists, small, size.deepPage)
+  const most = Math.max(...size.paces)
+  const pollers = pollersOf(teams, careful, most)
+  const loads: Load[] = [
+    ...size.paces.map((pace) => ({
+      name: paceName(pace),
+      origin: replica.origin,
+      pollers: pollers.slice(0, pace),
+      probes: besides,
+    })),
+    ...usualLoads(lists, teams, most),
+  ]
   const changes = changesOf(teams, forms, stage.config)
   let written = 0
   const append = async (due: number): Promise<void> => {
@@ -62,28 +63,13 @@ export async function compareMixed(
       written += 1
     }
   }
-  const runAt = async (pace: number): Promise<MixedRun> => {
-    const [before, beganMs] = [written, performance.now()]
-    const idle = performance.eventLoopUtilization()
-    const polled = await poll(replica.origin, pollers.slice(0, pace), besides, size, stage.signal)
-    const { utilization } = performance.eventLoopUtilization(idle)
-    const samples = [...polled.latenciesMs].map(
-      ([name, latenciesMs]) => [name, sampleOf(latenciesMs, size.measuredMs, utilization)] as const,
-    )
-    return {
-      samples: new Map(samples),
-      perSecond: (1_000 * polled.asked) / size.measuredMs,
-      conditionalShare: polled.conditional / polled.asked,
-      unchangedShare: (polled.latenciesMs.get(unchanged)?.length ?? 0) / polled.conditional,
-      writtenPerSecond: (1_000 * (written - before)) / (performance.now() - beganMs),
-    }
-  }
-  const contenders = size.paces.map((pace) => ({ name: paceName(pace), run: () => runAt(pace) }))
+  const contenders = loads.map((load) => ({ name: load.name, run: () => runLoad(load, size, () => written, stage) }))
   const runs = await whileAppending(append, writesPerSecond, stage.signal, () =>
     runRounds('Measuring under a mixed load', contenders, size.rounds),
   )
   const samples = samplesOf(runs)
-  return { sections: sectionsOf(runs, samples, besides), samples, counts: [countsOf(runs)] }
+  const sections = [...sectionsOf(size.paces.map(paceName), samples, besides), ...usualSections(most, samples, nameOf)]
+  return { sections, samples, counts: [countsOf(runs)] }
 }
 
 const paceName = (pace: number): string => (pace === 0 ? 'nobody polls' : `${pace} requests/s`)
@@ -125,7 +111,7 @@ function besidesOf(lists: Lists, team: PollingTeam, deepPage: number): Beside[] 
   ]
 }
 
-const nameOf = (pace: string, what: string): string => `mixed load, ${pace}: ${what}`
+const nameOf = (load: string, what: string): string => `mixed load, ${load}: ${what}`
 
 /** What each kind of answer and each probe took; what did not occur in every round is left out. */
 function samplesOf(runs: MixedRuns): Samples {
@@ -139,8 +125,8 @@ function samplesOf(runs: MixedRuns): Samples {
 }
 
 /** Rows of what was answered in every round. */
-const sectionsOf = (runs: MixedRuns, samples: Samples, besides: readonly Beside[]): Section[] =>
-  [...runs.keys()].flatMap((pace) => {
+const sectionsOf = (paces: readonly string[], samples: Samples, besides: readonly Beside[]): Section[] =>
+  paces.flatMap((pace) => {
     const section = (what: string, rows: readonly Row[]): Section => ({
       title: `Mixed load, ${pace}: ${what}`,
       measure: 'latency',
@@ -173,6 +159,7 @@ function countsOf(runs: MixedRuns): Counts {
       line('conditional, % of the requests', ({ conditionalShare }) => 100 * conditionalShare),
       line('304, % of the conditional', ({ unchangedShare }) => 100 * unchangedShare),
       line('changes/s written', ({ writtenPerSecond }) => writtenPerSecond),
+      line('CPU of Elasticsearch, ms a request, indexing included', ({ elasticsearchMs }) => elasticsearchMs),
     ],
   }
 }

@@ -6,6 +6,8 @@ import { newestMs, type SubmissionRecord, submissionMaker, windowDays } from '..
 export type TeamSizes = { readonly largeTeam: number; readonly otherTeams: number; readonly ofEach: number }
 
 export const largeTeam = 'team_large'
+/** One of the others. */
+export const smallTeam = 'team_0'
 /** Of so many in a row, the first few share their millisecond. */
 const tieEvery = 50
 const tied = 5

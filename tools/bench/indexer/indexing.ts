@@ -19,8 +19,6 @@ type Task = {
 const pollMs = 100
 const deadlineMs = 600_000
 const countDeadlineMs = 30_000
-/** Elasticsearch tells of CPU time up to a second ago. */
-const settleMs = 1_100
 
 /**
  * Starts a program and waits until every record can be found, timed from the start of its process. Rejects when that takes ten
@@ -38,7 +36,6 @@ export async function measureIndexing(stage: Stage, { records, targets, start }:
   }
   const elapsedMs = performance.now() - beganMs
   const usage = await readUsage(program.pid)
-  await pause(settleMs, stage.signal)
   const cpuMs = (await elasticsearchCpuMs(stage)) - cpuBeforeMs
   await program.stop()
   return { count: records, perSecond: (1_000 * records) / elapsedMs, elasticsearchCpuMs: cpuMs, usage }

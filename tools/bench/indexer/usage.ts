@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { pause } from '../../engines/waiting.ts'
 import type { Stage } from '../stage.ts'
 
 /** What a process has taken so far, or at most. */
@@ -7,6 +8,8 @@ export type Usage = { readonly cpuMs: number; readonly peakResidentBytes: number
 const kibibyte = 1_024
 /** Linux tells every program of hundredths of a second, whatever its own clock does. */
 const tickMs = 10
+/** Elasticsearch tells of CPU time up to a second ago. */
+const settleMs = 1_100
 
 /** Undefined when no such process runs, and where the system has no `/proc`. */
 export async function readUsage(pid: number): Promise<Usage | undefined> {
@@ -25,8 +28,9 @@ export function usageFrom(stat: string, status: string): Usage | undefined {
   return { cpuMs: ticks * tickMs, peakResidentBytes: Number(peakKibibytes) * kibibyte }
 }
 
-/** CPU time that Elasticsearch has taken since it started, up to a second ago. */
+/** CPU time that Elasticsearch has taken since it started, up to the call; returns a second after it. */
 export async function elasticsearchCpuMs({ client, signal }: Stage): Promise<number> {
+  await pause(settleMs, signal)
   const { nodes } = await client.nodes.stats({ metric: 'process' }, { signal })
   return Number(Object.values(nodes)[0]?.process?.cpu?.total_in_millis)
 }

@@ -58,6 +58,14 @@ test('requests go in turn, each with its own headers; the lead-in is not counted
   expect(sample.perSecond).toBeLessThanOrEqual(1_000 / (latencyMs - 1))
 })
 
+test('a request that is made anew is another one each time it is sent', async () => {
+  let made = 0
+  const requests = [() => get(`/${++made}`, {})]
+  await load({ origin, requests }, { ...pace, connections: 2 }, signal)
+  expect(heard.length).toBeGreaterThanOrEqual(7)
+  expect(new Set(heard).size).toBe(heard.length)
+})
+
 test('so many requests are under way as there are connections, and time ends a load as well', async () => {
   const requests = [get('/', {})]
   const { count } = await load({ origin, requests }, { ...pace, connections: 4, maxRequests: 1e9, maxMs: 100 }, signal)

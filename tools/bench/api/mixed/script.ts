@@ -1,4 +1,5 @@
 import type { Random } from '../../../demo/random.ts'
+import { untilNeverAsked } from '../lists.ts'
 
 /** What a script of a team knows to begin with. */
 export type PollingTeam = {
@@ -12,7 +13,7 @@ export type PollingTeam = {
   readonly takesGzip: boolean
 }
 
-const weights = {
+const repeated = {
   'submissions, page 1': 35,
   'submissions, changedSince': 30,
   'forms, page 1': 10,
@@ -20,10 +21,21 @@ const weights = {
   'one form': 5,
   'forms by title': 10,
 }
-export type PollKind = keyof typeof weights
-export const pollKinds = Object.keys(weights) as PollKind[]
-/** How many of the requests name the ETag of the team's last answer from the same address. */
-const conditionalShare = 0.7
+/** Of the team, with all it has; the question alone is new. */
+export const asNeverBefore = 'submissions, as never before'
+export type PollKind = keyof typeof repeated | typeof asNeverBefore
+export const pollKinds = [...Object.keys(repeated), asNeverBefore] as PollKind[]
+
+/** How often scripts ask for what. */
+export type Habits = {
+  readonly weights: Readonly<Partial<Record<PollKind, number>>>
+  /** How many of the requests name the ETag of the team's last answer from the same address. */
+  readonly conditionalShare: number
+}
+/** Scripts that are written with care. */
+export const careful: Habits = { weights: repeated, conditionalShare: 0.7 }
+/** 30 % new questions; of the others, which are asked again and again, some name an ETag. */
+export const usual: Habits = { weights: { ...repeated, [asNeverBefore]: (100 * 30) / 70 }, conditionalShare: 0.1 }
 /** Requests without an ETag to name are made up for later, but not more than so many. */
 const mostOwed = 5
 const limit = 20
@@ -42,7 +54,7 @@ export type Answer = {
 export type Script = { next(): Poll; hear(poll: Poll, answer: Answer): void }
 
 /** What one team asks, one poll after the other: the same addresses again and again, and windows from the watermark it was told last. */
-export function pollingScript(team: PollingTeam, random: Random): Script {
+export function pollingScript(team: PollingTeam, { weights, conditionalShare }: Habits, random: Random): Script {
   const etags = new Map<string, string>()
   let owed = random.float()
   let changedSince: string | undefined
@@ -61,11 +73,13 @@ export function pollingScript(team: PollingTeam, random: Random): Script {
         return `/api/v1/forms/${random.pick(team.formIds)}`
       case 'forms by title':
         return listPath('forms', { titleContains: random.pick(team.typed) })
+      case asNeverBefore:
+        return listPath('records', { until: untilNeverAsked() })
     }
   }
   return {
     next: () => {
-      const drawn = pollKinds[random.weighted(Object.values(weights))] ?? 'submissions, page 1'
+      const drawn = pollKinds[random.weighted(pollKinds.map((kind) => weights[kind] ?? 0))] ?? 'submissions, page 1'
       // A script that was told no watermark yet reads the list from its beginning.
       const kind = drawn === 'submissions, changedSince' && changedSince === undefined ? 'submissions, page 1' : drawn
       const path = pathOf(kind)

@@ -1,4 +1,4 @@
-import { directRequest, listRequest } from '../../../../../tools/bench/api/lists.ts'
+import { directRequest, listRequest, newDirectRequest, newListRequest } from '../../../../../tools/bench/api/lists.ts'
 
 test('a page is asked of the API with its key', () => {
   expect(listRequest({ accountKey: 'key' }, 20, 3)).toEqual({
@@ -24,4 +24,17 @@ test('Elasticsearch is asked for the rows and for the total of the same query at
     header,
     { query, size: 0, track_total_hits: true },
   ])
+})
+
+test('a new question is another one each time, and Elasticsearch is asked for it in one search', () => {
+  const paths = [1, 2].map(() => newListRequest({ accountKey: 'key' }, 20).path)
+  expect(new Set(paths).size).toBe(2)
+  expect(paths[0]).toMatch(/^\/api\/v1\/records\?limit=20&until=2100-/)
+  const asked = [1, 2].map(() => newDirectRequest({ index: 'lists', teamId: 'team_large' }, 20))
+  const searches = asked.map(({ body = '' }) => JSON.parse(body))
+  expect(asked[0]?.path).toBe('/lists/_search?routing=team_large&allow_partial_search_results=false')
+  expect(searches[0]).toMatchObject({ size: 20, track_total_hits: true })
+  const [first, second] = searches.map(({ query }) => query.bool.filter[1].range.createdAt.lte)
+  expect(first).toMatch(/^2100-/)
+  expect(second > first).toBe(true)
 })

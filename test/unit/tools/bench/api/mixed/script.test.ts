@@ -1,4 +1,12 @@
-import { type Answer, type Poll, pollingScript, pollKinds } from '../../../../../../tools/bench/api/mixed/script.ts'
+import {
+  type Answer,
+  asNeverBefore,
+  careful,
+  type Poll,
+  pollingScript,
+  pollKinds,
+  usual,
+} from '../../../../../../tools/bench/api/mixed/script.ts'
 import { seededRandom } from '../../../../../../tools/demo/random.ts'
 
 const team = {
@@ -12,8 +20,8 @@ const team = {
 const watermarkOf = (turn: number): string => new Date(Date.UTC(2026, 0, 1) + turn).toISOString()
 
 /** Asks so many times; `answer` is told the poll and its turn. */
-function follow(turns: number, answer: (poll: Poll, turn: number) => Partial<Answer>): Poll[] {
-  const script = pollingScript(team, seededRandom('polling'))
+function follow(turns: number, answer: (poll: Poll, turn: number) => Partial<Answer>, habits = careful): Poll[] {
+  const script = pollingScript(team, habits, seededRandom('polling'))
   return Array.from({ length: turns }, (_, turn) => {
     const poll = script.next()
     const heard = { status: 200, etag: `"${poll.path}"`, watermark: watermarkOf(turn), isEmpty: false }
@@ -23,13 +31,24 @@ function follow(turns: number, answer: (poll: Poll, turn: number) => Partial<Ans
 }
 const windows = (polls: readonly Poll[]): Poll[] => polls.filter(({ kind }) => kind === 'submissions, changedSince')
 
-test('every kind is asked for; seven requests in ten name the ETag of the same address', () => {
+test('with care, every question is repeated; seven requests in ten name the ETag of the same address', () => {
   const polls = follow(1_000, () => ({ isEmpty: true }))
-  expect(new Set(polls.map(({ kind }) => kind))).toEqual(new Set(pollKinds))
+  expect(new Set(polls.map(({ kind }) => kind))).toEqual(new Set(pollKinds.filter((kind) => kind !== asNeverBefore)))
   const conditional = polls.filter(({ etag }) => etag !== undefined)
   expect(conditional.length).toBeGreaterThan(690)
   expect(conditional.length).toBeLessThan(701)
   for (const { path, etag } of conditional) expect(etag).toBe(`"${path}"`)
+})
+
+test('as usual, three questions in ten are new ones and one names an ETag', () => {
+  const polls = follow(1_000, () => ({ isEmpty: true }), usual)
+  expect(new Set(polls.map(({ kind }) => kind))).toEqual(new Set(pollKinds))
+  const asNew = polls.filter(({ kind }) => kind === asNeverBefore)
+  expect(Math.abs(asNew.length - 300)).toBeLessThan(50)
+  expect(new Set(asNew.map(({ path }) => path)).size).toBe(asNew.length)
+  const conditional = polls.filter(({ etag }) => etag !== undefined)
+  expect(conditional.length).toBeGreaterThan(90)
+  expect(conditional.length).toBeLessThan(101)
 })
 
 test('a window begins at a watermark that was told, and stays while it is empty', () => {
