@@ -68,8 +68,8 @@ export async function compareMixed(
     runRounds('Measuring under a mixed load', contenders, size.rounds),
   )
   const samples = samplesOf(runs)
-  const sections = [...sectionsOf(size.paces.map(paceName), samples, besides), ...usualSections(most, samples, nameOf)]
-  return { sections, samples, counts: [countsOf(runs)] }
+  const sections = [...sectionsOf(size.paces.map(paceName), besides), ...usualSections(most, nameOf)]
+  return { sections: answered(sections, samples), samples, counts: [countsOf(runs)] }
 }
 
 const paceName = (pace: number): string => (pace === 0 ? 'nobody polls' : `${pace} requests/s`)
@@ -124,13 +124,12 @@ function samplesOf(runs: MixedRuns): Samples {
   return found
 }
 
-/** Rows of what was answered in every round. */
-const sectionsOf = (paces: readonly string[], samples: Samples, besides: readonly Beside[]): Section[] =>
+const sectionsOf = (paces: readonly string[], besides: readonly Beside[]): Section[] =>
   paces.flatMap((pace) => {
     const section = (what: string, rows: readonly Row[]): Section => ({
       title: `Mixed load, ${pace}: ${what}`,
       measure: 'latency',
-      rows: rows.filter(({ of, to }) => samples.has(of) && samples.has(to?.of ?? of)),
+      rows,
     })
     const answers = [unchanged, ...pollKinds].map((label) => ({ label, of: nameOf(pace, label) }))
     const asked = besides.map(({ name, to }) => ({
@@ -138,9 +137,17 @@ const sectionsOf = (paces: readonly string[], samples: Samples, besides: readonl
       of: nameOf(pace, name),
       ...(to && { to: { ...to, of: nameOf(pace, to.name) } }),
     }))
-    const both = [section('by answer', answers), section('asked beside it once a second each', asked)]
-    return both.filter(({ rows }) => rows.length > 0)
+    return [section('by answer', answers), section('asked beside it once a second each', asked)]
   })
+
+/** The sections with the rows of what was answered in every round. */
+const answered = (sections: readonly Section[], samples: Samples): Section[] =>
+  sections
+    .map(({ rows, ...section }) => ({
+      ...section,
+      rows: rows.filter(({ of, to }) => samples.has(of) && samples.has(to?.of ?? of)),
+    }))
+    .filter(({ rows }) => rows.length > 0)
 
 /** What the load was. */
 function countsOf(runs: MixedRuns): Counts {

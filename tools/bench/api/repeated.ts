@@ -1,7 +1,7 @@
-import { asking, type Comparison } from '../comparison.ts'
+import { type Asker, type Comparison, sideBySide } from '../comparison.ts'
 import { apiRequest, ask } from '../http.ts'
 import type { HttpRequest } from '../load.ts'
-import type { Row } from '../report.ts'
+import type { Goal } from '../report.ts'
 import type { Stage } from '../stage.ts'
 import { startBareServer } from './bareProcesses.ts'
 import { crowded } from './comparisons.ts'
@@ -10,51 +10,23 @@ import { type Lists, listRequest, unchangedRequest } from './lists.ts'
 /** What is asked again and again; whole answers have to reach the share `goal` of their own 304, a second. */
 type Question = { readonly name: string; readonly request: HttpRequest; readonly goal: number }
 
-/** What 304 has to reach of what a server answers that does nothing else. */
-const unchangedGoal = { atLeast: 0.55 }
-
 /** What an API answers that keeps answers, beside its own 304 and beside a bare server with the same headers and bytes. */
 export async function compareRepeated(lists: Lists, smallTeamKey: string, stage: Stage): Promise<Comparison> {
-  const { cachingOrigin } = lists
+  const origin = lists.cachingOrigin
   const questions = await questionsOf(lists, smallTeamKey, stage)
-  const unchanged = await Promise.all(questions.map(({ request }) => unchangedRequest(cachingOrigin, request, stage)))
-  const whole = questions.map(({ request }) => request)
-  const bareOrigin = await startBareServer(stage, cachingOrigin, [...whole, ...unchanged])
-  const nameOf = (who: string, { name }: Question): string => `${who}, ${name}, again and again`
-  const answers = (who: string, origin: string, requests: readonly HttpRequest[]): Comparison['contenders'] =>
-    questions.map((question, place) =>
-      asking(nameOf(who, question), origin, crowded, stage.signal, () => requests.slice(place, place + 1)),
-    )
-  const rowOf = (who: string, question: Question, to?: string, goal?: { atLeast: number }): Row => ({
-    label: `${who}, ${question.name}`,
-    of: nameOf(who, question),
-    ...(to !== undefined && { to: { label: to, of: nameOf(to, question), ...(goal && { goal }) } }),
+  const unchanged = await Promise.all(questions.map(({ request }) => unchangedRequest(origin, request, stage)))
+  const bareOrigin = await startBareServer(stage, origin, [...questions.map(({ request }) => request), ...unchanged])
+  const askers = questions.flatMap(({ name, request, goal }, place): Asker[] => {
+    const [whole, not] = [() => [request], () => unchanged.slice(place, place + 1)]
+    const to = (label: string, goal?: Goal) => ({ label, of: `${label}, ${name}`, ...(goal && { goal }) })
+    return [
+      { label: `node:http 304, ${name}`, origin: bareOrigin, requestsOf: not },
+      { label: `304, ${name}`, origin, requestsOf: not, to: to('node:http 304', { atLeast: 0.55 }) },
+      { label: `API, ${name}`, origin, requestsOf: whole, to: to('304', { atLeast: goal }) },
+      { label: `node:http, ${name}`, origin: bareOrigin, requestsOf: whole, to: to('API') },
+    ]
   })
-  const section = (title: string, rowsOf: (question: Question) => readonly Row[]): Comparison['sections'][number] => ({
-    title: `API, the same question again and again: ${title}, ${crowded.connections} at once`,
-    measure: 'answers a second',
-    rows: questions.flatMap(rowsOf),
-  })
-  return {
-    contenders: [
-      ...answers('API', cachingOrigin, whole),
-      ...answers('304', cachingOrigin, unchanged),
-      ...answers('node:http', bareOrigin, whole),
-      ...answers('node:http 304', bareOrigin, unchanged),
-    ],
-    sections: [
-      section('whole answers beside 304', (question) => [
-        rowOf('304', question),
-        rowOf('API', question, '304', { atLeast: question.goal }),
-      ]),
-      section('beside bare node:http with the same headers and bytes', (question) => [
-        rowOf('node:http', question),
-        rowOf('API', question, 'node:http'),
-        rowOf('node:http 304', question),
-        rowOf('304', question, 'node:http 304', unchangedGoal),
-      ]),
-    ],
-  }
+  return sideBySide('API beside its 304 and bare node:http, again and again the same', crowded, askers, stage.signal)
 }
 
 /** A page of a small team and one of the large team, each as it is and compressed, and one submission. */

@@ -1,4 +1,4 @@
-import type { Row, Samples, Section } from '../../report.ts'
+import type { Row, Section } from '../../report.ts'
 import type { Lists } from '../lists.ts'
 import { anyAnswer, unchanged } from './polling.ts'
 import { type Load, pollersOf } from './run.ts'
@@ -29,28 +29,20 @@ export function usualLoads(
   })
 }
 
-/** What the kept answers bring; what did not occur in every round is left out. */
-export function usualSections(
-  pollers: number,
-  samples: Samples,
-  sampleOf: (load: string, answer: string) => string,
-): Section[] {
+/** What kept answers bring; `sampleName` is that of an answer under a load. */
+export function usualSections(pollers: number, sampleName: (load: string, answer: string) => string): Section[] {
   const rowsOf = (rate: string, answers: readonly string[]): Row[] =>
     answers.flatMap((answer) => {
-      const [without, kept] = [cacheless, caching].map((cache) => sampleOf(nameOf(rate, cache), answer))
-      if (without === undefined || kept === undefined || !samples.has(without) || !samples.has(kept)) return []
+      const to = { label: cacheless, of: sampleName(nameOf(rate, cacheless), answer) }
       return [
-        { label: `${answer}, ${cacheless}`, of: without },
-        { label: answer, of: kept, to: { label: cacheless, of: without } },
+        { label: `${answer}, ${cacheless}`, of: to.of },
+        { label: answer, of: sampleName(nameOf(rate, caching), answer), to },
       ]
     })
   const title = 'Mix of 10 % conditional, 60 % repeated and 30 % new questions'
+  const rate = rateOf(pollers)
   return [
-    {
-      title: `${title}, ${rateOf(pollers)}`,
-      measure: 'latency',
-      rows: rowsOf(rateOf(pollers), [anyAnswer, unchanged, ...pollKinds]),
-    },
+    { title: `${title}, ${rate}`, measure: 'latency', rows: rowsOf(rate, [anyAnswer, unchanged, ...pollKinds]) },
     { title: `${title}, ${unbounded}`, measure: 'answers a second', rows: rowsOf(unbounded, [anyAnswer]) },
   ]
 }
