@@ -75,29 +75,24 @@ export async function compareMixed(
 const paceName = (pace: number): string => (pace === 0 ? 'nobody polls' : `${pace} requests/s`)
 
 /** What is asked beside the polling teams, and held against another one of these. */
-type Beside = Probe & { readonly to?: { readonly label: string; readonly name: string; readonly goal?: Goal } }
+type Beside = Probe & Pick<Row, 'to'>
 
 /** The same targets as at rest; `team` is a small one that is asked about as well. */
 function besidesOf(lists: Lists, team: PollingTeam, deepPage: number): Beside[] {
   const { elasticsearchOrigin, bareOrigin, apiOrigin } = lists
   const small = { ...lists, teamId: team.id, accountKey: team.accountKey }
   const besideDirect = (what: string, of: Lists, limit: number, goal?: Goal): Beside[] => {
-    const direct = { label: 'direct', name: `Elasticsearch, ${what}` }
+    const to = { label: 'direct', of: `Elasticsearch, ${what}`, ...(goal && { goal }) }
     return [
-      { name: direct.name, origin: elasticsearchOrigin, request: directRequest(of, limit) },
-      {
-        name: `API, ${what}`,
-        origin: apiOrigin,
-        request: listRequest(of, limit),
-        to: { ...direct, ...(goal && { goal }) },
-      },
+      { name: to.of, origin: elasticsearchOrigin, request: directRequest(of, limit) },
+      { name: `API, ${what}`, origin: apiOrigin, request: listRequest(of, limit), to },
     ]
   }
   const bare = (limit: number): Beside => ({
     name: `a bare process in between, limit=${limit}`,
     origin: bareOrigin,
     request: bareRequest(limit),
-    to: { label: 'direct', name: `Elasticsearch, limit=${limit}` },
+    to: { label: 'direct', of: `Elasticsearch, limit=${limit}` },
   })
   return [
     ...[20, 100].flatMap((limit) => [...besideDirect(`limit=${limit}`, lists, limit, goal), bare(limit)]),
@@ -105,7 +100,7 @@ function besidesOf(lists: Lists, team: PollingTeam, deepPage: number): Beside[] 
       name: `API, page ${deepPage.toLocaleString('en')}`,
       origin: apiOrigin,
       request: listRequest(lists, 20, deepPage),
-      to: { label: 'page 1', name: 'API, limit=20', goal },
+      to: { label: 'page 1', of: 'API, limit=20', goal },
     },
     ...besideDirect('small team', small, 20),
   ]
@@ -126,18 +121,17 @@ function samplesOf(runs: MixedRuns): Samples {
 
 const sectionsOf = (paces: readonly string[], besides: readonly Beside[]): Section[] =>
   paces.flatMap((pace) => {
-    const section = (what: string, rows: readonly Row[]): Section => ({
+    const section = (what: string, probes: readonly Pick<Beside, 'name' | 'to'>[]): Section => ({
       title: `Mixed load, ${pace}: ${what}`,
       measure: 'latency',
-      rows,
+      rows: probes.map(({ name, to }) => ({
+        label: name,
+        of: nameOf(pace, name),
+        ...(to && { to: { ...to, of: nameOf(pace, to.of) } }),
+      })),
     })
-    const answers = [unchanged, ...pollKinds].map((label) => ({ label, of: nameOf(pace, label) }))
-    const asked = besides.map(({ name, to }) => ({
-      label: name,
-      of: nameOf(pace, name),
-      ...(to && { to: { ...to, of: nameOf(pace, to.name) } }),
-    }))
-    return [section('by answer', answers), section('asked beside it once a second each', asked)]
+    const answers = [unchanged, ...pollKinds].map((name) => ({ name }))
+    return [section('by answer', answers), section('asked beside it once a second each', besides)]
   })
 
 /** The sections with the rows of what was answered in every round. */

@@ -1,8 +1,8 @@
 import { seededRandom } from '../../demo/random.ts'
-import { asking, type Comparison } from '../comparison.ts'
+import { type Asker, type Comparison, sideBySide } from '../comparison.ts'
 import { apiRequest } from '../http.ts'
 import type { HttpRequest, Pace } from '../load.ts'
-import type { Goal, Row } from '../report.ts'
+import type { Goal } from '../report.ts'
 import type { Stage } from '../stage.ts'
 import { newestMs } from '../submissions.ts'
 import type { AccountKeys, ServedWorld } from './serve.ts'
@@ -37,22 +37,18 @@ export function compareWorlds(
   keys: AccountKeys,
   { signal }: Stage,
 ): Comparison {
-  const nameOf = (world: World, question: Question): string => `${world.name}, ${team}: ${question}`
-  const contenders = asked.flatMap((question) =>
-    worlds.map((world) => {
+  const [first] = worlds
+  const askers = asked.flatMap((question) =>
+    worlds.map((world, at): Asker => {
+      const labelIn = (of: World): string => `${question}, ${labelOf(of)}`
       const requests = requestsOf(question, sizesOf(world)[team], keys[team])
-      return asking(nameOf(world, question), world.origin, pace, signal, () => requests)
+      const asker = { label: labelIn(world), origin: world.origin, requestsOf: () => requests }
+      if (at === 0 || first === undefined) return asker
+      const to = { label: labelOf(first), of: labelIn(first) }
+      return { ...asker, to: goal === undefined || at < worlds.length - 1 ? to : { ...to, goal } }
     }),
   )
-  const rowsOf = (question: Question): Row[] =>
-    worlds.map((world, at): Row => {
-      const row = { label: `${question}, ${labelOf(world)}`, of: nameOf(world, question) }
-      const [first] = worlds
-      if (at === 0 || first === undefined) return row
-      const to = { label: labelOf(first), of: nameOf(first, question) }
-      return { ...row, to: goal === undefined || at < worlds.length - 1 ? to : { ...to, goal } }
-    })
-  return { contenders, sections: [{ title, measure: 'latency', rows: asked.flatMap(rowsOf) }] }
+  return sideBySide(title, pace, askers, signal)
 }
 
 /** The requests of a question to a team of so many submissions, to be asked in turn. */
