@@ -191,31 +191,131 @@ test('the lag is told in records and in the age of the first that is not visible
   expect(idle.publisher.lags()).toEqual([{ topic: 'forms', partition: 0, position: 5n, records: 0n, seconds: 0 }])
 })
 
-test('while far behind, what was written is made visible every ten seconds, and at once when that is over', async () => {
-  const { publisher, current, steps } = setting({ high: 2 })
-  const refreshes = (): number => steps.filter((each) => each === 'refresh').length
-  const looksAgain = async (): Promise<void> => {
-    const before = current.looks
-    await eventually(() => current.looks >= before + 2)
-  }
-  current.isBehind = true
+/** Runs the publisher while `body` watches it, and stops it. */
+async function whileRunning(
+  { publisher, steps }: ReturnType<typeof setting>,
+  body: (refreshes: () => number) => Promise<void>,
+): Promise<void> {
   const stop = new AbortController()
   const running = publisher.run(stop.signal)
-  publisher.noteWrite(list)
-  await eventually(() => refreshes() === 1)
-  publisher.noteWrite(list)
-  current.nowMs += 9_999
-  await looksAgain()
-  expect(refreshes()).toBe(1)
-  current.nowMs += 1
-  await eventually(() => refreshes() === 2)
-  publisher.noteWrite(list)
-  await looksAgain()
-  expect(refreshes()).toBe(2)
-  current.isBehind = false
-  await eventually(() => refreshes() === 3)
+  try {
+    await body(() => steps.filter((each) => each === 'refresh').length)
+  } finally {
+    stop.abort()
+    await running
+  }
+}
+
+/** Waits until the publisher has looked twice whether a round is due. */
+const looksAgain = async (current: { readonly looks: number }): Promise<void> => {
+  const before = current.looks
+  await eventually(() => current.looks >= before + 2)
+}
+
+/** Lets a round end that has begun. */
+const someTurns = async (): Promise<void> => {
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('the first write after a pause is published at once, whatever the clock reads', async () => {
+  const bench = setting({ high: 1 })
+  await whileRunning(bench, async (refreshes) => {
+    await someTurns()
+    expect(bench.steps).toEqual(['publish'])
+    bench.publisher.noteWrite(list)
+    await someTurns()
+    expect(refreshes()).toBe(1)
+  })
+})
+
+test('writes that follow are published together, after a rest of four times what the refresh took', async () => {
+  const bench = setting({ high: 100 })
+  const { current, publisher, during } = bench
+  during.set('refresh', () => {
+    current.nowMs += 30
+  })
+  await whileRunning(bench, async (refreshes) => {
+    for (let write = 0; write < 50; write++) publisher.noteWrite(list)
+    await someTurns()
+    expect(refreshes()).toBe(1)
+    for (let write = 0; write < 50; write++) {
+      publisher.noteWrite(list)
+      await someTurns()
+    }
+    current.nowMs += 119
+    await looksAgain(current)
+    expect(refreshes()).toBe(1)
+    current.nowMs += 1
+    await eventually(() => refreshes() === 2)
+  })
+})
+
+test('after a refresh that took long it rests no longer than a quarter of a second', async () => {
+  const bench = setting({ high: 2 })
+  const { current, publisher, during } = bench
+  during.set('refresh', () => {
+    current.nowMs += 5_000
+  })
+  await whileRunning(bench, async (refreshes) => {
+    publisher.noteWrite(list)
+    await someTurns()
+    publisher.noteWrite(list)
+    current.nowMs += 250
+    await eventually(() => refreshes() === 2)
+  })
+})
+
+test('a failed round is tried again after a quarter of a second, not at once', async () => {
+  const bench = setting({ high: 1 })
+  const { current, publisher, failing } = bench
+  failing.add('refresh')
+  await whileRunning(bench, async (refreshes) => {
+    publisher.noteWrite(list)
+    await someTurns()
+    expect(publisher.blockedReason()).toContain('refresh fails')
+    failing.clear()
+    current.nowMs += 249
+    await looksAgain(current)
+    expect(refreshes()).toBe(0)
+    current.nowMs += 1
+    await eventually(() => refreshes() === 1)
+  })
+})
+
+test('a stop ends a pause at once', async () => {
+  const { publisher } = setting({ high: 0 })
+  const stop = new AbortController()
+  let hasEnded = false
+  const running = publisher.run(stop.signal).then(() => {
+    hasEnded = true
+  })
+  await someTurns()
   stop.abort()
+  await someTurns()
+  expect(hasEnded).toBe(true)
   await running
+})
+
+test('while far behind, what was written is made visible every ten seconds, and soon when that is over', async () => {
+  const bench = setting({ high: 2 })
+  const { publisher, current } = bench
+  current.isBehind = true
+  await whileRunning(bench, async (refreshes) => {
+    publisher.noteWrite(list)
+    await eventually(() => refreshes() === 1)
+    publisher.noteWrite(list)
+    current.nowMs += 9_999
+    await looksAgain(current)
+    expect(refreshes()).toBe(1)
+    current.nowMs += 1
+    await eventually(() => refreshes() === 2)
+    publisher.noteWrite(list)
+    current.nowMs += 250
+    await looksAgain(current)
+    expect(refreshes()).toBe(2)
+    current.isBehind = false
+    await eventually(() => refreshes() === 3)
+  })
 })
 
 test('an idle partition promises the time of the slower clock, ours or that of Redis', async () => {
