@@ -9,6 +9,7 @@ import { partitionName, type TopicPartition } from '../src/core/stores/sourceRec
 import type { StartOffset } from './committedOffsets.ts'
 import type { AssignedPartition } from './consumer.ts'
 import { type OffsetTracker, type Progress, partitionWatermark } from './offsetTracker.ts'
+import type { PendingWrites } from './pendingWrites.ts'
 
 /** How far a partition is visible, and how far it is behind its end. */
 export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }
@@ -49,6 +50,8 @@ type PublisherOptions = {
   commitMetadata(start: StartOffset): string
   /** Undefined while the generation is rebuilt: it has no readers. */
   readonly redis: PublisherRedis | undefined
+  /** Undefined while the generation is rebuilt. */
+  readonly pending: Pick<PendingWrites, 'mark' | 'acknowledged' | 'settle'> | undefined
   /** Whether many writes are in flight; then refreshes are less frequent. */
   isBehind(): boolean
   /** Joins the group again, after another indexer has claimed a partition. */
@@ -74,9 +77,10 @@ const allowedSkewMs = 1_000
 type PartitionProgress = AssignedPartition & { readonly progress: Progress; readonly watermarkMs: number | undefined }
 
 /**
- * Makes progress visible, always in this order: refresh, change tokens, commit, watermark. Therefore committed records are
- * searchable, no reader who has seen a watermark is answered "not changed" for older content, and the watermark covers only
- * what is searchable.
+ * Makes progress visible, always in this order: refresh, change tokens, marks of pending writes, commit, watermark. Therefore committed
+ * records are searchable, no reader who has seen a watermark is answered "not changed" for older content, a list has a mark or a new
+ * change token as soon as a change of it can be seen, and the watermark covers only what is searchable. Marks that a crash leaves are
+ * of records that are not committed.
  */
 export class Publisher {
   readonly #options: PublisherOptions
@@ -173,7 +177,7 @@ export class Publisher {
   }
 
   async #publishOnce(): Promise<RoundResult> {
-    const { assigned, offsetRanges, elapsedMs } = this.#options
+    const { assigned, offsetRanges, elapsedMs, pending } = this.#options
     this.#publishedAtMs = elapsedMs()
     const owned = assigned()
     // The clocks are read before the end offsets, so that a record beyond those was appended after that reading.
@@ -181,10 +185,14 @@ export class Publisher {
     const ranges = await offsetRanges()
     const written = this.#written
     this.#written = new Set()
+    const acknowledged = pending?.acknowledged()
     const partitions = owned.map((each) => decideWatermark(each, ranges.get(partitionName(each))?.high, askedAtMs))
     await this.#noteRaised(partitions)
+    // What Redis did not hear before, and what it would soon forget.
+    await pending?.mark()
     await this.#makeSearchable(written)
     await this.#replaceChangeTokens()
+    if (acknowledged !== undefined) await pending?.settle(acknowledged)
     await this.#commit(partitions)
     this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
     return await this.#publishWatermarks(partitions, ranges)

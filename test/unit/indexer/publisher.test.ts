@@ -1,9 +1,12 @@
 import { pino } from 'pino'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
+import type { AssignedPartition } from '../../../indexer/consumer.ts'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
+import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import { Publisher, type RoundResult } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
+import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingWrites.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const forms = 'forms/0'
@@ -33,8 +36,21 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     during.delete(name)
     await new Promise((resolve) => setImmediate(resolve))
   }
+  const named = (marks: readonly PendingMark[]): string =>
+    marks.map((mark) => ` ${mark.list} ${mark.partition} ${mark.owner}`).join()
+  const pending = new PendingWrites({
+    marks: {
+      markPending: (marks) => step('mark', named(marks)),
+      settlePending: (marks) => step('settle', named(marks)),
+    },
+    elapsedMs: () => current.nowMs,
+  })
+  const assigned = (): AssignedPartition[] => [
+    { topic: 'forms', partition: 0, start, offsets: current.offsets, changeTimes, owner: 'we' },
+  ]
   const publisher = new Publisher({
-    assigned: () => [{ topic: 'forms', partition: 0, start, offsets: current.offsets, changeTimes, owner: 'we' }],
+    assigned,
+    pending,
     offsetRanges: async () => new Map([[forms, { topic: 'forms', partition: 0, low: 0n, high: BigInt(options.high) }]]),
     refresh: () => step('refresh'),
     commit: (commits) => step('commit', commits.map(({ position, metadata }) => ` ${position}${metadata}`).join('')),
@@ -57,7 +73,17 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     elapsedMs: () => current.nowMs,
     log: pino({ level: 'silent' }),
   })
-  return { offsets, changeTimes, current, publisher, steps, failing, during }
+  /** Hands a record of the list to the writer; the returned function acknowledges its write. */
+  const submit = (offset: number): (() => void) => {
+    const processed = current.offsets.track(at(offset), 50)
+    const acknowledged = pending.submit(assigned()[0] as AssignedPartition, list)
+    return () => {
+      publisher.noteWrite(list)
+      acknowledged()
+      processed()
+    }
+  }
+  return { offsets, changeTimes, current, publisher, pending, submit, steps, failing, during }
 }
 
 test('what was written is refreshed first, then committed, then promised', async () => {
@@ -361,4 +387,108 @@ test('a broker whose clock is ahead leads no watermark into the future', async (
   offsets.track(at(0), 105_000)
   await publisher.publish()
   expect(steps).toEqual([`publish ${forms}=100000`])
+})
+
+describe('A list is marked before a change of it can be seen, until it has a new change token', () => {
+  const mark = 'mark forms/acme forms/0 we'
+  const settle = 'settle forms/acme forms/0 we'
+  const visible = ['refresh', 'tokens forms/acme']
+
+  test('a list is marked once for all its writes; its mark goes after the change token and before the commit', async () => {
+    const { pending, submit, publisher, steps } = setting({ high: 2 })
+    const writes = [submit(0), submit(1)]
+    await pending.mark()
+    await pending.mark()
+    for (const acknowledge of writes) acknowledge()
+    await publisher.publish()
+    expect(steps).toEqual([mark, ...visible, settle, 'commit 2', `publish ${forms}=99000`])
+  })
+
+  test('the next write after that marks it again', async () => {
+    const { pending, submit, publisher, steps } = setting({ high: 2 })
+    for (const offset of [0, 1]) {
+      const acknowledge = submit(offset)
+      await pending.mark()
+      acknowledge()
+      await publisher.publish()
+    }
+    expect(steps.filter((each) => each === mark || each === settle)).toEqual([mark, settle, mark, settle])
+  })
+
+  test.each(['refresh', 'tokens'])('the mark stays when a write is submitted during the step "%s"', async (step) => {
+    const { pending, submit, publisher, steps, during } = setting({ high: 2 })
+    submit(0)()
+    let acknowledge = (): void => undefined
+    during.set(step, () => {
+      acknowledge = submit(1)
+    })
+    await publisher.publish()
+    expect(steps.slice(0, 4)).toEqual([mark, ...visible, 'commit 1'])
+    await pending.mark()
+    acknowledge()
+    await publisher.publish()
+    expect(steps.slice(5)).toEqual([...visible, settle, 'commit 2', `publish ${forms}=99000`])
+  })
+
+  test('a write that is submitted while the mark is removed is marked again', async () => {
+    const { pending, submit, publisher, steps, during } = setting({ high: 2 })
+    submit(0)()
+    during.set('settle', () => void submit(1))
+    await publisher.publish()
+    await pending.mark()
+    expect(steps.filter((each) => each === mark || each === settle)).toEqual([mark, settle, mark])
+  })
+
+  test('the mark stays while a write is in flight, and when it was acknowledged during the refresh', async () => {
+    const { submit, publisher, steps, during } = setting({ high: 2 })
+    const [first, second] = [submit(0), submit(1)]
+    first()
+    during.set('refresh', second)
+    await publisher.publish()
+    expect(steps).not.toContain(settle)
+    await publisher.publish()
+    expect(steps).toContain(settle)
+  })
+
+  test.each(['refresh', 'tokens'])('the mark stays when the step "%s" fails, until it succeeds', async (step) => {
+    const { submit, publisher, steps, failing } = setting({ high: 1 })
+    submit(0)()
+    failing.add(step)
+    await expect(publisher.publish()).rejects.toThrow(`${step} fails`)
+    expect(steps).not.toContain(settle)
+    failing.clear()
+    await publisher.publish()
+    expect(steps.filter((each) => each !== mark)).toEqual([...visible, settle, 'commit 1', `publish ${forms}=99000`])
+  })
+
+  test('nothing is committed while marks cannot be removed; they are set again, as they may be gone', async () => {
+    const { submit, publisher, steps, failing } = setting({ high: 1 })
+    submit(0)()
+    failing.add('settle')
+    await expect(publisher.publish()).rejects.toThrow('settle fails')
+    failing.clear()
+    await publisher.publish()
+    expect(steps).toEqual([mark, ...visible, mark, settle, 'commit 1', `publish ${forms}=99000`])
+  })
+
+  test('writes go on while Redis does not answer, and are marked as soon as it does', async () => {
+    const { pending, submit, steps, failing } = setting({ high: 1 })
+    submit(0)
+    failing.add('mark')
+    await pending.mark()
+    failing.clear()
+    await pending.mark()
+    await pending.mark()
+    expect(steps).toEqual([mark])
+  })
+
+  test('a write that is in flight for long stays marked: its mark is renewed before Redis forgets it', async () => {
+    const { pending, submit, current, steps } = setting({ high: 1 })
+    submit(0)
+    await pending.mark()
+    current.nowMs += pendingMarkLifeMs / 2 + 1
+    await pending.mark()
+    await pending.mark()
+    expect(steps).toEqual([mark, mark])
+  })
 })
