@@ -46,7 +46,12 @@ type ConsumerOptions = {
   /** Claims the partitions before the first of their records is read. */
   claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
-  readonly onRecord: (record: SourceRecord, changedAtMs: number, start: StartOffset, onProcessed: () => void) => void
+  readonly onRecord: (
+    record: SourceRecord,
+    changedAtMs: number,
+    assigned: AssignedPartition,
+    onProcessed: () => void,
+  ) => void
   readonly onRebalance: () => void
   readonly log: Logger
   readonly random: () => number
@@ -220,7 +225,7 @@ export class SourceConsumer {
     const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
     const markProcessed = state.offsets.track(record.offset, changedAtMs)
     budget.take(bytes)
-    onRecord(record, changedAtMs, state.start, () => {
+    onRecord(record, changedAtMs, state, () => {
       budget.release(bytes)
       markProcessed()
     })

@@ -13,9 +13,10 @@ import type { BulkFailure } from './bulk/bulkFailure.ts'
 import { BulkWriter, type Outcome } from './bulk/bulkWriter.ts'
 import type { PartitionClaim } from './changeTimes.ts'
 import { commitMetadata, fetchStartOffsets, type StartOffset } from './committedOffsets.ts'
-import { SourceConsumer } from './consumer.ts'
+import { type AssignedPartition, SourceConsumer } from './consumer.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
+import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
 import { projectRecord } from './projectRecord.ts'
 import { type Lag, Publisher, type PublisherRedis } from './publisher.ts'
 import { refreshEveryCopy } from './refresh.ts'
@@ -30,25 +31,26 @@ const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
 /** What a pipeline does besides writing documents when readers see its generation. */
-type ServingTasks = PublisherRedis & {
-  /** The group of rebuilds: its committed offsets count where they name this generation. */
-  readonly rebuildGroupId: string
-  /** Handles an invalid record; the record is processed once it resolves. */
-  rejectRecord(
-    record: SourceRecord,
-    problem: Problem,
-    start: StartOffset,
-    signal: AbortSignal,
-  ): Promise<'dead-letter' | 'stale'>
-  /** Applies a change of an account key, or returns why its record is invalid. */
-  applyAccountKey(
-    change: Change<AccountKey>,
-    record: SourceRecord,
-    signal: AbortSignal,
-  ): Promise<'indexed' | 'stale' | Problem>
-  /** Called for every record that was not rejected. */
-  recordAccepted(record: SourceRecord): void
-}
+type ServingTasks = PublisherRedis &
+  PendingMarks & {
+    /** The group of rebuilds: its committed offsets count where they name this generation. */
+    readonly rebuildGroupId: string
+    /** Handles an invalid record; the record is processed once it resolves. */
+    rejectRecord(
+      record: SourceRecord,
+      problem: Problem,
+      start: StartOffset,
+      signal: AbortSignal,
+    ): Promise<'dead-letter' | 'stale'>
+    /** Applies a change of an account key, or returns why its record is invalid. */
+    applyAccountKey(
+      change: Change<AccountKey>,
+      record: SourceRecord,
+      signal: AbortSignal,
+    ): Promise<'indexed' | 'stale' | Problem>
+    /** Called for every record that was not rejected. */
+    recordAccepted(record: SourceRecord): void
+  }
 
 type PipelineOptions = {
   readonly config: Config
@@ -83,12 +85,14 @@ export class Pipeline {
   readonly #writer: BulkWriter
   readonly #consumer: SourceConsumer
   readonly #publisher: Publisher
+  readonly #pending: PendingWrites | undefined
   #writerBlockedReason: string | undefined
 
   constructor(options: PipelineOptions) {
     this.#options = options
     const { config, source, groupId, topics, generation, serving, metrics, log } = options
     this.#budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
+    this.#pending = serving && new PendingWrites({ marks: serving, elapsedMs: () => performance.now() })
     this.#writer = new BulkWriter({
       send: (documents) => this.#send(documents),
       ...bulkBounds,
@@ -105,7 +109,8 @@ export class Pipeline {
       budget: this.#budget,
       startOffsets: (partitions) => this.#startOffsets(partitions),
       claim: (partitions) => options.claim(partitions),
-      onRecord: (record, changedAtMs, start, onProcessed) => this.#process(record, changedAtMs, start, onProcessed),
+      onRecord: (record, changedAtMs, assigned, onProcessed) =>
+        this.#process(record, changedAtMs, assigned, onProcessed),
       onRebalance: () => metrics.rebalances.inc(),
       log,
       random: Math.random,
@@ -117,6 +122,7 @@ export class Pipeline {
       commit: (commits) => this.#consumer.commit(commits),
       commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
       redis: serving,
+      pending: this.#pending,
       isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
       rejoin: () => this.#consumer.rejoin(),
       clock: Date.now,
@@ -205,7 +211,7 @@ export class Pipeline {
   }
 
   /** Calls `onProcessed` instead of returning a promise, because thousands of records are in flight. */
-  #process(record: SourceRecord, changedAtMs: number, start: StartOffset, onProcessed: () => void): void {
+  #process(record: SourceRecord, changedAtMs: number, assigned: AssignedPartition, onProcessed: () => void): void {
     const { config, serving, metrics } = this.#options
     const finish = (outcome: RecordOutcome): void => {
       metrics.records.inc({ topic: record.topic, outcome })
@@ -216,7 +222,7 @@ export class Pipeline {
       finish(outcome)
     }
     const reject = async (problem: Problem): Promise<void> =>
-      finish((await serving?.rejectRecord(record, problem, start, this.#writing.signal)) ?? 'stale')
+      finish((await serving?.rejectRecord(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')
     const applyAccountKey = async (change: Change<AccountKey>): Promise<void> => {
       const applied = (await serving?.applyAccountKey(change, record, this.#writing.signal)) ?? 'stale'
       return typeof applied === 'string' ? accept(applied) : await reject(applied)
@@ -231,8 +237,10 @@ export class Pipeline {
         break
       case 'documents': {
         const { documents, version, list } = projection
+        const acknowledge = this.#pending?.submit(assigned, list)
         const done = (outcome: Outcome): void => {
           this.#publisher.noteWrite(list)
+          acknowledge?.()
           if (outcome.kind === 'rejected') this.#failUnlessDone(reject({ path: 'document', rule: outcome.reason }))
           else accept(outcome.kind)
         }
@@ -252,6 +260,7 @@ export class Pipeline {
     const { elasticsearch, generation, metrics } = this.#options
     const body = encodeBulk(generation.indices, documents)
     metrics.bulkBytes.observe(body.length)
+    await this.#pending?.mark()
     const stop = metrics.bulkSeconds.startTimer()
     const options = { timeoutMs: bulkTimeoutMs, signal: this.#writing.signal }
     const outcomes = await sendBulk(elasticsearch, body, documents, options).finally(stop)

@@ -9,6 +9,7 @@ import { partitionName, type TopicPartition } from '../src/core/stores/sourceRec
 import type { StartOffset } from './committedOffsets.ts'
 import type { AssignedPartition } from './consumer.ts'
 import { type OffsetTracker, type Progress, partitionWatermark } from './offsetTracker.ts'
+import type { PendingWrites } from './pendingWrites.ts'
 
 /** How far a partition is visible, and how far it is behind its end. */
 export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }
@@ -49,6 +50,8 @@ type PublisherOptions = {
   commitMetadata(start: StartOffset): string
   /** Undefined while the generation is rebuilt: it has no readers. */
   readonly redis: PublisherRedis | undefined
+  /** Undefined while the generation is rebuilt. */
+  readonly pending: Pick<PendingWrites, 'mark' | 'acknowledged' | 'settle'> | undefined
   /** Whether many writes are in flight; then refreshes are less frequent. */
   isBehind(): boolean
   /** Joins the group again, after another indexer has claimed a partition. */
@@ -59,7 +62,12 @@ type PublisherOptions = {
   readonly log: Logger
 }
 
-const tickMs = 250
+/** After a refresh comes a rest of so many times its duration, so that refreshing takes a fifth of the time, or as much as `maxRestMs` leaves. */
+const restFactor = 4
+const minRestMs = 50
+const maxRestMs = 250
+/** How often it is looked whether the indexer is still behind. */
+const behindCheckMs = 250
 const behindIntervalMs = 10_000
 const idleIntervalMs = 1_000
 /** How far the brokers' clocks, which stamp append times, may be from ours without changing any `changedAt`. */
@@ -69,9 +77,10 @@ const allowedSkewMs = 1_000
 type PartitionProgress = AssignedPartition & { readonly progress: Progress; readonly watermarkMs: number | undefined }
 
 /**
- * Makes progress visible, always in this order: refresh, change tokens, commit, watermark. Therefore committed records are
- * searchable, no reader who has seen a watermark is answered "not changed" for older content, and the watermark covers only
- * what is searchable.
+ * Makes progress visible, always in this order: refresh, change tokens, marks of pending writes, commit, watermark. Therefore committed
+ * records are searchable, no reader who has seen a watermark is answered "not changed" for older content, a list has a mark or a new
+ * change token as soon as a change of it can be seen, and the watermark covers only what is searchable. Marks that a crash leaves are
+ * of records that are not committed.
  */
 export class Publisher {
   readonly #options: PublisherOptions
@@ -83,6 +92,10 @@ export class Publisher {
   /** The round in progress. Concurrent rounds could commit what the other one has not refreshed yet. */
   #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = Number.NEGATIVE_INFINITY
+  /** The end of the rest after the last refresh, or after a failed round. */
+  #restedAtMs = Number.NEGATIVE_INFINITY
+  /** Ends the pause of `run`. */
+  #wake = (): void => undefined
   #changedAtRaisedByMs = 0
   #clockOffsetMs: number | undefined
   #lags: readonly Lag[] = []
@@ -94,7 +107,9 @@ export class Publisher {
 
   /** Notes an acknowledged or stale write. A stale one was written by somebody who may not have refreshed it or replaced its token. */
   noteWrite(list: TeamList): void {
+    const isFirst = this.#written.size === 0
     this.#written.add(list)
+    if (isFirst) this.#wake()
   }
 
   /** Why progress does not become visible; undefined while it does. */
@@ -114,24 +129,44 @@ export class Publisher {
 
   /** Publishes until `signal` aborts or the generation is retired; a failed step is repeated in the next round. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await sleep(tickMs, undefined, { signal }).catch(() => undefined)
-      if (signal.aborted || !this.#isDue()) continue
+    while (await this.#untilDue(signal)) {
       try {
         const result = await this.publish()
         this.#blockedReason = undefined
         if (result === 'retired') return
       } catch (error) {
         this.#blockedReason = summaryOf(error)
+        this.#restedAtMs = this.#options.elapsedMs() + maxRestMs
         this.#options.log.warn({ err: error }, 'progress could not be published; trying again')
       }
     }
   }
 
-  #isDue(): boolean {
-    const sinceMs = this.#options.elapsedMs() - this.#publishedAtMs
-    if (this.#written.size === 0) return sinceMs >= idleIntervalMs
-    return !this.#options.isBehind() || sinceMs >= behindIntervalMs
+  /** Waits until a round is due; false once `signal` aborts. */
+  async #untilDue(signal: AbortSignal): Promise<boolean> {
+    for (let waitMs = this.#dueInMs(); waitMs > 0 && !signal.aborted; waitMs = this.#dueInMs())
+      await this.#pause(waitMs, signal)
+    return !signal.aborted
+  }
+
+  /** After how long it must be looked again whether a round is due; it is due when that is not positive. */
+  #dueInMs(): number {
+    const { elapsedMs, isBehind } = this.#options
+    const nowMs = elapsedMs()
+    const sinceMs = nowMs - this.#publishedAtMs
+    const restMs = this.#restedAtMs - nowMs
+    if (this.#written.size === 0) return Math.max(restMs, idleIntervalMs - sinceMs)
+    if (!isBehind()) return restMs
+    return Math.min(behindCheckMs, Math.max(restMs, behindIntervalMs - sinceMs))
+  }
+
+  /** Pauses until the first write of a round, at most for so long. */
+  async #pause(forMs: number, signal: AbortSignal): Promise<void> {
+    const pause = new AbortController()
+    this.#wake = () => pause.abort()
+    signal.addEventListener('abort', this.#wake, { once: true })
+    await sleep(forMs, undefined, { signal: pause.signal }).catch(() => undefined)
+    signal.removeEventListener('abort', this.#wake)
   }
 
   /** Runs one round after the one in progress. Throws the error of a failed step; the next round makes up for the rest. */
@@ -142,7 +177,7 @@ export class Publisher {
   }
 
   async #publishOnce(): Promise<RoundResult> {
-    const { assigned, offsetRanges, elapsedMs } = this.#options
+    const { assigned, offsetRanges, elapsedMs, pending } = this.#options
     this.#publishedAtMs = elapsedMs()
     const owned = assigned()
     // The clocks are read before the end offsets, so that a record beyond those was appended after that reading.
@@ -150,10 +185,14 @@ export class Publisher {
     const ranges = await offsetRanges()
     const written = this.#written
     this.#written = new Set()
+    const acknowledged = pending?.acknowledged()
     const partitions = owned.map((each) => decideWatermark(each, ranges.get(partitionName(each))?.high, askedAtMs))
     await this.#noteRaised(partitions)
+    // What Redis did not hear before, and what it would soon forget.
+    await pending?.mark()
     await this.#makeSearchable(written)
     await this.#replaceChangeTokens()
+    if (acknowledged !== undefined) await pending?.settle(acknowledged)
     await this.#commit(partitions)
     this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
     return await this.#publishWatermarks(partitions, ranges)
@@ -195,10 +234,14 @@ export class Publisher {
 
   async #makeSearchable(written: ReadonlySet<TeamList>): Promise<void> {
     if (written.size === 0) return
-    await this.#options.refresh().catch((error: unknown) => {
+    const { refresh, elapsedMs } = this.#options
+    const beganAtMs = elapsedMs()
+    await refresh().catch((error: unknown) => {
       for (const list of written) this.#written.add(list)
       throw error
     })
+    const endedAtMs = elapsedMs()
+    this.#restedAtMs = endedAtMs + Math.min(Math.max(restFactor * (endedAtMs - beganAtMs), minRestMs), maxRestMs)
     for (const list of written) this.#refreshed.add(list)
   }
 

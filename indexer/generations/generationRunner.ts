@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { randomToken } from '../../src/core/model/ids.ts'
 import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import { markPending, settlePending } from '../../src/core/stores/pendingWrites.ts'
 import { partitionName, type TopicPartition } from '../../src/core/stores/sourceRecord.ts'
 import { claimPartitions, noteRaised, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeyApplier } from '../accountKeys/apply.ts'
@@ -138,6 +139,8 @@ export class GenerationRunner {
         applyAccountKey: (change, record, signal) => accountKeys.apply(change, record, signal),
         recordAccepted: (record) => deadLetters.recordAccepted(record),
         replaceChangeTokens: (lists) => replaceChangeTokens(redis, keys, lists, randomToken),
+        markPending: (marks) => markPending(redis, keys, marks),
+        settlePending: (marks) => settlePending(redis, keys, marks),
         redisTimeMs: () => redisTimeMs(redis),
         // Without append times there are no watermarks below which a record could fall.
         noteRaised: async (changedAtRaisedByMs) =>

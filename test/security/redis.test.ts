@@ -3,10 +3,12 @@ import { createLimiter } from '../../src/api/rateLimit.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
 import { accountKeyStore, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import { markPending, settlePending } from '../../src/core/stores/pendingWrites.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
@@ -92,7 +94,10 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await watermark.extendWatermarkHold(link, keys, 'holder', 10_000)
     await watermark.isWatermarkHeld(link, keys)
     await watermark.releaseWatermarkHold(link, keys, 'holder')
-    await replaceChangeTokens(link, keys, [`forms/${team}`], randomUUID)
+    const marks = [{ list: teamList('forms', team), partition: 'forms/0', owner: 'indexer' }]
+    await markPending(link, keys, marks)
+    await replaceChangeTokens(link, keys, [teamList('forms', team)], randomUUID)
+    await settlePending(link, keys, marks)
   },
   'tidemark-settings': async (link) => {
     const view = accountKeyStore(link, keys)

@@ -21,7 +21,7 @@ type Place = { kind: Kind; id: string; partition: number; offset: bigint; append
 type Answer = { kind: Kind; total: number; watermarkMs: number }
 
 const writeMs = 150
-/** A new watermark is published every 250 ms. */
+/** A new watermark is published a few times a second. */
 const checkMs = 150
 /** Every entity is searched for each time. */
 const commitCheckMs = 400

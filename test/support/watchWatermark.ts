@@ -14,7 +14,7 @@ export type WatermarkWatch = {
 }
 
 const storePollMs = 50
-/** An answer costs the API and Elasticsearch a query, and a new watermark is published every 250 ms. */
+/** An answer costs the API and Elasticsearch a query, and a new watermark is published a few times a second. */
 const answerPollMs = 150
 const timeoutMs = 8_000
 

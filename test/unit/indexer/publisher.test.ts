@@ -1,9 +1,12 @@
 import { pino } from 'pino'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
+import type { AssignedPartition } from '../../../indexer/consumer.ts'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
+import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import { Publisher, type RoundResult } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
+import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingWrites.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const forms = 'forms/0'
@@ -33,8 +36,21 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     during.delete(name)
     await new Promise((resolve) => setImmediate(resolve))
   }
+  const named = (marks: readonly PendingMark[]): string =>
+    marks.map((mark) => ` ${mark.list} ${mark.partition} ${mark.owner}`).join()
+  const pending = new PendingWrites({
+    marks: {
+      markPending: (marks) => step('mark', named(marks)),
+      settlePending: (marks) => step('settle', named(marks)),
+    },
+    elapsedMs: () => current.nowMs,
+  })
+  const assigned = (): AssignedPartition[] => [
+    { topic: 'forms', partition: 0, start, offsets: current.offsets, changeTimes, owner: 'we' },
+  ]
   const publisher = new Publisher({
-    assigned: () => [{ topic: 'forms', partition: 0, start, offsets: current.offsets, changeTimes, owner: 'we' }],
+    assigned,
+    pending,
     offsetRanges: async () => new Map([[forms, { topic: 'forms', partition: 0, low: 0n, high: BigInt(options.high) }]]),
     refresh: () => step('refresh'),
     commit: (commits) => step('commit', commits.map(({ position, metadata }) => ` ${position}${metadata}`).join('')),
@@ -57,7 +73,17 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     elapsedMs: () => current.nowMs,
     log: pino({ level: 'silent' }),
   })
-  return { offsets, changeTimes, current, publisher, steps, failing, during }
+  /** Hands a record of the list to the writer; the returned function acknowledges its write. */
+  const submit = (offset: number): (() => void) => {
+    const processed = current.offsets.track(at(offset), 50)
+    const acknowledged = pending.submit(assigned()[0] as AssignedPartition, list)
+    return () => {
+      publisher.noteWrite(list)
+      acknowledged()
+      processed()
+    }
+  }
+  return { offsets, changeTimes, current, publisher, pending, submit, steps, failing, during }
 }
 
 test('what was written is refreshed first, then committed, then promised', async () => {
@@ -191,31 +217,131 @@ test('the lag is told in records and in the age of the first that is not visible
   expect(idle.publisher.lags()).toEqual([{ topic: 'forms', partition: 0, position: 5n, records: 0n, seconds: 0 }])
 })
 
-test('while far behind, what was written is made visible every ten seconds, and at once when that is over', async () => {
-  const { publisher, current, steps } = setting({ high: 2 })
-  const refreshes = (): number => steps.filter((each) => each === 'refresh').length
-  const looksAgain = async (): Promise<void> => {
-    const before = current.looks
-    await eventually(() => current.looks >= before + 2)
-  }
-  current.isBehind = true
+/** Runs the publisher while `body` watches it, and stops it. */
+async function whileRunning(
+  { publisher, steps }: ReturnType<typeof setting>,
+  body: (refreshes: () => number) => Promise<void>,
+): Promise<void> {
   const stop = new AbortController()
   const running = publisher.run(stop.signal)
-  publisher.noteWrite(list)
-  await eventually(() => refreshes() === 1)
-  publisher.noteWrite(list)
-  current.nowMs += 9_999
-  await looksAgain()
-  expect(refreshes()).toBe(1)
-  current.nowMs += 1
-  await eventually(() => refreshes() === 2)
-  publisher.noteWrite(list)
-  await looksAgain()
-  expect(refreshes()).toBe(2)
-  current.isBehind = false
-  await eventually(() => refreshes() === 3)
+  try {
+    await body(() => steps.filter((each) => each === 'refresh').length)
+  } finally {
+    stop.abort()
+    await running
+  }
+}
+
+/** Waits until the publisher has looked twice whether a round is due. */
+const looksAgain = async (current: { readonly looks: number }): Promise<void> => {
+  const before = current.looks
+  await eventually(() => current.looks >= before + 2)
+}
+
+/** Lets a round end that has begun. */
+const someTurns = async (): Promise<void> => {
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('the first write after a pause is published at once, whatever the clock reads', async () => {
+  const bench = setting({ high: 1 })
+  await whileRunning(bench, async (refreshes) => {
+    await someTurns()
+    expect(bench.steps).toEqual(['publish'])
+    bench.publisher.noteWrite(list)
+    await someTurns()
+    expect(refreshes()).toBe(1)
+  })
+})
+
+test('writes that follow are published together, after a rest of four times what the refresh took', async () => {
+  const bench = setting({ high: 100 })
+  const { current, publisher, during } = bench
+  during.set('refresh', () => {
+    current.nowMs += 30
+  })
+  await whileRunning(bench, async (refreshes) => {
+    for (let write = 0; write < 50; write++) publisher.noteWrite(list)
+    await someTurns()
+    expect(refreshes()).toBe(1)
+    for (let write = 0; write < 50; write++) {
+      publisher.noteWrite(list)
+      await someTurns()
+    }
+    current.nowMs += 119
+    await looksAgain(current)
+    expect(refreshes()).toBe(1)
+    current.nowMs += 1
+    await eventually(() => refreshes() === 2)
+  })
+})
+
+test('after a refresh that took long it rests no longer than a quarter of a second', async () => {
+  const bench = setting({ high: 2 })
+  const { current, publisher, during } = bench
+  during.set('refresh', () => {
+    current.nowMs += 5_000
+  })
+  await whileRunning(bench, async (refreshes) => {
+    publisher.noteWrite(list)
+    await someTurns()
+    publisher.noteWrite(list)
+    current.nowMs += 250
+    await eventually(() => refreshes() === 2)
+  })
+})
+
+test('a failed round is tried again after a quarter of a second, not at once', async () => {
+  const bench = setting({ high: 1 })
+  const { current, publisher, failing } = bench
+  failing.add('refresh')
+  await whileRunning(bench, async (refreshes) => {
+    publisher.noteWrite(list)
+    await someTurns()
+    expect(publisher.blockedReason()).toContain('refresh fails')
+    failing.clear()
+    current.nowMs += 249
+    await looksAgain(current)
+    expect(refreshes()).toBe(0)
+    current.nowMs += 1
+    await eventually(() => refreshes() === 1)
+  })
+})
+
+test('a stop ends a pause at once', async () => {
+  const { publisher } = setting({ high: 0 })
+  const stop = new AbortController()
+  let hasEnded = false
+  const running = publisher.run(stop.signal).then(() => {
+    hasEnded = true
+  })
+  await someTurns()
   stop.abort()
+  await someTurns()
+  expect(hasEnded).toBe(true)
   await running
+})
+
+test('while far behind, what was written is made visible every ten seconds, and soon when that is over', async () => {
+  const bench = setting({ high: 2 })
+  const { publisher, current } = bench
+  current.isBehind = true
+  await whileRunning(bench, async (refreshes) => {
+    publisher.noteWrite(list)
+    await eventually(() => refreshes() === 1)
+    publisher.noteWrite(list)
+    current.nowMs += 9_999
+    await looksAgain(current)
+    expect(refreshes()).toBe(1)
+    current.nowMs += 1
+    await eventually(() => refreshes() === 2)
+    publisher.noteWrite(list)
+    current.nowMs += 250
+    await looksAgain(current)
+    expect(refreshes()).toBe(2)
+    current.isBehind = false
+    await eventually(() => refreshes() === 3)
+  })
 })
 
 test('an idle partition promises the time of the slower clock, ours or that of Redis', async () => {
@@ -261,4 +387,108 @@ test('a broker whose clock is ahead leads no watermark into the future', async (
   offsets.track(at(0), 105_000)
   await publisher.publish()
   expect(steps).toEqual([`publish ${forms}=100000`])
+})
+
+describe('A list is marked before a change of it can be seen, until it has a new change token', () => {
+  const mark = 'mark forms/acme forms/0 we'
+  const settle = 'settle forms/acme forms/0 we'
+  const visible = ['refresh', 'tokens forms/acme']
+
+  test('a list is marked once for all its writes; its mark goes after the change token and before the commit', async () => {
+    const { pending, submit, publisher, steps } = setting({ high: 2 })
+    const writes = [submit(0), submit(1)]
+    await pending.mark()
+    await pending.mark()
+    for (const acknowledge of writes) acknowledge()
+    await publisher.publish()
+    expect(steps).toEqual([mark, ...visible, settle, 'commit 2', `publish ${forms}=99000`])
+  })
+
+  test('the next write after that marks it again', async () => {
+    const { pending, submit, publisher, steps } = setting({ high: 2 })
+    for (const offset of [0, 1]) {
+      const acknowledge = submit(offset)
+      await pending.mark()
+      acknowledge()
+      await publisher.publish()
+    }
+    expect(steps.filter((each) => each === mark || each === settle)).toEqual([mark, settle, mark, settle])
+  })
+
+  test.each(['refresh', 'tokens'])('the mark stays when a write is submitted during the step "%s"', async (step) => {
+    const { pending, submit, publisher, steps, during } = setting({ high: 2 })
+    submit(0)()
+    let acknowledge = (): void => undefined
+    during.set(step, () => {
+      acknowledge = submit(1)
+    })
+    await publisher.publish()
+    expect(steps.slice(0, 4)).toEqual([mark, ...visible, 'commit 1'])
+    await pending.mark()
+    acknowledge()
+    await publisher.publish()
+    expect(steps.slice(5)).toEqual([...visible, settle, 'commit 2', `publish ${forms}=99000`])
+  })
+
+  test('a write that is submitted while the mark is removed is marked again', async () => {
+    const { pending, submit, publisher, steps, during } = setting({ high: 2 })
+    submit(0)()
+    during.set('settle', () => void submit(1))
+    await publisher.publish()
+    await pending.mark()
+    expect(steps.filter((each) => each === mark || each === settle)).toEqual([mark, settle, mark])
+  })
+
+  test('the mark stays while a write is in flight, and when it was acknowledged during the refresh', async () => {
+    const { submit, publisher, steps, during } = setting({ high: 2 })
+    const [first, second] = [submit(0), submit(1)]
+    first()
+    during.set('refresh', second)
+    await publisher.publish()
+    expect(steps).not.toContain(settle)
+    await publisher.publish()
+    expect(steps).toContain(settle)
+  })
+
+  test.each(['refresh', 'tokens'])('the mark stays when the step "%s" fails, until it succeeds', async (step) => {
+    const { submit, publisher, steps, failing } = setting({ high: 1 })
+    submit(0)()
+    failing.add(step)
+    await expect(publisher.publish()).rejects.toThrow(`${step} fails`)
+    expect(steps).not.toContain(settle)
+    failing.clear()
+    await publisher.publish()
+    expect(steps.filter((each) => each !== mark)).toEqual([...visible, settle, 'commit 1', `publish ${forms}=99000`])
+  })
+
+  test('nothing is committed while marks cannot be removed; they are set again, as they may be gone', async () => {
+    const { submit, publisher, steps, failing } = setting({ high: 1 })
+    submit(0)()
+    failing.add('settle')
+    await expect(publisher.publish()).rejects.toThrow('settle fails')
+    failing.clear()
+    await publisher.publish()
+    expect(steps).toEqual([mark, ...visible, mark, settle, 'commit 1', `publish ${forms}=99000`])
+  })
+
+  test('writes go on while Redis does not answer, and are marked as soon as it does', async () => {
+    const { pending, submit, steps, failing } = setting({ high: 1 })
+    submit(0)
+    failing.add('mark')
+    await pending.mark()
+    failing.clear()
+    await pending.mark()
+    await pending.mark()
+    expect(steps).toEqual([mark])
+  })
+
+  test('a write that is in flight for long stays marked: its mark is renewed before Redis forgets it', async () => {
+    const { pending, submit, current, steps } = setting({ high: 1 })
+    submit(0)
+    await pending.mark()
+    current.nowMs += pendingMarkLifeMs / 2 + 1
+    await pending.mark()
+    await pending.mark()
+    expect(steps).toEqual([mark, mark])
+  })
 })

@@ -1,0 +1,75 @@
+import type { TeamList } from '../model/teamList.ts'
+import type { RedisConnection } from './redis.ts'
+import type { RedisKeys } from './redisKeys.ts'
+
+/** That records of one partition may change what readers see of a list, before the list has a new version. */
+export type PendingMark = {
+  readonly list: TeamList
+  /** The `partitionName` of the records. */
+  readonly partition: string
+  /** The claim of the indexer that writes them. */
+  readonly owner: string
+}
+
+/** Bounds one script: Redis serves no other client while it runs one. */
+const maxMarksPerScript = 1_000
+/**
+ * Whoever owns a partition next reads what its last owner left uncommitted, and settles that one's marks with its own. Only marks of
+ * records that nobody can read any more, of a topic that was deleted and created again, are left; they must not stay for ever. Marks
+ * that are needed for longer must be set again before this time is over.
+ */
+export const pendingMarkLifeMs = 3_600_000
+
+/** A former claimant of the partition may still write, but does not replace the mark of the current one. */
+const markScript = `
+local owners = KEYS[#KEYS]
+for i = 1, #KEYS - 1 do
+  local partition, owner = ARGV[2 * i - 1], ARGV[2 * i]
+  if redis.call('HGET', owners, partition) == owner or not redis.call('HGET', KEYS[i], partition) then
+    redis.call('HSET', KEYS[i], partition, owner)
+  end
+  redis.call('PEXPIRE', KEYS[i], ARGV[#ARGV])
+end
+return 1`
+
+const settleScript = `
+for i, key in ipairs(KEYS) do
+  if redis.call('HGET', key, ARGV[2 * i - 1]) == ARGV[2 * i] then redis.call('HDEL', key, ARGV[2 * i - 1]) end
+end
+return 1`
+
+/** Marks lists before writes to them can become visible: as long as a list has a mark, an answer of its version may be outdated. */
+export async function markPending(
+  { client }: RedisConnection,
+  keys: RedisKeys,
+  marks: readonly PendingMark[],
+): Promise<void> {
+  const scripts = batchesOf(marks, keys).map(({ names, values }) =>
+    client.eval(markScript, names.length + 1, ...names, keys.partitionOwners, ...values, pendingMarkLifeMs),
+  )
+  await Promise.all(scripts)
+}
+
+/** Removes marks, after their lists were given new change tokens. Marks of another owner stay. */
+export async function settlePending(
+  { client }: RedisConnection,
+  keys: RedisKeys,
+  marks: readonly PendingMark[],
+): Promise<void> {
+  const scripts = batchesOf(marks, keys).map(({ names, values }) =>
+    client.eval(settleScript, names.length, ...names, ...values),
+  )
+  await Promise.all(scripts)
+}
+
+/** For each script the names of the hashes, and a field and its value for each of them. */
+function batchesOf(marks: readonly PendingMark[], keys: RedisKeys): { names: string[]; values: string[] }[] {
+  const count = Math.ceil(marks.length / maxMarksPerScript)
+  return Array.from({ length: count }, (_, at) => {
+    const batch = marks.slice(at * maxMarksPerScript, (at + 1) * maxMarksPerScript)
+    return {
+      names: batch.map(({ list }) => keys.pendingWrites(list)),
+      values: batch.flatMap(({ partition, owner }) => [partition, owner]),
+    }
+  })
+}
