@@ -2,12 +2,10 @@ import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { randomToken } from '../core/model/ids.ts'
 import { requestLog } from '../core/process/requestLog.ts'
 import { measure, requestMetrics } from '../core/process/requestMetrics.ts'
 import type { AccountKeyStore } from '../core/stores/accountKeyStore.ts'
 import { recordKeyUse } from '../core/stores/keyLastUse.ts'
-import { readListVersions } from '../core/stores/listVersions.ts'
 import type { RedisConnection } from '../core/stores/redis.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import { admitRequests } from './admission.ts'
@@ -85,14 +83,7 @@ export function createApp(deps: ApiDeps): RequestListener {
 function authentication({ redis, redisKeys, accountKeys, requestsPerMinute, nowMs }: ApiDeps): ApiMiddleware {
   const limiter = createLimiter(redis.client, redisKeys, requestsPerMinute)
   return authenticate({
-    lookUpHolder: createHolderLookup(
-      accountKeys,
-      (holder) => ({
-        freshness: readListVersions(redis, redisKeys, holder.teamId, randomToken),
-        counted: countRequest(limiter, holder),
-      }),
-      nowMs,
-    ),
+    lookUpHolder: createHolderLookup(accountKeys, (holder) => countRequest(limiter, holder), nowMs),
     requestsPerMinute,
     recordUse: createUseRecorder(
       ({ teamId, keyId }, minuteMs) => recordKeyUse(redis, redisKeys, teamId, keyId, minuteMs),

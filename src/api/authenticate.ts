@@ -13,13 +13,13 @@ import { type CountedRequest, enforceRateLimit } from './rateLimit.ts'
 /** Keys that a process remembers. */
 const maxKeys = 10_000
 
-/** What Redis is asked about the holder of a key. */
-export type HolderQueries = {
+type AcceptedKey = {
+  readonly holder: KeyHolder
+  readonly freshness: Freshness
   readonly counted: Promise<CountedRequest>
-  readonly freshness: Promise<Freshness>
 }
 
-type HolderLookup = (digest: Digest) => Promise<HolderQueries & { readonly holder: KeyHolder }>
+type HolderLookup = (digest: Digest) => Promise<AcceptedKey>
 
 type AuthenticationDeps = {
   readonly lookUpHolder: HolderLookup
@@ -39,7 +39,7 @@ export function authenticate({ lookUpHolder, requestsPerMinute, recordUse }: Aut
     admitTeam(ctx.res, holder.teamId)
     recordUse(holder)
     enforceRateLimit(ctx, requestsPerMinute, await fromRedis(counted))
-    Object.assign(ctx.state, { freshness: await fromRedis(freshness) })
+    Object.assign(ctx.state, { freshness })
     return next()
   }
 }
@@ -62,35 +62,35 @@ const unauthorized = (isTokenSent: boolean): ApiError =>
 const bearerToken = (header: string): string => /^Bearer +(?<token>.*)$/i.exec(header)?.groups?.['token'] ?? ''
 
 /**
- * Looks up the holder of a key, and sends the queries about that holder. They are sent together with the lookup if the key's last
- * holder is remembered, which saves a round trip to Redis. If the lookup finds another holder, their results are discarded.
+ * Looks up the holder of a key, and counts its request. The request is counted together with the lookup if the key's last holder is
+ * remembered, which saves a round trip to Redis. If the lookup finds another holder, that result is discarded.
  */
 export function createHolderLookup(
   keys: Pick<AccountKeyStore, 'lookup'>,
-  queryHolder: (holder: KeyHolder) => HolderQueries,
+  count: (holder: KeyHolder) => Promise<CountedRequest>,
   nowMs: () => number,
 ): HolderLookup {
   const lastHolders = new LRUCache<Digest, KeyHolder>({ max: maxKeys })
-  const query = (holder: KeyHolder): HolderQueries => {
-    const queries = queryHolder(holder)
-    // A refused request awaits neither result, and an unhandled rejection would end the process. Every other request still sees the error.
-    for (const result of [queries.counted, queries.freshness]) result.catch(() => undefined)
-    return queries
+  const startCounting = (holder: KeyHolder): Promise<CountedRequest> => {
+    const counted = count(holder)
+    // A refused request does not await the result, and an unhandled rejection would end the process. Others still see the error.
+    counted.catch(() => undefined)
+    return counted
   }
   return async (digest) => {
     const lookingUp = fromRedis(keys.lookup(digest))
     const expected = lastHolders.get(digest)
-    const early = expected === undefined ? undefined : query(expected)
+    const early = expected === undefined ? undefined : startCounting(expected)
     const lookup = await lookingUp
     if (lookup === 'incomplete') throw new AccountKeysIncomplete()
-    const holder = lookup.found
-    if (holder === null || !isValid(holder, nowMs())) {
+    if (lookup.found === null || !isValid(lookup.found, nowMs())) {
       lastHolders.delete(digest)
       throw unauthorized(true)
     }
+    const { found: holder, freshness } = lookup
     lastHolders.set(digest, holder)
     const isExpected = expected?.teamId === holder.teamId && expected.keyId === holder.keyId
-    return { ...(isExpected && early !== undefined ? early : query(holder)), holder }
+    return { holder, freshness, counted: isExpected && early !== undefined ? early : startCounting(holder) }
   }
 }
 

@@ -8,12 +8,22 @@ import {
   type EntityId,
   type Offset,
   type Revision,
+  randomToken,
   type TeamId,
   toOffset,
 } from '../model/ids.ts'
 import { toInstant } from '../model/instant.ts'
 import { applyScript, completeScript, lastPosition, listScript, reserveScript } from './accountKeyScripts.ts'
-import type { RedisConnection } from './redis.ts'
+import {
+  type Freshness,
+  type FreshnessReply,
+  freshnessIn,
+  freshnessLua,
+  freshnessNames,
+  lacksToken,
+  readListVersions,
+} from './listVersions.ts'
+import { type RedisConnection, runScript, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
@@ -50,7 +60,11 @@ export type ApplyRecordResult =
 /** The claim of the key that holds a digest and has to give it to a key that was appended earlier. */
 export type DisplacedKey = Branded<string, 'DisplacedKey'>
 
-export type Lookup = { readonly found: KeyHolder | null } | 'incomplete'
+/** The holder of a key, with how fresh the lists of its team are. */
+export type Lookup =
+  | { readonly found: KeyHolder; readonly freshness: Freshness }
+  | { readonly found: null }
+  | 'incomplete'
 export type Applied = 'applied' | 'stale' | 'digest-held'
 /** `held`: the id has a key already. */
 type Reserved = 'reserved' | 'full' | 'held' | 'deleted'
@@ -70,7 +84,10 @@ export class AccountKeysIncomplete extends Error {
  * never finds the others.
  */
 export type AccountKeyStore = {
-  /** Looks a key up by its digest, and checks in the same request that the store is complete. */
+  /**
+   * Looks a key up by its digest, and reads the freshness of its team's lists (see `readListVersions`). The same request checks that
+   * the store is complete.
+   */
   lookup(digest: Digest): Promise<Lookup>
   /** Applies one change, also to an incomplete store; null deletes for good. Without a position it comes after all that have one. */
   apply(teamId: TeamId, keyId: EntityId, key: StoredKey | null, position?: AppendPosition): Promise<Applied>
@@ -131,7 +148,14 @@ const applyReply = z.object({
 })
 const reserveReply = z.enum(['reserved', 'full', 'held', 'deleted'])
 
-export function accountKeyStore({ client, runId }: RedisConnection, keys: RedisKeys): AccountKeyStore {
+const lookupScript = script(`${freshnessLua}
+local read = redis.call('MGET', ARGV[1], ARGV[2])
+if not read[2] then return read end
+return {read[1], read[2], unpack(freshnessOf(cjson.decode(read[2]).teamId, 3))}`)
+type LookupReply = readonly [complete: string | null, holder: string | null, ...FreshnessReply]
+
+export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): AccountKeyStore {
+  const { client, runId } = redis
   const isComplete = async (): Promise<boolean> => isCurrent(await client.get(keys.accountKeysComplete), runId())
   const requireComplete = async (): Promise<void> => {
     if (!(await isComplete())) throw new AccountKeysIncomplete()
@@ -141,9 +165,15 @@ export function accountKeyStore({ client, runId }: RedisConnection, keys: RedisK
   return {
     isComplete,
     lookup: async (digest) => {
-      const [complete, holder] = await client.mget(keys.accountKeysComplete, keys.accountKey(digest))
-      if (!isCurrent(complete ?? null, runId())) return 'incomplete'
-      return { found: holder == null ? null : (JSON.parse(holder) as KeyHolder) }
+      const names = [keys.accountKeysComplete, keys.accountKey(digest), ...freshnessNames(keys)]
+      const [complete, holder, ...read] = (await runScript(client, lookupScript, names)) as LookupReply
+      if (!isCurrent(complete, runId())) return 'incomplete'
+      if (holder === null) return { found: null }
+      const found = JSON.parse(holder) as KeyHolder
+      const freshness = lacksToken(read)
+        ? await readListVersions(redis, keys, found.teamId, randomToken)
+        : freshnessIn(read, runId())
+      return { found, freshness }
     },
     apply: async (teamId, keyId, key, position = lastPosition as AppendPosition) => {
       const { kind } = await applied(changeOf(teamId, keyId, key, position), anyDisplaced)

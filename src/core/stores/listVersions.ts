@@ -1,7 +1,7 @@
 import type { Branded, TeamId } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
 import { type EntityType, entityTypes, type TeamList, teamList } from '../model/teamList.ts'
-import type { RedisConnection } from './redis.ts'
+import { type RedisConnection, runScript, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 /** Changes with every change that readers of a list, or of one of its entities, could see. The API makes ETags of it. */
@@ -13,6 +13,10 @@ export type Freshness = {
   readonly watermark: Instant | null
   /** Null while it is not known which generation of indices serves. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
+  /**
+   * Whether Elasticsearch shows just what the version stands for: no write of the list may have become visible before its token is
+   * replaced.
+   */
   readonly settled: Readonly<Record<EntityType, boolean>>
 }
 
@@ -20,9 +24,44 @@ export type Freshness = {
 const maxTokensPerCommand = 1_000
 
 /**
- * Reads the versions of a team's lists and the watermark, for an answer that is fetched after this. The watermark is read before
- * the change tokens, because the indexer publishes it after the tokens: a client that is told "not modified" therefore holds
- * everything that the watermark promises. A list without a token is given one, which the indexer's next refresh replaces.
+ * Lua that defines `freshnessOf(team, first)`; the arguments from ARGV[first] on are `freshnessNames`. A script that includes it reads
+ * all of it at one moment, so that no token is older than the watermark.
+ */
+export const freshnessLua = `
+local function freshnessOf(team, first)
+  local read = redis.call('HMGET', ARGV[first], 'published', 'run', 'generation')
+  for _, type in ipairs({${entityTypes.map((type) => `'${type}'`).join(', ')}}) do
+    local list = type .. '/' .. team
+    table.insert(read, redis.call('GET', ARGV[first + 2] .. list))
+    table.insert(read, redis.call('EXISTS', ARGV[first + 1], ARGV[first + 3] .. list))
+  end
+  return read
+end`
+
+export const freshnessNames = (keys: RedisKeys): string[] => [
+  keys.watermark,
+  keys.watermarkHold,
+  keys.changeTokenPrefix,
+  keys.pendingWritesPrefix,
+]
+
+/** What `freshnessOf` returns: `published`, `run` and `generation` of the watermark, then for each list its token and how many keys say that it is not settled. */
+export type FreshnessReply = readonly [
+  published: string | null,
+  run: string | null,
+  generation: string | null,
+  formsToken: string | null,
+  formsUnsettled: number,
+  submissionsToken: string | null,
+  submissionsUnsettled: number,
+]
+
+const readScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`)
+
+/**
+ * Reads the versions of a team's lists and the watermark, for an answer that is fetched after this. All are read at one moment, and
+ * the indexer publishes the watermark after the change tokens: a client that is told "not modified" therefore holds everything that
+ * the watermark promises. A list without a token is given one, which the indexer's next refresh replaces.
  *
  * A version names the run of Redis. A Redis that restarted may have lost its last second, including a new token, and its
  * watermark would go back; so versions of an earlier run never match.
@@ -33,35 +72,42 @@ export async function readListVersions(
   teamId: TeamId,
   newToken: () => string,
 ): Promise<Freshness> {
-  const { client } = redis
-  const names = entityTypes.map((type) => keys.changeToken(teamList(type, teamId)))
-  const [[published, run, generation], known] = await Promise.all([
-    client.hmget(keys.watermark, 'published', 'run', 'generation'),
-    client.mget(names),
-  ])
-  const current = redis.runId()
-  const watermark = published == null || run !== current ? null : toInstant(Number(published))
-  if (current === undefined || generation == null)
-    return { watermark, versions: { forms: null, submissions: null }, settled: { forms: false, submissions: false } }
-  const tokens = known.includes(null) ? await createTokens(redis, names, newToken) : known
-  const [forms, submissions] = tokens.map((token) =>
-    token === null ? null : (`${current} ${generation} ${token}` as ListVersion),
-  )
+  const read = async () =>
+    (await runScript(redis.client, readScript, [teamId, ...freshnessNames(keys)])) as FreshnessReply
+  const known = await read()
+  if (!lacksToken(known)) return freshnessIn(known, redis.runId())
+  await createTokens(redis, keys, teamId, newToken)
+  return freshnessIn(await read(), redis.runId())
+}
+
+/** Whether a list has no token though it is known which generation serves. */
+export const lacksToken = ([, , generation, forms, , submissions]: FreshnessReply): boolean =>
+  generation !== null && (forms === null || submissions === null)
+
+/** The freshness that was read from the run `runId` of Redis. */
+export function freshnessIn(
+  [published, run, generation, forms, formsUnsettled, submissions, submissionsUnsettled]: FreshnessReply,
+  runId: string | undefined,
+): Freshness {
+  const versionOf = (token: string | null): ListVersion | null =>
+    runId === undefined || generation === null || token === null
+      ? null
+      : (`${runId} ${generation} ${token}` as ListVersion)
   return {
-    watermark,
-    versions: { forms: forms ?? null, submissions: submissions ?? null },
-    settled: { forms: true, submissions: true },
+    watermark: published === null || run !== runId ? null : toInstant(Number(published)),
+    versions: { forms: versionOf(forms), submissions: versionOf(submissions) },
+    settled: { forms: formsUnsettled === 0, submissions: submissionsUnsettled === 0 },
   }
 }
 
 /** Creates the tokens that are missing; one that another process created meanwhile stays. */
 async function createTokens(
   { client }: RedisConnection,
-  names: readonly string[],
+  keys: RedisKeys,
+  teamId: TeamId,
   newToken: () => string,
-): Promise<(string | null)[]> {
-  await Promise.all(names.map((name) => client.set(name, newToken(), 'NX')))
-  return await client.mget([...names])
+): Promise<void> {
+  await Promise.all(entityTypes.map((type) => client.set(keys.changeToken(teamList(type, teamId)), newToken(), 'NX')))
 }
 
 /**

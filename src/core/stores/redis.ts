@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import type { Config } from '../process/config.ts'
 
@@ -105,6 +106,24 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
     const tell = (error?: Error): void => onCommand(command.name.toLowerCase(), performance.now() - startedMs, error)
     command.promise.then(() => tell(), tell)
     return send(command, stream)
+  }
+}
+
+/** A script that Redis keeps, and its hash. */
+export type Script = { readonly lua: string; readonly sha: string }
+
+export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') })
+
+/**
+ * Runs a script by its hash; the script itself is sent only to a Redis that does not know it yet. Names of keys are values like all
+ * others: of a key that is declared as such, Redis would demand the right to write it.
+ */
+export async function runScript(client: Redis, { lua, sha }: Script, values: readonly string[]): Promise<unknown> {
+  try {
+    return await client.evalsha(sha, 0, ...values)
+  } catch (error) {
+    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
+    return await client.eval(lua, 0, ...values)
   }
 }
 

@@ -34,6 +34,8 @@ export type RedisKeys = {
   session(digest: string): string
   usedSignIn(digest: string): string
   readonly accountKeyPrefix: string
+  readonly changeTokenPrefix: string
+  readonly pendingWritesPrefix: string
   readonly teamKeysPrefix: string
   readonly keyClaimsPrefix: string
   readonly digestClaimsPrefix: string
@@ -55,6 +57,8 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   session: (digest) => `${prefix}:session:${digest}`,
   usedSignIn: (digest) => `${prefix}:used-sign-in:${digest}`,
   accountKeyPrefix: `${prefix}:account-key:`,
+  changeTokenPrefix: `${prefix}:change-token:`,
+  pendingWritesPrefix: `${prefix}:pending-writes:`,
   teamKeysPrefix: `${prefix}:team-keys:`,
   keyClaimsPrefix: `${prefix}:key-claims:`,
   digestClaimsPrefix: `${prefix}:digest-claims:`,

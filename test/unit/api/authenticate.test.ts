@@ -1,11 +1,13 @@
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { RateLimiterRes } from 'rate-limiter-flexible'
-import { authenticate, createHolderLookup, type HolderQueries } from '../../../src/api/authenticate.ts'
+import { authenticate, createHolderLookup } from '../../../src/api/authenticate.ts'
 import type { ApiContext } from '../../../src/api/context.ts'
+import type { CountedRequest } from '../../../src/api/rateLimit.ts'
 import { digestOf } from '../../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import { AccountKeysIncomplete, type KeyHolder, type Lookup } from '../../../src/core/stores/accountKeyStore.ts'
+import type { Freshness } from '../../../src/core/stores/listVersions.ts'
 
 const holder: KeyHolder = {
   teamId: 'team-1' as TeamId,
@@ -15,14 +17,15 @@ const holder: KeyHolder = {
 }
 
 const digest = 'digest-1' as Digest
-const freshness = {
+const freshness: Freshness = {
   watermark: null,
   versions: { forms: null, submissions: null },
   settled: { forms: true, submissions: true },
 }
-const queriesOf = (isRefused = false): HolderQueries => ({
-  freshness: Promise.resolve(freshness),
-  counted: Promise.resolve({ isRefused, window: new RateLimiterRes(isRefused ? 0 : 1, 1_000) }),
+const lookupOf = (found: KeyHolder | null): Lookup => (found === null ? { found } : { found, freshness })
+const countedOf = async (isRefused = false): Promise<CountedRequest> => ({
+  isRefused,
+  window: new RateLimiterRes(isRefused ? 0 : 1, 1_000),
 })
 
 const contextOf = (authorization: string): ApiContext =>
@@ -47,7 +50,7 @@ async function outcomeOf(header: string, lookup: Lookup, nowMs = 0, isRefused = 
   const used: KeyHolder[] = []
   const lookUpHolder = createHolderLookup(
     keys,
-    () => queriesOf(isRefused),
+    () => countedOf(isRefused),
     () => nowMs,
   )
   const recordUse = (by: KeyHolder): number => used.push(by)
@@ -68,14 +71,14 @@ const refused = (isTokenSent: boolean) =>
 
 describe('authenticate', () => {
   test('passes the holder of an active key and the freshness of its lists on, after one lookup', async () => {
-    const { lookups, used, outcome } = await outcomeOf('Bearer rqp_acct_1', { found: holder })
+    const { lookups, used, outcome } = await outcomeOf('Bearer rqp_acct_1', lookupOf(holder))
     expect(outcome).toEqual({ holder, freshness })
     expect(lookups).toHaveLength(1)
     expect(used).toEqual([holder])
   })
 
   test('refuses a request above the rate limit, and records the use of its key', async () => {
-    const { used, outcome } = await outcomeOf('Bearer rqp_acct_1', { found: holder }, 0, true)
+    const { used, outcome } = await outcomeOf('Bearer rqp_acct_1', lookupOf(holder), 0, true)
     expect(outcome).toMatchObject({ code: 'rate_limited', headers: { 'Retry-After': '1' }, rejection: 'rate_limited' })
     expect(used).toEqual([holder])
   })
@@ -84,7 +87,7 @@ describe('authenticate', () => {
     const other = fc.string().filter((token) => !token.trimStart().startsWith('rqp_acct_'))
     await fc.assert(
       fc.asyncProperty(other, async (token) => {
-        const { lookups, outcome } = await outcomeOf(`Bearer ${token}`, { found: holder })
+        const { lookups, outcome } = await outcomeOf(`Bearer ${token}`, lookupOf(holder))
         expect(lookups).toEqual([])
         expect(outcome).toMatchObject({ code: 'unauthorized' })
       }),
@@ -98,21 +101,21 @@ describe('authenticate', () => {
     ['expired at this instant', { ...holder, expiresAtMs: 100 }, 100],
     ['expired', { ...holder, expiresAtMs: 100 }, 101],
   ])('refuses a key that is %s', async (_why, found, nowMs) => {
-    expect((await outcomeOf('Bearer rqp_acct_1', { found }, nowMs)).outcome).toEqual(refused(true))
+    expect((await outcomeOf('Bearer rqp_acct_1', lookupOf(found), nowMs)).outcome).toEqual(refused(true))
   })
 
   test('passes a key until it expires', async () => {
     const expiring = { ...holder, expiresAtMs: 100 }
-    expect((await outcomeOf('Bearer rqp_acct_1', { found: expiring }, 99)).outcome).toEqual({
+    expect((await outcomeOf('Bearer rqp_acct_1', lookupOf(expiring), 99)).outcome).toEqual({
       holder: expiring,
       freshness,
     })
   })
 
   test('says whether a token was sent', async () => {
-    expect((await outcomeOf('', { found: null })).outcome).toEqual(refused(false))
-    expect((await outcomeOf('Basic x', { found: null })).outcome).toEqual(refused(false))
-    expect((await outcomeOf('Bearer x', { found: null })).outcome).toEqual(refused(true))
+    expect((await outcomeOf('', lookupOf(null))).outcome).toEqual(refused(false))
+    expect((await outcomeOf('Basic x', lookupOf(null))).outcome).toEqual(refused(false))
+    expect((await outcomeOf('Bearer x', lookupOf(null))).outcome).toEqual(refused(true))
   })
 
   test('neither passes nor refuses while the account-key store is incomplete', async () => {
@@ -120,27 +123,27 @@ describe('authenticate', () => {
   })
 })
 
-describe('the queries about the holder', () => {
+describe('the count of a request', () => {
   const other: KeyHolder = { ...holder, teamId: 'team-2' as TeamId }
   const revoked: KeyHolder = { ...holder, state: 'revoked' }
 
-  /** Requests with one key, one after the other: what is queried, in order, and whose results a request gets. */
+  /** Requests with one key, one after the other: whose requests are counted, in order, and whose count a request gets. */
   async function follow(...found: (KeyHolder | null)[]): Promise<string[][]> {
     const events: string[][] = []
     const answers = found.values()
-    const queried = new Map<unknown, string>()
+    const countedFor = new Map<unknown, string>()
     const lookUp = createHolderLookup(
       {
         lookup: async () => {
           events.at(-1)?.push('key')
-          return { found: answers.next().value ?? null }
+          return lookupOf(answers.next().value ?? null)
         },
       },
       ({ teamId }) => {
         events.at(-1)?.push(teamId)
-        const queries = queriesOf()
-        queried.set(queries.counted, teamId)
-        return queries
+        const counted = countedOf()
+        countedFor.set(counted, teamId)
+        return counted
       },
       () => 0,
     )
@@ -148,22 +151,23 @@ describe('the queries about the holder', () => {
       const own: string[] = []
       events.push(own)
       await lookUp(digest).then(
-        ({ holder: passed, counted }) => own.push(`passes as ${passed.teamId} with results of ${queried.get(counted)}`),
+        ({ holder: passed, counted }) =>
+          own.push(`passes as ${passed.teamId} with the count of ${countedFor.get(counted)}`),
         () => own.push('refused'),
       )
     }
     return events
   }
-  const passes = (teamId: string): string => `passes as ${teamId} with results of ${teamId}`
+  const passes = (teamId: string): string => `passes as ${teamId} with the count of ${teamId}`
 
-  test('follow the lookup of a key at its first request, and are sent with it at the next', async () => {
+  test('follows the lookup of a key at its first request, and is sent with it at the next', async () => {
     expect(await follow(holder, holder)).toEqual([
       ['key', 'team-1', passes('team-1')],
       ['key', 'team-1', passes('team-1')],
     ])
   })
 
-  test('are sent again when the key has another holder now', async () => {
+  test('is sent again when the key has another holder now', async () => {
     expect(await follow(holder, other, other)).toEqual([
       ['key', 'team-1', passes('team-1')],
       ['key', 'team-1', 'team-2', passes('team-2')],
@@ -171,7 +175,7 @@ describe('the queries about the holder', () => {
     ])
   })
 
-  test.each([null, revoked])('are not sent again for a key that is %p', async (gone) => {
+  test.each([null, revoked])('is not sent again for a key that is %p', async (gone) => {
     expect(await follow(holder, gone, gone)).toEqual([
       ['key', 'team-1', passes('team-1')],
       ['key', 'team-1', 'refused'],
@@ -179,24 +183,24 @@ describe('the queries about the holder', () => {
     ])
   })
 
-  test('are sent before the lookup of a remembered key is answered', async () => {
+  test('is sent before the lookup of a remembered key is answered', async () => {
     const order: string[] = []
     const { promise, resolve } = Promise.withResolvers<Lookup>()
-    const lookups = [Promise.resolve({ found: holder }), promise].values()
+    const lookups = [Promise.resolve(lookupOf(holder)), promise].values()
     const lookUp = createHolderLookup(
       { lookup: () => lookups.next().value ?? promise },
       () => {
-        order.push('queried')
-        return queriesOf()
+        order.push('counted')
+        return countedOf()
       },
       () => 0,
     )
     await lookUp(digest)
     const second = lookUp(digest)
     order.push('key answered')
-    resolve({ found: holder })
+    resolve(lookupOf(holder))
     await second
-    expect(order).toEqual(['queried', 'queried', 'key answered'])
+    expect(order).toEqual(['counted', 'counted', 'key answered'])
   })
 })
 
@@ -208,5 +212,5 @@ test.each([
   ['Bearerrqp_acct_1', undefined],
   ['Basic rqp_acct_1', undefined],
 ])('the key in %p is %p', async (header, key) => {
-  expect((await outcomeOf(header, { found: holder })).lookups).toEqual(key === undefined ? [] : [digestOf(key)])
+  expect((await outcomeOf(header, lookupOf(holder))).lookups).toEqual(key === undefined ? [] : [digestOf(key)])
 })

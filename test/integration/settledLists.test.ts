@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto'
+import { digestOf } from '../../src/core/model/accountKey.ts'
+import { type EntityId, type Revision, randomToken, type TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
+import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import { type Freshness, readListVersions } from '../../src/core/stores/listVersions.ts'
+import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
+import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { acquireWatermarkHold, releaseWatermarkHold, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
+import { clearRedis } from '../support/clearRedis.ts'
+import { eventually } from '../support/eventually.ts'
+
+const [acme, other] = ['acme' as TeamId, 'other' as TeamId]
+const plaintext = 'rqp_acct_one'
+
+let link: RedisConnection
+let keys: RedisKeys
+let prefix: string
+beforeEach(async () => {
+  prefix = `test-${randomUUID().slice(0, 8)}`
+  keys = redisKeys(prefix)
+  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+  await eventually(() => link.runId() !== undefined)
+  const store = accountKeyStore(link, keys)
+  await (await store.beginReplay('first')).complete()
+  await store.apply(acme, 'k1' as EntityId, {
+    id: 'k1' as EntityId,
+    name: 'Dashboard',
+    digest: digestOf(plaintext),
+    state: 'active',
+    createdAt: '2026-01-01T00:00:00.000Z' as Instant,
+    createdBy: 'owner',
+    revision: 1 as Revision,
+  })
+  await setWatermarkGeneration(link, keys, '1-0123456789abcdef' as GenerationTag, undefined)
+})
+afterEach(async () => {
+  await clearRedis(link.client, prefix)
+  await link.close()
+})
+
+/** The freshness of the team's lists, as a look-up of its key finds it. */
+async function lookedUp(): Promise<Freshness> {
+  const lookup = await accountKeyStore(link, keys).lookup(digestOf(plaintext))
+  if (lookup === 'incomplete' || lookup.found === null) throw new Error('the key was not found')
+  return lookup.freshness
+}
+const settledOf = async (team: TeamId): Promise<Freshness['settled']> =>
+  (await readListVersions(link, keys, team, randomToken)).settled
+
+describe('A list', () => {
+  test('is settled while nobody writes to it', async () => {
+    expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
+  })
+
+  test('is not settled while a write may become visible before its change token is replaced', async () => {
+    const pending = keys.pendingWrites(teamList('submissions', acme))
+    await link.client.hset(pending, 'submissions/0', 'claim-1', 'submissions/1', 'claim-2')
+    expect((await lookedUp()).settled).toEqual({ forms: true, submissions: false })
+    expect(await settledOf(other)).toEqual({ forms: true, submissions: true })
+    await link.client.hdel(pending, 'submissions/0')
+    expect((await lookedUp()).settled).toEqual({ forms: true, submissions: false })
+    await link.client.hdel(pending, 'submissions/1')
+    expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
+  })
+
+  test('is not settled while a rebuild is about to switch', async () => {
+    await acquireWatermarkHold(link, keys, 'rebuild', 10_000)
+    expect((await lookedUp()).settled).toEqual({ forms: false, submissions: false })
+    expect(await settledOf(other)).toEqual({ forms: false, submissions: false })
+    await releaseWatermarkHold(link, keys, 'rebuild')
+    expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
+  })
+})
+
+describe('The look-up of a key', () => {
+  test('finds the freshness of the lists of its team', async () => {
+    const read = await readListVersions(link, keys, acme, randomToken)
+    expect(read.versions).toEqual({ forms: expect.any(String), submissions: expect.any(String) })
+    expect(await lookedUp()).toEqual(read)
+  })
+
+  test('gives each list a version that has none', async () => {
+    const { versions } = await lookedUp()
+    expect(versions).toEqual({ forms: expect.any(String), submissions: expect.any(String) })
+    await link.client.del(keys.changeToken(teamList('forms', acme)))
+    const again = await lookedUp()
+    expect(again.versions.submissions).toBe(versions.submissions)
+    expect(again.versions.forms).not.toBe(versions.forms)
+    expect((await lookedUp()).versions).toEqual(again.versions)
+  })
+
+  test('finds the same after Redis has forgotten its scripts', async () => {
+    const before = await lookedUp()
+    await link.client.script('FLUSH')
+    expect(await lookedUp()).toEqual(before)
+  })
+})
