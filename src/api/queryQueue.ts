@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { overCapacity, whenClosed } from './admission.ts'
 import type { RouteMiddleware } from './context.ts'
 import { FairQueue } from './fairQueue.ts'
@@ -13,22 +14,29 @@ const queryDeadlineMs = 5_000
 export function queueQueries(): RouteMiddleware {
   const queue = new FairQueue(bounds)
   return (ctx, next) => {
-    const disconnected = new AbortController()
-    whenClosed(ctx.res, () => {
-      // A complete answer has nothing left to abort, and every abort constructs an error.
-      if (!ctx.res.writableFinished) disconnected.abort()
-    })
+    let disconnected: AbortSignal | undefined
     ctx.state.runQuery = async (query) => {
-      const permit = await queue.acquire(ctx.state.holder.teamId, disconnected.signal)
+      disconnected ??= disconnectionOf(ctx.res)
+      const permit = await queue.acquire(ctx.state.holder.teamId, disconnected)
       if (typeof permit === 'string') throw overCapacity(`a query was not admitted (${permit})`)
       try {
-        return await withDeadline(query, disconnected.signal)
+        return await withDeadline(query, disconnected)
       } finally {
         permit()
       }
     }
     return next()
   }
+}
+
+/** Aborted when the client disconnects before its answer is complete. */
+function disconnectionOf(response: ServerResponse): AbortSignal {
+  const disconnected = new AbortController()
+  whenClosed(response, () => {
+    // A complete answer has nothing left to abort, and every abort constructs an error.
+    if (!response.writableFinished) disconnected.abort()
+  })
+  return disconnected.signal
 }
 
 async function withDeadline<Result>(

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { type Digest, isDigest } from './ids.ts'
 import { identifier, instant } from './schema.ts'
@@ -30,7 +30,7 @@ export type AccountKey = z.output<typeof accountKeySchema>
 export const plaintextFrom = (randomBytes: Uint8Array): string =>
   accountKeyPrefix + Buffer.from(randomBytes).toString('base64url')
 
-export const digestOf = (plaintext: string): Digest => createHash('sha256').update(plaintext).digest('hex') as Digest
+export const digestOf = (plaintext: string): Digest => hash('sha256', plaintext, 'hex') as Digest
 
 /** The part of a plaintext key that is shown to people: the prefix and four characters. */
 export const startOf = (plaintext: string): string => plaintext.slice(0, accountKeyPrefix.length + 4)
