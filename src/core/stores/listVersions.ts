@@ -38,6 +38,7 @@ local function freshnessOf(team, first)
   return read
 end`
 
+/** The names that `freshnessOf` reads, or that begin what it reads. */
 export const freshnessNames = (keys: RedisKeys): string[] => [
   keys.watermark,
   keys.watermarkHold,
@@ -45,7 +46,7 @@ export const freshnessNames = (keys: RedisKeys): string[] => [
   keys.pendingWritesPrefix,
 ]
 
-/** What `freshnessOf` returns: `published`, `run` and `generation` of the watermark, then for each list its token and how many keys say that it is not settled. */
+/** What `freshnessOf` returns: of the watermark, then for each list its token and how many keys say that it is not settled. */
 export type FreshnessReply = readonly [
   published: string | null,
   run: string | null,
