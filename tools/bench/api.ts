@@ -62,7 +62,10 @@ export const smallSize: Size = {
 const writesPerSecond = 20
 const mergesDeadlineMs = 120_000
 
-/** Measures lists of a large team beside Elasticsearch asked directly and a bare process, repeated questions beside 304, then many teams that poll. */
+/**
+ * Measures lists of a large team beside Elasticsearch asked directly and a bare process, and repeated questions beside 304; then many
+ * teams that poll.
+ */
 export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const { config, urls, signal } = stage
   const replica = await serve(stage, size.teams)
@@ -103,7 +106,7 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const mixed = await compareMixed(stage, replica, lists, size.mixed)
   return {
     title: 'Lists of a large team through the API',
-    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${totalOf(size.teams).toLocaleString('en')}, each page with its exact total; "Elasticsearch" is asked the API's own _msearch for rows and total, and the bare process asks Redis and Elasticsearch what the API asks them and checks nothing. The API keeps no answers (ANSWER_CACHE_BYTES=0) wherever whole answers are compared with Elasticsearch, and in the first mixed loads; where a question is said to be asked again and again or to be new, and in the realistic mix, another API keeps them as it does by default.`,
+    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${totalOf(size.teams).toLocaleString('en')}, each page with its exact total; "Elasticsearch" is asked the API's own _msearch for rows and total, or its _search for a new question, and the bare process asks Redis and Elasticsearch what the API asks them and checks nothing. The API keeps no answers (ANSWER_CACHE_BYTES=0) except where a table says that the question is a new one each time or the same again and again, and in the mix of both: there, another API without that label keeps them as it does by default.`,
     sections: [...atRest.sections, ...underWrites.sections, ...mixed.sections],
     samples: new Map([...samplesAtRest, ...samplesUnderWrites, ...mixed.samples]),
     counts: mixed.counts,

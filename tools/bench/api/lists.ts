@@ -47,7 +47,7 @@ export const directRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>
   expectedStatus: 200,
 })
 
-/** Asks Elasticsearch for the first page by an `until` that was never asked for, in one search, as the API does for a list it does not know. */
+/** Asks Elasticsearch for a first page that is new to everybody, in one search: the API does not know yet that the list is long. */
 export const newDirectRequest = ({ index, teamId }: Pick<Lists, 'index' | 'teamId'>, limit: number): HttpRequest => {
   const rows = newestRows(teamId, windowClauses('createdAt', undefined, untilNeverAsked()), limit)
   return {
