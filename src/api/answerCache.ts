@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { Compression } from './compression.ts'
 
-/** The body of an answer as it is sent; `compression` is undefined when it is not compressed. */
-export type Answer = { readonly body: Buffer; readonly compression: Compression | undefined }
+/** The body of an answer as it is sent, and the `Content-Encoding` of a compressed one. */
+export type Answer = { readonly body: Buffer; readonly compression: string | undefined }
 
 /** No answer may take more than this part of the cache, so that a few large ones do not displace all others. */
 const maxPartOfCache = 1 / 16

@@ -69,12 +69,12 @@ beforeAll(async () => {
   own = await startOwnRedis()
   redis = own.redis
 }, startDeadlineMs)
-afterAll(() => own?.stop())
 const underTest = useReplica({ teams })
 const apis: TestApi[] = []
 afterAll(async () => {
   await Promise.all(apis.map((api) => api.close()))
 })
+afterAll(() => own?.stop())
 
 const startApi = (): Promise<TestApi> =>
   startTestApi({
@@ -296,6 +296,6 @@ test('an answer, kept or not, is what Elasticsearch shows at that moment, and 30
             await model.read(each)
         }
     }),
-    { numRuns: 25, endOnFailure: true },
+    { numRuns: 20, endOnFailure: true },
   )
 })

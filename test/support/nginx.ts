@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { choosePort } from '../../tools/engines/ports.ts'
 import { startSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { eventually } from './eventually.ts'
-import { freePort } from './programs.ts'
 
 const program = '/usr/sbin/nginx'
 const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
@@ -26,7 +26,7 @@ export type Nginx = {
 /** Starts nginx with the `http` block that `configure` makes for the port it shall listen on. */
 export async function startNginx(configure: (port: number) => string): Promise<Nginx> {
   if (!existsSync(program)) throw new Error(`there is no ${program}: install Debian's package "nginx"`)
-  const port = await freePort()
+  const port = await choosePort()
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-nginx-'))
   const configuration = [
     // As root, nginx would let its workers run as a user who may not write into the folder.

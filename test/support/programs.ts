@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { eventually } from './eventually.ts'
 
 /** One of the project's processes, run as a user runs it. */
@@ -25,7 +25,7 @@ export async function startProgram(
   environment: Readonly<Record<string, string>>,
   args: readonly string[] = [],
 ): Promise<Program> {
-  const [port, adminPort] = [await freePort(), await freePort()]
+  const [port = 0, adminPort = 0] = await chooseDistinctPorts(2)
   const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', script, ...args], {
     env: { ...process.env, ...environment, PORT: String(port), ADMIN_PORT: String(adminPort) },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -102,15 +102,4 @@ export async function untilReady(program: Program): Promise<void> {
 /** Kills whatever a test has left running. */
 export function killPrograms(): void {
   for (const child of started) child.kill('SIGKILL')
-}
-
-/** A port of loopback that nobody listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
 }
