@@ -18,14 +18,14 @@ const answering = (text: string, isFound = true): { indexReader: SearchClient; a
 const missing = (type: string): string => `{"error":{"root_cause":[],"type":"${type}"},"status":404}`
 
 describe('readDetail', () => {
-  test('asks for the one document of the team, percent-encoded', async () => {
+  test('asks for the one document of the team, percent-encoded, as the last refresh shows it', async () => {
     const { indexReader, asked } = answering('{}')
     await readDetail(indexReader, 'form-details', team, 'a:b', signal)
     expect(asked).toEqual([
       {
         method: 'GET',
         path: '/tidemark-form-details/_source/team%3A1%2Fa%3Ab',
-        querystring: { routing: 'team:1', preference: 'team:team:1' },
+        querystring: { routing: 'team:1', preference: 'team:team:1', realtime: false },
       },
     ])
   })
