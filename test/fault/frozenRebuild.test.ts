@@ -39,7 +39,7 @@ const isFrozen = async ({ pid }: Program): Promise<boolean> =>
 async function frozenBefore(request: number) {
   const pipeline = await openPipeline()
   pipelines.push(pipeline)
-  await pipeline.startIndexer()
+  const indexer = await pipeline.startIndexer()
   await pipeline.createKeys(['steady'])
   const api = await pipeline.startApi()
   await eventually(async () => (await pipeline.get(api, 'steady', '/api/v1/records')).status === 200)
@@ -71,6 +71,7 @@ async function frozenBefore(request: number) {
   await steady.stop()
   await pipeline.untilApplied(api, 'steady')
   const wrong = await reader.stop()
+  await Promise.all([indexer, api].map((program) => program.end('SIGTERM')))
   return { request, wasFrozen, code, log: rebuild.log(), wrong, answers: reader.answers() }
 }
 
