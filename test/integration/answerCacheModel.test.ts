@@ -19,7 +19,7 @@ const encodings = ['identity', 'gzip', 'br', 'zstd'] as const
 /** Long enough to be compressed; a few dozen answers fill the cache. */
 const padding = 'some text '.repeat(150)
 const cacheBytes = 256 * 1024
-const questions = ['?limit=20', '?limit=2', '?limit=2&page=2', '/a', '/b', '?changedSince=2026-01-01'] as const
+const questions = ['?limit=2', '?limit=2&page=2', '/a', '/b', '?changedSince=2026-01-01'] as const
 
 type Team = (typeof teams)[number]
 /** The steps by which an indexer makes a change visible, in their order. */
@@ -39,19 +39,22 @@ type Command =
       readonly isConditional: boolean
     }
 
-const someTeam = fc.constantFrom(...teams)
-const someType = fc.constantFrom(...entityTypes)
+/** Mostly the first one, so that the same is asked again while something happens to it. */
+const mostly = <T>(first: T, ...others: readonly T[]): fc.Arbitrary<T> =>
+  fc.oneof({ weight: 4, arbitrary: fc.constant(first) }, { weight: 1, arbitrary: fc.constantFrom(first, ...others) })
+const someTeam = mostly(...teams)
+const someType = mostly(...entityTypes)
 const command: fc.Arbitrary<Command> = fc.oneof(
   {
     weight: 40,
     arbitrary: fc.record({
       kind: fc.constant('read' as const),
-      api: fc.nat(1),
+      api: mostly(0, 1),
       team: someTeam,
       type: someType,
-      question: fc.constantFrom(...questions),
-      encoding: fc.constantFrom(...encodings),
-      isConditional: fc.boolean(),
+      question: mostly(...questions),
+      encoding: mostly(...encodings),
+      isConditional: mostly(false, true),
     }),
   },
   {
@@ -265,7 +268,6 @@ function expected(team: Team, visible: ReadonlyMap<string, number>, question: (t
       return [rows.length, rows.slice(0, 2)]
     case '?limit=2&page=2':
       return [rows.length, rows.slice(2)]
-    case '?limit=20':
     case '?changedSince=2026-01-01':
       return [rows.length, rows]
   }
@@ -274,7 +276,7 @@ function expected(team: Team, visible: ReadonlyMap<string, number>, question: (t
 test('an answer, kept or not, is what Elasticsearch shows at that moment, and 304 holds what the watermark promises', async () => {
   apis.push(await startApi(), await startApi())
   await fc.assert(
-    fc.asyncProperty(fc.array(command, { minLength: 20, maxLength: 60, size: 'max' }), async (commands) => {
+    fc.asyncProperty(fc.array(command, { minLength: 60, maxLength: 120, size: 'max' }), async (commands) => {
       const model = new Model()
       await model.begin()
       for (const each of commands)
@@ -296,6 +298,6 @@ test('an answer, kept or not, is what Elasticsearch shows at that moment, and 30
             await model.read(each)
         }
     }),
-    { numRuns: 20, endOnFailure: true },
+    { numRuns: 12, endOnFailure: true },
   )
 })
