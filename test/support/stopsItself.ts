@@ -4,24 +4,32 @@ import { Redis } from 'ioredis'
 /**
  * Loaded into a rebuild before its own code (`--import`), it freezes the process (SIGSTOP) just before the request that `STOP_BEFORE` counts,
  * beginning with 1 at the first one after the rebuild has taken hold of the watermark. No timer of the process can run between the freeze and
- * that request.
+ * that request. A request like one of the last few is another turn of a loop that waits or pages, and is not counted.
  */
 const stopBefore = Number(process.env['STOP_BEFORE'])
+const remembered = 6
+const recent: string[] = []
 let counted = 0
 
-function count(): void {
-  if (counted > 0 && ++counted === stopBefore + 1) process.kill(process.pid, 'SIGSTOP')
+function count(request: string): void {
+  if (counted === 0) return
+  const isRepeated = recent.includes(request)
+  recent.push(request)
+  if (recent.length > remembered) recent.shift()
+  if (!isRepeated && ++counted === stopBefore + 1) process.kill(process.pid, 'SIGSTOP')
 }
 
 const request = Transport.prototype.request
 Transport.prototype.request = function frozenRequest(this: Transport, ...args: unknown[]) {
-  count()
+  const { method, path } = args[0] as { readonly method: string; readonly path: string }
+  count(`${method} ${path}`)
   return Reflect.apply(request, this, args)
 } as typeof request
 
 const sendCommand = Redis.prototype.sendCommand
 Redis.prototype.sendCommand = function frozenCommand(this: Redis, ...args: Parameters<typeof sendCommand>) {
-  count()
-  if (counted === 0 && args[0].name === 'set') counted = 1
+  const [{ name, args: values }] = args
+  count(`${name} ${values[0]}`)
+  if (counted === 0 && name === 'set') counted = 1
   return Reflect.apply(sendCommand, this, args)
 } as typeof sendCommand
