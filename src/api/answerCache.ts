@@ -1,8 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** The body of an answer as it is sent, and the `Content-Encoding` of a compressed one. */
-export type Answer = { readonly body: Buffer; readonly compression: string | undefined }
+/** What is rendered for a request: its body, and of a page the total of its list. */
+export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
+
+/** An answer with its body as it is sent, and the `Content-Encoding` of a compressed one. */
+export type Answer = Rendered & { readonly compression: string | undefined }
 
 /** No answer may take more than this part of the cache, so that a few large ones do not displace all others. */
 const maxPartOfCache = 1 / 16

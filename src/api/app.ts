@@ -52,6 +52,7 @@ export function createApp(deps: ApiDeps): RequestListener {
     indexReader,
     readParameters: parameterReader(deps.metrics),
     startExport: createExports(),
+    baseUrl,
     answers: new AnswerCache(deps.answerCacheBytes, deps.metrics),
   })
   const app = new Koa<ApiState>()

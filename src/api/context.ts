@@ -37,4 +37,6 @@ export type RouteDeps = {
   readonly readParameters: ParameterReader
   readonly startExport: StartExport
   readonly answers: AnswerCache
+  /** The public URL of the API. */
+  readonly baseUrl: string
 }

@@ -1,4 +1,4 @@
-import type { Answer, AnswerCache } from './answerCache.ts'
+import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
 import { type Compression, compressed, compressionFor, isWorthCompressing } from './compression.ts'
 import type { Validators } from './conditional.ts'
 import type { RouteContext } from './context.ts'
@@ -14,7 +14,7 @@ export async function keptOrMade(
   ctx: RouteContext,
   answers: AnswerCache,
   { etag, isSettled }: Pick<Validators, 'etag' | 'isSettled'>,
-  make: () => Promise<Buffer>,
+  make: () => Promise<Rendered>,
 ): Promise<Answer> {
   const compression = compressionFor(ctx)
   const makeAnswer = async (): Promise<Answer> => compressedAs(await make(), compression)
@@ -30,10 +30,10 @@ export async function keptOrMade(
   }
 }
 
-async function compressedAs(body: Buffer, compression: Compression | undefined): Promise<Answer> {
-  return compression === undefined || !isWorthCompressing(body)
-    ? { body, compression: undefined }
-    : { body: await compressed(body, compression), compression }
+async function compressedAs(rendered: Rendered, compression: Compression | undefined): Promise<Answer> {
+  return compression === undefined || !isWorthCompressing(rendered.body)
+    ? { ...rendered, compression: undefined }
+    : { ...rendered, body: await compressed(rendered.body, compression), compression }
 }
 
 /** Whether the client has disconnected before it was answered. */

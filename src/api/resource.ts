@@ -7,6 +7,7 @@ import type { RouteContext, RouteDeps } from './context.ts'
 import { apiError, unavailable } from './errors.ts'
 import { asksForExport, ndjson } from './exports.ts'
 import { keptOrMade } from './keptAnswers.ts'
+import { pageLinks } from './pageLinks.ts'
 import { noPageParameters } from './parameterSchemas.ts'
 import { exportList } from './search/exportList.ts'
 import { type PageRequest, renderPage } from './search/page.ts'
@@ -21,6 +22,9 @@ type ChangeWindow = {
   readonly changedUntil?: WindowBound | undefined
 }
 
+/** The paths of the lists below the URL of the API. */
+const paths: Readonly<Record<EntityType, string>> = { forms: 'forms', submissions: 'records' }
+
 /** The route of a list: one page of it as JSON, or all of it as NDJSON. The rows are those of the first filter that finds any. */
 export function listRoute<Selection extends ChangeWindow>(
   type: EntityType,
@@ -29,21 +33,21 @@ export function listRoute<Selection extends ChangeWindow>(
 ): Route {
   const exportSchema = schema.extend(noPageParameters)
 
-  const respondWithPage: Route = async (ctx, { readParameters, indexReader, answers }) => {
+  const respondWithPage: Route = async (ctx, { readParameters, indexReader, answers, baseUrl }) => {
     const parameters = readParameters(ctx, schema)
     const validators = listValidators(ctx, type, parameters)
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
     const { version } = validators
     const { teamId } = ctx.state.holder
     const filters = filtersOf(teamId, parameters)
-    const answer = await keptOrMade(ctx, answers, validators, async () =>
-      renderPage(
-        await ctx.state.runQuery((signal) =>
-          searchPage(indexReader, type, { teamId, version, signal }, filters, parameters),
-        ),
-      ),
-    )
+    const answer = await keptOrMade(ctx, answers, validators, async () => {
+      const page = await ctx.state.runQuery((signal) =>
+        searchPage(indexReader, type, { teamId, version, signal }, filters, parameters),
+      )
+      return { body: renderPage(page), totalDocs: page.totalDocs }
+    })
     send(ctx, validators, answer)
+    if (ctx.status === 200) setLink(ctx, `${baseUrl}/${paths[type]}`, parameters, answer.totalDocs ?? 0)
   }
   const respondWithExport: Route = async (ctx, { readParameters, indexReader, startExport }) => {
     const parameters = readParameters(ctx, exportSchema) as unknown as Selection
@@ -58,6 +62,12 @@ export function listRoute<Selection extends ChangeWindow>(
     )
   }
   return (ctx, deps) => (asksForExport(ctx) ? respondWithExport(ctx, deps) : respondWithPage(ctx, deps))
+}
+
+/** Sets the links of a page. An answer may be kept for queries that differ in what they ignore, so its links are made anew each time. */
+function setLink(ctx: RouteContext, url: string, request: PageRequest, totalDocs: number): void {
+  const link = pageLinks(url, ctx.querystring, request, totalDocs)
+  if (link !== undefined) ctx.set('Link', link)
 }
 
 /** The validators of a list. A list that is selected by time of change is complete only up to the watermark: without one it is refused (503). */
@@ -95,7 +105,7 @@ export const detailRoute =
         read(indexReader, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal),
       )
       if (found === undefined) throw apiError('not_found', `no such ${what}`)
-      return found
+      return { body: found }
     })
     send(ctx, validators, answer)
   }

@@ -54,6 +54,12 @@ export const headers = {
     schema: { type: 'string', pattern: '^W/".*"$' },
     example: 'W/"2b7f0c9a"',
   },
+  Link: {
+    description:
+      'Of a page: the `first`, `prev`, `next` and `last` page with the same query (RFC 8288). Left out when it takes more than 4 KiB.',
+    schema: text,
+    example: '<https://api.example.com/api/v1/records?page=2>; rel="next"',
+  },
   'Ignored-Parameters': {
     description: 'The parameters that were sent and are not known, percent-encoded: at most ten names and 256 bytes.',
     schema: text,

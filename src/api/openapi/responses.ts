@@ -98,7 +98,7 @@ export const success = (
   line: string | undefined,
 ): Response => ({
   description,
-  headers: named(read),
+  headers: named(line === undefined ? read : [...read, 'Link']),
   content: {
     ...json({ $ref: `#/components/schemas/${schemaName}` }, examples),
     ...(line !== undefined && { [ndjson]: { schema: linesOf(line) } }),

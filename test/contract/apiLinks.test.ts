@@ -1,0 +1,73 @@
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { useApi } from '../support/useApi.ts'
+
+const team = 'team-1'
+const count = 7
+
+const api = useApi({
+  forms: Array.from({ length: count }, (_, at) => ({
+    team,
+    id: `f${at}`,
+    entity: formEntity({ id: `f${at}`, title: `Größe & Co. ${at}` }),
+  })),
+  submissions: [{ team, id: 'a', entity: submissionEntity({ id: 'a' }) }],
+  settings: { BASE_URL: 'https://quiz.example/replica/api/v1' },
+})
+
+/** The links of an answer by their relation, below the public URL. */
+async function linksOf(target: string): Promise<Record<string, string>> {
+  const { status, headers } = await api.get(`/api/v1/${target}`)
+  expect(status).toBe(200)
+  const links = (headers['link'] ?? '').matchAll(/<https:\/\/quiz\.example\/replica\/api\/v1\/([^>]*)>; rel="(\w+)"/g)
+  return Object.fromEntries([...links].map(([, url = '', relation = '']) => [relation, url]))
+}
+
+test.each([
+  ['forms', { first: 'forms?page=1', last: 'forms?page=1' }],
+  ['forms?limit=3', { first: 'forms?limit=3&page=1', next: 'forms?limit=3&page=2', last: 'forms?limit=3&page=3' }],
+  [
+    'forms/?page=2&limit=3',
+    {
+      first: 'forms?page=1&limit=3',
+      prev: 'forms?page=1&limit=3',
+      next: 'forms?page=3&limit=3',
+      last: 'forms?page=3&limit=3',
+    },
+  ],
+  [
+    'forms?limit=3&page=3',
+    { first: 'forms?limit=3&page=1', prev: 'forms?limit=3&page=2', last: 'forms?limit=3&page=3' },
+  ],
+  [
+    'forms?limit=3&page=9',
+    { first: 'forms?limit=3&page=1', prev: 'forms?limit=3&page=3', last: 'forms?limit=3&page=3' },
+  ],
+  ['records?status=failed', { first: 'records?status=failed&page=1', last: 'records?status=failed&page=1' }],
+])('%s links to its other pages with its own query', async (target, links) => {
+  expect(await linksOf(target)).toEqual(links)
+})
+
+test('who follows next sees every item once, with the filters that were sent', async () => {
+  const seen: string[] = []
+  let target: string | undefined =
+    'forms?limit=2&titleContains=gr%C3%B6%C3%9Fe%20%26&changedSince=2026-01-01T00:00:00%2B02:00'
+  while (target !== undefined) {
+    const { items } = await api.read<{ items: { id: string }[] }>(`/api/v1/${target}`)
+    seen.push(...items.map(({ id }) => id))
+    target = (await linksOf(target))['next']
+  }
+  expect(seen.toSorted()).toEqual(Array.from({ length: count }, (_, at) => `f${at}`))
+})
+
+test('a kept answer links to the query of each client, also to what it ignores', async () => {
+  expect((await linksOf('forms?limit=3&mine=1'))['next']).toBe('forms?limit=3&mine=1&page=2')
+  expect((await linksOf('forms?limit=03'))['next']).toBe('forms?limit=03&page=2')
+})
+
+test('what is no page has no links, and links that clients could not receive are left out', async () => {
+  const long = 'x'.repeat(3_000)
+  for (const target of ['forms/f1', `forms?ignored=${long}`]) expect(await linksOf(target)).toEqual({})
+  const { headers } = await api.get('/api/v1/forms', { headers: { accept: 'application/x-ndjson' } })
+  expect(headers['link']).toBeUndefined()
+  expect((await api.get('/api/v1/forms?limit=0')).headers['link']).toBeUndefined()
+})
