@@ -33,7 +33,7 @@ export default {
     {
       ...withEngines,
       displayName: 'uncached',
-      testMatch: ['<rootDir>/test/contract/api*.test.ts'],
+      testMatch: ['<rootDir>/test/contract/{api,title}*.test.ts'],
       setupFiles: ['<rootDir>/test/support/withoutAnswerCache.ts'],
     },
     { ...withEngines, displayName: 'faults', testMatch: ['<rootDir>/test/fault/**/*.test.ts'] },
