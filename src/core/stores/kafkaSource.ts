@@ -109,13 +109,11 @@ async function topicSettings(
 }
 
 async function offsetRanges(admin: Admin, topics: readonly string[]): ReturnType<KafkaSource['offsetRanges']> {
-  const ranges = topics.map(async (topic) =>
-    (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => {
-      const range = { topic, partition, low: BigInt(low), high: BigInt(high) }
-      return [partitionName(range), range] as const
-    }),
-  )
-  return new Map((await Promise.all(ranges)).flat())
+  const ranges = new Map<string, OffsetRange & TopicPartition>()
+  for (const topic of topics)
+    for (const { partition, low, high } of await admin.fetchTopicOffsets(topic))
+      ranges.set(partitionName({ topic, partition }), { topic, partition, low: BigInt(low), high: BigInt(high) })
+  return ranges
 }
 
 async function committedOffsets(admin: Admin, groupId: string, topics: readonly string[]): Promise<PartitionCommit[]> {

@@ -26,7 +26,9 @@ const shell = (script: string) => ({ command: 'sh', args: ['-c', script], cwd: f
 const printedPids = async (count: number): Promise<number[]> => {
   let pids: number[] = []
   const enough = async () => {
-    pids = (await readFile(logPath, 'utf8')).split('\n').filter(Boolean).map(Number)
+    // The log is there once the program has started.
+    const log = await readFile(logPath, 'utf8').catch(() => '')
+    pids = log.split('\n').filter(Boolean).map(Number)
     return pids.length >= count
   }
   expect(await waitUntil(enough, { deadlineMs: 10_000, signal })).toBe(true)
