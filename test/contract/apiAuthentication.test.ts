@@ -1,8 +1,8 @@
-import { Redis } from 'ioredis'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TestAnswer, TestRequest } from '../support/api.ts'
+import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { eventually } from '../support/eventually.ts'
+import { monitorRedis } from '../support/monitorRedis.ts'
 import { useApi } from '../support/useApi.ts'
 
 const endpoints = ['/api/v1/forms', '/api/v1/forms/shared', '/api/v1/records', '/api/v1/records/shared']
@@ -22,6 +22,7 @@ const api = useApi({
   ]),
   nowMs: () => nowMs,
 })
+const close = closing()
 
 const expectUnauthorized = ({ status, headers, json }: TestAnswer, challenge: string): void => {
   expect(status).toBe(401)
@@ -175,21 +176,11 @@ test('a flood of bad keys gets 401 each, while a good key is answered', async ()
 })
 
 test('a bad key costs one look-up, and what cannot be a key none', async () => {
-  const redis = new Redis(process.env['REDIS_URL'] ?? '')
-  const monitor = await redis.monitor()
-  const asked: string[] = []
-  // What a script asks is no request of its own.
-  monitor.on('monitor', (_at: string, command: string[], source: string) => {
-    if (source !== 'lua') asked.push(command.join(' '))
-  })
+  const monitor = close(await monitorRedis(process.env['REDIS_URL'] ?? ''))
   await statusWith('rqp_acct_bad')
   await statusWith('rqp_live_bad')
-  await redis.get(`${api.replica.prefix}:the-end`)
-  await eventually(() => asked.some((command) => command.includes(':the-end')))
-  const lookups = asked.filter((command) => command.includes(api.replica.prefix) && !command.includes(':the-end'))
+  const lookups = (await monitor.commandsSoFar()).filter((command) => command.includes(api.replica.prefix))
   expect(lookups).toEqual([expect.stringContaining(digestOf('rqp_acct_bad'))])
-  monitor.disconnect()
-  redis.disconnect()
 })
 
 test('no key, digest or header reaches the log', async () => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import { firstRows, HeldExports } from '../support/heldExports.ts'
+import { firstRows, holdingExports } from '../support/heldExports.ts'
 import { describeNginx, type Nginx, startNginx } from '../support/nginx.ts'
 import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
@@ -19,15 +19,7 @@ beforeAll(async () => {
   shipped = await readFile('deploy/nginx.conf', 'utf8')
 })
 
-const holding: HeldExports[] = []
-const hold = (): HeldExports => {
-  const held = new HeldExports(api.elasticsearch)
-  holding.push(held)
-  return held
-}
-afterEach(() => {
-  for (const held of holding.splice(0)) held.goOn()
-})
+const hold = holdingExports(api.elasticsearch)
 
 const passing = (port: number, directives: string): string =>
   `server { listen 127.0.0.1:${port}; ${directives} location / { proxy_pass http://127.0.0.1:${api.port}; } }`

@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
+import { closing } from '../support/closing.ts'
 import { eventually } from '../support/eventually.ts'
-import { HeldExports } from '../support/heldExports.ts'
+import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -16,16 +17,9 @@ const api = useApi({
   fill: (replica) => queryData(61).storeIn(replica),
   hasFaultyElasticsearch: true,
 })
+const close = closing()
 
-const holding: HeldExports[] = []
-const hold = (): HeldExports => {
-  const held = new HeldExports(api.elasticsearch)
-  holding.push(held)
-  return held
-}
-afterEach(() => {
-  for (const held of holding.splice(0)) held.goOn()
-})
+const hold = holdingExports(api.elasticsearch)
 
 /** An export over HTTP/1.0, whose answer is as long as its connection: what came, and how the connection ended. */
 function exportInOldHttp(
@@ -91,7 +85,7 @@ test('what breaks an export off is logged with the id of its request', async () 
 })
 
 test('an export that a stop cuts resets the connection', async () => {
-  const stopping = await api.startAnother()
+  const stopping = close(await api.startAnother())
   const held = hold()
   const exporting = exportInOldHttp(stopping.port, 'identity')
   await held.untilReached()

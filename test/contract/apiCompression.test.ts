@@ -79,7 +79,7 @@ test.each(['accept', 'accept-encoding', 'accept-language', 'cookie', 'if-none-ma
         if (status < 400) return
         expect(JSON.parse(String(body))).toEqual({ error: { code: expect.any(String), message: expect.any(String) } })
       }),
-      { numRuns: 150 },
+      { numRuns: 150, endOnFailure: true },
     )
   },
 )

@@ -134,8 +134,8 @@ describe('Without Elasticsearch', () => {
     alone = await api.startAnother({ ELASTICSEARCH_URL: fake.url })
   })
   afterAll(async () => {
-    await alone.close()
-    await fake.close()
+    await alone?.close()
+    await fake?.close()
   })
 
   test.each(endpoints)('"not changed" is answered from Redis alone: %s', async (endpoint) => {

@@ -1,6 +1,7 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
 import type { TestAnswer } from '../support/api.ts'
+import { closing } from '../support/closing.ts'
 import { pointer, type SchemaJudge, schemaJudge } from '../support/description.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
@@ -46,6 +47,7 @@ const api = useApi({
   ],
   settings: { RATE_LIMIT_PER_MINUTE: '200' },
 })
+const close = closing()
 let description: { components: { headers: object } }
 let judge: SchemaJudge
 beforeAll(async () => {
@@ -125,11 +127,10 @@ describe('what the API answers is what its description says', () => {
       expect(answer.status).toBe(401)
       expectDescribed('/forms', answer)
     }
-    const worn = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' })
+    const worn = close(await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' }))
     const other = await api.replica.storeKey(team, { id: 'worn' })
     await worn.send('/api/v1/records', { key: other })
     const refused = await worn.send('/api/v1/records', { key: other })
-    await worn.close()
     expect(refused.status).toBe(429)
     expectDescribed('/records', refused)
   })

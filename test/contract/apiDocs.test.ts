@@ -1,9 +1,11 @@
 import { startTestApi } from '../support/api.ts'
+import { closing } from '../support/closing.ts'
 import { useApi } from '../support/useApi.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
 const api = useApi({ settings: { RATE_LIMIT_PER_MINUTE: '3' } })
+const close = closing()
 let assets: readonly string[]
 beforeAll(async () => {
   const html = await (await read('/docs')).text()
@@ -126,16 +128,14 @@ test.each([
 
 test('the description is served without Elasticsearch and Redis', async () => {
   const away = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', REDIS_URL: 'redis://127.0.0.1:1' }
-  const alone = await startTestApi({ settings: away, awaitReady: false })
+  const alone = close(await startTestApi({ settings: away, awaitReady: false }))
   const { status } = await alone.send(descriptionPath)
-  await alone.close()
   expect(status).toBe(200)
 })
 
 test('the description names where clients reach the API', async () => {
-  const named = await api.startAnother({ BASE_URL: 'https://quiz.example/api/v1' })
+  const named = close(await api.startAnother({ BASE_URL: 'https://quiz.example/api/v1' }))
   const { json } = await named.send(descriptionPath)
-  await named.close()
   expect(json).toMatchObject({ servers: [{ url: 'https://quiz.example/api/v1' }] })
   expect((await api.send(descriptionPath)).json).toMatchObject({ servers: [{ url: '/api/v1' }] })
 })

@@ -10,8 +10,8 @@ import type { Instant } from '../../src/core/model/instant.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Exchange } from '../support/faultyElasticsearch.ts'
-import { firstRows, HeldExports, laterPart } from '../support/heldExports.ts'
+import type { Exchange, Injected } from '../support/faultyElasticsearch.ts'
+import { firstRows, holdingExports, laterPart } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -30,6 +30,9 @@ beforeAll(() => {
   client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
 })
 afterAll(() => client.close())
+let broken: Injected | undefined
+afterEach(() => broken?.lift())
+const hold = holdingExports(api.elasticsearch)
 
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<TestAnswer> =>
   api.get(path, { method, headers: { accept: ndjson, ...headers } })
@@ -113,7 +116,7 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
   })
 
   test('hands over every row that was found before the next ones are', async () => {
-    const held = new HeldExports(api.elasticsearch)
+    const held = hold()
     const { received } = await open(api.key, '/api/v1/records', encoding)
     const rows = createInterface({ input: decompressed(received) })[Symbol.asyncIterator]()
     const first: unknown[] = []
@@ -186,7 +189,7 @@ test('HEAD tells of an export without it', async () => {
 
 test('an export is of one moment, whatever is written meanwhile', async () => {
   const before = await walked('/api/v1/records')
-  const held = new HeldExports(api.elasticsearch)
+  const held = hold()
   const exporting = ask('/api/v1/records')
   await held.untilReached()
   const [id, submittedAt] = ['written-meanwhile', '1000-01-01T00:00:00.000Z']
@@ -207,27 +210,25 @@ test.each([
     },
   ],
 ] as const)('an export is broken off, never ended, when Elasticsearch %s on the way', async (_how, fault) => {
-  const broken = api.elasticsearch.inject('/_search', fault, { when: laterPart })
+  broken = api.elasticsearch.inject('/_search', fault, { when: laterPart })
   const { received } = await open()
   expect(received.statusCode).toBe(200)
   await expect(readText(received)).rejects.toThrow('aborted')
-  broken.lift()
   await eventually(async () => (await openContexts()) === 0)
 })
 
 test('an export that cannot begin is answered 503', async () => {
-  const broken = api.elasticsearch.inject('/_pit', (exchange) => exchange.response.destroy())
+  broken = api.elasticsearch.inject('/_pit', (exchange) => exchange.response.destroy())
   const { status, headers } = await ask('/api/v1/records')
   expect([status, headers['content-type'], headers['retry-after']]).toEqual([
     503,
     expect.stringContaining('json'),
     expect.stringMatching(/^[1-9]/),
   ])
-  broken.lift()
 })
 
 test('a team has four exports at once; others are served meanwhile, and a client that goes away makes room', async () => {
-  const held = new HeldExports(api.elasticsearch)
+  const held = hold()
   const running = [await open(), await open(), await open(), await open()]
   const few = '/api/v1/records?formId=none'
   const refused = await ask(few)

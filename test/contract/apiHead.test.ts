@@ -1,5 +1,6 @@
 import type { Instant } from '../../src/core/model/instant.ts'
 import type { TestAnswer, TestRequest } from '../support/api.ts'
+import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -12,6 +13,7 @@ const api = useApi({
   submissions: ids.map((id) => ({ team, id, entity: submissionEntity({ id, data: { ids } }) })),
   watermark: '2026-11-21T10:00:00.123Z' as Instant,
 })
+const close = closing()
 
 /** All but what is another one with every request, and how the body comes. */
 const headersOf = ({ headers }: TestAnswer): unknown => {
@@ -70,10 +72,9 @@ test.each([
 ])('HEAD of what is refused: %s', (target, status) => expectAsGet(target, { key: api.key }, status))
 
 test('HEAD with a key whose rate limit is used up', async () => {
-  const strict = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' })
+  const strict = close(await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' }))
   const worn = await api.replica.storeKey(team, { id: 'worn' })
   await strict.send('/api/v1/forms', { key: worn })
   const { status, text, headers } = await strict.send('/api/v1/forms', { key: worn, method: 'HEAD' })
   expect([status, text, headers['retry-after']]).toEqual([429, '', expect.stringMatching(/^\d+$/)])
-  await strict.close()
 })

@@ -1,4 +1,5 @@
 import { startTestApi } from '../support/api.ts'
+import { closing } from '../support/closing.ts'
 import { refusalOf, runCommand } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
@@ -7,24 +8,25 @@ import { startRelay } from '../support/relay.ts'
 import { useReplica } from '../support/useApi.ts'
 
 const { replica, keyOf } = useReplica()
+const close = closing()
 
 test('the API starts while its engines are away', async () => {
-  const nowhere = await startRelay('127.0.0.1', 1)
+  const nowhere = close(await startRelay('127.0.0.1', 1))
   nowhere.cut()
   const address = `127.0.0.1:${nowhere.port}`
-  const api = await startTestApi({
-    settings: { ELASTICSEARCH_URL: `http://${address}`, REDIS_URL: `redis://${address}` },
-    awaitReady: false,
-  })
+  const api = close(
+    await startTestApi({
+      settings: { ELASTICSEARCH_URL: `http://${address}`, REDIS_URL: `redis://${address}` },
+      awaitReady: false,
+    }),
+  )
   expect((await api.send('/api/v1/forms', { key: keyOf('team-1') })).status).toBe(503)
   expect((await api.readiness()).map((each) => each.split(':')[0])).toEqual(['elasticsearch', 'redis', 'account keys'])
-  await api.close()
-  await nowhere.close()
 })
 
 test('a request that runs when the API stops is answered; no other is accepted', async () => {
-  const fake = await startFakeElasticsearch()
-  const api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: fake.url } })
+  const fake = close(await startFakeElasticsearch())
+  const api = close(await startTestApi({ settings: { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: fake.url } }))
   let answerNow: (() => void) | undefined
   fake.answerWith((request, response) => {
     answerNow = () => answer(200, emptySearch)(request, response)
@@ -36,14 +38,12 @@ test('a request that runs when the API stops is answered; no other is accepted',
   answerNow?.()
   expect((await running).status).toBe(200)
   await closed
-  await fake.close()
 })
 
 test('a process that cannot do its work at all ends by itself, and its log tells why', async () => {
-  const api = await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } })
+  const api = close(await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } }))
   const { code, stderr } = await runCommand('src/api/main.ts', [], { PORT: String(api.port), ADMIN_PORT: '0' })
   expect([code, stderr]).toEqual([1, expect.stringContaining('EADDRINUSE')])
-  await api.close()
 })
 
 test('addresses that the machine does not have are told at once, by name', async () => {

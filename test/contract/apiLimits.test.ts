@@ -1,9 +1,11 @@
 import type { TestAnswer } from '../support/api.ts'
+import { closing } from '../support/closing.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
 
 const api = useApi({ teams: [], settings: { RATE_LIMIT_PER_MINUTE: '' } })
+const close = closing()
 let keyNumber = 0
 
 /** A key that has made no request yet. */
@@ -127,15 +129,14 @@ test('when the minute is over the key has 120 again', async () => {
 })
 
 test('API processes share the minute of a key', async () => {
-  const other = await api.startAnother()
+  const other = close(await api.startAnother())
   const { key } = await freshKey()
   await send(key)
   expect((await other.send('/api/v1/forms', { key })).headers['ratelimit']).toMatch(/r=118/)
-  await other.close()
 })
 
 test('the limit is a setting, which the policy names', async () => {
-  const strict = await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' })
+  const strict = close(await api.startAnother({ RATE_LIMIT_PER_MINUTE: '1' }))
   const { key } = await freshKey()
   const first = await strict.send('/api/v1/forms', { key })
   expect(first.headers).toMatchObject({
@@ -143,5 +144,4 @@ test('the limit is a setting, which the policy names', async () => {
     ratelimit: expect.stringMatching(/r=0;/),
   })
   expect((await strict.send('/api/v1/forms', { key })).status).toBe(429)
-  await strict.close()
 })

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestAnswer, type TestApi } from '../support/api.ts'
+import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, type FakeElasticsearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
@@ -16,6 +17,7 @@ const { replica, keyOf } = useReplica({
   forms: [{ team, id: 'one', entity: formEntity({ id: 'one' }) }],
   submissions: [{ team, id: 'one', entity: submissionEntity({ id: 'one' }) }],
 })
+const close = closing()
 
 const settings = (more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({
   INDEX_PREFIX: replica.prefix,
@@ -44,8 +46,8 @@ describe('Redis away', () => {
     api = await startTestApi({ settings: settings({ REDIS_URL: `redis://127.0.0.1:${relay.port}` }) })
   })
   afterAll(async () => {
-    await api.close()
-    await relay.close()
+    await api?.close()
+    await relay?.close()
   })
 
   test.each(endpoints)('%s gives 503 with a good or a bad key, and answers again when it is back', async (endpoint) => {
@@ -79,8 +81,8 @@ describe('Elasticsearch away', () => {
     api = await startTestApi({ settings: settings({ ELASTICSEARCH_URL: `http://127.0.0.1:${relay.port}` }) })
   })
   afterAll(async () => {
-    await api.close()
-    await relay.close()
+    await api?.close()
+    await relay?.close()
   })
 
   test.each(endpoints)('%s gives 503 and answers again when it is back', async (endpoint) => {
@@ -108,18 +110,20 @@ describe('an index that is not there', () => {
     ['form-details', '/api/v1/forms/one'],
     ['submission-details', '/api/v1/records/one'],
   ] as const)('%s: %s gives 503, not 404', async (kind, endpoint) => {
-    const api = await startTestApi({ settings: settings() })
+    const api = close(await startTestApi({ settings: settings() }))
     await replica.dropAlias(kind)
-    expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
-    expect(await api.readiness()).toEqual([expect.stringContaining('missing-index')])
-    await replica.restoreAlias(kind)
+    try {
+      expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
+      expect(await api.readiness()).toEqual([expect.stringContaining('missing-index')])
+    } finally {
+      await replica.restoreAlias(kind)
+    }
     expect((await api.send(endpoint, { key: keyOf(team) })).status).toBe(200)
-    await api.close()
   })
 })
 
 test('an index that does not allow what is asked gives 500 internal_error without internals, and logs why', async () => {
-  const api = await startTestApi({ settings: settings() })
+  const api = close(await startTestApi({ settings: settings() }))
   await replica.misleadAlias('forms')
   const { status, headers, text } = await api.send('/api/v1/forms?titleContains=secret', { key: keyOf(team) })
   await replica.restoreAlias('forms')
@@ -131,7 +135,6 @@ test('an index that does not allow what is asked gives 500 internal_error withou
   const logged = api.logLines.filter(({ requestId }) => requestId === headers['x-request-id'])
   expect(JSON.stringify(logged)).toContain('search_phase_execution_exception')
   expect(JSON.stringify(logged)).not.toContain('secret')
-  await api.close()
 })
 
 describe('answers of Elasticsearch that are not whole', () => {
@@ -143,8 +146,8 @@ describe('answers of Elasticsearch that are not whole', () => {
     api = await startTestApi({ settings: settings({ ELASTICSEARCH_URL: fake.url }) })
   })
   afterAll(async () => {
-    await api.close()
-    await fake.close()
+    await api?.close()
+    await fake?.close()
   })
 
   test.each([
@@ -221,7 +224,7 @@ describe('answers of Elasticsearch that are not whole', () => {
 })
 
 test('account keys that are lost and not yet rebuilt give 503, never 401, until they are complete again', async () => {
-  const api = await startTestApi({ settings: settings() })
+  const api = close(await startTestApi({ settings: settings() }))
   await replica.loseAccountKeys()
   for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   expectUnavailable(await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' }))
@@ -229,5 +232,4 @@ test('account keys that are lost and not yet rebuilt give 503, never 401, until 
   await replica.completeAccountKeys()
   expect((await api.send('/api/v1/forms', { key: keyOf(team) })).status).toBe(200)
   expect((await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' })).status).toBe(401)
-  await api.close()
 })

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { closing } from '../support/closing.ts'
 import { sendRaw } from '../support/raw.ts'
 import {
   plaintextIn,
@@ -16,6 +17,7 @@ beforeAll(async () => {
   area = await startTestSettings(names)
 })
 afterAll(() => area?.close())
+const close = closing()
 
 /** Every test has a team of its own. */
 const ownTeam = (): Promise<Visitor> => area.signIn({ team: `team-${randomUUID()}` })
@@ -144,7 +146,7 @@ describe('a form that is sent twice', () => {
 
   test('ten seconds later, shows no key any more', async () => {
     let aheadMs = 0
-    const later = await startTestSettings(names, { nowMs: () => Date.now() + aheadMs })
+    const later = close(await startTestSettings(names, { nowMs: () => Date.now() + aheadMs }))
     const visitor = await later.signIn({ team: `team-${randomUUID()}` })
     const fields = { ...(await visitor.hidden()), name: 'reloaded', expires: '' }
     const first = await visitor.post('/keys', fields)
@@ -152,7 +154,6 @@ describe('a form that is sent twice', () => {
     const again = await visitor.post('/keys', fields)
     expect([again.status, titleOf(again), plaintextIn(again)]).toEqual([409, 'Key “reloaded” was shown already', ''])
     expect(again.text).toContain(`${plaintextIn(first).slice(0, 13)}…`)
-    await later.close()
   })
 
   test('after its key was deleted, makes no key, and says so with a fresh form', async () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK } from 'jose'
+import { closing } from '../support/closing.ts'
 import { prepareSettings, type SettingsAnswer, startTestSettings, type TestSettings } from '../support/settings.ts'
 import { type Claims, signInClaims, signInSecret, signToken, unsignedToken } from '../support/signIns.ts'
 
@@ -13,6 +14,7 @@ beforeAll(async () => {
   area = await startTestSettings({ ...names, SIGN_IN_PAGE: 'https://quiz.example/keys?from=settings' })
 })
 afterAll(() => area?.close())
+const close = closing()
 
 const follow = (token: string, to = area): Promise<SettingsAnswer> =>
   to.visitor().get(`/sign-in?token=${encodeURIComponent(token)}`)
@@ -40,12 +42,11 @@ test('a good link leads to the keys of its team with a session that scripts and 
 })
 
 test('over HTTPS the cookie is secure and bound to its host', async () => {
-  const secure = await startTestSettings({ ...names, SETTINGS_URL: 'https://settings.example' })
+  const secure = close(await startTestSettings({ ...names, SETTINGS_URL: 'https://settings.example' }))
   const { cookies } = await follow(await signToken(signInClaims(Date.now())), secure)
   expect(cookies).toEqual([
     expect.stringMatching(/^__Host-tidemark-session=.{43}; Path=\/; Max-Age=900; HttpOnly; SameSite=Lax; Secure$/),
   ])
-  await secure.close()
 })
 
 test('Redis knows a session by the digest of its id alone, for fifteen minutes', async () => {
@@ -168,7 +169,7 @@ test('signing in takes a new session id, and ends the one that the browser had',
 
 test('a session ends fifteen minutes after the sign-in, whatever is done meanwhile', async () => {
   let aheadMs = 0
-  const later = await startTestSettings(names, { nowMs: () => Date.now() + aheadMs })
+  const later = close(await startTestSettings(names, { nowMs: () => Date.now() + aheadMs }))
   const visitor = await later.signIn()
   aheadMs = 14 * 60_000
   expect((await visitor.get('/keys')).status).toBe(200)
@@ -176,7 +177,6 @@ test('a session ends fifteen minutes after the sign-in, whatever is done meanwhi
   const over = await visitor.get('/keys')
   expect(over.status).toBe(403)
   expect(over.text).toContain('You are not signed in')
-  await later.close()
 })
 
 test('signing out ends the session, not only the cookie', async () => {
@@ -263,13 +263,15 @@ describe('with public keys', () => {
   test('keys that cannot be had are nobody’s fault: 503, and the link is not used up', async () => {
     const goodKeys = answerKeys
     answerKeys = async () => Promise.reject(new Error('down'))
-    const fresh = await startTestSettings({ ...names, ...jwksSettings() })
+    const fresh = close(await startTestSettings({ ...names, ...jwksSettings() }))
     const token = await signToken(signInClaims(Date.now()), rsa.privateKey, { alg: 'RS256', kid: 'rsa' })
-    const { status, headers } = await follow(token, fresh)
-    expect([status, headers['retry-after']]).toEqual([503, '5'])
-    answerKeys = goodKeys
+    try {
+      const { status, headers } = await follow(token, fresh)
+      expect([status, headers['retry-after']]).toEqual([503, '5'])
+    } finally {
+      answerKeys = goodKeys
+    }
     expect((await follow(token, fresh)).status).toBe(303)
-    await fresh.close()
   })
 })
 

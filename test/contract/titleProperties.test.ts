@@ -55,7 +55,7 @@ async function idsFound(team: TeamId, typed: string): Promise<string[]> {
 }
 
 const holds = <T>(arbitrary: fc.Arbitrary<T>, property: (value: T) => Promise<void>): Promise<void> =>
-  fc.assert(fc.asyncProperty(arbitrary, property), { numRuns: asked })
+  fc.assert(fc.asyncProperty(arbitrary, property), { numRuns: asked, endOnFailure: true })
 
 test('every piece of a folded title finds the title', async () => {
   const piece = fc

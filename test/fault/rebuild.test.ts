@@ -2,11 +2,10 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Client } from '@elastic/elasticsearch'
-import kafkajs from 'kafkajs'
 import { documentKinds, readDefinition } from '../../src/core/stores/indices.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
-import { documentTopics, withAdmin } from '../support/faults.ts'
+import { deleteRecords, documentTopics, withAdmin } from '../support/faults.ts'
 import { indexName } from '../support/names.ts'
 import { startPollingReader } from '../support/pollingReader.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
@@ -68,23 +67,10 @@ const filled = async (history: History): Promise<{ indexer: Program; api: Progra
 }
 
 /** Kafka drops every record of both topics, as compaction and time may. */
-async function forgetTopics(): Promise<void> {
-  const topics = documentTopics(pipeline)
-  const configEntries = [
-    { name: 'cleanup.policy', value: 'compact,delete' },
-    { name: 'message.timestamp.type', value: 'LogAppendTime' },
-  ]
-  await withAdmin(pipeline.kafka, async (admin) => {
-    // Kafka deletes records only of topics that may lose some.
-    const resources = topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name, configEntries }))
-    await admin.alterConfigs({ validateOnly: false, resources })
-    for (const topic of topics) {
-      const ends = await admin.fetchTopicOffsets(topic)
-      const partitions = ends.map(({ partition, high }) => ({ partition, offset: high }))
-      await admin.deleteTopicRecords({ topic, partitions })
-    }
+const forgetTopics = (): Promise<void> =>
+  withAdmin(pipeline.kafka, async (admin) => {
+    for (const topic of documentTopics(pipeline)) await deleteRecords(admin, topic)
   })
-}
 
 test('a client that polls through a rebuild under 500 writes a second sees no error, no missing item and no older revision', async () => {
   const history = randomHistory(21, 1_000)

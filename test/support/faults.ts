@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Admin, Kafka } from 'kafkajs'
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import { readTopic } from '../../src/core/stores/readTopic.ts'
 import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import { eventually } from './eventually.ts'
@@ -25,6 +25,28 @@ export const documentTopics = ({ names }: Pipeline): string[] => [
   names['TOPIC_FORMS'] ?? '',
   names['TOPIC_SUBMISSIONS'] ?? '',
 ]
+
+/** Deletes every record of a topic, and waits until the log begins where it ends. */
+export async function deleteRecords(admin: Admin, topic: string): Promise<void> {
+  const ends = await admin.fetchTopicOffsets(topic)
+  const partitions = ends.map(({ partition, high }) => ({ partition, offset: high }))
+  // Kafka deletes no records of a topic that is only compacted. The log is told of its new policy after the change was accepted.
+  const configEntries = [
+    { name: 'cleanup.policy', value: 'compact,delete' },
+    { name: 'message.timestamp.type', value: 'LogAppendTime' },
+  ]
+  const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }]
+  await admin.alterConfigs({ validateOnly: false, resources })
+  await eventually(async () => {
+    try {
+      await admin.deleteTopicRecords({ topic, partitions })
+    } catch (error) {
+      if (error instanceof kafkajs.KafkaJSDeleteTopicRecordsError) return false
+      throw error
+    }
+    return (await admin.fetchTopicOffsets(topic)).every(({ low, high }) => low === high)
+  })
+}
 
 /** The history of two teams, and all poison: so few entities that all of them can be looked at again and again. */
 export function smallHistory(seed: number, count: number): History {

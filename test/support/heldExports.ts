@@ -12,7 +12,7 @@ export const laterPart = ({ path, body }: Exchange): boolean => {
 }
 
 /** Exports that Elasticsearch has answered their first part, and nothing more until it is told how to go on. */
-export class HeldExports {
+class HeldExports {
   readonly #gate = new Gate()
   readonly #injected: Injected
   #fails = false
@@ -40,5 +40,18 @@ export class HeldExports {
   fail(): void {
     this.#fails = true
     this.goOn()
+  }
+}
+
+/** Called in a file or block, gives a function that holds exports until its test goes on with them, or ends. */
+export function holdingExports(elasticsearch: FaultyElasticsearch): () => HeldExports {
+  const holding: HeldExports[] = []
+  afterEach(() => {
+    for (const held of holding.splice(0)) held.goOn()
+  })
+  return () => {
+    const held = new HeldExports(elasticsearch)
+    holding.push(held)
+    return held
   }
 }

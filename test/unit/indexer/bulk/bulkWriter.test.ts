@@ -4,6 +4,7 @@ import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter, type Outcome } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
+import { eventually } from '../../../support/eventually.ts'
 
 type Send = (documents: readonly DocumentWrite[]) => Promise<ItemOutcome[]>
 
@@ -153,7 +154,7 @@ test('while no request at all is understood, nothing is rejected, and all is sto
     return documents.map(() => written)
   })
   const outcomes = Promise.all([submit('a', 1), submit('b', 1)])
-  while (troubles.length < 6) await turn()
+  await eventually(() => troubles.length >= 6)
   expect(new Set(troubles)).toEqual(new Set(['pause']))
   isUnderstood = true
   expect(await outcomes).toEqual([{ kind: 'indexed' }, { kind: 'indexed' }])

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { checked, fire, type HttpRequest, load } from '../../../../tools/bench/load.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -18,8 +18,8 @@ const answer: RequestListener = (request, response) => {
     response.writeHead(isUnchanged ? 304 : 200).end(isUnchanged ? undefined : 'x'.repeat(100_000))
   }, latencyMs)
 }
-const server = createServer(answer)
 const signal = new AbortController().signal
+let server: Server
 let origin: string
 
 const get = (path: string, headers: Record<string, string>, expectedStatus = 200): HttpRequest => ({
@@ -30,22 +30,19 @@ const get = (path: string, headers: Record<string, string>, expectedStatus = 200
 })
 const pace = { connections: 1, leadIn: 2, maxRequests: 5, maxMs: 60_000 }
 
-beforeAll(async () => {
-  server.listen(0, '127.0.0.1')
+// A load that ends leaves requests under way: those of another test would be heard on the same port.
+beforeEach(async () => {
+  server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })
 
-beforeEach(async () => {
-  // A load that ends leaves requests under way.
+afterEach(async () => {
+  server.closeAllConnections()
+  server.close()
   await eventually(() => underWay === 0)
   heard = []
   mostUnderWay = 0
-})
-
-afterAll(() => {
-  server.close()
-  server.closeAllConnections()
 })
 
 test('requests go in turn, each with its own headers; the lead-in is not counted', async () => {
@@ -68,9 +65,9 @@ test('a request that is made anew is another one each time it is sent', async ()
 
 test('so many requests are under way as there are connections, and time ends a load as well', async () => {
   const requests = [get('/', {})]
-  const { count } = await load({ origin, requests }, { ...pace, connections: 4, maxRequests: 1e9, maxMs: 100 }, signal)
+  const { count } = await load({ origin, requests }, { ...pace, connections: 4, maxRequests: 1e9, maxMs: 300 }, signal)
   expect(mostUnderWay).toBe(4)
-  expect(count).toBeLessThan(100)
+  expect(count).toBeGreaterThan(0)
 })
 
 test('an answer with another status than expected ends the load, and so does an unreachable server', async () => {
@@ -83,23 +80,27 @@ test('an answer with another status than expected ends the load, and so does an 
 
 test('an abort ends the load with its reason', async () => {
   const stop = new AbortController()
-  setTimeout(() => stop.abort(new Error('stopped')), 50)
   const endless = { ...pace, maxRequests: 1e9 }
-  await expect(load({ origin, requests: [get('/', {})] }, endless, stop.signal)).rejects.toThrow('stopped')
+  const loading = expect(load({ origin, requests: [get('/', {})] }, endless, stop.signal)).rejects.toThrow('stopped')
+  await eventually(() => heard.length > 0)
+  stop.abort(new Error('stopped'))
+  await loading
 })
 
 test('each connection has requests of its own, no more a second than it may send', async () => {
-  const latencies: number[] = []
+  const connections = 3
+  const enough = new AbortController()
+  let answered = 0
   const connectionOf = (index: number) => ({
     requests: [checked(get(`/own/${index}`, {}))],
-    onLatency: (latency: number) => latencies.push(latency),
+    onLatency: () => {
+      answered += 1
+      if (answered === 2 * connections) enough.abort()
+    },
   })
   const beganMs = performance.now()
-  await fire({ origin, connections: 3, durationMs: 500, perSecond: 1, connectionOf }, signal)
-  const seconds = Math.ceil((performance.now() - beganMs) / 1_000)
-  // A request of the test before may still come.
-  const own = heard.filter((request) => request.startsWith('/own'))
-  expect(new Set(own)).toEqual(new Set([0, 1, 2].map((index) => `/own/${index} undefined`)))
-  expect(own.length).toBeLessThanOrEqual(3 * seconds)
-  expect(latencies.length).toBeGreaterThanOrEqual(3)
+  await fire({ origin, connections, durationMs: 60_000, perSecond: 1, connectionOf, enough: enough.signal }, signal)
+  // Timers may be a little early.
+  expect(performance.now() - beganMs).toBeGreaterThan(900)
+  expect(new Set(heard)).toEqual(new Set([0, 1, 2].map((index) => `/own/${index} undefined`)))
 })

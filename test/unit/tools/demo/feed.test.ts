@@ -1,6 +1,7 @@
 import type { Producer, ProducerBatch } from 'kafkajs'
 import { produceOn, producePast } from '../../../../tools/demo/feed.ts'
 import { createWorld, type WorldRecord } from '../../../../tools/demo/world.ts'
+import { eventually } from '../../../support/eventually.ts'
 
 const topics = { TOPIC_FORMS: 'own-forms', TOPIC_SUBMISSIONS: 'own-submissions' }
 const nowMs = Date.parse('2026-11-21T11:00:00.000Z')
@@ -67,7 +68,7 @@ test('records that Kafka refuses are sent again, before any later record', async
   const world = worldOf(0)
   const past = [...world.past()]
   const going = produceOn(world, { producer, topics, signal: stop.signal, clock, onFailure })
-  while (batches.length < 2) await new Promise((resolve) => setTimeout(resolve, 20))
+  await eventually(() => batches.length >= 2)
   stop.abort()
   await going
   const twin = worldOf(0)
