@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs'
+
+/** A dashboard of deploy/grafana as far as tests read it; `Target` is a query of its data source. */
+export type Dashboard<Target> = {
+  readonly uid: string
+  readonly schemaVersion: number
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly type: string; readonly query: string }[]
+  }
+  readonly panels: readonly Panel<Target>[]
+}
+
+export type Panel<Target> = {
+  readonly id: number
+  readonly type: string
+  readonly title: string
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
+  readonly datasource?: { readonly type: string; readonly uid: string }
+  readonly targets?: readonly (Target & { readonly refId: string; readonly datasource: { readonly uid: string } })[]
+}
+
+/** A query of Prometheus. */
+export type PrometheusTarget = { readonly expr: string; readonly instant: boolean; readonly legendFormat?: string }
+
+export const readDashboard = <Target>(name: 'operators' | 'team'): Dashboard<Target> =>
+  JSON.parse(readFileSync(`deploy/grafana/${name}.json`, 'utf8')) as Dashboard<Target>
+
+/** An expression with what Grafana puts in for its own variables, of a dashboard that shows five minutes. */
+export const withGrafanaVariables = (expression: string): string =>
+  expression.replaceAll('$__rate_interval', '1m').replaceAll('$__range', '5m')
