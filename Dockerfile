@@ -2,14 +2,27 @@
 # commands `node src/settings/keysCommand.ts`, `node indexer/generations/rebuildCommand.ts`, `node indexer/deadLetters/deadLettersCommand.ts` and
 # `node tools/demo/sampleCommand.ts`. It writes nothing outside /app/var, which holds the keys of the sample and the secret of sign-in
 # links.
-FROM node:24-bookworm-slim AS dependencies
+ARG NODE_IMAGE=node:24-bookworm-slim
+
+FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
+COPY src/core/process/requiredNode.cjs src/core/process/
+# Fails the build with exit code 78 when NODE_IMAGE has too old a Node.
+RUN node src/core/process/requiredNode.cjs
 COPY package.json package-lock.json ./
 # No production dependency has an install script. Type declarations and source maps are not needed at run time.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' \) -delete
 
-FROM node:24-bookworm-slim
+FROM ${NODE_IMAGE}
+ARG NODE_IMAGE
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Tidemark" \
+      org.opencontainers.image.description="Read replica with search for quiz forms and submissions" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.base.name="${NODE_IMAGE}"
 # KafkaJS sometimes passes negative times to setTimeout; Node 24 would print a warning into the JSON log.
 ENV NODE_ENV=production \
     NODE_OPTIONS=--disable-warning=TimeoutNegativeWarning \

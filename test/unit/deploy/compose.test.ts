@@ -4,7 +4,7 @@ import { type Need, readConfig } from '../../../src/core/process/config.ts'
 
 type Service = {
   readonly image: string
-  readonly build?: string
+  readonly build?: object
   readonly pull_policy?: string
   readonly restart: string
   readonly init?: boolean

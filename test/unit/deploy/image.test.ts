@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { dirname, join } from 'node:path'
+import { nameOf, parsePins } from '../../../tools/release/imagePins.ts'
 import { loading, specifiersOf } from '../../support/imports.ts'
 
 const linesOf = (file: string): string[] => readFileSync(file, 'utf8').split('\n')
@@ -8,7 +9,10 @@ const dockerfile = readFileSync('Dockerfile', 'utf8')
 const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> }
 
 /** What the last stage takes from the folder of the project. */
-const copied = linesOf('Dockerfile').flatMap((line) => /^COPY (?!--from)(\S+) \S+$/.exec(line)?.[1] ?? [])
+const copied = dockerfile
+  .slice(dockerfile.lastIndexOf('\nFROM '))
+  .split('\n')
+  .flatMap((line) => /^COPY (?!--from)(\S+) \S+$/.exec(line)?.[1] ?? [])
 const admitted = linesOf('.dockerignore').flatMap((line) => /^!(\S+)$/.exec(line)?.[1] ?? [])
 const isUnder = (file: string, paths: readonly string[]): boolean =>
   paths.some((path) => file === path || file.startsWith(`${path}/`))
@@ -68,10 +72,29 @@ test('what is copied is let in, and nothing else is', () => {
   expect(linesOf('.dockerignore')).toContain('*')
 })
 
-test('it runs as nobody in particular, from images with a version', () => {
+test('it runs as nobody in particular, from the image that the pins name', () => {
   expect(dockerfile).toMatch(/\nUSER node\n/)
   const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image)
-  expect(bases).toEqual(['node:24-bookworm-slim', 'node:24-bookworm-slim'])
+  expect(bases).toEqual([`\${NODE_IMAGE}`, `\${NODE_IMAGE}`])
+  const pinned = parsePins(readFileSync('deploy/images.env', 'utf8')).find(({ variable }) => variable === 'NODE_IMAGE')
+  expect(pinned && nameOf(pinned.reference)).toBe(/^ARG NODE_IMAGE=(\S+)$/m.exec(dockerfile)?.[1])
+})
+
+test('it tells title, version, revision and base by the labels of the Open Container Initiative', () => {
+  const labels = [...dockerfile.matchAll(/org\.opencontainers\.image\.([\w.]+)="([^"]+)"/g)]
+  expect(Object.fromEntries(labels.map(([, name = '', value = '']) => [name, value]))).toEqual({
+    title: 'Tidemark',
+    description: expect.any(String),
+    version: `\${VERSION}`,
+    revision: `\${REVISION}`,
+    'base.name': `\${NODE_IMAGE}`,
+  })
+})
+
+test('a Node that is too old fails the build before anything is installed', () => {
+  const steps = ['RUN node src/core/process/requiredNode.cjs', 'RUN npm ci'].map((step) => dockerfile.indexOf(step))
+  expect(steps[0]).toBeGreaterThan(0)
+  expect(steps[0]).toBeLessThan(steps[1] ?? 0)
 })
 
 test('the admin port can be reached from outside a container', () => {

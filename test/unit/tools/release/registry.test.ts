@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { parseReference } from '../../../../tools/release/imagePins.ts'
+import { resolveDigest } from '../../../../tools/release/registry.ts'
+
+type Answer = { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body: string }
+
+const manifest = JSON.stringify({ schemaVersion: 2, manifests: [] })
+const digest = `sha256:${createHash('sha256').update(manifest).digest('hex')}`
+const kafka = parseReference('apache/kafka:4.3.1')
+const never = new AbortController().signal
+
+let server: Server
+let url = ''
+let asked: IncomingMessage[] = []
+let answerTo: (request: IncomingMessage) => Answer = () => ({ status: 200, body: manifest })
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    asked.push(request)
+    const { status, headers, body } = answerTo(request)
+    response.writeHead(status, headers).end(body)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+beforeEach(() => {
+  asked = []
+  answerTo = () => ({ status: 200, body: manifest })
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+test('the digest is that of the manifest, for which all platforms are asked', async () => {
+  expect(await resolveDigest(kafka, url, never)).toBe(digest)
+  expect(asked.map((request) => request.url)).toEqual(['/v2/apache/kafka/manifests/4.3.1'])
+  expect(asked[0]?.headers.accept).toMatch(/^application\/vnd\.oci\.image\.index\.v1\+json, /)
+})
+
+test('an official image is in the library', async () => {
+  await resolveDigest(parseReference('node:24-bookworm-slim'), url, never)
+  expect(asked[0]?.url).toBe('/v2/library/node/manifests/24-bookworm-slim')
+})
+
+test('a registry that demands a token gets an anonymous one', async () => {
+  answerTo = ({ url: path = '', headers }) => {
+    if (path.startsWith('/token')) return { status: 200, body: '{"token":"t-1"}' }
+    if (headers.authorization === 'Bearer t-1') return { status: 200, body: manifest }
+    const challenge = `Bearer realm="${url}/token",service="registry.test",scope="repository:apache/kafka:pull"`
+    return { status: 401, headers: { 'www-authenticate': challenge }, body: '{}' }
+  }
+  expect(await resolveDigest(kafka, url, never)).toBe(digest)
+  expect(asked[1]?.url).toBe('/token?service=registry.test&scope=repository%3Aapache%2Fkafka%3Apull')
+})
+
+test.each<[string, Answer, string]>([
+  ['an unknown image', { status: 404, body: '{}' }, 'the registry answered 404'],
+  ['a sign-in', { status: 401, headers: { 'www-authenticate': 'Basic realm="x"' }, body: '' }, 'demands a sign-in'],
+  [
+    'a manifest other than the registry says',
+    { status: 200, headers: { 'docker-content-digest': `sha256:${'0'.repeat(64)}` }, body: manifest },
+    `but its manifest has ${digest}`,
+  ],
+  ['an endless manifest', { status: 200, body: 'x'.repeat(5 * 1024 * 1024) }, 'more than 4194304 bytes'],
+])('%s is an error that names the image', async (_, answer, reason) => {
+  answerTo = () => answer
+  await expect(resolveDigest(kafka, url, never)).rejects.toThrow(`apache/kafka:4.3.1 could not be resolved: `)
+  await expect(resolveDigest(kafka, url, never)).rejects.toThrow(reason)
+})
+
+test('an unreachable registry is an error that says so', async () => {
+  await expect(resolveDigest(kafka, 'http://127.0.0.1:9', never)).rejects.toThrow(
+    /^apache\/kafka:4\.3\.1 could not be resolved: fetch failed \(.+\)$/,
+  )
+})

@@ -1,0 +1,56 @@
+import { mkdir, readFile, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { runSupervised } from '../engines/supervisedProgram.ts'
+
+type Locked = {
+  readonly version: string
+  readonly name?: string
+  readonly dev?: boolean
+  readonly devOptional?: boolean
+}
+export type LockFile = { readonly packages: Readonly<Record<string, Locked>> }
+type Component = { readonly purl?: string; readonly components?: readonly Component[] }
+export type Sbom = { readonly components?: readonly Component[] }
+
+const deadlineMs = 120_000
+const program = 'node_modules/@cyclonedx/cyclonedx-npm/bin/cyclonedx-npm-cli.js'
+
+/**
+ * Writes the software bill of materials of what ships, in CycloneDX JSON, from the lock file in `root`: the same bytes for the same
+ * lock file. Rejects when a package is missing in it. Returns how many packages it lists.
+ */
+export async function writeSbom(root: string, path: string, signal: AbortSignal): Promise<number> {
+  await mkdir(dirname(path), { recursive: true })
+  const draft = `${path}.draft`
+  const flags = ['--package-lock-only', '--omit', 'dev', '--output-reproducible', '--output-format', 'JSON']
+  const args = [join(root, program), ...flags, '--output-file', draft, join(root, 'package.json')]
+  const command = { command: process.execPath, args, cwd: root, env: environment() }
+  await runSupervised(command, { what: 'cyclonedx-npm', logPath: `${path}.log`, deadlineMs, signal })
+  const lock = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as LockFile
+  const missing = missingPackages(lock, JSON.parse(await readFile(draft, 'utf8')) as Sbom)
+  if (missing.length > 0) throw new Error(`the bill of materials lacks ${missing.join(', ')}`)
+  await rename(draft, path)
+  return shippedPackages(lock).length
+}
+
+/** What ships, by the lock file, and the bill does not list. */
+export function missingPackages(lock: LockFile, sbom: Sbom): string[] {
+  const listed = new Set(packagesOf(sbom.components))
+  return shippedPackages(lock).filter((name) => !listed.has(name))
+}
+
+function shippedPackages({ packages }: LockFile): string[] {
+  const names = Object.entries(packages)
+    .filter(([folder, { dev, devOptional }]) => folder !== '' && dev !== true && devOptional !== true)
+    .map(([folder, { name, version }]) => `${name ?? folder.replace(/^.*node_modules\//, '')}@${version}`)
+  return [...new Set(names)].sort()
+}
+
+const packagesOf = (components: readonly Component[] = []): string[] =>
+  components.flatMap(({ purl = '', components: inner }) => [
+    decodeURIComponent(purl.replace(/^pkg:npm\//, '').replace(/[?#].*$/, '')),
+    ...packagesOf(inner),
+  ])
+
+const environment = (): Record<string, string> =>
+  Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined))
