@@ -74,10 +74,10 @@ export type OwnKafka = {
   stop(): Promise<void>
 }
 
-/** Starts a Kafka beside the Elasticsearch and the Redis of all tests, and leads this process to it. */
-export async function startOwnKafka(): Promise<OwnKafka> {
+/** Starts a Kafka, with `environment`, beside the Elasticsearch and the Redis of all tests, and leads this process to it. */
+export async function startOwnKafka(environment: Readonly<Record<string, string>> = {}): Promise<OwnKafka> {
   const { ELASTICSEARCH_URL = '', REDIS_URL = '' } = process.env
-  const { engines, folder, stop } = await startIn({ ELASTICSEARCH_URL, REDIS_URL })
+  const { engines, folder, stop } = await startIn({ ELASTICSEARCH_URL, REDIS_URL }, environment)
   return {
     kafka: started(engines, 'kafka'),
     logFile: (topic, partition) =>
@@ -88,6 +88,7 @@ export async function startOwnKafka(): Promise<OwnKafka> {
 
 async function startIn(
   external: Partial<EngineUrls>,
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<{ engines: Engines; folder: string; stop(): Promise<void> }> {
   const folder = await temporaryFolder('tidemark-fault-')
   const engines = await startEngines({
@@ -96,6 +97,13 @@ async function startIn(
     clean: true,
     quick: true,
     external,
+    adapt: (definition) => ({
+      ...definition,
+      prepare: async (port, signal) => {
+        const command = await definition.prepare(port, signal)
+        return { ...command, env: { ...command.env, ...environment } }
+      },
+    }),
     signal: AbortSignal.timeout(startDeadlineMs),
   })
   Object.assign(process.env, engines.urls)
