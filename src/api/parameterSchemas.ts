@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
+import { parseTimeZone } from './timeZone.ts'
 
 /**
  * The building blocks of the routes' parameter schemas. A rule follows the parameter's name, as in
@@ -59,6 +60,17 @@ export const changedParameters = {
 
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` }).optional()
+
+export const timeZone = z
+  .string()
+  .transform((name, context) => {
+    const zone = parseTimeZone(name)
+    if (zone !== undefined) return zone
+    context.addIssue('must be the name of an IANA time zone, such as Europe/Berlin')
+    return z.NEVER
+  })
+  .optional()
+  .meta({ type: 'string', examples: ['Europe/Berlin', 'UTC'] })
 
 export const text = z.string().min(1, 'must not be empty').optional()
 

@@ -32,7 +32,7 @@ export function parameterReader(registry: Registry): ParameterReader {
   }
 }
 
-/** Validates the parameters that `schema` names. The rule of the first problem ends with the value that was sent. */
+/** Validates the parameters that `schema` names. The rule of the first problem ends with the value that was sent, if any. */
 function readParameters<Schema extends z.ZodObject>(schema: Schema, query: URLSearchParams): Result<z.output<Schema>> {
   const sent: Record<string, string> = {}
   for (const name of Object.keys(schema.shape)) {
@@ -46,7 +46,8 @@ function readParameters<Schema extends z.ZodObject>(schema: Schema, query: URLSe
   if (parsed.success) return accepted(parsed.data)
   const issue = parsed.error.issues[0]
   const name = String(issue?.path[0])
-  return refused(name, `${issue?.message}, not ${show(sent[name] ?? '')}`)
+  const value = sent[name]
+  return refused(name, value === undefined ? `${issue?.message}` : `${issue?.message}, not ${show(value)}`)
 }
 
 function show(value: string): string {

@@ -70,8 +70,8 @@ function setLink(ctx: RouteContext, url: string, request: PageRequest, totalDocs
   if (link !== undefined) ctx.set('Link', link)
 }
 
-/** The validators of a list. A list that is selected by time of change is complete only up to the watermark: without one it is refused (503). */
-function listValidators(ctx: RouteContext, type: EntityType, parameters: ChangeWindow): Validators {
+/** The validators of what is made from a list. A list that is selected by time of change is complete only up to the watermark: without one it is refused (503). */
+export function listValidators(ctx: RouteContext, type: EntityType, parameters: ChangeWindow): Validators {
   const validators = validatorsOf(ctx, type, parameters)
   const needsWatermark = parameters.changedSince !== undefined || parameters.changedUntil !== undefined
   if (needsWatermark && validators.watermark === null)

@@ -7,10 +7,14 @@ import { termClauses, windowClauses } from './search/clauses.ts'
 import { readDetail } from './search/readDetail.ts'
 import type { Filters } from './search/searchPage.ts'
 
-export const listSubmissionsParameters = z.object({
+export const submissionsParameters = {
   formId: text.describe('Only submissions of this form.'),
   status: oneOf(reportStatuses).describe('Only submissions whose report has this status.'),
   ...createdParameters,
+}
+
+export const listSubmissionsParameters = z.object({
+  ...submissionsParameters,
   ...pageParameters,
   ...changedParameters,
 })
@@ -20,7 +24,8 @@ type SubmissionsSelection = Omit<z.output<typeof listSubmissionsParameters>, key
 
 export const getSubmissionParameters = z.object({})
 
-const submissionsFilters = (_teamId: TeamId, selection: SubmissionsSelection): Filters => [
+/** The filter that selects submissions. */
+export const submissionsFilters = (_teamId: TeamId, selection: SubmissionsSelection): Filters => [
   [
     ...termClauses('formId', selection.formId),
     ...termClauses('status', selection.status),

@@ -99,6 +99,9 @@ describe('what the API answers is what its description says', () => {
     ['/records/{id}', '/records/bare'],
     ['/records/{id}', '/records/hollow'],
     ['/records/{id}', '/records/unusual'],
+    ['/record-counts', '/record-counts?by=hour&since=2026-01-01&timeZone=Europe/Berlin&Limit=5'],
+    ['/record-counts', '/record-counts?by=form'],
+    ['/record-counts', '/record-counts?by=status&since=9999-01-01'],
   ])('%s: %s', async (path, target) => {
     await api.replica.publishWatermark('2026-04-01T00:00:00.000Z' as never)
     const answer = await api.get(`/api/v1${target}`)
@@ -109,6 +112,7 @@ describe('what the API answers is what its description says', () => {
   test.each([
     ['a parameter that breaks its rule', 400, '/forms', '/forms?limit=0', {}],
     ['one of two parameters that is known', 400, '/records', '/records?since=yesterday&Since=1', {}],
+    ['a count of nothing', 400, '/record-counts', '/record-counts?timeZone=Nowhere', {}],
     ['a form that is not there', 404, '/forms/{id}', '/forms/unknown', {}],
     ['a record that is not there', 404, '/records/{id}', '/records/unknown', {}],
     ['another method', 405, '/forms', '/forms', { method: 'POST' }],

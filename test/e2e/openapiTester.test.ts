@@ -55,7 +55,7 @@ async function judge(api: TestApi, config: string, args: readonly string[]): Pro
       ],
       { folder, deadlineMs },
     )
-    expect(said).toContain('Tested: 4')
+    expect(said).toContain('Tested: 5')
     expect(said).toContain('No issues found')
   } finally {
     await api.close()
@@ -66,7 +66,8 @@ async function judge(api: TestApi, config: string, args: readonly string[]): Pro
 const answering = ({ logLines }: TestApi, wanted: number): unknown[] =>
   [...new Set(logLines.filter(({ status }) => status === wanted).map(({ route }) => route))].sort()
 
-const endpoints = ['/forms', '/forms/:id', '/records', '/records/:id'].map((path) => `/api/v1${path}`)
+const paths = ['/forms', '/forms/:id', '/record-counts', '/records', '/records/:id']
+const endpoints = paths.map((path) => `/api/v1${path}`)
 
 test(
   'every answer to what Schemathesis makes up from the description is as described',

@@ -15,7 +15,7 @@ export type ListAnswer =
   | { readonly status: 200; readonly body: Json }
   | { readonly status: 400; readonly body: { readonly error: { readonly code: 'bad_request' } } }
 
-type Entry = { readonly entity: Json; readonly createdMs: number; readonly changedMs: number }
+export type Entry = { readonly entity: Json; readonly createdMs: number; readonly changedMs: number }
 
 /** What must be answered: all that is held, filtered, sorted and cut with plain rules. Undefined where a date is none. */
 export function expectedAnswer(held: readonly Held[], query: ListQuery): ListAnswer {
@@ -33,7 +33,8 @@ export function expectedAnswer(held: readonly Held[], query: ListQuery): ListAns
 export const expectedTotal = (held: readonly Held[], query: ListQuery): number | undefined =>
   expectedEntries(held, query)?.length
 
-function expectedEntries(held: readonly Held[], { list, team, parameters }: ListQuery): Entry[] | undefined {
+/** All that match, newest first; undefined where a date is none. */
+export function expectedEntries(held: readonly Held[], { list, team, parameters }: ListQuery): Entry[] | undefined {
   const { formId, status, scene, titleContains = '' } = parameters
   const created = readWindow(list === 'records' ? [parameters['since'], parameters['until']] : [])
   const changed = readWindow([parameters['changedSince'], parameters['changedUntil']])

@@ -1,5 +1,6 @@
 import { readFormRecord, readSubmissionRecord } from '../../core/model/record.ts'
 import { renderPage } from '../search/page.ts'
+import { renderCounts } from '../submissionCounts.ts'
 
 const form = {
   id: '66f2a1c4e8b0',
@@ -67,7 +68,16 @@ const example = (json: Buffer) => ({ example: { value: JSON.parse(json.toString(
 const [FormList, Form] = examplesOf(readFormRecord, 'form', form)
 const [SubmissionList, Submission] = examplesOf(readSubmissionRecord, 'submission', submission)
 
+const counts = {
+  totalDocs: 3,
+  items: [
+    { key: '2026-03-29T01:00:00.000+01:00', count: 2 },
+    { key: '2026-03-29T03:00:00.000+02:00', count: 1 },
+  ],
+}
+const SubmissionCounts = example(renderCounts('hour', counts))
+
 /** An example of each answer. */
-export const examples = { FormList, Form, SubmissionList, Submission } as const
+export const examples = { FormList, Form, SubmissionList, Submission, SubmissionCounts } as const
 
 export const exampleIds = { form: form.id, submission: submission.id } as const

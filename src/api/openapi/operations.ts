@@ -1,5 +1,7 @@
 import type { z } from 'zod'
 import { getFormParameters, listFormsParameters } from '../forms.ts'
+import { maxCounts } from '../search/countSubmissions.ts'
+import { countSubmissionsParameters } from '../submissionCounts.ts'
 import { getSubmissionParameters, listSubmissionsParameters } from '../submissions.ts'
 import { exampleIds, type examples } from './examples.ts'
 
@@ -17,7 +19,7 @@ export type Operation = {
   readonly id?: { readonly description: string; readonly example: string }
 }
 
-/** The four endpoints. */
+/** The five endpoints. */
 export const operations: readonly Operation[] = [
   {
     path: '/forms',
@@ -60,5 +62,17 @@ export const operations: readonly Operation[] = [
     parameters: getSubmissionParameters,
     answer: 'Submission',
     id: { description: 'The submission identifier.', example: exampleIds.submission },
+  },
+  {
+    path: '/record-counts',
+    operationId: 'countRecords',
+    tag: 'Records',
+    summary: 'Count submissions',
+    description:
+      'How many of the submissions that the same filters list were submitted in each hour, day or month, belong to each form, or have ' +
+      'each status. The counts add up to `totalDocs`; both are exact. More than ' +
+      `${maxCounts} items are 400.`,
+    parameters: countSubmissionsParameters,
+    answer: 'SubmissionCounts',
   },
 ]

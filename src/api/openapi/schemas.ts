@@ -3,6 +3,8 @@ import type { Served } from '../../core/json/shape.ts'
 import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
 import { pageParameters } from '../parameterSchemas.ts'
+import { maxCounts } from '../search/countSubmissions.ts'
+import { countSubmissionsParameters } from '../submissionCounts.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
@@ -30,6 +32,7 @@ export function answerSchemas(): Readonly<Record<string, JsonSchema>> {
     Submission: served(submission, servedSubmission),
     FormList: list('FormSummary'),
     SubmissionList: list('SubmissionSummary'),
+    SubmissionCounts: counts(),
   }
 }
 
@@ -69,6 +72,39 @@ function list(item: string): JsonSchema {
       items: { type: 'array', items: { $ref: `#/components/schemas/${item}` }, description: 'Newest first.' },
     },
     required: ['totalDocs', 'page', 'limit', 'items'],
+  }
+}
+
+function counts(): JsonSchema {
+  const { by } = sent(countSubmissionsParameters).properties ?? {}
+  const item: JsonSchema = {
+    type: 'object',
+    properties: {
+      key: {
+        type: 'string',
+        description:
+          'The form, the status, or when the hour, day or month begins: the clock of the time zone with its offset, as in ' +
+          '`2026-03-29T03:00:00.000+02:00`.',
+      },
+      count: { type: 'integer', minimum: 0 },
+    },
+    required: ['key', 'count'],
+  }
+  return {
+    type: 'object',
+    properties: {
+      totalDocs: { type: 'integer', minimum: 0, description: 'How many match; exact, and the sum of all counts.' },
+      by: by ?? {},
+      items: {
+        type: 'array',
+        maxItems: maxCounts,
+        items: item,
+        description:
+          'Time: oldest first, without a gap from the first to the last that has any. Forms and status: those that have any, the ' +
+          'most frequent first, then by key.',
+      },
+    },
+    required: ['totalDocs', 'by', 'items'],
   }
 }
 

@@ -51,6 +51,18 @@ export class ElasticsearchUnavailable extends Error {
   }
 }
 
+/** Elasticsearch does not understand a search. Unless the search itself finds out what it asked too much, this is a bug. */
+export class InvalidSearch extends Error {
+  /** The error type of the innermost cause. */
+  readonly type: string
+
+  constructor(detail: string, type: string) {
+    super(`Elasticsearch does not understand the request: ${detail}`)
+    this.name = 'InvalidSearch'
+    this.type = type
+  }
+}
+
 /** Shorter than the deadline of a query: only a request that times out, not one that is aborted, makes the client avoid its node. */
 const requestTimeoutMs = 4_000
 
@@ -94,16 +106,23 @@ function classifyClientError(error: unknown): unknown {
 export function classifyErrorResponse(status: number, type: string): Error {
   const detail = `${status} ${type}`
   return status === 400 && type !== 'index_closed_exception'
-    ? new Error(`Elasticsearch does not understand the request: ${detail}`)
+    ? new InvalidSearch(detail, type)
     : new ElasticsearchUnavailable('refused', detail)
 }
 
-/** The type of an error response, without its reason. */
+type ErrorBody = Readonly<Record<string, unknown>>
+
+function innermostCause(error: ErrorBody): ErrorBody {
+  const cause = error['caused_by']
+  return isObject(cause) ? innermostCause(cause) : error
+}
+
+/** The type of the innermost cause of an error response, without its reason. */
 function errorType(body: unknown): string {
   try {
     const response: unknown = typeof body === 'string' ? JSON.parse(body) : body
     const error = isObject(response) ? response['error'] : undefined
-    return isObject(error) ? String(error['type']) : 'without a reason'
+    return isObject(error) ? String(innermostCause(error)['type']) : 'without a reason'
   } catch {
     return 'without a reason'
   }

@@ -5,6 +5,7 @@ import type { RouteDeps } from '../../../../src/api/context.ts'
 import { getFormParameters, listFormsParameters } from '../../../../src/api/forms.ts'
 import { describeApi } from '../../../../src/api/openapi/openapi.ts'
 import { routes } from '../../../../src/api/routes.ts'
+import { countSubmissionsParameters } from '../../../../src/api/submissionCounts.ts'
 import { getSubmissionParameters, listSubmissionsParameters } from '../../../../src/api/submissions.ts'
 import { scenes } from '../../../../src/core/model/form.ts'
 import { reportStatuses } from '../../../../src/core/model/submission.ts'
@@ -50,7 +51,10 @@ const schemas = {
   '/forms/{id}': getFormParameters,
   '/records': listSubmissionsParameters,
   '/records/{id}': getSubmissionParameters,
+  '/record-counts': countSubmissionsParameters,
 }
+/** What has to be sent beside any other parameter. */
+const needed = (path: string): object => (path === '/record-counts' ? { by: 'day' } : {})
 const paths = Object.keys(schemas) as (keyof typeof schemas)[]
 const query = (path: string): Parameter[] =>
   described.paths[path]?.get.parameters.filter((parameter) => parameter.in === 'query') ?? []
@@ -79,21 +83,21 @@ test('the server is where clients reach the API', () => {
 describe.each(paths)('the parameters of %s', (path) => {
   test('are those that requests are judged by, each with a description', () => {
     expect(query(path).map(({ name }) => name)).toEqual(Object.keys(schemas[path].shape))
-    for (const { description, required } of query(path)) {
+    for (const { name, description, required } of query(path)) {
       expect(description).toMatch(/\w.*\.$/)
-      expect(required).toBe(false)
+      expect(required).toBe(name in needed(path))
     }
   })
 
   test('have the defaults that requests get', () => {
     const defaults = query(path).flatMap(({ name, schema }) => ('default' in schema ? [[name, schema.default]] : []))
-    const read = z.object(schemas[path].shape).parse({})
-    expect(read).toMatchObject(Object.fromEntries(defaults))
-    const given = Object.values(read).filter((value) => value !== undefined)
-    expect(given).toHaveLength(defaults.length)
+    const read = z.object(schemas[path].shape).parse(needed(path))
+    const given = Object.entries(read).filter(([, value]) => value !== undefined)
+    expect(Object.fromEntries(given)).toEqual({ ...needed(path), ...Object.fromEntries(defaults) })
   })
 
-  const isRead = (name: string, value: unknown): boolean => schemas[path].safeParse({ [name]: String(value) }).success
+  const isRead = (name: string, value: unknown): boolean =>
+    schemas[path].safeParse({ ...needed(path), [name]: String(value) }).success
 
   test('have bounds, values and examples that requests may send', () => {
     for (const { name, schema } of query(path)) {

@@ -34,9 +34,15 @@ describe('the failure of a question', () => {
   test('a question that is not understood is a bug, told without the question', async () => {
     const body = '{"error":{"type":"parsing_exception","reason":"typed"},"status":400}'
     const failure = (await failureOf(refusal(400, body))) as Error
-    expect(failure.name).toBe('Error')
+    expect(failure.name).toBe('InvalidSearch')
     expect(failure.message).toContain('400 parsing_exception')
     expect(failure.message).not.toContain('typed')
+  })
+
+  test('the type of a question that is not understood is that of the innermost cause', async () => {
+    const cause = '{"type":"zone_rules_exception","reason":"typed"}'
+    const body = `{"error":{"type":"outer","caused_by":{"type":"inner","caused_by":${cause}}}}`
+    expect(await failureOf(refusal(400, body))).toMatchObject({ name: 'InvalidSearch', type: 'zone_rules_exception' })
   })
 
   test('anything else passes as it is', async () => {

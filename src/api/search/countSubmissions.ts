@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import type { TeamId } from '../../core/model/ids.ts'
+import { accepted, type Result, refused } from '../../core/model/result.ts'
+import { aliasOf } from '../../core/stores/indices.ts'
+import type { TimeZone } from '../timeZone.ts'
+import { type Clause, countOnly, ofTeam } from './clauses.ts'
+import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
+import { ElasticsearchUnavailable, InvalidSearch, type SearchClient, teamShard } from './searchClient.ts'
+import { spannedUnits, type TimeUnit } from './timeBuckets.ts'
+
+/** How many submissions match, and how many of them each key has. */
+export type Counts = {
+  readonly totalDocs: number
+  readonly items: readonly { readonly key: string; readonly count: number }[]
+}
+
+/** Which submissions of which team are counted. */
+type Selection = { readonly teamId: TeamId; readonly filter: readonly Clause[]; readonly signal: AbortSignal }
+
+/** A span of creation time, both ends included. */
+export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
+
+/** `window`: the span that the filter leaves, if it leaves one. */
+type TimeGrouping = { readonly unit: TimeUnit; readonly timeZone: TimeZone; readonly window: TimeSpan | undefined }
+
+export const maxCounts = 10_000
+/** Fractional offsets and skipped days: the clocks of no zone make so many more or fewer units than that of UTC. */
+const spareUnits = 10
+/** The clock of the zone at the start of a unit, with its offset. */
+const keyFormat = "uuuu-MM-dd'T'HH:mm:ss.SSSxxx"
+
+const spanSchema = z.object({
+  oldest: z.object({ value: z.number().nullable() }),
+  newest: z.object({ value: z.number().nullable() }),
+})
+const timesSchema = z.object({
+  items: z.object({ buckets: z.array(z.object({ key_as_string: z.string(), doc_count: z.int() })) }),
+})
+const valuesSchema = z.object({
+  items: z.object({
+    // All documents of a team are in one shard, so the counts of its most frequent values are exact.
+    doc_count_error_upper_bound: z.literal(0),
+    sum_other_doc_count: z.int(),
+    buckets: z.array(z.object({ key: z.string(), doc_count: z.int() })),
+  }),
+})
+
+/**
+ * Counts submissions by creation time, oldest first: each unit of time from the first to the last that has any. Elasticsearch would
+ * build every unit in between, so too many of them are refused by the span that they cover. Rejects with `ElasticsearchUnavailable`.
+ */
+export async function countByTime(
+  client: SearchClient,
+  selection: Selection,
+  { unit, timeZone, window }: TimeGrouping,
+): Promise<Result<Counts>> {
+  const unitsOf = (span: TimeSpan | undefined): number =>
+    span === undefined ? 0 : spannedUnits(unit, span.fromMs, span.toMs)
+  const tooMany = (units: string): Result<Counts> =>
+    refused(`by=${unit}`, `makes ${units} items of at most ${maxCounts}: narrow since and until`)
+
+  if (window === undefined || unitsOf(window) > maxCounts) {
+    const units = unitsOf(await findSpan(client, selection))
+    if (units > maxCounts + spareUnits) return tooMany(`about ${units}`)
+  }
+  const date_histogram = { field: 'createdAt', calendar_interval: unit, time_zone: timeZone, min_doc_count: 0 }
+  const aggs = { items: { date_histogram: { ...date_histogram, format: keyFormat } } }
+  try {
+    const answer = await search(client, selection, { ...countOnly, aggs })
+    const { buckets } = readAggregations(timesSchema, answer).items
+    if (buckets.length > maxCounts) return tooMany(String(buckets.length))
+    const items = buckets.map(({ key_as_string, doc_count }) => ({ key: key_as_string, count: doc_count }))
+    return accepted(addUp(totalOf(answer), items))
+  } catch (error) {
+    if (!(error instanceof InvalidSearch)) throw error
+    if (error.type === 'zone_rules_exception') return refused('timeZone', 'is not known to Elasticsearch')
+    // A submission that lies far outside of the span has just been added.
+    if (error.type === 'too_many_buckets_exception') return tooMany('many more')
+    throw error
+  }
+}
+
+/** Counts submissions by the values of a field, the most frequent first. Rejects with `ElasticsearchUnavailable`. */
+export async function countByValue(
+  client: SearchClient,
+  selection: Selection,
+  field: 'formId' | 'status',
+): Promise<Result<Counts>> {
+  const aggs = { items: { terms: { field, size: maxCounts, order: [{ _count: 'desc' }, { _key: 'asc' }] } } }
+  const answer = await search(client, selection, { ...countOnly, aggs })
+  const { buckets, sum_other_doc_count } = readAggregations(valuesSchema, answer).items
+  if (sum_other_doc_count > 0)
+    return refused('by', `makes more than ${maxCounts} items: narrow since and until, or choose another`)
+  const items = buckets.map(({ key, doc_count }) => ({ key, count: doc_count }))
+  return accepted(addUp(totalOf(answer), items))
+}
+
+/** From the oldest to the newest; undefined if there is none. */
+async function findSpan(client: SearchClient, selection: Selection): Promise<TimeSpan | undefined> {
+  const aggs = { oldest: { min: { field: 'createdAt' } }, newest: { max: { field: 'createdAt' } } }
+  const answer = await search(client, selection, { size: 0, track_total_hits: false, aggs })
+  const { oldest, newest } = readAggregations(spanSchema, answer)
+  return oldest.value === null || newest.value === null ? undefined : { fromMs: oldest.value, toMs: newest.value }
+}
+
+async function search(
+  { indexPrefix, send }: SearchClient,
+  { teamId, filter, signal }: Selection,
+  body: Readonly<Record<string, unknown>>,
+): Promise<SearchAnswer> {
+  const path = `/${aliasOf(indexPrefix, 'submissions')}/_search`
+  const querystring = { ...teamShard(teamId), allow_partial_search_results: false }
+  const request = { method: 'POST', path, querystring, body: { ...body, query: ofTeam(teamId, filter) } } as const
+  const { isFound, bytes } = await send(request, signal)
+  if (!isFound) throw new ElasticsearchUnavailable('missing-index', 'submissions')
+  return readAnswer(bytes)
+}
+
+function readAggregations<T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T {
+  const read = schema.safeParse(aggregations)
+  if (read.success) return read.data
+  throw new ElasticsearchUnavailable('partial', `aggregations: ${read.error.issues[0]?.path.join('.') ?? ''}`)
+}
+
+/** Throws `ElasticsearchUnavailable` unless every submission is counted in one item. */
+function addUp(totalDocs: number, items: Counts['items']): Counts {
+  const sum = items.reduce((added, { count }) => added + count, 0)
+  if (sum === totalDocs) return { totalDocs, items }
+  throw new ElasticsearchUnavailable('partial', `${sum} of ${totalDocs} are counted`)
+}

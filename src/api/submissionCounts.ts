@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import type { WindowBound } from '../core/model/instant.ts'
+import { isNotModified, send, sendNotModified } from './conditional.ts'
+import type { RouteContext, RouteDeps } from './context.ts'
+import { apiError } from './errors.ts'
+import { keptOrMade } from './keptAnswers.ts'
+import { changedParameters, oneOf, timeZone } from './parameterSchemas.ts'
+import { listValidators } from './resource.ts'
+import { type Counts, countByTime, countByValue, type TimeSpan } from './search/countSubmissions.ts'
+import { type TimeUnit, timeUnits } from './search/timeBuckets.ts'
+import { submissionsFilters, submissionsParameters } from './submissions.ts'
+import { utc } from './timeZone.ts'
+
+const fields = { form: 'formId', status: 'status' } as const
+const fieldGroups = ['form', 'status'] as const satisfies readonly (keyof typeof fields)[]
+const groups = [...timeUnits, ...fieldGroups]
+
+type Group = (typeof groups)[number]
+
+const isTimeUnit = (group: Group): group is TimeUnit => (timeUnits as readonly string[]).includes(group)
+
+export const countSubmissionsParameters = z
+  .object({
+    by: oneOf(groups)
+      .nonoptional('is required: one of hour, day, month, form, status')
+      .describe(
+        'What is counted: submissions of each hour, day or month of `submittedAt`, of each form, of each status.',
+      ),
+    timeZone: timeZone.describe(
+      'The IANA time zone whose hours, days or months are counted, UTC unless it is given. Only with these.',
+    ),
+    ...submissionsParameters,
+    ...changedParameters,
+  })
+  .refine(({ by, timeZone: zone }) => zone === undefined || isTimeUnit(by), {
+    path: ['timeZone'],
+    error: `belongs to by=${timeUnits.join(', by=')}: it must be left out of other counts`,
+  })
+
+/** Renders the answer of the endpoint. */
+export const renderCounts = (by: Group, { totalDocs, items }: Counts): Buffer =>
+  Buffer.from(JSON.stringify({ totalDocs, by, items }))
+
+/** GET /api/v1/record-counts */
+export async function countSubmissions(
+  ctx: RouteContext,
+  { readParameters, indexReader, answers }: RouteDeps,
+): Promise<void> {
+  const parameters = readParameters(ctx, countSubmissionsParameters)
+  const validators = listValidators(ctx, 'submissions', parameters)
+  if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
+  const { by, timeZone: zone = utc, since, until } = parameters
+  const { teamId } = ctx.state.holder
+  const [filter] = submissionsFilters(teamId, parameters)
+  const answer = await keptOrMade(ctx, answers, validators, async () => {
+    const counts = await ctx.state.runQuery((signal) => {
+      const selection = { teamId, filter, signal }
+      return isTimeUnit(by)
+        ? countByTime(indexReader, selection, { unit: by, timeZone: zone, window: spanOf(since, until) })
+        : countByValue(indexReader, selection, fields[by])
+    })
+    if (!counts.ok) throw apiError('bad_request', `${counts.problem.path} ${counts.problem.rule}`)
+    return { body: renderCounts(by, counts.value) }
+  })
+  send(ctx, validators, answer)
+}
+
+/** The span of a window with two ends. */
+const spanOf = (since: WindowBound | undefined, until: WindowBound | undefined): TimeSpan | undefined =>
+  since === undefined || until === undefined || since === 'beyond-all' || until === 'beyond-all'
+    ? undefined
+    : { fromMs: Date.parse(since), toMs: Date.parse(until) }

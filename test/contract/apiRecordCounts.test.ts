@@ -1,0 +1,374 @@
+import fc from 'fast-check'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
+import { expectedCounts } from '../support/countOracle.ts'
+import { submissionEntity } from '../support/entities.ts'
+import type { Held } from '../support/queryData.ts'
+import { type Random, seeded } from '../support/random.ts'
+import { useApi } from '../support/useApi.ts'
+
+type Counts = { readonly totalDocs: number; readonly by: string; readonly items: { key: string; count: number }[] }
+
+const endpoint = '/api/v1/record-counts'
+/** How many random queries are asked of each index. */
+const queries = Number(process.env['COUNT_QUERIES'] ?? 100)
+const watermark = '2026-11-21T10:00:00.123Z' as Instant
+const submission = (team: string, id: string, submittedAt: string, more: object = {}) => ({
+  team,
+  id,
+  entity: submissionEntity({ id, submittedAt, ...more }),
+})
+
+describe('what is counted', () => {
+  const team = 'team-1'
+  const deleted = { team, id: 'deleted' }
+  const api = useApi({
+    teams: [team, 'empty', 'berlin', 'apia', 'wide', 'edge'],
+    submissions: [
+      submission(team, 's1', '2026-11-20T23:30:00Z', { formId: 'f1', result: { status: 'completed' } }),
+      submission(team, 's2', '2026-11-20T23:59:59.999Z', { formId: 'f1', result: { status: 'pending' } }),
+      submission(team, 's3', '2026-11-23T00:00:00Z', { formId: 'f0', result: { status: 'failed' } }),
+      submission(team, 's4', '2026-11-23T12:00:00Z', { formId: 'a', result: { status: 'completed' } }),
+      submission(team, 'deleted', '2020-01-01T00:00:00Z', { formId: 'gone' }),
+      { ...deleted, revision: 2, entity: null },
+      submission('berlin', 'before', '2026-03-29T00:10:00Z'),
+      submission('berlin', 'after', '2026-03-29T02:50:00Z'),
+      submission('berlin', 'first-two', '2026-10-25T00:00:00Z'),
+      submission('berlin', 'second-two', '2026-10-25T01:59:59.999Z'),
+      submission('apia', 'before', '2011-12-30T09:59:59.999Z'),
+      submission('apia', 'after', '2011-12-30T10:00:00Z'),
+      submission('wide', 'old', '2016-11-01T00:00:00Z'),
+      submission('wide', 'new', '2026-10-31T23:59:59.999Z'),
+      submission('edge', 'first', '2025-01-01T00:00:00Z'),
+      submission('edge', 'last', '2026-02-21T15:59:59.999Z'),
+      submission('edge', 'later', '2026-02-21T16:00:00Z'),
+      submission('edge', 'first-year', '0000-01-01T00:00:00Z'),
+      submission('edge', 'last-year', '9999-12-31T23:59:59.999Z'),
+    ],
+    watermark,
+  })
+  const count = (query: string, of = team): Promise<Counts> =>
+    api.read<Counts>(`${endpoint}?${query}`, { key: api.keyOf(of) })
+  const entries = async (query: string, of = team): Promise<[string, number][]> =>
+    (await count(query, of)).items.map(({ key, count }) => [key, count])
+  const refusal = async (query: string, of = team): Promise<string> => {
+    const { status, json } = await api.get(`${endpoint}?${query}`, { key: api.keyOf(of) })
+    const { error } = json as { error: { code: string; message: string } }
+    expect([status, error.code]).toEqual([400, 'bad_request'])
+    return error.message
+  }
+
+  test('days, with the empty ones between the first and the last', async () => {
+    expect(await count('by=day')).toEqual({
+      totalDocs: 4,
+      by: 'day',
+      items: [
+        { key: '2026-11-20T00:00:00.000+00:00', count: 2 },
+        { key: '2026-11-21T00:00:00.000+00:00', count: 0 },
+        { key: '2026-11-22T00:00:00.000+00:00', count: 0 },
+        { key: '2026-11-23T00:00:00.000+00:00', count: 2 },
+      ],
+    })
+  })
+
+  test('days of another time zone', async () => {
+    expect(await entries('by=day&timeZone=Asia/Kolkata')).toEqual([
+      ['2026-11-21T00:00:00.000+05:30', 2],
+      ['2026-11-22T00:00:00.000+05:30', 0],
+      ['2026-11-23T00:00:00.000+05:30', 2],
+    ])
+  })
+
+  test('hours where the clock is put forward and back', async () => {
+    expect(await entries('by=hour&timeZone=Europe/Berlin&until=2026-04-01', 'berlin')).toEqual([
+      ['2026-03-29T01:00:00.000+01:00', 1],
+      ['2026-03-29T03:00:00.000+02:00', 0],
+      ['2026-03-29T04:00:00.000+02:00', 1],
+    ])
+    expect(await entries('by=hour&timeZone=Europe/Berlin&since=2026-10-01', 'berlin')).toEqual([
+      ['2026-10-25T02:00:00.000+02:00', 1],
+      ['2026-10-25T02:00:00.000+01:00', 1],
+    ])
+    expect(await entries('by=day&timeZone=Europe/Berlin&since=2026-10-01', 'berlin')).toEqual([
+      ['2026-10-25T00:00:00.000+02:00', 2],
+    ])
+  })
+
+  test('a day that a time zone has left out is none', async () => {
+    expect(await entries('by=day&timeZone=Pacific/Apia', 'apia')).toEqual([
+      ['2011-12-29T00:00:00.000-10:00', 1],
+      ['2011-12-31T00:00:00.000+14:00', 1],
+    ])
+  })
+
+  test('months', async () => {
+    const { totalDocs, items } = await count('by=month', 'wide')
+    expect([totalDocs, items.length, items[0], items.at(-1)]).toEqual([
+      2,
+      120,
+      { key: '2016-11-01T00:00:00.000+00:00', count: 1 },
+      { key: '2026-10-01T00:00:00.000+00:00', count: 1 },
+    ])
+  })
+
+  test('forms and status, the most frequent first, then by key; those of deleted submissions are not', async () => {
+    expect(await entries('by=form')).toEqual([
+      ['f1', 2],
+      ['a', 1],
+      ['f0', 1],
+    ])
+    expect(await count('by=status')).toEqual({
+      totalDocs: 4,
+      by: 'status',
+      items: [
+        { key: 'completed', count: 2 },
+        { key: 'failed', count: 1 },
+        { key: 'pending', count: 1 },
+      ],
+    })
+  })
+
+  test.each(['hour', 'day', 'month', 'form', 'status'])('nothing by %s is an empty list', async (by) => {
+    const nothing = { totalDocs: 0, by, items: [] }
+    expect(await count(`by=${by}`, 'empty')).toEqual(nothing)
+    expect(await count(`by=${by}&since=2026-11-22&until=2026-11-21`)).toEqual(nothing)
+    expect(await count(`by=${by}&formId=gone`)).toEqual(nothing)
+    expect(await count(`by=${by}&since=9999-12-31T23:59:59.9999Z`)).toEqual(nothing)
+  })
+
+  test('hours of ten years are refused with their number, those of a window in them are not', async () => {
+    expect(await refusal('by=hour', 'wide')).toBe(
+      'by=hour makes about 87648 items of at most 10000: narrow since and until',
+    )
+    expect(await entries('by=hour&since=2020-01-01', 'wide')).toHaveLength(1)
+    expect(await entries('by=hour&since=2000-01-01&until=2020-01-01', 'wide')).toHaveLength(1)
+  })
+
+  test('10,000 are answered, one more is refused with its number', async () => {
+    const { items } = await count('by=hour&since=2025-01-01&until=2026-02-21T15:59:59.999Z', 'edge')
+    expect([items.length, items[0]?.count, items.at(-1)?.count]).toEqual([10_000, 1, 1])
+    const [expected, windows] = [
+      'by=hour makes 10001 items of at most 10000: narrow since and until',
+      ['since=2025-01-01&until=2026-03-01', 'since=2025-01-01&until=2026-02-21T16:00:00Z'],
+    ]
+    for (const window of windows) expect(await refusal(`by=hour&${window}`, 'edge')).toBe(expected)
+  })
+
+  test('the outermost years', async () => {
+    expect(await refusal('by=day', 'edge')).toContain('makes about 3652425 items')
+    expect(await refusal('by=month&timeZone=Asia/Tokyo', 'edge')).toContain('makes about 120000 items')
+    expect(await entries('by=month&timeZone=America/New_York&since=9999', 'edge').catch(() => 'no date')).toBe(
+      'no date',
+    )
+    expect(await entries('by=day&since=9999-01-01', 'edge')).toEqual([['9999-12-31T00:00:00.000+00:00', 1]])
+    expect(await entries('by=day&until=0000-01-01', 'edge')).toEqual([['0000-01-01T00:00:00.000+00:00', 1]])
+  })
+
+  test.each([
+    ['', 'by is required: one of hour, day, month, form, status'],
+    ['by=', 'by must be one of hour, day, month, form, status, not ""'],
+    ['by=week', 'by must be one of hour, day, month, form, status, not "week"'],
+    ['by=Day', 'by must be one of hour, day, month, form, status, not "Day"'],
+    ['by=day&by=day', 'by must be given only once, not as "day" and "day"'],
+    ['by=day&status=done', 'status must be one of pending, processing, completed, failed, not "done"'],
+    ['by=day&formId=', 'formId must not be empty, not ""'],
+    [
+      'by=form&timeZone=UTC',
+      'timeZone belongs to by=hour, by=day, by=month: it must be left out of other counts, not "UTC"',
+    ],
+    ...['', 'Z', '%2B02:00', '-0200', 'UTC%2B2', 'GMT+2', 'PST', 'Europe/Atlantis', 'Europe', 'Berlin', '../UTC'].map(
+      (zone) => [
+        `by=day&timeZone=${zone}`,
+        `timeZone must be the name of an IANA time zone, such as Europe/Berlin, not "${decodeURIComponent(zone.replace('+', ' '))}"`,
+      ],
+    ),
+  ])('?%s is refused', async (query, message) => {
+    expect(await refusal(query)).toBe(message)
+  })
+
+  test.each([
+    ['europe/berlin', '+01:00'],
+    ['Asia/Kolkata', '+05:30'],
+    ['Etc/GMT%2B2', '-02:00'],
+    ['etc/gmt+2', '-02:00'],
+    ['US/Pacific', '-08:00'],
+    ['NZ', '+13:00'],
+    ['utc', '+00:00'],
+  ])('timeZone=%s is read', async (zone, offset) => {
+    const [[key = ''] = []] = await entries(`by=day&timeZone=${zone}`)
+    expect(key).toMatch(/^2026-11-2\dT00:00:00\.000/)
+    expect(key.slice(-6)).toBe(offset)
+  })
+
+  test('an unknown parameter is ignored and named, limit and page too', async () => {
+    const { status, headers } = await api.get(`${endpoint}?by=day&limit=1&page=2&TimeZone=x`)
+    expect([status, headers['ignored-parameters']]).toEqual([200, 'limit, page, TimeZone'])
+  })
+
+  test('an answer has the headers of a list but for its links; HEAD is GET without a body', async () => {
+    const get = await api.get(`${endpoint}/?by=day`)
+    const head = await api.get(`${endpoint}/?by=day`, { method: 'HEAD' })
+    for (const { headers } of [get, head]) {
+      expect(headers['replica-watermark']).toBe(watermark)
+      expect(headers['etag']).toMatch(/^W\//)
+      expect(headers['ratelimit']).toMatch(/^"key"/)
+      expect(headers['content-length']).toBe(String(get.text.length))
+      expect(headers['link']).toBeUndefined()
+    }
+    expect([head.status, head.text]).toEqual([200, ''])
+  })
+
+  test('what has not changed is 304; a change, and every parameter, makes another tag', async () => {
+    const etagOf = async (query: string): Promise<string> =>
+      (await api.get(`${endpoint}?${query}`)).headers['etag'] ?? ''
+    const queries = [
+      ...['by=day', 'by=hour', 'by=form', 'by=day&timeZone=Asia/Tokyo', 'by=day&formId=f1', 'by=day&status=failed'],
+      ...['since', 'until', 'changedSince', 'changedUntil'].map((name) => `by=day&${name}=2026-11-21`),
+    ]
+    const tags = await Promise.all(queries.map(etagOf))
+    expect(new Set(tags).size).toBe(queries.length)
+    expect(await etagOf('timeZone=asia/tokyo&by=day&x=1')).toBe(tags[3])
+    const headers = { 'if-none-match': tags[0] ?? '' }
+    expect((await api.get(`${endpoint}?by=day`, { headers })).status).toBe(304)
+    await api.replica.replaceChangeToken(teamList('submissions', team as TeamId))
+    expect((await api.get(`${endpoint}?by=day`, { headers })).status).toBe(200)
+  })
+
+  test('without a watermark, what is selected by time of change is 503, and the rest has no watermark', async () => {
+    await api.replica.publishWatermark(null)
+    try {
+      for (const name of ['changedSince', 'changedUntil'])
+        expect((await api.get(`${endpoint}?by=day&${name}=2026-11-20`)).status).toBe(503)
+      const { status, headers } = await api.get(`${endpoint}?by=day`)
+      expect([status, headers['replica-watermark']]).toEqual([200, undefined])
+    } finally {
+      await api.replica.publishWatermark(watermark)
+    }
+  })
+
+  test('without an index it is 503', async () => {
+    await api.replica.dropAlias('submissions')
+    try {
+      await api.replica.replaceChangeToken(teamList('submissions', team as TeamId))
+      const answers = await Promise.all(
+        ['hour', 'day', 'form', 'status'].map((by) => api.get(`${endpoint}?by=${by}&changedUntil=2026-11-20`)),
+      )
+      expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503])
+    } finally {
+      await api.replica.restoreAlias('submissions')
+    }
+  })
+})
+
+/** Elasticsearch rounds times in other ways when an index holds those of a few days, of a few changes of the clock, or of many. */
+describe.each([
+  ['decades', ''],
+  ['a year', '2026'],
+  ['a few days', '2026-03-29'],
+  ['a few days when clocks were put back at midnight', '2006-10-29'],
+])('any count in %s', (_span, during) => {
+  const team = 'acme'
+  /**
+   * Zones, and when their clocks were put forward or back, an hour or less or a day, at night or at midnight. Each has had the same
+   * rules for years: Elasticsearch and this process may know different ones of a zone that has just got new ones.
+   */
+  const changes: Readonly<Record<string, readonly string[]>> = {
+    UTC: ['2026-03-01T00:00:00Z', '1969-12-31T23:59:59.999Z'],
+    'Europe/Berlin': ['2026-03-29T01:00:00Z', '2026-10-25T01:00:00Z'],
+    'America/New_York': ['2026-03-08T07:00:00Z', '2026-11-01T06:00:00Z'],
+    'America/Havana': ['2026-03-08T05:00:00Z', '2026-11-01T05:00:00Z'],
+    'America/Sao_Paulo': ['2018-11-04T03:00:00Z', '2018-02-18T02:00:00Z'],
+    'America/St_Johns': ['2006-10-29T02:31:00Z', '2026-03-08T05:30:00Z'],
+    'Australia/Lord_Howe': ['2026-04-04T15:00:00Z', '2026-10-03T15:30:00Z'],
+    'Africa/Monrovia': ['1972-01-07T00:44:30Z'],
+    'Antarctica/Troll': ['2026-03-29T01:00:00Z', '2026-10-25T01:00:00Z'],
+    'Asia/Kathmandu': ['1985-12-31T18:30:00Z'],
+    'Asia/Kolkata': ['1945-10-14T17:30:00Z', '2026-11-20T18:30:00Z'],
+    'Pacific/Apia': ['2011-12-30T10:00:00Z'],
+    'Pacific/Kiritimati': ['1994-12-31T10:00:00Z'],
+  }
+  const zones = Object.keys(changes)
+  const moments = [...new Set(Object.values(changes).flat())]
+    .filter((change) => change.startsWith(during))
+    .map((change) => Date.parse(change))
+  const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000]
+
+  const near = (random: Random, epochMs: number): number => {
+    const farMs = during === '' ? 40 * dayMs : dayMs
+    const reachMs = random.pick([1, minuteMs, hourMs, 4 * hourMs, 2 * dayMs, farMs])
+    return epochMs + random.pick([0, random.below(reachMs), -1 - random.below(reachMs)])
+  }
+  const random = seeded(Math.floor(Math.random() * 2 ** 31))
+  const held: Held[] = Array.from({ length: 1_200 }, (_, at) => ({
+    list: 'records',
+    team,
+    changedMs: Date.parse('2026-11-20T12:00:00Z') + random.below(1_000),
+    entity: submissionEntity({
+      id: `s${at}`,
+      submittedAt: new Date(near(random, random.pick(moments))).toISOString(),
+      formId: random.pick(['f0', 'f1', 'f-2', 'F:3', 'f_4', random.pick(['rare', 'rarer'])]),
+      result: { status: random.pick(['pending', 'processing', 'completed', 'failed']) },
+    }),
+  }))
+  const api = useApi({
+    teams: [team],
+    submissions: held.map(({ entity, changedMs }) => ({
+      team,
+      id: entity.id,
+      entity,
+      appendedAt: new Date(changedMs).toISOString(),
+    })),
+    watermark,
+  })
+
+  const anyTime = fc.record({
+    moment: fc.constantFrom(...moments),
+    aroundMs: fc.integer({ min: -3 * dayMs, max: 3 * dayMs }),
+  })
+  const anyFilter = fc.record(
+    {
+      formId: fc.constantFrom('f0', 'F:3', 'none'),
+      status: fc.constantFrom('pending', 'failed'),
+      changedSince: fc.constantFrom('2026-11-20T12:00:00.500Z', '2026-11-21'),
+      changedUntil: fc.constantFrom('2026-11-20T12:00:00.700Z'),
+    },
+    { requiredKeys: [] },
+  )
+  const anyGrouping = fc.oneof(
+    fc.record({ by: fc.constantFrom('form', 'status') }),
+    fc.record({ by: fc.constantFrom('hour', 'day', 'month'), timeZone: fc.constantFrom(...zones) }),
+    fc.record({ by: fc.constantFrom('hour', 'day') }),
+  )
+  const anyWindow = (isOpen: boolean): fc.Arbitrary<{ since?: string; until?: string }> =>
+    fc
+      .record({ from: anyTime, lengthMs: fc.integer({ min: 0, max: 6 * dayMs }) })
+      .map(({ from: { moment, aroundMs }, lengthMs }) => ({
+        since: new Date(moment + aroundMs).toISOString(),
+        until: new Date(moment + aroundMs + lengthMs).toISOString(),
+      }))
+      .chain((window) => (isOpen ? fc.constantFrom({}, window, { since: window.since }) : fc.constant(window)))
+  const anyQuery = anyGrouping.chain((grouping) =>
+    fc
+      .tuple(anyFilter, anyWindow(!['hour', 'day'].includes(grouping.by)))
+      .map(([filter, window]): Record<string, string> => ({ ...grouping, ...filter, ...window })),
+  )
+
+  test(
+    'is what plain rules make of all that is held, and adds up to the total of the list',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(anyQuery, async (query) => {
+          const { by: _by, timeZone: _zone, ...filters } = query
+          const counts = await api.read<Counts>(`${endpoint}?${new URLSearchParams(query)}`)
+          const { totalDocs } = await api.read<Counts>(`/api/v1/records?${new URLSearchParams(filters)}`)
+          expect(counts).toEqual(expectedCounts(held, team, query))
+          expect(counts.totalDocs).toBe(totalDocs)
+          expect(counts.items.reduce((sum, { count }) => sum + count, 0)).toBe(totalDocs)
+        }),
+        { numRuns: queries },
+      )
+    },
+    60_000 + queries * 200,
+  )
+})

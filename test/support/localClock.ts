@@ -1,0 +1,85 @@
+/** The clock of a time zone, read from `Intl` alone; years are those of the Gregorian calendar throughout. */
+export type LocalClock = {
+  /** The clock's time as text, `2026-03-29T03:00:00.000+02:00`; the offset's seconds are left out. */
+  read(epochMs: number): string
+  /** When the hour, day or month began that holds a moment. */
+  startOf(unit: TimeUnit, epochMs: number): number
+}
+
+export type TimeUnit = 'hour' | 'day' | 'month'
+
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
+/** More than the longest unit takes on any clock, and than its last part after a change of the clock. */
+const longestMs: Readonly<Record<TimeUnit, number>> = { hour: 3 * hourMs, day: 2 * dayMs, month: 33 * dayMs }
+
+export function localClock(timeZone: string): LocalClock {
+  const format = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' })
+  const offsetOf = (epochMs: number): number => {
+    const name = format.formatToParts(epochMs).find(({ type }) => type === 'timeZoneName')?.value ?? ''
+    const [, sign, hours = '0', minutes = '0', seconds = '0'] =
+      /^GMT(?:([+-])(\d+):(\d+)(?::(\d+))?)?$/.exec(name) ?? []
+    const offsetMs = Number(hours) * hourMs + Number(minutes) * minuteMs + Number(seconds) * 1_000
+    return sign === '-' ? -offsetMs : offsetMs
+  }
+  /** The moment from which on the clock has had the offset that it has at `toMs`, if it was changed after `fromMs`. */
+  const changeBetween = (fromMs: number, toMs: number): number => {
+    const offset = offsetOf(toMs)
+    let [before, after] = [fromMs, toMs]
+    while (after - before > 1) {
+      const middle = Math.floor((before + after) / 2)
+      if (offsetOf(middle) === offset) after = middle
+      else before = middle
+    }
+    return after
+  }
+  /** An hour begins when the clock shows a full one. */
+  const startOfHour = (epochMs: number): number => {
+    const offset = offsetOf(epochMs)
+    const fullHour = Math.floor((epochMs + offset) / hourMs) * hourMs - offset
+    return offsetOf(fullHour) === offset ? fullHour : startOfHour(changeBetween(fullHour, epochMs) - 1)
+  }
+  const dateOf = (unit: 'day' | 'month', epochMs: number): string =>
+    new Date(epochMs + offsetOf(epochMs)).toISOString().slice(0, unit === 'day' ? -14 : -17)
+  const starts = new Map<string, number>()
+  /** A day or a month begins with the first moment of its date. */
+  const startOfDate = (unit: 'day' | 'month', epochMs: number): number => {
+    const date = dateOf(unit, epochMs)
+    const known = starts.get(date)
+    if (known !== undefined) return known
+    let [before, after] = [epochMs - longestMs[unit], epochMs]
+    while (after - before > 1) {
+      const middle = Math.floor((before + after) / 2)
+      if (dateOf(unit, middle) === date) after = middle
+      else before = middle
+    }
+    starts.set(date, after)
+    return after
+  }
+  return {
+    read: (epochMs) => {
+      const offset = offsetOf(epochMs)
+      const minutes = Math.floor(Math.abs(offset) / minuteMs)
+      const two = (value: number): string => String(value).padStart(2, '0')
+      const written = `${offset < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
+      return new Date(epochMs + offset).toISOString().slice(0, -1) + written
+    },
+    startOf: (unit, epochMs) => (unit === 'hour' ? startOfHour(epochMs) : startOfDate(unit, epochMs)),
+  }
+}
+
+/** When the units begin that lie between two moments, from the one that holds the first to the one that holds the last. */
+export function startsBetween({ startOf }: LocalClock, unit: TimeUnit, fromMs: number, toMs: number): number[] {
+  const shortestMs = { hour: 15 * minuteMs, day: 20 * hourMs, month: 27 * dayMs }[unit]
+  const stepMs = { hour: 15 * minuteMs, day: hourMs, month: 6 * hourMs }[unit]
+  const starts = [startOf(unit, fromMs)]
+  for (let at = fromMs; ; ) {
+    const last = starts.at(-1) ?? fromMs
+    at = last + shortestMs
+    while (startOf(unit, at) === last) at += stepMs
+    const next = startOf(unit, at)
+    if (next > toMs) return starts
+    starts.push(next)
+  }
+}

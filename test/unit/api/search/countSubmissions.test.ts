@@ -1,0 +1,138 @@
+import { countByTime, countByValue, maxCounts } from '../../../../src/api/search/countSubmissions.ts'
+import { InvalidSearch, type SearchClient, type SearchRequest } from '../../../../src/api/search/searchClient.ts'
+import { utc } from '../../../../src/api/timeZone.ts'
+import type { TeamId } from '../../../../src/core/model/ids.ts'
+
+const { signal } = new AbortController()
+const selection = { teamId: 'team-1' as TeamId, filter: [], signal }
+const dayMs = 86_400_000
+
+/** Gives each answer once, in order; an answer is the total and the aggregations, or an error. */
+function answering(...answers: readonly ([total: number | undefined, aggregations: unknown] | Error | 'missing')[]) {
+  const asked: SearchRequest[] = []
+  const send: SearchClient['send'] = async (question) => {
+    const answer = answers[asked.push(question) - 1]
+    if (answer instanceof Error) throw answer
+    if (answer === undefined || answer === 'missing') return { isFound: false, bytes: Buffer.from('{}') }
+    const [value, aggregations] = answer
+    const hits = { ...(value !== undefined && { total: { value, relation: 'eq' } }), hits: [] }
+    const envelope = { timed_out: false, _shards: { failed: 0 }, hits, aggregations }
+    return { isFound: true, bytes: Buffer.from(JSON.stringify(envelope)) }
+  }
+  return { client: { indexPrefix: 'tidemark', send }, asked }
+}
+
+const span = (fromMs: number | null, toMs: number | null): [undefined, unknown] => [
+  undefined,
+  { oldest: { value: fromMs }, newest: { value: toMs } },
+]
+const times = (total: number, ...counts: readonly number[]): [number, unknown] => [
+  total,
+  { items: { buckets: counts.map((doc_count, at) => ({ key_as_string: `k${at}`, key: at, doc_count })) } },
+]
+const values = (total: number, others: number, error: number, ...counts: readonly number[]): [number, unknown] => {
+  const buckets = counts.map((doc_count, at) => ({ key: `k${at}`, doc_count }))
+  return [total, { items: { doc_count_error_upper_bound: error, sum_other_doc_count: others, buckets } }]
+}
+
+const days = { unit: 'day', timeZone: utc, window: undefined } as const
+const invalid = (type: string): InvalidSearch => new InvalidSearch(`400 ${type}`, type)
+const partial = { name: 'ElasticsearchUnavailable', reason: 'partial' }
+
+describe('counts by time', () => {
+  test('ask for the span first, then for what is in it', async () => {
+    const { client, asked } = answering(span(0, 2 * dayMs), times(3, 1, 0, 2))
+    expect(await countByTime(client, selection, days)).toEqual({
+      ok: true,
+      value: {
+        totalDocs: 3,
+        items: [
+          { key: 'k0', count: 1 },
+          { key: 'k1', count: 0 },
+          { key: 'k2', count: 2 },
+        ],
+      },
+    })
+    expect(asked.map(({ path, querystring }) => [path, querystring])).toEqual(
+      asked.map(() => [
+        '/tidemark-submissions/_search',
+        { routing: 'team-1', preference: 'team:team-1', allow_partial_search_results: false },
+      ]),
+    )
+    expect(asked).toHaveLength(2)
+  })
+
+  test('ask once where the window is narrow enough', async () => {
+    const { client, asked } = answering(times(1, 1))
+    const window = { fromMs: 0, toMs: maxCounts * dayMs - 1 }
+    expect(await countByTime(client, selection, { ...days, window })).toMatchObject({ ok: true })
+    expect(asked).toHaveLength(1)
+  })
+
+  test('are refused by their span alone, before Elasticsearch makes them', async () => {
+    const { client, asked } = answering(span(0, 20_000 * dayMs))
+    const window = { fromMs: 0, toMs: 30_000 * dayMs }
+    expect(await countByTime(client, selection, { ...days, window })).toEqual({
+      ok: false,
+      problem: { path: 'by=day', rule: 'makes about 20001 items of at most 10000: narrow since and until' },
+    })
+    expect(asked).toHaveLength(1)
+  })
+
+  test('are refused by their number when the span is a little too long, or has just become so', async () => {
+    const tooMany = times(0, ...Array.from({ length: maxCounts + 1 }, () => 0))
+    const refused = { ok: false, problem: { path: 'by=day', rule: expect.stringContaining('10001 items') } }
+    expect(await countByTime(answering(span(0, dayMs), tooMany).client, selection, days)).toEqual(refused)
+    const { client } = answering(span(0, dayMs), invalid('too_many_buckets_exception'))
+    expect(await countByTime(client, selection, days)).toMatchObject({ ok: false, problem: { path: 'by=day' } })
+  })
+
+  test('of nothing are none', async () => {
+    const { client } = answering(span(null, null), times(0))
+    expect(await countByTime(client, selection, days)).toEqual({ ok: true, value: { totalDocs: 0, items: [] } })
+  })
+
+  test('in a time zone that Elasticsearch does not know are refused', async () => {
+    const { client } = answering(span(0, 0), invalid('zone_rules_exception'))
+    expect(await countByTime(client, selection, days)).toMatchObject({ ok: false, problem: { path: 'timeZone' } })
+  })
+
+  test('fail with what else is wrong', async () => {
+    const bug = invalid('parsing_exception')
+    await expect(countByTime(answering(span(0, 0), bug).client, selection, days)).rejects.toBe(bug)
+    await expect(countByTime(answering('missing').client, selection, days)).rejects.toMatchObject({
+      reason: 'missing-index',
+    })
+    for (const broken of [times(4, 1, 2), [3, {}], [3, { items: { buckets: [{ doc_count: 3 }] } }]] as [
+      number,
+      unknown,
+    ][])
+      await expect(countByTime(answering(span(0, 0), broken).client, selection, days)).rejects.toMatchObject(partial)
+  })
+})
+
+describe('counts by value', () => {
+  test('are given in the order of Elasticsearch', async () => {
+    const { client } = answering(values(3, 0, 0, 2, 1))
+    expect(await countByValue(client, selection, 'formId')).toEqual({
+      ok: true,
+      value: {
+        totalDocs: 3,
+        items: [
+          { key: 'k0', count: 2 },
+          { key: 'k1', count: 1 },
+        ],
+      },
+    })
+  })
+
+  test('are refused when there are more', async () => {
+    const { client } = answering(values(4, 1, 0, 2, 1))
+    expect(await countByValue(client, selection, 'formId')).toMatchObject({ ok: false, problem: { path: 'by' } })
+  })
+
+  test('are never inexact', async () => {
+    for (const inexact of [values(3, 0, 1, 2, 1), values(4, 0, 0, 2, 1)])
+      await expect(countByValue(answering(inexact).client, selection, 'status')).rejects.toMatchObject(partial)
+  })
+})
