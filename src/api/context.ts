@@ -4,8 +4,8 @@ import type { z } from 'zod'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { Freshness } from '../core/stores/listVersions.ts'
 import type { AnswerCache } from './answerCache.ts'
-import type { RunQuery } from './search/exportList.ts'
 import type { IndexReader } from './search/indexReader.ts'
+import type { RunQuery } from './search/runQuery.ts'
 
 /** The state of every request; `holder` is set once its key is accepted. */
 export type ApiState = { requestId: string; holder?: KeyHolder }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import { scenes } from '../core/model/form.ts'
 import type { TeamId } from '../core/model/ids.ts'
-import { changedParameters, flag, oneOf, pageParameters, title } from './parameterSchemas.ts'
+import { changedParameters, exportParameters, flag, oneOf, pageParameters, title } from './parameterSchemas.ts'
 import { detailRoute, listRoute } from './resource.ts'
 import { termClauses, windowClauses } from './search/clauses.ts'
 import { readDetail } from './search/readDetail.ts'
@@ -17,14 +17,15 @@ export const listFormsParameters = z.object({
   ),
   ...pageParameters,
   ...changedParameters,
+  ...exportParameters,
 })
 
 /** The parameters that select forms; a blank `titleContains` selects every title. */
 type FormsSelection = Omit<z.output<typeof listFormsParameters>, keyof typeof pageParameters>
 
 export const getFormParameters = z.object({
-  includeFields: flag.describe('`false` leaves out `fields`.'),
-  includeReport: flag.describe('`false` leaves out `report`.'),
+  includeFields: flag(true).describe('`false` leaves out `fields`.'),
+  includeReport: flag(true).describe('`false` leaves out `report`.'),
 })
 
 /** The first filter finds titles as typed; each later one allows more misspelt letters. */

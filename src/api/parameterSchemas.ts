@@ -48,6 +48,12 @@ const notInExports = z.undefined({ error: 'belongs to pages: it must be left out
 /** Replaces `pageParameters` in an export. */
 export const noPageParameters = { limit: notInExports, page: notInExports }
 
+const notInPages = z
+  .undefined({ error: 'belongs to exports (Accept: application/x-ndjson): it must be left out of a page' })
+  .optional()
+/** Replaces `exportParameters` on a page. */
+export const noExportParameters = { view: notInPages, includeDeleted: notInPages }
+
 export const createdParameters = {
   since: windowBound('from', 'Only what was created at or after this time. A date alone is its first moment in UTC.'),
   until: windowBound('to', 'Only what was created at or before this time. A date alone is its last moment in UTC.'),
@@ -81,9 +87,25 @@ export const title = z
   .optional()
   .meta({ maxLength: maxTitleCharacters })
 
-export const flag = z
-  .string()
-  .refine((value) => /^(?:true|false)$/i.test(value), 'must be true or false')
-  .transform((value) => value.toLowerCase() === 'true')
-  .default(true)
-  .meta({ type: 'boolean' })
+export const flag = (isDefault: boolean) =>
+  z
+    .string()
+    .refine((value) => /^(?:true|false)$/i.test(value), 'must be true or false')
+    .transform((value) => value.toLowerCase() === 'true')
+    .default(isDefault)
+    .meta({ type: 'boolean' })
+
+const views = ['summary', 'full'] as const
+
+/** What an export holds besides the items that its filters select. */
+export const exportParameters = {
+  view: z
+    .enum(views, { error: `must be one of ${views.join(', ')}` })
+    .default('summary')
+    .describe('Only in exports. `full` makes each line what the endpoint of a single item answers.'),
+  includeDeleted: flag(false).describe(
+    'Only in exports with `changedSince`, and with no other filter than `changedUntil`: `true` adds a line for each item that was deleted in that time.',
+  ),
+}
+
+export type ExportParameters = z.output<z.ZodObject<typeof exportParameters>>

@@ -8,8 +8,9 @@ import { apiError, unavailable } from './errors.ts'
 import { asksForExport, ndjson } from './exports.ts'
 import { keptOrMade } from './keptAnswers.ts'
 import { pageLinks } from './pageLinks.ts'
-import { noPageParameters } from './parameterSchemas.ts'
-import { exportList } from './search/exportList.ts'
+import { type ExportParameters, exportParameters, noExportParameters, noPageParameters } from './parameterSchemas.ts'
+import { windowClauses } from './search/clauses.ts'
+import { type ExportContent, exportList } from './search/exportList.ts'
 import { type PageRequest, renderPage } from './search/page.ts'
 import type { SearchClient } from './search/searchClient.ts'
 import { type Filters, searchPage } from './search/searchPage.ts'
@@ -28,13 +29,14 @@ const paths: Readonly<Record<EntityType, string>> = { forms: 'forms', submission
 /** The route of a list: one page of it as JSON, or all of it as NDJSON. The rows are those of the first filter that finds any. */
 export function listRoute<Selection extends ChangeWindow>(
   type: EntityType,
-  schema: z.ZodObject & z.ZodType<Selection & PageRequest>,
+  schema: z.ZodObject & z.ZodType<Selection & PageRequest & ExportParameters>,
   filtersOf: (teamId: TeamId, selection: Selection) => Filters,
 ): Route {
-  const exportSchema = schema.extend(noPageParameters)
+  const pageSchema = schema.extend(noExportParameters)
+  const exportSchema = schema.extend(noPageParameters).superRefine(refuseUnlistedDeletions)
 
   const respondWithPage: Route = async (ctx, { readParameters, indexReader, answers, baseUrl }) => {
-    const parameters = readParameters(ctx, schema)
+    const parameters = readParameters(ctx, pageSchema) as unknown as Selection & PageRequest
     const validators = listValidators(ctx, type, parameters)
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
     const { version } = validators
@@ -50,18 +52,41 @@ export function listRoute<Selection extends ChangeWindow>(
     if (ctx.status === 200) setLink(ctx, `${baseUrl}/${paths[type]}`, parameters, answer.totalDocs ?? 0)
   }
   const respondWithExport: Route = async (ctx, { readParameters, indexReader, startExport }) => {
-    const parameters = readParameters(ctx, exportSchema) as unknown as Selection
+    const parameters = readParameters(ctx, exportSchema) as unknown as Selection & ExportParameters
     const validators = listValidators(ctx, type, { ...parameters, as: ndjson })
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
     const { teamId } = ctx.state.holder
-    const filters = filtersOf(teamId, parameters)
+    const content = contentOf(filtersOf(teamId, parameters), parameters)
     send(
       ctx,
       validators,
-      await startExport(ctx, (runQuery) => exportList(indexReader, type, teamId, filters, runQuery)),
+      await startExport(ctx, (runQuery) => exportList(indexReader, type, teamId, content, runQuery)),
     )
   }
   return (ctx, deps) => (asksForExport(ctx) ? respondWithExport(ctx, deps) : respondWithPage(ctx, deps))
+}
+
+const contentOf = (
+  filters: Filters,
+  { view, includeDeleted, changedSince, changedUntil }: ChangeWindow & ExportParameters,
+): ExportContent => ({
+  filters,
+  view,
+  deletions: includeDeleted ? windowClauses('tombstone.deletedAt', changedSince, changedUntil) : undefined,
+})
+
+/** Besides these, every parameter of a list selects by something that a deleted entity has not any more. */
+const besideDeletions = new Set(['changedSince', 'changedUntil', ...Object.keys(exportParameters)])
+
+/** Refuses `includeDeleted` where it could not be told which deletions belong to the list. */
+function refuseUnlistedDeletions(parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
+  if (parameters['includeDeleted'] !== true) return
+  const refuse = (message: string): void => context.addIssue({ code: 'custom', path: ['includeDeleted'], message })
+  if (parameters['changedSince'] === undefined)
+    refuse('must be false without changedSince (deletions are listed by their time)')
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined && !besideDeletions.has(name))
+      refuse(`must be false with ${name} (of what was deleted only the id is known)`)
 }
 
 /** Sets the links of a page. An answer may be kept for queries that differ in what they ignore, so its links are made anew each time. */

@@ -1,7 +1,14 @@
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
 import { reportStatuses } from '../core/model/submission.ts'
-import { changedParameters, createdParameters, oneOf, pageParameters, text } from './parameterSchemas.ts'
+import {
+  changedParameters,
+  createdParameters,
+  exportParameters,
+  oneOf,
+  pageParameters,
+  text,
+} from './parameterSchemas.ts'
 import { detailRoute, listRoute } from './resource.ts'
 import { termClauses, windowClauses } from './search/clauses.ts'
 import { readDetail } from './search/readDetail.ts'
@@ -17,6 +24,7 @@ export const listSubmissionsParameters = z.object({
   ...submissionsParameters,
   ...pageParameters,
   ...changedParameters,
+  ...exportParameters,
 })
 
 /** The parameters that select submissions. */

@@ -12,10 +12,14 @@ export type Held = {
   readonly changedMs: number
 }
 
+/** An entity that a team has not any more, and when its deletion was appended. */
+export type Deleted = Pick<Held, 'list' | 'team' | 'changedMs'> & { readonly id: string }
+
 /** A history that lists are asked about. */
 export type QueryData = {
   readonly teams: readonly string[]
   readonly held: readonly Held[]
+  readonly deleted: readonly Deleted[]
   /** Stores everything that ever changed, in its order. */
   storeIn(replica: TestReplica): Promise<void>
 }
@@ -49,6 +53,7 @@ export function queryData(seed: number): QueryData {
   return {
     teams,
     held: [...newest.values()].filter(({ entity }) => entity !== null),
+    deleted: [...newest.values()].filter(({ entity }) => entity === null),
     storeIn: async (replica) => {
       const records = (list: Held['list']): TestRecord[] =>
         changes

@@ -1,3 +1,4 @@
+import { toInstant } from '../../src/core/model/instant.ts'
 import { type Held, ownForm, type QueryData, scenes, statuses } from './queryData.ts'
 import { expectedTotal, type ListQuery } from './queryOracle.ts'
 import type { Random } from './random.ts'
@@ -29,6 +30,16 @@ export function randomQuery(random: Random, history: QueryData): WrittenQuery {
     ...(random.chance(0.8) && { page: String(page) }),
   }
   return { list, team, parameters, target: targetOf(random, list, parameters) }
+}
+
+/** A random export of what changed and was deleted in a window. */
+export function randomWindow(random: Random, { held, deleted, teams }: QueryData): WrittenQuery {
+  const team = random.chance(0.7) ? 'acme' : random.pick(teams)
+  const list = random.pick(['forms', 'records', 'records'] as const)
+  const moments = [...held, ...deleted].map(({ changedMs }) => changedMs)
+  const bound = (): string => toInstant(random.pick(moments) + random.pick([0, 0, 1, -1, random.below(1_000_000)]))
+  const parameters = { changedSince: bound(), ...(random.chance(0.4) && { changedUntil: bound() }) }
+  return { list, team, parameters, target: `${targetOf(random, list, parameters)}&includeDeleted=true` }
 }
 
 function randomFilters(

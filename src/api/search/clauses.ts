@@ -12,12 +12,17 @@ export const ofTeam = (teamId: TeamId, filter: readonly Clause[]): Clause => ({
   bool: { filter: [{ term: { teamId } }, ...filter] },
 })
 
+/** Finds the tombstones of a team's deleted entities that match every clause. */
+export const deletedOfTeam = (teamId: TeamId, filter: readonly Clause[]): Clause => ({
+  bool: { filter: [{ term: { 'tombstone.teamId': teamId } }, ...filter] },
+})
+
 /** Makes a search return its exact total and no hits. */
 export const countOnly = { size: 0, track_total_hits: true }
 
 /** Clauses for a time window that includes both ends; none if both ends are open. */
 export function windowClauses(
-  field: 'createdAt' | 'changedAt',
+  field: 'createdAt' | 'changedAt' | 'tombstone.deletedAt',
   since: WindowBound | undefined,
   until: WindowBound | undefined,
 ): Clause[] {

@@ -3,6 +3,9 @@ import type { Clause } from './clauses.ts'
 import { findPage, type ListCounts, type PagePosition } from './findPage.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 
+/** What of a snapshot is counted. */
+export type CountableSnapshot = Pick<ListSnapshot, 'countsOf' | 'rows' | 'survey'>
+
 /** A range of rows of a list; the first row has offset 0. */
 type RowRange = { readonly offset: number; readonly limit: number }
 /** The number of rows that match a filter, and the rows of the range as raw bytes. */
@@ -39,13 +42,13 @@ export const createCountCache = (maxBytes: number): CountCache => ({
  * the counts that confirm or refute the prediction.
  */
 export class CountedSnapshot {
-  readonly #snapshot: ListSnapshot
+  readonly #snapshot: CountableSnapshot
   readonly #cache: CountCache
   readonly #name: string
   readonly #list: string
 
   /** `name` is the key of the snapshot in the cache, `list` the key of the list. */
-  constructor(snapshot: ListSnapshot, cache: CountCache, { name, list }: { name: string; list: string }) {
+  constructor(snapshot: CountableSnapshot, cache: CountCache, { name, list }: { name: string; list: string }) {
     this.#snapshot = snapshot
     this.#cache = cache
     this.#name = name
@@ -57,11 +60,14 @@ export class CountedSnapshot {
     const known = await findInCache(this.#cache, this.#name, filter, rows)
     const predicted = known === undefined ? await this.#readByPrediction(filter, rows, signal) : undefined
     if (predicted !== undefined) return predicted
-    const { offset, limit } = rows
-    const counts = cached(this.#cache, this.#name, filter, this.#snapshot.countsOf(filter, signal))
-    const { total, range } = known ?? (await findPage(counts, offset, limit))
+    const { total, range } = known ?? (await this.locate(filter, rows, signal))
     this.#cache.baselines.set(this.#baselineOf(filter), { snapshot: this.#name, drift: 0 })
-    return { total, rows: range === undefined ? [] : await this.#snapshot.rows(filter, range, limit, signal) }
+    return { total, rows: range === undefined ? [] : await this.#snapshot.rows(filter, range, rows.limit, signal) }
+  }
+
+  /** Where the rows are, and how many match the filter in all. */
+  locate(filter: readonly Clause[], { offset, limit }: RowRange, signal: AbortSignal): Promise<PagePosition> {
+    return findPage(cached(this.#cache, this.#name, filter, this.#snapshot.countsOf(filter, signal)), offset, limit)
   }
 
   /** The first attempt measures how many rows were added or removed; the second one applies that. */

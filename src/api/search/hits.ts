@@ -1,23 +1,30 @@
 import { z } from 'zod'
+import { type DocumentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
 import { isObject } from '../../core/model/schema.ts'
-import { summaryDelimiter } from '../../core/stores/documents.ts'
+import { idInPosition, summaryDelimiter } from '../../core/stores/documents.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
 
 const delimiter = summaryDelimiter.charCodeAt(0)
 /** Replaces each summary in the parsed rest of the response. */
 const placeholder = Buffer.from('null')
 
-/** The rest of a `_search` response. */
-const envelopeSchema = z.object({
-  timed_out: z.literal(false),
-  _shards: z.object({ failed: z.literal(0) }),
-  hits: z.object({
-    total: z.object({ value: z.int(), relation: z.literal('eq') }).optional(),
-    hits: z.array(z.object({ _source: z.object({ summary: z.null() }) })),
-  }),
-  aggregations: z.unknown().optional(),
-  pit_id: z.string().optional(),
-})
+/** A `_search` response with hits of this form. Parsing it fails unless every shard succeeded. */
+const envelopeOf = <Hit extends z.ZodType>(hit: Hit) =>
+  z.object({
+    timed_out: z.literal(false),
+    _shards: z.object({ failed: z.literal(0) }),
+    hits: z.object({
+      total: z.object({ value: z.int(), relation: z.literal('eq') }).optional(),
+      hits: z.array(hit),
+    }),
+    aggregations: z.unknown().optional(),
+    pit_id: z.string().optional(),
+  })
+/** The rest of a response, without the summaries. */
+const envelopeSchema = envelopeOf(z.object({ _source: z.object({ summary: z.null() }) }))
+/** In a snapshot, Elasticsearch adds a place to the sort values. */
+const positionsSchema = envelopeOf(z.object({ sort: z.tuple([z.string(), z.string()]).rest(z.unknown()) }))
+const deletionsSchema = envelopeOf(z.object({ _id: z.string(), sort: z.tuple([z.int()]) }))
 const errorSchema = z.object({ status: z.int(), error: z.object({ type: z.string() }) })
 const responsesSchema = z.object({ responses: z.array(z.unknown()) })
 
@@ -55,8 +62,28 @@ export function readAnswers(bytes: Buffer): (SearchAnswer | SearchError)[] {
   )
 }
 
+/** What a search tells besides its hits. */
+type SearchFacts = Pick<SearchAnswer, 'total' | 'snapshotId'>
+
+/** Reads the response of a search by `newestFirst` that returns no documents: the id of each row. Throws like `readAnswer`. */
+export function readIds(bytes: Buffer): SearchFacts & { readonly ids: readonly EntityId[] } {
+  const { hits, pit_id } = parseWith(positionsSchema, parse(bytes.toString()))
+  const ids = hits.hits.map(({ sort: [, position] }) => idInPosition(position))
+  return { ids, total: hits.total?.value, snapshotId: pit_id }
+}
+
+/** The deleted entities of a response, and the place of the last one in the snapshot. */
+export type Deletions = { readonly ids: readonly EntityId[]; readonly last: number | undefined }
+
+/** Reads the response of a search for tombstones by their place in the snapshot. Throws like `readAnswer`. */
+export function readDeletions(bytes: Buffer): SearchFacts & Deletions {
+  const { hits, pit_id } = parseWith(deletionsSchema, parse(bytes.toString()))
+  const ids = hits.hits.map(({ _id }) => entityIdOf(_id as DocumentId))
+  return { ids, last: hits.hits.at(-1)?.sort[0], total: hits.total?.value, snapshotId: pit_id }
+}
+
 /** The exact total. Throws `ElasticsearchUnavailable` if the search did not count. */
-export function totalOf({ total }: SearchAnswer): number {
+export function totalOf({ total }: Pick<SearchAnswer, 'total'>): number {
   if (total === undefined) throw new ElasticsearchUnavailable('partial', 'there is no total')
   return total
 }

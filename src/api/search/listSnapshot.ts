@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { TeamId } from '../../core/model/ids.ts'
+import type { EntityId, TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
-import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
+import { type Clause, countOnly, deletedOfTeam, newestFirst, ofTeam } from './clauses.ts'
 import { createdBetween, type KeyRange, type ListCounts } from './findPage.ts'
-import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
+import { type Deletions, readAnswer, readDeletions, readIds, type SearchAnswer, totalOf } from './hits.ts'
 import { multiSearch } from './multiSearch.ts'
 import { ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
 
@@ -14,8 +14,20 @@ export type ListSnapshot = {
   countsOf(filter: readonly Clause[], signal: AbortSignal): ListCounts
   /** Up to `limit` rows of a range that match a filter, each a `summary` as raw bytes. */
   rows(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
+  /** The ids of the same rows, without reading any document. */
+  ids(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly EntityId[]>
   /** The same rows, with the counts of matching rows in total and before the range, in one request. */
   survey(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<Survey>
+  /**
+   * Up to `limit` deleted entities whose tombstones match a filter, those after the place `after`, in no particular order. Only the first
+   * request, without `after`, tells their exact `total`.
+   */
+  deletions(
+    filter: readonly Clause[],
+    after: number | undefined,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<Deletions & { readonly total: number | undefined }>
   /** Closes the point in time; Elasticsearch closes it after `keep_alive` otherwise. */
   close(): void
 }
@@ -44,6 +56,9 @@ const rowsOf = ({ skip }: KeyRange, limit: number) => ({
   size: limit,
   track_total_hits: true,
 })
+
+/** Makes a search return its hits without reading stored documents: only their sort values. */
+const noDocuments = { _source: false, stored_fields: '_none_' }
 
 /**
  * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. Opening it and searching it
@@ -117,6 +132,34 @@ class PointInTime implements ListSnapshot {
     return (await this.#search([...filter, range.clause], rowsOf(range, limit), signal)).summaries
   }
 
+  async ids(
+    filter: readonly Clause[],
+    range: KeyRange,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<readonly EntityId[]> {
+    const body = this.#body([...filter, range.clause], { ...rowsOf(range, limit), ...noDocuments })
+    return (await this.#read(body, readIds, signal)).ids
+  }
+
+  async deletions(
+    filter: readonly Clause[],
+    after: number | undefined,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<Deletions & { readonly total: number | undefined }> {
+    const body = {
+      pit: this.#pit,
+      query: deletedOfTeam(this.#teamId, filter),
+      sort: ['_shard_doc'],
+      ...(after !== undefined && { search_after: [after] }),
+      size: limit,
+      _source: false,
+      track_total_hits: after === undefined,
+    }
+    return await this.#read(body, readDeletions, signal)
+  }
+
   async survey(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<Survey> {
     const part = (clauses: readonly Clause[], more: Body) => ({
       header: {},
@@ -140,14 +183,21 @@ class PointInTime implements ListSnapshot {
       .catch(() => undefined)
   }
 
-  async #search(filter: readonly Clause[], more: Body, signal: AbortSignal): Promise<SearchAnswer> {
-    const body = this.#body(filter, more)
+  #search(filter: readonly Clause[], more: Body, signal: AbortSignal): Promise<SearchAnswer> {
+    return this.#read(this.#body(filter, more), readAnswer, signal)
+  }
+
+  async #read<Answer extends Pick<SearchAnswer, 'snapshotId'>>(
+    body: Body,
+    read: (bytes: Buffer) => Answer,
+    signal: AbortSignal,
+  ): Promise<Answer> {
     const { isFound, bytes } = await this.#client.send(
       { method: 'POST', path: '/_search', querystring: {}, body },
       signal,
     )
     if (!isFound) throw new ElasticsearchUnavailable('missing-snapshot', this.#kind)
-    const answer = readAnswer(bytes)
+    const answer = read(bytes)
     this.#updateId(answer)
     return answer
   }
@@ -156,7 +206,7 @@ class PointInTime implements ListSnapshot {
     return { pit: this.#pit, query: ofTeam(this.#teamId, filter), track_total_hits: false, ...more }
   }
 
-  #updateId({ snapshotId }: SearchAnswer): void {
+  #updateId({ snapshotId }: Pick<SearchAnswer, 'snapshotId'>): void {
     if (snapshotId !== undefined) this.#pit = { ...this.#pit, id: snapshotId }
   }
 }

@@ -35,6 +35,9 @@ export const isRevision = (value: unknown): value is Revision =>
 /** Joins two valid ids. Neither contains a `/`, so the pair can be split again. */
 export const documentId = (teamId: TeamId, entityId: EntityId): DocumentId => `${teamId}/${entityId}` as DocumentId
 
+/** The entity's id in a document id. */
+export const entityIdOf = (id: DocumentId): EntityId => id.slice(id.indexOf('/') + 1) as EntityId
+
 export const toOffset = (text: string): Offset => BigInt(text) as Offset
 
 /** A random token of 96 bits, as 16 characters of base64url. */

@@ -1,5 +1,12 @@
 import { rawMembers, renderObject, withoutRepeatedNames } from '../json/rawJson.ts'
-import { type DocumentId, deletedRevision, documentId, type Revision, type TeamId } from '../model/ids.ts'
+import {
+  type DocumentId,
+  deletedRevision,
+  documentId,
+  type EntityId,
+  type Revision,
+  type TeamId,
+} from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
 import type { Change, RecordKey, RenderedForm, RenderedSubmission } from '../model/record.ts'
 import { titleTerms } from '../model/titles/indexTerms.ts'
@@ -29,6 +36,9 @@ export const summaryDelimiter = '\t'
  * Elasticsearch does not terminate early, and page 1 of a large team costs five times as much.
  */
 const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
+
+/** The id in a `position`. Neither an instant nor an id contains a `|`. */
+export const idInPosition = (text: string): EntityId => text.slice(text.indexOf('|') + 1) as EntityId
 
 /** The list and detail documents of a form's newest state. */
 export function formWrites(change: Change<RenderedForm>, changedAt: Instant): DocumentWrite[] {
@@ -117,7 +127,7 @@ export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
 
 /**
  * A deletion is indexed as a document, with a version above every revision: Elasticsearch forgets the versions of deleted documents
- * after a minute, and an older record that arrives later would bring the entity back. No query searches its members.
+ * after a minute, and an older record that arrives later would bring the entity back. Exports find deletions by these members.
  */
 function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], deletedAt: Instant): DocumentWrite[] {
   const source = Buffer.from(`${tombstoneStart}${JSON.stringify({ teamId: change.teamId, deletedAt })}}`)

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
+import type { CountableSnapshot } from '../../../../src/api/search/countedSnapshot.ts'
 import { CountedSnapshot, createCountCache } from '../../../../src/api/search/countedSnapshot.ts'
-import type { ListSnapshot } from '../../../../src/api/search/listSnapshot.ts'
 import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
 const { signal } = new AbortController()
 
 /** A snapshot of rows in memory, and what it is asked. */
-function snapshotOf(rows: readonly Row[], asked: string[]): ListSnapshot {
-  const inRange: ListSnapshot['rows'] = async (_filter, { clause, skip }, limit) =>
+function snapshotOf(rows: readonly Row[], asked: string[]): CountableSnapshot {
+  const inRange: CountableSnapshot['rows'] = async (_filter, { clause, skip }, limit) =>
     newestFirst(rows.filter((row) => finds(clause, row)))
       .slice(skip, skip + limit)
       .map(({ id }) => Buffer.from(id))
@@ -37,7 +37,6 @@ function snapshotOf(rows: readonly Row[], asked: string[]): ListSnapshot {
         rows: await inRange(filter, range, limit, signal),
       }
     },
-    close: () => undefined,
   }
 }
 

@@ -1,0 +1,149 @@
+import { toInstant } from '../../src/core/model/instant.ts'
+import type { TestAnswer } from '../support/api.ts'
+import { submissionEntity } from '../support/entities.ts'
+import { HeldExports } from '../support/heldExports.ts'
+import { queryData } from '../support/queryData.ts'
+import { expectedExport } from '../support/queryOracle.ts'
+import { seeded } from '../support/random.ts'
+import { randomWindow } from '../support/randomQueries.ts'
+import { useApi } from '../support/useApi.ts'
+
+const seed = Number(process.env['ORACLE_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+const exports = Number(process.env['ORACLE_QUERIES'] ?? 60)
+const ndjson = 'application/x-ndjson'
+const [team, longTeam] = ['acme', 'long']
+const watermark = toInstant(Date.parse('2026-11-23T08:00:00.000Z'))
+/** More than three parts of an export hold. */
+const many = 4_321
+const afterAllMs = Date.parse('2026-11-22T00:00:00.000Z')
+
+const history = queryData(seed)
+const api = useApi({
+  teams: [...history.teams, longTeam],
+  fill: async (replica) => {
+    await history.storeIn(replica)
+    const appendedAt = toInstant(afterAllMs)
+    const deleted = Array.from({ length: many }, (_, at) => ({
+      team: longTeam,
+      id: `d${at}`,
+      entity: null,
+      appendedAt,
+    }))
+    await replica.storeSubmissions(...deleted)
+  },
+  watermark,
+  hasFaultyElasticsearch: true,
+})
+
+const ask = (path: string, headers: Readonly<Record<string, string>> = {}, as = team): Promise<TestAnswer> =>
+  api.send(path, { key: api.keyOf(as), headers: { accept: ndjson, ...headers } })
+type Line = { readonly id: string; readonly deleted?: true }
+const linesOf = ({ status, text }: TestAnswer): Line[] => {
+  expect(status).toBe(200)
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Line)
+}
+const deletedIn = (answer: TestAnswer): string[] =>
+  linesOf(answer)
+    .filter(({ deleted }) => deleted)
+    .map(({ id }) => id)
+    .sort()
+
+test('an export holds what changed in its window, then what was deleted in it, and nothing else', async () => {
+  const random = seeded(seed)
+  for (let number = 0; number < exports; number++) {
+    const query = randomWindow(random, history)
+    const expected = expectedExport(history, query)
+    const lines = linesOf(await ask(query.target, {}, query.team))
+    const items = lines.slice(0, expected.items.length)
+    const deletions = lines.slice(expected.items.length).sort((a, b) => (a.id < b.id ? -1 : 1))
+    const repeat = `ORACLE_SEED=${seed} ORACLE_QUERIES=${number + 1}`
+    expect({ repeat, query, items, deletions }).toEqual({ repeat, query, ...expected })
+  }
+})
+
+test('there are deletions to be listed, also of entities that the team never had', () => {
+  expect(history.deleted.filter((each) => each.team === team).length).toBeGreaterThan(10)
+})
+
+test('more deletions than one part holds are all listed, once each', async () => {
+  const answer = await ask('/api/v1/records?changedSince=2026-11-22&includeDeleted=true', {}, longTeam)
+  expect(answer.headers['replica-watermark']).toBe(watermark)
+  expect(linesOf(answer)).toHaveLength(many)
+  expect(new Set(deletedIn(answer)).size).toBe(many)
+})
+
+test('both ends of the window belong to it', async () => {
+  const within = (window: string): Promise<TestAnswer> =>
+    ask(`/api/v1/records?${window}&includeDeleted=true`, {}, longTeam)
+  const [before, at, after] = [-1, 0, 1].map((ms) => toInstant(afterAllMs + ms))
+  expect(deletedIn(await within(`changedSince=${at}&changedUntil=${at}`))).toHaveLength(many)
+  expect(deletedIn(await within(`changedSince=${after}`))).toEqual([])
+  expect(deletedIn(await within(`changedSince=0001-01-01&changedUntil=${before}`))).toEqual([])
+})
+
+test('an entity that is deleted during an export is an item of it, and a deletion in the next one', async () => {
+  const held = new HeldExports(api.elasticsearch)
+  const since = `/api/v1/records?changedSince=${toInstant(0)}&includeDeleted=true`
+  const id = 'written-before'
+  const appendedAt = toInstant(afterAllMs)
+  const entity = submissionEntity({ id, submittedAt: '1000-01-01T00:00:00.000Z' })
+  await api.replica.storeSubmissions({ team, id, entity, appendedAt })
+  const exporting = ask(since)
+  await held.untilReached()
+  await api.replica.storeSubmissions({ team, id, entity: null, appendedAt: watermark })
+  held.goOn()
+  const lines = linesOf(await exporting)
+  expect(lines.filter((line) => line.id === id)).toEqual([expect.not.objectContaining({ deleted: true })])
+  const next = linesOf(await ask(`/api/v1/records?changedSince=${watermark}&includeDeleted=true`))
+  expect(next).toEqual([{ id, deleted: true }])
+})
+
+test('the ETag tells whether deletions are listed', async () => {
+  const etagOf = async (path: string): Promise<string> => (await ask(path)).headers['etag'] ?? ''
+  const path = '/api/v1/forms?changedSince=2026-11-20'
+  const etag = await etagOf(path)
+  expect(await etagOf(`${path}&includeDeleted=FALSE`)).toBe(etag)
+  const other = await etagOf(`${path}&includeDeleted=true`)
+  expect(other).not.toBe(etag)
+  expect((await ask(`${path}&includeDeleted=true`, { 'if-none-match': etag })).status).toBe(200)
+  expect((await ask(`${path}&includeDeleted=true`, { 'if-none-match': other })).status).toBe(304)
+})
+
+describe('includeDeleted is 400 and says why', () => {
+  const since = 'changedSince=2026-11-20'
+  const nothingKnown = (name: string): string => `must be false with ${name} (of what was deleted only the id is known)`
+  test.each([
+    ['records', '', 'must be false without changedSince (deletions are listed by their time)'],
+    ['records', `changedUntil=2026-11-20&`, 'must be false without changedSince (deletions are listed by their time)'],
+    ['records', `${since}&formId=f1&`, nothingKnown('formId')],
+    ['records', `${since}&status=completed&`, nothingKnown('status')],
+    ['records', `${since}&since=2026-01-01&`, nothingKnown('since')],
+    ['records', `${since}&until=2026-01-01&`, nothingKnown('until')],
+    ['forms', `${since}&scene=scored_quiz&`, nothingKnown('scene')],
+    ['forms', `${since}&titleContains=quiz&`, nothingKnown('titleContains')],
+  ])('/%s?%s', async (list, query, rule) => {
+    const { status, json } = await ask(`/api/v1/${list}?${query}includeDeleted=true`)
+    const message = `includeDeleted ${rule}, not "true"`
+    expect([status, json]).toEqual([400, { error: { code: 'bad_request', message } }])
+    expect((await ask(`/api/v1/${list}?${query}includeDeleted=false`)).status).toBe(200)
+  })
+
+  test.each(['true', 'false'])('on a page, as %s', async (value) => {
+    for (const list of ['forms', 'records']) {
+      const { status, json } = await api.get(`/api/v1/${list}?${since}&includeDeleted=${value}`)
+      const message = `includeDeleted belongs to exports (Accept: application/x-ndjson): it must be left out of a page, not "${value}"`
+      expect([status, json]).toEqual([400, { error: { code: 'bad_request', message } }])
+    }
+  })
+})
+
+test('an export whose deletions do not arrive is broken off', async () => {
+  const broken = api.elasticsearch.inject('/_search', ({ response }) => response.destroy(), {
+    when: ({ body }) => body.includes('tombstone.teamId') && body.includes('search_after'),
+  })
+  await expect(ask('/api/v1/records?changedSince=2026-11-20&includeDeleted=true', {}, longTeam)).rejects.toThrow()
+  broken.lift()
+})
