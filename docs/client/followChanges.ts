@@ -8,6 +8,13 @@ export type Source = {
   readonly list: 'forms' | 'records'
 }
 
+/** What is done with what the list tells. What throws in them is not waited out. */
+export type Handlers = {
+  readonly onItem: (item: { readonly id: string }) => unknown
+  /** Also told of items that never came, because they were created and deleted between two answers. */
+  readonly onDeleted: (id: string) => unknown
+}
+
 /** The list could not be read just now, for a reason that passes. */
 export class NotNow extends Error {
   readonly retryAfterMs: number
@@ -21,17 +28,18 @@ export class NotNow extends Error {
 const pauseMs = 5_000
 
 /**
- * Hands over every item that changed since `watermark`, or every item when there is none, and resolves with the watermark to
- * read on from. It rejects when the answer breaks off: read from the same watermark again. An item may come more than once; the
- * later one is as new or newer.
+ * Hands over every item that changed since `watermark` and the id of every item that was deleted since, or every item when there is
+ * no watermark, and resolves with the watermark to read on from. It rejects when the answer breaks off: read from the same
+ * watermark again. An item may come more than once; the later one is as new or newer. What was deleted never comes back.
  */
 export async function readChanges(
   { baseUrl, accountKey, list }: Source,
   watermark: string | undefined,
-  onItem: (item: { readonly id: string }) => unknown,
+  { onItem, onDeleted }: Handlers,
   signal: AbortSignal,
 ): Promise<string> {
-  const query = watermark === undefined ? '' : `?${new URLSearchParams({ changedSince: watermark })}`
+  const query =
+    watermark === undefined ? '' : `?${new URLSearchParams({ changedSince: watermark, includeDeleted: 'true' })}`
   const headers = { authorization: `Bearer ${accountKey}`, accept: 'application/x-ndjson' }
   const answer = await passing(fetch(`${baseUrl}/${list}${query}`, { headers, signal }))
   const next = answer.headers.get('replica-watermark')
@@ -45,7 +53,10 @@ export async function readChanges(
   for await (const text of textsOf(answer.body)) {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) await onItem(JSON.parse(line))
+    for (const line of lines) {
+      const item = JSON.parse(line) as { readonly id: string; readonly deleted?: true }
+      await (item.deleted ? onDeleted(item.id) : onItem(item))
+    }
   }
   return next
 }
@@ -63,7 +74,7 @@ async function* textsOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGen
   }
 }
 
-/** What goes wrong on the way to the API and back passes; what `onItem` does with an item may not. */
+/** What goes wrong on the way to the API and back passes; what a handler does with an item may not. */
 const passing = <T>(answer: Promise<T>): Promise<T> =>
   answer.catch((error: unknown) => {
     throw new NotNow(`no answer: ${error}`, pauseMs)
@@ -78,12 +89,11 @@ export async function followChanges(
   source: Source,
   watermark: string | undefined,
   {
-    onItem,
     keep,
     pollMs = pauseMs,
     signal,
-  }: {
-    readonly onItem: (item: { readonly id: string }) => unknown
+    ...handlers
+  }: Handlers & {
     readonly keep: (watermark: string) => unknown
     readonly pollMs?: number
     readonly signal: AbortSignal
@@ -93,7 +103,7 @@ export async function followChanges(
   while (!signal.aborted) {
     let waitMs = pollMs
     try {
-      since = await readChanges(source, since, onItem, signal)
+      since = await readChanges(source, since, handlers, signal)
       await keep(since)
     } catch (error) {
       if (signal.aborted) return

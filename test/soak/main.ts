@@ -16,6 +16,7 @@ import { oneNodeAfterTheOther } from './clusterFaults.ts'
 import { randomFaults } from './faults.ts'
 import { FaultTable } from './faultTable.ts'
 import { Fleet } from './fleet.ts'
+import { Followers } from './followers.ts'
 import { Journal } from './journal.ts'
 import { Problems } from './problems.ts'
 import { PollingReader } from './reader.ts'
@@ -144,6 +145,7 @@ async function run(): Promise<void> {
   releasers.push(() => Promise.all([steadyAppender.close(), randomWriter.close()]))
   const reader = new PollingReader(journal, problems, steadyAppender.entries)
   const watcher = new Watcher(journal, problems, behind)
+  const followers = new Followers(pipeline, fleet.apis, teams, signal)
   const [api] = fleet.apis
   if (api === undefined) throw new Error('no API runs')
   const looking = new AbortController()
@@ -168,6 +170,7 @@ async function run(): Promise<void> {
       steady: new SteadyWriter(steadyAppender, seed, flags.perSecond),
       randomWriter,
       reader,
+      followers,
       watcher,
       signal,
       fail,

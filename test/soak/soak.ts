@@ -5,6 +5,7 @@ import { type Fault, type PlanRound, runFaults, type Stage } from './faults.ts'
 import type { FaultTable } from './faultTable.ts'
 import { type Judged, judge } from './finalCheck.ts'
 import type { Fleet } from './fleet.ts'
+import type { Followers } from './followers.ts'
 import type { PollingReader } from './reader.ts'
 import { ask } from './reader.ts'
 import { appendOver, roundOfRecords, type SteadyWriter, steadyTeam } from './rounds.ts'
@@ -22,6 +23,7 @@ export type Soak = {
   readonly steady: SteadyWriter
   readonly randomWriter: Appender
   readonly reader: PollingReader
+  readonly followers: Followers
   readonly watcher: Watcher
   readonly table: FaultTable
   readonly signal: AbortSignal
@@ -76,6 +78,7 @@ async function runRound(soak: Soak, round: number, faults: readonly Fault[], ran
   const seen = reader.endFaults()
   soak.table.add(faults, seen)
   await judge(judged, journal.takeChanged(), random)
+  await soak.followers.judge(judged)
   const memory = await fleet.memory()
   if (memory.some((each) => each > memoryBoundMiB))
     await problems.add('memory', `an indexer holds ${Math.max(...memory)} MiB, more than ${memoryBoundMiB}`)

@@ -1,12 +1,12 @@
 import { followChanges } from '../../docs/client/followChanges.ts'
 import type { Pipeline } from './pipeline.ts'
-import { fold, type History, type Json } from './randomHistory.ts'
+import { fold, type History, type HistoryRecord, type Json } from './randomHistory.ts'
 import { servedFormSummary, servedSubmissionSummary } from './served.ts'
 
 const lists = { forms: servedFormSummary, records: servedSubmissionSummary } as const
 type List = keyof typeof lists
 
-const pollMs = 100
+const oftenMs = 100
 
 /** A client that follows one list by watermark, and knows nothing of the history but what it is told. */
 export type Follower = {
@@ -16,20 +16,36 @@ export type Follower = {
   watermarkMs(): number
   /** Whether a watermark was lower than one before it. */
   wentBack(): boolean
+  /** Whether an item came after it had been deleted. */
+  sawRevival(): boolean
   stop(): Promise<void>
 }
 
 /** Follows a list of a team until it is stopped or `signal` aborts. */
 export function follow(
   pipeline: Pick<Pipeline, 'keyOf'>,
-  { url, team, list, signal }: { url: string; team: string; list: List; signal: AbortSignal },
+  {
+    url,
+    team,
+    list,
+    pollMs = oftenMs,
+    signal,
+  }: { url: string; team: string; list: List; pollMs?: number; signal: AbortSignal },
 ): Follower {
   const source = { baseUrl: `${url}/api/v1`, accountKey: pipeline.keyOf(team), list }
   const items = new Map<string, Json>()
+  const deleted = new Set<string>()
   const stop = new AbortController()
-  let [watermarkMs, isBack] = [0, false]
+  let [watermarkMs, isBack, isRevived] = [0, false, false]
   const following = followChanges(source, undefined, {
-    onItem: (item) => items.set(item.id, item),
+    onItem: (item) => {
+      isRevived ||= deleted.has(item.id)
+      items.set(item.id, item)
+    },
+    onDeleted: (id) => {
+      deleted.add(id)
+      items.delete(id)
+    },
     keep: (watermark) => {
       isBack ||= Date.parse(watermark) < watermarkMs
       watermarkMs = Date.parse(watermark)
@@ -43,6 +59,7 @@ export function follow(
     items,
     watermarkMs: () => watermarkMs,
     wentBack: () => isBack,
+    sawRevival: () => isRevived,
     stop: async () => {
       stop.abort()
       await following
@@ -50,15 +67,15 @@ export function follow(
   }
 }
 
-/** What a client must hold: everything that is there, as it is. Of what was deleted nobody tells it. */
-export function expectTruth({ team, list, items }: Follower, history: History): void {
+/** What a client must hold: everything that is there, as it is, and nothing else. */
+export function expectTruth(follower: Follower, history: History): void {
+  expect(new Map(follower.items)).toEqual(truthFor(follower, history.records))
+  expect(follower.sawRevival()).toBe(false)
+}
+
+/** What a client must hold of a history, by id. */
+export function truthFor({ team, list }: Follower, records: readonly HistoryRecord[]): Map<string, Json> {
   const topic = list === 'forms' ? 'forms' : 'submissions'
-  const truth = [...fold(history.records, topic)].filter(([key]) => key.startsWith(`${team}/`))
-  const deleted = new Set(
-    history.records
-      .filter((record) => record.topic === topic && record.value === null)
-      .map(({ key }) => key.toString()),
-  )
-  const held = [...items].filter(([id]) => !deleted.has(`${team}/${id}`))
-  expect(new Map(held)).toEqual(new Map(truth.map(([, entity]) => [entity.id, lists[list](entity)])))
+  const truth = [...fold(records, topic)].filter(([key]) => key.startsWith(`${team}/`))
+  return new Map(truth.map(([, entity]) => [entity.id, lists[list](entity)]))
 }
