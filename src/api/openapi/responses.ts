@@ -107,7 +107,10 @@ export const success = (
 
 const linesOf = (line: string): JsonSchema => ({
   type: 'string',
-  description: `Every ${line} that matches, one a line, all of one moment; without \`limit\` and \`page\`. An answer that breaks off is not whole.`,
+  description:
+    `Every ${line} that matches, one a line, all of one moment; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
+    `endpoint of a single ${line} answers. With \`includeDeleted=true\`, lines \`{"id": "…", "deleted": true}\` follow for what was deleted. An ` +
+    'answer that breaks off is not whole.',
 })
 
 export const notModified: Response = {
