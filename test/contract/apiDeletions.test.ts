@@ -1,7 +1,7 @@
 import { toInstant } from '../../src/core/model/instant.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
-import { HeldExports } from '../support/heldExports.ts'
+import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 import { expectedExport } from '../support/queryOracle.ts'
 import { seeded } from '../support/random.ts'
@@ -35,6 +35,7 @@ const api = useApi({
   hasFaultyElasticsearch: true,
 })
 
+const hold = holdingExports(api.elasticsearch)
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}, as = team): Promise<TestAnswer> =>
   api.send(path, { key: api.keyOf(as), headers: { accept: ndjson, ...headers } })
 type Line = { readonly id: string; readonly deleted?: true }
@@ -85,7 +86,7 @@ test('both ends of the window belong to it', async () => {
 })
 
 test('an entity that is deleted during an export is an item of it, and a deletion in the next one', async () => {
-  const held = new HeldExports(api.elasticsearch)
+  const held = hold()
   const since = `/api/v1/records?changedSince=${toInstant(0)}&includeDeleted=true`
   const id = 'written-before'
   const appendedAt = toInstant(afterAllMs)

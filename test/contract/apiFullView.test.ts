@@ -4,7 +4,7 @@ import type { TestAnswer } from '../support/api.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Exchange } from '../support/faultyElasticsearch.ts'
-import { HeldExports } from '../support/heldExports.ts'
+import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -43,6 +43,7 @@ beforeAll(() => {
 })
 afterAll(() => client.close())
 
+const hold = holdingExports(api.elasticsearch)
 const ask = (path: string, as = team, headers: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
   api.send(path, { key: api.keyOf(as), headers: { accept: ndjson, ...headers } })
 const linesOf = ({ status, text }: TestAnswer): string[] => {
@@ -197,7 +198,7 @@ test('parts are bounded by the bytes of the details, not by their number', async
 
 test('an export of whole entities is of one moment', async () => {
   const before = linesOf(await ask('/api/v1/records?view=full'))
-  const held = new HeldExports(api.elasticsearch)
+  const held = hold()
   const exporting = ask('/api/v1/records?view=full')
   await held.untilReached()
   const [id, submittedAt] = ['written-meanwhile', '1000-01-01T00:00:00.000Z']
