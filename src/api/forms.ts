@@ -21,7 +21,10 @@ export const listFormsParameters = z.object({
 })
 
 /** The parameters that select forms; a blank `titleContains` selects every title. */
-type FormsSelection = Omit<z.output<typeof listFormsParameters>, keyof typeof pageParameters>
+type FormsSelection = Omit<
+  z.output<typeof listFormsParameters>,
+  keyof typeof pageParameters | keyof typeof exportParameters
+>
 
 export const getFormParameters = z.object({
   includeFields: flag(true).describe('`false` leaves out `fields`.'),

@@ -28,7 +28,10 @@ export const listSubmissionsParameters = z.object({
 })
 
 /** The parameters that select submissions. */
-type SubmissionsSelection = Omit<z.output<typeof listSubmissionsParameters>, keyof typeof pageParameters>
+type SubmissionsSelection = Omit<
+  z.output<typeof listSubmissionsParameters>,
+  keyof typeof pageParameters | keyof typeof exportParameters
+>
 
 export const getSubmissionParameters = z.object({})
 
