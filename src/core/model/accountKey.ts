@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { type Digest, isDigest } from './ids.ts'
+import { type Digest, digestPattern, isDigest } from './ids.ts'
 import { identifier, instant } from './schema.ts'
 
 export const accountKeyPrefix = 'rqp_acct_'
@@ -14,8 +14,10 @@ const isName = (text: string): boolean => text !== '' && [...text].length <= max
 /** An account key of a team, as in its record. The plaintext is in no record, store or log. */
 export const accountKeySchema = z.object({
   id: identifier,
-  name: freeText.refine(isName, `must be 1 to ${maxNameCharacters} characters`),
-  digest: z.string().refine(isDigest, 'must be a lower-case hex SHA-256'),
+  name: freeText
+    .refine(isName, `must be 1 to ${maxNameCharacters} characters`)
+    .meta({ minLength: 1, maxLength: maxNameCharacters }),
+  digest: z.string().refine(isDigest, 'must be a lower-case hex SHA-256').meta({ pattern: digestPattern.source }),
   start: freeText.nullish(),
   state: z.enum(['active', 'revoked']),
   createdAt: instant,

@@ -16,8 +16,8 @@ export type Revision = Branded<number, 'Revision'>
 /** Position of a record in its partition. */
 export type Offset = Branded<bigint, 'Offset'>
 
-const identifierPattern = /^[A-Za-z0-9._:-]{1,128}$/
-const digestPattern = /^[0-9a-f]{64}$/
+export const identifierPattern = /^[A-Za-z0-9._:-]{1,128}$/
+export const digestPattern = /^[0-9a-f]{64}$/
 
 /** The rule for ids of teams, forms, submissions and keys, for error messages. */
 export const identifierRule = '1 to 128 characters of A-Z a-z 0-9 . _ : -'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { identifierRule, isIdentifier } from './ids.ts'
+import { identifierPattern, identifierRule, isIdentifier } from './ids.ts'
 import { instantRule, parseInstant } from './instant.ts'
 
 /**
@@ -7,7 +7,10 @@ import { instantRule, parseInstant } from './instant.ts'
  * JSON Schema that zod cannot derive.
  */
 
-export const identifier = z.string().refine(isIdentifier, `must be ${identifierRule}`)
+export const identifier = z
+  .string()
+  .refine(isIdentifier, `must be ${identifierRule}`)
+  .meta({ pattern: identifierPattern.source })
 
 /** ISO 8601 with an offset; becomes UTC with milliseconds. */
 export const instant = z
