@@ -1,12 +1,11 @@
 import { hash } from 'node:crypto'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import type { Instant } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { namesEtag } from '../core/process/ifNoneMatch.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { Answer } from './answerCache.ts'
 import type { ApiMiddleware, RouteContext } from './context.ts'
-import { ndjson } from './exports.ts'
 
 /** The `Cache-Control` of answers to one team. */
 export const privateCacheControl = 'private, no-cache'
@@ -33,15 +32,20 @@ export type Validators = {
   readonly watermark: Instant | null
 }
 
-/** The validators of an answer made from entities of one type. `parameters` are all that select it, apart from team and path. */
+/**
+ * The validators of an answer made from entities of one type, and of other ones. `parameters` are all that select it, apart from team
+ * and path.
+ */
 export function validatorsOf(
   ctx: RouteContext,
   type: EntityType,
   parameters: Readonly<Record<string, unknown>>,
+  otherTypes: readonly EntityType[] = [],
 ): Validators {
   const { watermark, versions, settled } = ctx.state.freshness
   const version = versions[type]
-  const etag = version === null ? undefined : etagOf(version, ctx.path, parameters)
+  const all = [version, ...otherTypes.map((other) => versions[other])]
+  const etag = all.includes(null) ? undefined : etagOf(all, ctx.path, parameters)
   return { version, etag, isSettled: settled[type], watermark }
 }
 
@@ -51,9 +55,13 @@ const renderingVersion = 1
 const etagCharacters = 22
 
 /** A weak ETag: the same answer may be sent compressed or not. */
-function etagOf(version: ListVersion, path: string, parameters: Readonly<Record<string, unknown>>): string {
+function etagOf(
+  versions: readonly (ListVersion | null)[],
+  path: string,
+  parameters: Readonly<Record<string, unknown>>,
+): string {
   const sorted = Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1))
-  const text = JSON.stringify([renderingVersion, version, path, sorted])
+  const text = JSON.stringify([renderingVersion, versions, path, sorted])
   return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
 
@@ -70,21 +78,23 @@ export function sendNotModified(ctx: RouteContext, validators: Validators): void
   ctx.status = 304
 }
 
-/** Sends JSON, or NDJSON as a stream, with its validators; 304 if the client holds the answer already. */
-export function send(ctx: RouteContext, validators: Validators, body: Answer | Readable): void {
+/** Sends JSON with its validators; 304 if the client holds the answer already. */
+export function send(ctx: RouteContext, validators: Validators, answer: Answer): void {
   if (isNotModified(ctx, validators)) {
     sendNotModified(ctx, validators)
     return
   }
   setValidators(ctx, validators)
-  if (body instanceof Readable) {
-    ctx.type = ndjson
-    ctx.body = body
-    return
-  }
   ctx.type = 'json'
-  if (body.compression !== undefined) ctx.set('Content-Encoding', body.compression)
-  ctx.body = body.body
+  if (answer.compression !== undefined) ctx.set('Content-Encoding', answer.compression)
+  ctx.body = answer.body
+}
+
+/** Sends an export with its validators. */
+export function sendExport(ctx: RouteContext, validators: Validators, contentType: string, stream: Readable): void {
+  setValidators(ctx, validators)
+  ctx.type = contentType
+  ctx.body = stream
 }
 
 function setValidators(ctx: RouteContext, { etag, watermark }: Validators): void {

@@ -25,8 +25,8 @@ export type RouteMiddleware = RouterMiddleware<RouteState, object>
 /** Reads and validates a route's parameters. Throws `bad_request`; reports and counts unknown parameters. */
 export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, schema: Schema) => z.output<Schema>
 
-/** The rows of an export, several at a time. */
-export type ExportParts = AsyncGenerator<readonly Buffer[], void, undefined>
+/** What an export sends, part by part. */
+export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 
 /** Starts an export. Resolves once its first part has arrived, so that an earlier failure is answered like that of any request. */
 export type StartExport = (ctx: RouteContext, open: (runQuery: RunQuery) => ExportParts) => Promise<Readable>

@@ -7,8 +7,14 @@ import { apiError } from './errors.ts'
 /** The media type of newline-delimited JSON. */
 export const ndjson = 'application/x-ndjson'
 
-/** Whether a request asks for a whole list instead of a page of it. */
-export const asksForExport = (ctx: RouteContext): boolean => ctx.accepts('application/json', ndjson) === ndjson
+/** The media type of comma-separated values. */
+export const csv = 'text/csv'
+
+/** Which export of a whole list a request asks for; undefined for a page of it. */
+export function exportFormat(ctx: RouteContext): typeof ndjson | typeof csv | undefined {
+  const accepted = ctx.accepts('application/json', ndjson, csv)
+  return accepted === ndjson || accepted === csv ? accepted : undefined
+}
 
 /** Concurrent exports of one process, in total and of one team. */
 const maxExports = { total: 32, perTenant: 4 }
@@ -30,7 +36,7 @@ export function createExports(): StartExport {
       permit()
       throw error
     })
-    const stream = Readable.from(lines(first, parts), { objectMode: false })
+    const stream = Readable.from(startingWith(first, parts), { objectMode: false })
     stream.once('close', () => {
       permit()
       parts.return().catch(() => undefined)
@@ -48,9 +54,13 @@ export function createExports(): StartExport {
   }
 }
 
+async function* startingWith(first: IteratorResult<Buffer, void>, parts: ExportParts): AsyncGenerator<Buffer> {
+  for (let part = first; !part.done; part = await parts.next()) yield part.value
+}
+
 const lineEnd = Buffer.from('\n')
 
-async function* lines(first: IteratorResult<readonly Buffer[], void>, parts: ExportParts): AsyncGenerator<Buffer> {
-  for (let part = first; !part.done; part = await parts.next())
-    yield Buffer.concat(part.value.flatMap((row) => [row, lineEnd]))
+/** Rows as lines of NDJSON. */
+export async function* ndjsonLines(rows: AsyncIterable<readonly Buffer[]>): ExportParts {
+  for await (const part of rows) yield Buffer.concat(part.flatMap((row) => [row, lineEnd]))
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
-import { scenes } from '../core/model/form.ts'
+import { scenes, servedFormSummary } from '../core/model/form.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { changedParameters, exportParameters, flag, oneOf, pageParameters, title } from './parameterSchemas.ts'
 import { detailRoute, listRoute } from './resource.ts'
@@ -55,7 +55,10 @@ export async function readForm(
 }
 
 /** GET /api/v1/forms */
-export const listForms = listRoute('forms', listFormsParameters, formsFilters)
+export const listForms = listRoute('forms', listFormsParameters, formsFilters, {
+  served: servedFormSummary,
+  formIdOf: () => undefined,
+})
 
 /** GET /api/v1/forms/{id} */
 export const getForm = detailRoute('forms', 'form', getFormParameters, readForm)

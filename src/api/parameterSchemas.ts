@@ -54,6 +54,12 @@ const notInPages = z
 /** Replaces `exportParameters` on a page. */
 export const noExportParameters = { view: notInPages, includeDeleted: notInPages }
 
+const notInTables = z
+  .undefined({ error: 'belongs to NDJSON (Accept: application/x-ndjson): it must be left out of CSV' })
+  .optional()
+/** Replaces `exportParameters` in CSV, whose columns are those of summaries. */
+export const noLineParameters = { view: notInTables, includeDeleted: notInTables }
+
 export const createdParameters = {
   since: windowBound('from', 'Only what was created at or after this time. A date alone is its first moment in UTC.'),
   until: windowBound('to', 'Only what was created at or before this time. A date alone is its last moment in UTC.'),
@@ -102,9 +108,9 @@ export const exportParameters = {
   view: z
     .enum(views, { error: `must be one of ${views.join(', ')}` })
     .default('summary')
-    .describe('Only in exports. `full` makes each line what the endpoint of a single item answers.'),
+    .describe('Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers.'),
   includeDeleted: flag(false).describe(
-    'Only in exports with `changedSince`, and with no other filter than `changedUntil`: `true` adds a line for each item that was deleted in that time.',
+    'Only in NDJSON exports with `changedSince`, and with no other filter than `changedUntil`: `true` adds a line for each item that was deleted in that time.',
   ),
 }
 

@@ -1,14 +1,30 @@
 import type { z } from 'zod'
+import type { Served } from '../core/json/shape.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import type { WindowBound } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
-import { isNotModified, matchesAny, send, sendNotModified, type Validators, validatorsOf } from './conditional.ts'
+import {
+  isNotModified,
+  matchesAny,
+  send,
+  sendExport,
+  sendNotModified,
+  type Validators,
+  validatorsOf,
+} from './conditional.ts'
 import type { RouteContext, RouteDeps } from './context.ts'
+import { csvContentType, csvLines, readCsvTable } from './csv/exportCsv.ts'
 import { apiError, unavailable } from './errors.ts'
-import { asksForExport, ndjson } from './exports.ts'
+import { csv, exportFormat, ndjson, ndjsonLines } from './exports.ts'
 import { keptOrMade } from './keptAnswers.ts'
 import { pageLinks } from './pageLinks.ts'
-import { type ExportParameters, exportParameters, noExportParameters, noPageParameters } from './parameterSchemas.ts'
+import {
+  type ExportParameters,
+  exportParameters,
+  noExportParameters,
+  noLineParameters,
+  noPageParameters,
+} from './parameterSchemas.ts'
 import { windowClauses } from './search/clauses.ts'
 import { type ExportContent, exportList } from './search/exportList.ts'
 import { type PageRequest, renderPage } from './search/page.ts'
@@ -26,14 +42,24 @@ type ChangeWindow = {
 /** The paths of the lists below the URL of the API. */
 const paths: Readonly<Record<EntityType, string>> = { forms: 'forms', submissions: 'records' }
 
-/** The route of a list: one page of it as JSON, or all of it as NDJSON. The rows are those of the first filter that finds any. */
+/** What CSV needs to know of a list. */
+type CsvOf<Selection> = {
+  /** The members of an item. */
+  readonly served: Served
+  /** The form whose fields become columns; undefined for none. */
+  formIdOf(selection: Selection): string | undefined
+}
+
+/** The route of a list: one page of it as JSON, or all of it as NDJSON or CSV. The rows are those of the first filter that finds any. */
 export function listRoute<Selection extends ChangeWindow>(
   type: EntityType,
   schema: z.ZodObject & z.ZodType<Selection & PageRequest & ExportParameters>,
   filtersOf: (teamId: TeamId, selection: Selection) => Filters,
+  { served, formIdOf }: CsvOf<Selection>,
 ): Route {
   const pageSchema = schema.extend(noExportParameters)
   const exportSchema = schema.extend(noPageParameters).superRefine(refuseUnlistedDeletions)
+  const tableSchema = schema.extend({ ...noPageParameters, ...noLineParameters })
 
   const respondWithPage: Route = async (ctx, { readParameters, indexReader, answers, baseUrl }) => {
     const parameters = readParameters(ctx, pageSchema) as unknown as Selection & PageRequest
@@ -57,13 +83,31 @@ export function listRoute<Selection extends ChangeWindow>(
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
     const { teamId } = ctx.state.holder
     const content = contentOf(filtersOf(teamId, parameters), parameters)
-    send(
-      ctx,
-      validators,
-      await startExport(ctx, (runQuery) => exportList(indexReader, type, teamId, content, runQuery)),
+    const stream = await startExport(ctx, (runQuery) =>
+      ndjsonLines(exportList(indexReader, type, teamId, content, runQuery)),
     )
+    sendExport(ctx, validators, ndjson, stream)
   }
-  return (ctx, deps) => (asksForExport(ctx) ? respondWithExport(ctx, deps) : respondWithPage(ctx, deps))
+  const respondWithCsv: Route = async (ctx, { readParameters, indexReader, startExport }) => {
+    const parameters = readParameters(ctx, tableSchema) as unknown as Selection
+    const formId = formIdOf(parameters)
+    const validators = listValidators(ctx, type, { ...parameters, as: csv }, formId === undefined ? [] : ['forms'])
+    if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
+    const { teamId } = ctx.state.holder
+    const content = { filters: filtersOf(teamId, parameters), view: 'summary', deletions: undefined } as const
+    const stream = await startExport(ctx, (runQuery) =>
+      csvLines(
+        () => readCsvTable(indexReader, teamId, served, formId, runQuery),
+        exportList(indexReader, type, teamId, content, runQuery),
+      ),
+    )
+    sendExport(ctx, validators, csvContentType, stream)
+  }
+  return (ctx, deps) => {
+    const format = exportFormat(ctx)
+    if (format === csv) return respondWithCsv(ctx, deps)
+    return format === ndjson ? respondWithExport(ctx, deps) : respondWithPage(ctx, deps)
+  }
 }
 
 const contentOf = (
@@ -96,8 +140,13 @@ function setLink(ctx: RouteContext, url: string, request: PageRequest, totalDocs
 }
 
 /** The validators of what is made from a list. A list that is selected by time of change is complete only up to the watermark: without one it is refused (503). */
-export function listValidators(ctx: RouteContext, type: EntityType, parameters: ChangeWindow): Validators {
-  const validators = validatorsOf(ctx, type, parameters)
+export function listValidators(
+  ctx: RouteContext,
+  type: EntityType,
+  parameters: ChangeWindow,
+  otherTypes: readonly EntityType[] = [],
+): Validators {
+  const validators = validatorsOf(ctx, type, parameters, otherTypes)
   const needsWatermark = parameters.changedSince !== undefined || parameters.changedUntil !== undefined
   if (needsWatermark && validators.watermark === null)
     throw unavailable('watermark', new Error('no watermark is published'))

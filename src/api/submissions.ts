@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
-import { reportStatuses } from '../core/model/submission.ts'
+import { reportStatuses, servedSubmissionSummary } from '../core/model/submission.ts'
 import {
   changedParameters,
   createdParameters,
@@ -46,7 +46,10 @@ export const submissionsFilters = (_teamId: TeamId, selection: SubmissionsSelect
 ]
 
 /** GET /api/v1/records */
-export const listSubmissions = listRoute('submissions', listSubmissionsParameters, submissionsFilters)
+export const listSubmissions = listRoute('submissions', listSubmissionsParameters, submissionsFilters, {
+  served: servedSubmissionSummary,
+  formIdOf: ({ formId }) => formId,
+})
 
 /** GET /api/v1/records/{id} */
 export const getSubmission = detailRoute(

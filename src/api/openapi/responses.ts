@@ -1,6 +1,6 @@
 import { maxUrlBytes } from '../../core/process/clientErrors.ts'
 import { errorStatuses } from '../errors.ts'
-import { ndjson } from '../exports.ts'
+import { csv, ndjson } from '../exports.ts'
 import type { HeaderName } from './headers.ts'
 import type { JsonSchema } from './schemas.ts'
 
@@ -101,7 +101,7 @@ export const success = (
   headers: named(line === undefined ? read : [...read, 'Link']),
   content: {
     ...json({ $ref: `#/components/schemas/${schemaName}` }, examples),
-    ...(line !== undefined && { [ndjson]: { schema: linesOf(line) } }),
+    ...(line !== undefined && { [ndjson]: { schema: linesOf(line) }, [csv]: { schema: tableOf(line) } }),
   },
 })
 
@@ -111,6 +111,13 @@ const linesOf = (line: string): JsonSchema => ({
     `Every ${line} that matches, one a line, all of one moment; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
     `endpoint of a single ${line} answers. With \`includeDeleted=true\`, lines \`{"id": "…", "deleted": true}\` follow for what was deleted. An ` +
     'answer that breaks off is not whole.',
+})
+
+const tableOf = (line: string): JsonSchema => ({
+  type: 'string',
+  description:
+    `The same as RFC 4180 in UTF-8, after a header: a ${line} a line, a column for each field, named by its path with dots. Text is quoted, ` +
+    'and what a spreadsheet would run begins with a single quote.',
 })
 
 export const notModified: Response = {

@@ -1,0 +1,256 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text as readText } from 'node:stream/consumers'
+import { gunzipSync } from 'node:zlib'
+import { rawMembers, renderObject } from '../../src/core/json/rawJson.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
+import type { TestAnswer } from '../support/api.ts'
+import { asWritten, type Cell, csvRecords, csvRows, expectCell } from '../support/csv.ts'
+import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
+import { holdingExports } from '../support/heldExports.ts'
+import { queryData } from '../support/queryData.ts'
+import { useApi } from '../support/useApi.ts'
+
+const [team, other] = ['acme', 'b.team:1']
+const [csv, ndjson] = ['text/csv', 'application/x-ndjson']
+const watermark = '2026-11-21T08:00:00.000Z' as Instant
+const quiz = 'quiz'
+const fields = [{ code: 'q2' }, { type: 'page_break' }, { fields: [{ code: 'q1' }] }, { code: 'other' }, { code: 'q2' }]
+/** What is sent as it came, and what a spreadsheet would run. */
+const answers = String.raw`{"10":-5,"q1":"=HYPERLINK(\"http:\/\/evil\"),\r\nyes; -1","q2":${opaque},"other":12345678901234567890.10}`
+
+const api = useApi({
+  teams: [team, other],
+  forms: [
+    { team, id: quiz, entity: formEntity({ id: quiz, fields }) },
+    { team: other, id: 'of-others', entity: formEntity({ id: 'of-others', fields }) },
+  ],
+  submissions: [
+    {
+      team,
+      id: 'answered',
+      entity: JSON.stringify(submissionEntity({ id: 'answered', formId: quiz, data: {} })).replace(
+        '"data":{}',
+        `"data":${answers}`,
+      ),
+    },
+    { team, id: 'empty', entity: submissionEntity({ id: 'empty', formId: quiz, data: null, examinee: null }) },
+  ],
+  fill: (replica) => queryData(61).storeIn(replica),
+  watermark,
+  hasFaultyElasticsearch: true,
+})
+
+const hold = holdingExports(api.elasticsearch)
+const ask = (path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<TestAnswer> =>
+  api.get(path, { method, headers: { accept: csv, ...headers } })
+const recordsOf = async (path: string): Promise<Record<string, Cell>[]> => csvRecords((await ask(path)).text)
+const headerOf = ({ text }: TestAnswer): string[] => csvRows(text)[0]?.map((cell) => cell.text) ?? []
+const linesOf = async (path: string): Promise<string[]> =>
+  (await ask(path, { accept: ndjson })).text.split('\n').slice(0, -1)
+
+/** What stands under the name of a column in a line of NDJSON. */
+const rawAt = (line: string, column: string): string | undefined =>
+  column.split('.').reduce<string | undefined>((raw, name) => rawMembers(raw ?? 'null').get(name), line)
+
+test.each([
+  '/api/v1/records',
+  '/api/v1/records?status=completed&since=2026-03-01T10:00:00Z',
+  '/api/v1/records?changedSince=2026-11-20T12:00:00.001Z',
+  '/api/v1/forms',
+  '/api/v1/forms?scene=scored_quiz',
+  '/api/v1/forms?titleContains=quzi',
+])('%s as CSV holds what it holds as NDJSON, cell by cell', async (path) => {
+  const answer = await ask(path)
+  expect([answer.status, answer.headers['content-type'], answer.headers['replica-watermark']]).toEqual([
+    200,
+    'text/csv; charset=utf-8; header=present',
+    watermark,
+  ])
+  const [records, lines] = [csvRecords(answer.text), await linesOf(path)]
+  expect(lines).not.toHaveLength(0)
+  expect(records).toHaveLength(lines.length)
+  for (const [at, record] of records.entries())
+    for (const [column, cell] of Object.entries(record)) expectCell(cell, rawAt(lines[at] ?? '', column))
+})
+
+describe('with formId', () => {
+  test('each code of the form has a column, and all other answers have one', async () => {
+    const answer = await ask(`/api/v1/records?formId=${quiz}`)
+    expect(headerOf(answer).filter((name) => name.startsWith('data'))).toEqual(['data.q2', 'data.q1', 'data.other'])
+    const [empty, answered] = csvRecords(answer.text)
+    expectCell(answered?.['id'], '"answered"')
+    expect(asWritten(answered?.['data.q1']?.text ?? '')).toBe('=HYPERLINK("http://evil"),\r\nyes; -1')
+    expect(answered?.['data.q1']?.text).toBe(`'=HYPERLINK("http://evil"),\r\nyes;' -1`)
+    expect(answered?.['data.q2']).toEqual({ text: opaque, isQuoted: true })
+    expect(answered?.['data.other']?.text).toBe('{"10":-5,"other":12345678901234567890.10}')
+    for (const name of ['data.q2', 'data.q1', 'data.other', 'examinee.id']) expectCell(empty?.[name], undefined)
+  })
+
+  test('every answer of a form that is not there any more is among the others', async () => {
+    const path = '/api/v1/records?formId=f1'
+    const [records, lines] = [await recordsOf(path), await linesOf(path)]
+    expect(lines.length).toBeGreaterThan(10)
+    for (const [at, record] of records.entries()) {
+      const data = [...rawMembers(rawAt(lines[at] ?? '', 'data') ?? 'null')]
+      expectCell(record['data.other'], data.length === 0 ? undefined : renderObject(data))
+    }
+  })
+
+  test.each(['none', 'of-others', 'no%20id'])('an unknown form, such as %s, gives the header alone', async (id) => {
+    const answer = await ask(`/api/v1/records?formId=${id}`)
+    expect([answer.status, csvRows(answer.text)]).toEqual([200, [expect.anything()]])
+    expect(headerOf(answer).filter((name) => name.startsWith('data'))).toEqual(['data.other'])
+  })
+
+  test('the columns stay as they were when the answer began', async () => {
+    const id = 'changing'
+    const store = (revision: number, code: string): Promise<void> =>
+      api.replica.storeForms({ team, id, revision, entity: formEntity({ id, fields: [{ code }] }) })
+    await store(1, 'before')
+    await api.replica.storeSubmissions(
+      ...Array.from({ length: 150 }, (_, at) => `of-changing-${at}`).map((record) => ({
+        team,
+        id: record,
+        entity: submissionEntity({ id: record, formId: id, data: { before: 1, after: 2 } }),
+      })),
+    )
+    const held = hold()
+    const exporting = ask(`/api/v1/records?formId=${id}`)
+    await held.untilReached()
+    await store(2, 'after')
+    held.goOn()
+    const records = csvRecords((await exporting).text)
+    expect(records).toHaveLength(150)
+    for (const record of records) {
+      expectCell(record['data.before'], '1')
+      expect(record['data.other']?.text).toBe('{"after":2}')
+    }
+    const [record] = await recordsOf(`/api/v1/records?formId=${id}`)
+    expectCell(record?.['data.after'], '2')
+  })
+})
+
+test.each([
+  `${csv}; charset=utf-8; header=present`,
+  'TEXT/CSV',
+  `application/json;q=0.4, ${csv};q=0.5`,
+  `${csv}, */*;q=0.1`,
+])('Accept: %s asks for CSV', async (accept) => {
+  expect((await ask('/api/v1/forms', { accept })).headers['content-type']).toMatch(/^text\/csv/)
+})
+
+test.each([`${csv};q=0`, `application/json, ${csv}`, `${csv};q=0.5, */*`, 'text/csvx'])(
+  'Accept: %s asks for a page',
+  async (accept) => {
+    expect((await ask('/api/v1/forms', { accept })).json).toMatchObject({ page: 1 })
+  },
+)
+
+test.each(['limit=10', 'page=1'])('%s belongs to pages: 400', async (parameter) => {
+  const [name] = parameter.split('=')
+  for (const list of ['forms', 'records']) {
+    const { status, json } = await ask(`/api/v1/${list}?${parameter}`)
+    expect([status, json]).toEqual([
+      400,
+      { error: { code: 'bad_request', message: expect.stringMatching(`^${name} belongs to pages`) } },
+    ])
+  }
+})
+
+test.each(['view=full', 'view=summary', 'includeDeleted=true', 'includeDeleted=false'])(
+  '%s belongs to NDJSON: 400',
+  async (parameter) => {
+    const [name] = parameter.split('=')
+    const { status, json } = await ask(`/api/v1/records?changedSince=2026-11-20&${parameter}`)
+    expect([status, json]).toEqual([
+      400,
+      { error: { code: 'bad_request', message: expect.stringMatching(`^${name} belongs to NDJSON .*CSV`) } },
+    ])
+  },
+)
+
+describe('the ETag', () => {
+  const etagOf = async (path: string, accept = csv): Promise<string> =>
+    (await ask(path, { accept })).headers['etag'] ?? ''
+  const isUnchanged = async (path: string, etag: string, accept = csv): Promise<boolean> =>
+    (await ask(path, { accept, 'if-none-match': etag })).status === 304
+  const replaceToken = (type: 'forms' | 'submissions'): Promise<void> =>
+    api.replica.replaceChangeToken(teamList(type, team as TeamId))
+  const ofForm = `/api/v1/records?formId=${quiz}`
+
+  test.each(['/api/v1/forms', '/api/v1/records', ofForm])('of %s is valid for CSV alone', async (path) => {
+    const etag = await etagOf(path)
+    expect(etag).toMatch(/^W\//)
+    expect(await isUnchanged(path, etag)).toBe(true)
+    for (const accept of [ndjson, 'application/json']) expect(await isUnchanged(path, etag, accept)).toBe(false)
+    expect(await isUnchanged(path, await etagOf(path, ndjson))).toBe(false)
+  })
+
+  test('of the submissions of a form is valid until one of the forms or submissions changes', async () => {
+    for (const type of ['forms', 'submissions'] as const) {
+      const etag = await etagOf(ofForm)
+      expect(await isUnchanged(ofForm, etag)).toBe(true)
+      await replaceToken(type)
+      expect(await isUnchanged(ofForm, etag)).toBe(false)
+    }
+  })
+
+  test('of all submissions is valid while only forms change', async () => {
+    const etag = await etagOf('/api/v1/records')
+    await replaceToken('forms')
+    expect(await isUnchanged('/api/v1/records', etag)).toBe(true)
+    await replaceToken('submissions')
+    expect(await isUnchanged('/api/v1/records', etag)).toBe(false)
+  })
+})
+
+/** An export that is read by hand. */
+async function open(path: string, headers: Readonly<Record<string, string>> = {}): Promise<IncomingMessage> {
+  const options = { port: api.port, path, agent: false, headers: { authorization: `Bearer ${api.key}`, ...headers } }
+  const [received] = (await once(request(options).end(), 'response')) as [IncomingMessage]
+  return received
+}
+
+test('it is compressed when asked for, and told of by HEAD', async () => {
+  const plain = await ask('/api/v1/records')
+  const received = await open('/api/v1/records', { accept: csv, 'accept-encoding': 'gzip' })
+  expect(received.headers['content-encoding']).toBe('gzip')
+  const chunks = await received.toArray()
+  expect(gunzipSync(Buffer.concat(chunks as Buffer[])).toString()).toBe(plain.text)
+  const head = await ask('/api/v1/records', {}, 'HEAD')
+  expect([head.status, head.text, head.headers['content-type'], head.headers['etag']]).toEqual([
+    200,
+    '',
+    plain.headers['content-type'],
+    plain.headers['etag'],
+  ])
+})
+
+test('it is broken off, never ended, when Elasticsearch fails on the way', async () => {
+  const held = hold()
+  const received = await open('/api/v1/records', { accept: csv })
+  expect(received.statusCode).toBe(200)
+  const reading = readText(received)
+  await held.untilReached()
+  held.fail()
+  await expect(reading).rejects.toThrow('aborted')
+})
+
+test.each(['/_pit', '/_source'])('it is answered 503 when it cannot begin because %s fails', async (what) => {
+  const broken = api.elasticsearch.inject(what, (exchange) => exchange.response.destroy())
+  const { status, json } = await ask(`/api/v1/records?formId=${quiz}`)
+  broken.lift()
+  expect([status, json]).toMatchObject([503, { error: { code: 'service_unavailable' } }])
+})
+
+test('it takes its place among the four exports of a team', async () => {
+  const held = hold()
+  const running = await Promise.all([csv, ndjson, csv, ndjson].map((accept) => open('/api/v1/records', { accept })))
+  for (const accept of [csv, ndjson]) expect((await ask('/api/v1/forms', { accept })).status).toBe(429)
+  held.goOn()
+  const [first, , third] = await Promise.all(running.map((received) => readText(received)))
+  expect(first).toBe(third)
+})

@@ -1,0 +1,47 @@
+import { parse } from 'csv-parse/sync'
+
+/** What a spreadsheet takes for the start of a formula. */
+const formulaStarts = '=+-@＝＋－＠'
+
+/** A cell as RFC 4180 has it: text stands in quotes, numbers and booleans do not, and null is empty. */
+export type Cell = { readonly text: string; readonly isQuoted: boolean }
+
+/** The rows of CSV, its header among them, read by a parser that is not ours and takes nothing but RFC 4180. */
+export const csvRows = (text: string, lineEnd = '\r\n'): Cell[][] =>
+  parse(text, {
+    record_delimiter: lineEnd,
+    cast: (cell, { quoting }): Cell => ({ text: cell, isQuoted: quoting }),
+  }) as unknown as Cell[][]
+
+/** The rows of CSV by the names of their columns. */
+export function csvRecords(text: string, lineEnd?: string): Record<string, Cell>[] {
+  const [header = [], ...rows] = csvRows(text, lineEnd)
+  const names = header.map((cell) => cell.text)
+  if (new Set(names).size < names.length) throw new Error(`two columns have one name: ${names.join(', ')}`)
+  return rows.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at] ?? missing])))
+}
+
+const missing: Cell = { text: 'no such cell', isQuoted: false }
+
+/** The text of a cell without the quotes that were put before what a spreadsheet would run. */
+export const asWritten = (cell: string): string => {
+  const skipped = "(?:[^\\S\\t\\r\\n]|['\\0])*"
+  const start = `${skipped}[${formulaStarts.replace('-', '\\-')}]`
+  return cell.replace(new RegExp(`(?<=^|[;\\t\\r\\n])'(?=${start})|^'(?=${skipped}[\\t\\r\\n\\0])`, 'g'), '')
+}
+
+/** Expects a cell to hold the JSON value that is written as `raw`; undefined is a member that is missing. */
+export function expectCell(cell: Cell | undefined, raw: string | undefined): void {
+  const value: unknown = raw === undefined ? null : JSON.parse(raw)
+  const { text = '' } = cell ?? {}
+  if (value === null) expect(cell).toEqual({ text: '', isQuoted: false })
+  else if (typeof value === 'string')
+    expect({ ...cell, text: asWritten(text) }).toEqual({ text: value.toWellFormed(), isQuoted: true })
+  else if (typeof value === 'object')
+    expect({ ...cell, text: JSON.parse(text) as unknown }).toEqual({ text: value, isQuoted: true })
+  else expect(cell).toEqual({ text: raw, isQuoted: false })
+}
+
+/** The pieces of a cell that a spreadsheet which separates cells by semicolons or tabs would run. */
+export const runnablePieces = (cell: string): string[] =>
+  cell.split(/[;\t\r\n]/).filter((piece) => formulaStarts.includes(piece.replace(/^[\s\0]+/, '')[0] ?? 'none'))

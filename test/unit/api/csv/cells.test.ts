@@ -1,0 +1,138 @@
+import fc from 'fast-check'
+import { cellOf } from '../../../../src/api/csv/cells.ts'
+import { anyText } from '../../../support/anyText.ts'
+import { asWritten, csvRows, runnablePieces } from '../../../support/csv.ts'
+
+const formulas = fc.constantFrom(
+  ...[
+    '=',
+    '+',
+    '-',
+    '@',
+    '＝',
+    '＋',
+    '－',
+    '＠',
+    "'",
+    ' ',
+    ';',
+    ',',
+    '"',
+    '\t',
+    '\r',
+    '\n',
+    '\r\n',
+    '\0',
+    '1',
+    'A1',
+    '\\',
+  ],
+)
+/** Text that tries to run: separators, quotes and formulas in any order. */
+const attack = fc.array(formulas, { maxLength: 12 }).map((pieces) => pieces.join(''))
+const text = fc.oneof(
+  anyText,
+  attack,
+  fc.tuple(attack, anyText, attack).map((pieces) => pieces.join('')),
+)
+
+test.each([
+  ['', '""'],
+  ['Ada', '"Ada"'],
+  ['a,b', '"a,b"'],
+  ['"a" "', '"""a"" """'],
+  ['two\r\nlines', '"two\r\nlines"'],
+  ['日本語', '"日本語"'],
+  ['\u2028', '"\u2028"'],
+])('the text %j is the cell %s', (value, cell) => {
+  expect(cellOf(JSON.stringify(value))).toBe(cell)
+})
+
+test.each([
+  ['=1+2";=1+2', `"'=1+2"";'=1+2"`],
+  [`=1+2'" ;,=1+2`, `"'=1+2'"" ;,=1+2"`],
+  ['+49 170 1234567', `"'+49 170 1234567"`],
+  ['-5', `"'-5"`],
+  ['@SUM(A1)', `"'@SUM(A1)"`],
+  [' =1', `"' =1"`],
+  ['＝1', `"'＝1"`],
+  ['\t=1', `"'\t'=1"`],
+  ['\rx', `"'\rx"`],
+  ['\nx', `"'\nx"`],
+  ['\0=1', `"'\0=1"`],
+  ["'=1", `"''=1"`],
+  ['\u00a0\u3000=1', `"'\u00a0\u3000=1"`],
+  ['one;\0=2', `"one;'\0=2"`],
+  ['one\n- two', `"one\n'- two"`],
+  ['one\n\ntwo; three', '"one\n\ntwo; three"'],
+  ['a = b - c, d@e', '"a = b - c, d@e"'],
+])('the text %j, which a spreadsheet could run, is the cell %s', (value, cell) => {
+  expect(cellOf(JSON.stringify(value))).toBe(cell)
+})
+
+test.each([
+  ['null', ''],
+  ['true', 'true'],
+  ['false', 'false'],
+  ['-5', '-5'],
+  ['-0.0', '-0.0'],
+  ['1E+2', '1E+2'],
+  ['1e400', '1e400'],
+  ['12345678901234567890.10', '12345678901234567890.10'],
+  ['[]', '"[]"'],
+  ['[-1,"=1"]', '"[-1,""=1""]"'],
+  ['{"10":1.0,"2":"\\u00e9"}', '"{""10"":1.0,""2"":""\\u00e9""}"'],
+  ['{"a":"x;=1; +2;\'@3;＝4;5"}', '"{""a"":""x;\\u003d1; \\u002b2;\'\\u00403;\\uff1d4;5""}"'],
+])('the JSON %s is the cell %s', (raw, cell) => {
+  expect(cellOf(raw)).toBe(cell)
+})
+
+test('a member that is missing is an empty cell', () => {
+  expect(cellOf(undefined)).toBe('')
+})
+
+test('any text is read as it was, once the quotes against running are taken away', () => {
+  fc.assert(
+    fc.property(text, (value) => {
+      const [[cell] = []] = csvRows(`${cellOf(JSON.stringify(value))}\r\n`)
+      expect(cell?.isQuoted).toBe(true)
+      expect(asWritten(cell?.text ?? '')).toBe(value.toWellFormed())
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('nothing runs in any text, also where a reader separates cells in another way', () => {
+  fc.assert(
+    fc.property(
+      text,
+      fc.constantFrom(
+        (value: string) => value,
+        (value: string) => ({ [value]: [value] }),
+      ),
+      (value, within) => {
+        const [[cell] = []] = csvRows(`${cellOf(JSON.stringify(within(value)))}\r\n`)
+        expect(runnablePieces(cell?.text ?? '')).toEqual([])
+        expect(cell?.text).not.toMatch(/^[\t\r\n\0]/)
+      },
+    ),
+    { numRuns: 2_000 },
+  )
+})
+
+test.each([' ', "'", ';', '\n', '\t', '=', ';=', '"'])('a million of %j are a cell in no time', (piece) => {
+  const value = piece.repeat(1_000_000)
+  expect(cellOf(JSON.stringify(value)).length).toBeGreaterThan(1_000_000)
+  expect(cellOf(JSON.stringify([value])).length).toBeGreaterThan(1_000_000)
+})
+
+test('an object stays JSON of the same value, in the same order and with the same digits', () => {
+  const value = fc.dictionary(text, fc.oneof(text, fc.constant(null)), { noNullPrototype: true })
+  fc.assert(
+    fc.property(value, (object) => {
+      const raw = JSON.stringify(object)
+      const [[cell] = []] = csvRows(`${cellOf(raw)}\r\n`)
+      expect(JSON.stringify(JSON.parse(cell?.text ?? ''))).toBe(raw)
+    }),
+  )
+})

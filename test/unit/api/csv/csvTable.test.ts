@@ -1,0 +1,160 @@
+import fc from 'fast-check'
+import { answerCodes } from '../../../../src/api/csv/answerCodes.ts'
+import { csvTable } from '../../../../src/api/csv/csvTable.ts'
+import { rawMembers, renderObject } from '../../../../src/core/json/rawJson.ts'
+import { servedFormSummary } from '../../../../src/core/model/form.ts'
+import { servedSubmissionSummary } from '../../../../src/core/model/submission.ts'
+import { anyText } from '../../../support/anyText.ts'
+import { csvRecords, csvRows, expectCell } from '../../../support/csv.ts'
+
+const common = ['id', 'serialNumber', 'formId', 'shareToken', 'reportUrl', 'submittedAt', 'updatedAt']
+const examinee = ['id', 'examineeId', 'email', 'name', 'customData'].map((name) => `examinee.${name}`)
+const metadata = ['utmSource', 'utmMedium', 'utmCampaign', 'utmTerm', 'utmContent', 'referrer'].map(
+  (name) => `metadata.${name}`,
+)
+const result = ['status', 'score', 'maxScore', 'level', 'outcomeCode', 'outcomeName'].map((name) => `result.${name}`)
+
+const headerOf = (table: { header: string }): string[] => csvRows(table.header)[0]?.map(({ text }) => text) ?? []
+const fieldsAsForm = (fields: unknown): Buffer => Buffer.from(JSON.stringify({ id: 'f', fields, report: null }))
+
+test('the columns of forms are those of their summary', () => {
+  expect(headerOf(csvTable(servedFormSummary))).toEqual([
+    ...[
+      'id',
+      'title',
+      'scene',
+      'language',
+      'publicToken',
+      'shareUrl',
+      'localization',
+      'isActive',
+      'createdAt',
+      'updatedAt',
+    ],
+  ])
+})
+
+test('the columns of submissions are those of their summary, with the names of what is nested after a dot', () => {
+  const columns = [...common, ...examinee, ...metadata, 'data', ...result]
+  expect(headerOf(csvTable(servedSubmissionSummary))).toEqual(columns)
+})
+
+test('each answer code has a column in place of data, and all other answers have one', () => {
+  const codes = ['q1', 'a.b', '=1', 'ü "x"', '']
+  const table = csvTable(servedSubmissionSummary, codes)
+  const named = [...codes, 'other'].map((code) => `data.${code}`)
+  expect(headerOf(table)).toEqual([...common, ...examinee, ...metadata, ...named, ...result])
+  const [answered] = csvRecords(
+    table.header +
+      table.row(Buffer.from('{"id":"s","data":{"9":1.0,"q1":"A","a.b":[1e2],"=1":-5,"x":{"y":"z"},"":true}}')),
+  )
+  expect(named.map((name) => answered?.[name])).toEqual([
+    { text: 'A', isQuoted: true },
+    { text: '[1e2]', isQuoted: true },
+    { text: '-5', isQuoted: false },
+    { text: '', isQuoted: false },
+    { text: 'true', isQuoted: false },
+    { text: '{"9":1.0,"x":{"y":"z"}}', isQuoted: true },
+  ])
+})
+
+test.each(['{"data":null}', '{"data":{}}', '{}'])('no answers are empty cells: %s', (summary) => {
+  const table = csvTable(servedSubmissionSummary, ['q1'])
+  const [record] = csvRecords(table.header + table.row(Buffer.from(summary)))
+  expect(Object.values(record ?? {}).filter(({ text, isQuoted }) => text !== '' || isQuoted)).toEqual([])
+})
+
+const json = fc.jsonValue().map((value) => JSON.stringify(value))
+const numbers = fc.constantFrom('-5', '-0.0', '12345678901234567890.10', '1E+2', '0.10000000000000000555')
+const raw = fc.oneof(
+  anyText.map((value) => JSON.stringify(value)),
+  numbers,
+  fc.constantFrom('null', 'true'),
+  json,
+)
+const membersOf = (names: readonly string[], value: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc.tuple(...names.map((name) => fc.option(value).map((some) => [name, some ?? 'null'] as const))).map(renderObject)
+const nested = (names: readonly string[]): fc.Arbitrary<string> =>
+  fc.oneof(
+    fc.constant('null'),
+    membersOf(
+      names.map((name) => name.split('.')[1] ?? ''),
+      raw,
+    ),
+  )
+const known = ['q1', 'q2', '7', 'a.b']
+const summary = fc
+  .tuple(
+    membersOf(common, raw),
+    nested(examinee),
+    nested(metadata),
+    membersOf([...known, 'other', 'unknown'], raw),
+    nested(result),
+  )
+  .map(([plain, ...objects]) =>
+    renderObject([
+      ...rawMembers(plain),
+      ...['examinee', 'metadata', 'data', 'result'].map((name, at) => [name, objects[at]] as const),
+    ]),
+  )
+
+/** What stands at a path of names in a summary, as raw JSON. */
+const rawAt = (text: string, [name = '', ...inner]: readonly string[]): string | undefined => {
+  const found = rawMembers(text).get(name)
+  return inner.length === 0 || found === undefined ? found : rawAt(found, inner)
+}
+
+const pathOf = (column: string): string[] => {
+  const [first = '', ...rest] = column.split('.')
+  return rest.length === 0 ? [first] : [first, rest.join('.')]
+}
+
+const otherAnswersIn = (text: string): string | undefined => {
+  const others = [...rawMembers(rawMembers(text).get('data') ?? 'null')].filter(([code]) => !known.includes(code))
+  return others.length === 0 ? undefined : renderObject(others)
+}
+
+describe.each([{ codes: undefined }, { codes: known }])('with the answer codes $codes', ({ codes }) => {
+  const rawOf = (text: string, column: string): string | undefined =>
+    codes !== undefined && column === 'data.other' ? otherAnswersIn(text) : rawAt(text, pathOf(column))
+
+  test('every cell holds what the summary holds', () => {
+    const table = csvTable(servedSubmissionSummary, codes)
+    fc.assert(
+      fc.property(fc.array(summary, { maxLength: 4 }), (summaries) => {
+        const records = csvRecords(table.header + summaries.map((each) => table.row(Buffer.from(each))).join(''))
+        expect(records).toHaveLength(summaries.length)
+        for (const [at, record] of records.entries())
+          for (const [column, cell] of Object.entries(record)) expectCell(cell, rawOf(summaries[at] ?? '', column))
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+describe('answer codes', () => {
+  test('are those of the fields in their order, each once, also within other fields', () => {
+    const fields = [
+      { code: 'q2', options: [{ code: 'no' }] },
+      { type: 'page_break' },
+      { code: 'group', fields: [{ code: 'q1' }, { fields: [{ code: '10' }] }] },
+      { code: 'q2' },
+      ...[null, 'x', 5, [{ code: 'in a list' }], { code: 7 }, { code: null }],
+      { code: '' },
+    ]
+    expect(answerCodes(fieldsAsForm(fields))).toEqual(['q2', 'group', 'q1', '10', ''])
+  })
+
+  test.each([null, 'text', 5, {}, []])('are none when fields are %j', (fields) => {
+    expect(answerCodes(fieldsAsForm(fields))).toEqual([])
+  })
+
+  test('leave out the one whose column holds all other answers', () => {
+    expect(answerCodes(fieldsAsForm([{ code: 'other' }, { code: 'q1' }]))).toEqual(['q1'])
+  })
+
+  test('become a thousand columns at most', () => {
+    const fields = Array.from({ length: 1_001 }, (_, index) => ({ code: `q${index}` }))
+    expect(answerCodes(fieldsAsForm(fields))).toHaveLength(1_000)
+  })
+})
