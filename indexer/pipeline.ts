@@ -19,6 +19,7 @@ import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
 import { projectRecord } from './projectRecord.ts'
 import { type Lag, Publisher, type PublisherRedis } from './publisher.ts'
+import { announceRecord, bulkChannel } from './recordChannels.ts'
 import { refreshEveryCopy } from './refresh.ts'
 import { documentTopics } from './topics.ts'
 
@@ -238,7 +239,9 @@ export class Pipeline {
       case 'documents': {
         const { documents, version, list } = projection
         const acknowledge = this.#pending?.submit(assigned, list)
+        const announceOutcome = announceRecord(record, documents)
         const done = (outcome: Outcome): void => {
+          announceOutcome(outcome.kind)
           this.#publisher.noteWrite(list)
           acknowledge?.()
           if (outcome.kind === 'rejected') this.#failUnlessDone(reject({ path: 'document', rule: outcome.reason }))
@@ -263,7 +266,9 @@ export class Pipeline {
     await this.#pending?.mark()
     const stop = metrics.bulkSeconds.startTimer()
     const options = { timeoutMs: bulkTimeoutMs, signal: this.#writing.signal }
-    const outcomes = await sendBulk(elasticsearch, body, documents, options).finally(stop)
+    const message = { documents, bytes: body.length }
+    const send = (): ReturnType<typeof sendBulk> => sendBulk(elasticsearch, body, documents, options).finally(stop)
+    const outcomes = await bulkChannel.tracePromise(send, message)
     metrics.countItems(outcomes)
     return outcomes
   }

@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import type { Program } from '../support/programs.ts'
+import { attributeOf, type ReceivedSpan, startTraceReceiver, type TraceReceiver } from '../support/traceReceiver.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+
+const team = 'acme'
+const submissionId = 'of-somebody'
+const secrets = ['rqp_acct', 'Bearer', 'Product', 'Ada', 'ada@', 'curl/', '203.0.113.7', submissionId, team]
+const installDeadlineMs = 180_000
+const ofProducer = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) }
+const ofClient = { traceId: 'c'.repeat(32), spanId: 'd'.repeat(16) }
+const traceparent = ({ traceId, spanId }: typeof ofProducer): string => `00-${traceId}-${spanId}-01`
+
+const pipeline = usePipeline()
+let folder: string
+let receiver: TraceReceiver
+let api: Program
+let tracing: Record<string, string>
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tidemark-tracing-'))
+  await cp('deploy/tracing', folder, { recursive: true, filter: (path) => !path.includes('node_modules') })
+  const quietly = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
+  await promisify(execFile)('npm', ['ci', ...quietly], { cwd: folder, timeout: installDeadlineMs })
+  receiver = await startTraceReceiver()
+  tracing = {
+    NODE_OPTIONS: `--import=${pathToFileURL(join(folder, 'start.mjs'))}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    OTEL_BSP_SCHEDULE_DELAY: '200',
+  }
+  await pipeline.startIndexer({ ...tracing, OTEL_SERVICE_NAME: 'tidemark-indexer' })
+  api = await pipeline.startApi({ ...tracing, OTEL_SERVICE_NAME: 'tidemark-api' })
+  await pipeline.createKeys([team])
+}, installDeadlineMs + 120_000)
+afterAll(async () => {
+  await receiver?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** The span of that name and parent, once it has arrived. */
+async function childOf(parent: { traceId: string; spanId: string }, name: string): Promise<ReceivedSpan> {
+  let found: ReceivedSpan | undefined
+  await eventually(() => {
+    found = receiver
+      .spans()
+      .find((span) => span.name === name && span.traceId === parent.traceId && span.parentSpanId === parent.spanId)
+    return found !== undefined
+  }).catch(() => {
+    const seen = receiver.spans().map((span) => `${span.traceId} ${span.parentSpanId} ${span.spanId} ${span.name}`)
+    throw new Error(`no ${name} below ${JSON.stringify(parent)}:\n${seen.slice(-60).join('\n')}`)
+  })
+  if (found === undefined) throw new Error(name)
+  return found
+}
+
+test('a record is followed from its producer to the bulk request', async () => {
+  const form = formEntity({ id: 'form-1' })
+  const submission = submissionEntity({ id: submissionId })
+  await pipeline.produce('forms', [
+    {
+      key: `${team}/form-1`,
+      value: JSON.stringify({ revision: 1, form }),
+      headers: { traceparent: traceparent(ofProducer) },
+    },
+  ])
+  await pipeline.produce('submissions', [
+    { key: `${team}/${submissionId}`, value: JSON.stringify({ revision: 1, submission }) },
+  ])
+  const record = await childOf(ofProducer, `process ${pipeline.names['TOPIC_FORMS']}`)
+  expect(['messaging.destination.name', 'tidemark.outcome'].map((name) => attributeOf(record, name))).toEqual([
+    pipeline.names['TOPIC_FORMS'],
+    'indexed',
+  ])
+  const bulk = await bulkOf(record)
+  expect(Number(attributeOf(bulk, 'tidemark.documents'))).toBeGreaterThanOrEqual(2)
+  const request = await childOf(bulk, 'elasticsearch bulk')
+  expect(attributeOf(request, 'http.response.status_code')).toBe(200)
+  await eventually(() => receiver.spans().some(({ name }) => name === `process ${pipeline.names['TOPIC_SUBMISSIONS']}`))
+})
+
+/** The bulk request of a record: below it, or linked where another record was the first. */
+async function bulkOf(record: ReceivedSpan): Promise<ReceivedSpan> {
+  const [link] = record.links ?? []
+  if (link === undefined) return await childOf(record, 'bulk')
+  await eventually(() => receiver.spans().some(({ spanId }) => spanId === link.spanId))
+  const bulk = receiver.spans().find(({ spanId }) => spanId === link.spanId)
+  if (bulk === undefined) throw new Error('the bulk request is gone')
+  return bulk
+}
+
+test('a request is followed to its questions to Redis and Elasticsearch', async () => {
+  await pipeline.untilApplied(api, team)
+  const { status } = await fetch(`${api.url}/api/v1/forms?titleContains=Product%20Knowledge`, {
+    headers: { authorization: `Bearer ${pipeline.keyOf(team)}`, traceparent: traceparent(ofClient) },
+  })
+  expect(status).toBe(200)
+  const served = await childOf(ofClient, 'GET /api/v1/forms')
+  expect(['http.route', 'http.response.status_code'].map((name) => attributeOf(served, name))).toEqual([
+    '/api/v1/forms',
+    200,
+  ])
+  await childOf(served, 'redis evalsha')
+  const search = await childOf(served, 'elasticsearch search')
+  expect(attributeOf(search, 'http.response.status_code')).toBe(200)
+})
+
+test('what operators ask is not traced, and no span tells a key, a search text, or anything about a person', async () => {
+  await fetch(`${api.adminUrl}/metrics`)
+  await fetch(`${api.url}/api/v1/records/${submissionId}?key=${pipeline.keyOf(team)}`, {
+    headers: { authorization: 'Bearer rqp_acct_wrong', 'user-agent': 'curl/of-ada' },
+  })
+  await fetch(`${api.url}/${pipeline.keyOf(team)}`)
+  const refused = (): readonly ReceivedSpan[] =>
+    receiver.spans().filter((span) => attributeOf(span, 'http.response.status_code') === 401)
+  for (const route of ['/api/v1/records/:id', undefined])
+    await eventually(() => refused().some((span) => attributeOf(span, 'http.route') === route))
+  const text = receiver.text()
+  for (const secret of [...secrets, pipeline.keyOf(team)])
+    expect([secret, text.includes(secret)]).toEqual([secret, false])
+  const adminPort = Number(new URL(api.adminUrl).port)
+  expect(receiver.spans().filter((span) => attributeOf(span, 'server.port') === adminPort)).toEqual([])
+})
