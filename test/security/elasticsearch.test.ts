@@ -8,6 +8,7 @@ import { readForm } from '../../src/api/forms.ts'
 import { createIndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { multiSearch } from '../../src/api/search/multiSearch.ts'
+import { readDetails } from '../../src/api/search/readDetails.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Check } from '../../src/core/process/health.ts'
@@ -157,7 +158,10 @@ async function search(name: string): Promise<void> {
   await readForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)
   const snapshot = await openListSnapshot(replica, 'forms', team, { lifeMs: 30_000, signal })
   await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
-  await snapshot.survey([], { clause: { match_all: {} }, newer: { match_none: {} }, skip: 0 }, 1, signal)
+  const all = { clause: { match_all: {} }, newer: { match_none: {} }, skip: 0 }
+  await snapshot.survey([], all, 1, signal)
+  await snapshot.deletions([], undefined, 1, signal)
+  await readDetails(replica, 'form-details', team, await snapshot.ids([], all, 1, signal), false, signal)
   snapshot.close()
   const header = { index: `${prefix}-forms`, routing: team }
   await multiSearch(replica, [{ header, body: { size: 0 } }], 'missing-index', signal)

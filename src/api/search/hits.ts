@@ -126,7 +126,8 @@ function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new ElasticsearchUnavailable('partial', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`)
 }
 
-function parse(text: string): unknown {
+/** The value of JSON text; undefined for any other text. */
+export function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -4,6 +4,7 @@ import { type DocumentId, documentId, type EntityId, type TeamId } from '../../c
 import type { EntityType } from '../../core/model/teamList.ts'
 import { isTombstone } from '../../core/stores/documents.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
+import { parse } from './hits.ts'
 import { ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
 
 /** The stored detail of an entity as raw bytes, or why there is none. */
@@ -54,10 +55,14 @@ function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const isPlain = starts.length === count && starts[0] === answerStart.length
   const documents = isPlain
     ? starts.map((start, at) => bytes.subarray(start, (starts[at + 1] ?? bytes.length - 1) - 1))
-    : rawElements(rawMembers(bytes.toString()).get('docs') ?? '[]').map((document) => Buffer.from(document))
+    : scanDocuments(bytes.toString())
   if (documents.length === count) return documents
   throw new ElasticsearchUnavailable('partial', `${documents.length} answers for ${count} details`)
 }
+
+/** The raw functions expect valid JSON. */
+const scanDocuments = (text: string): readonly Buffer[] =>
+  parse(text) === undefined ? [] : rawElements(rawMembers(text).get('docs') ?? '[]').map((each) => Buffer.from(each))
 
 const foundSchema = z.object({ _id: z.string(), found: z.boolean() })
 const failedSchema = z.object({ error: z.object({ type: z.string() }) })
@@ -65,9 +70,7 @@ const failedSchema = z.object({ error: z.object({ type: z.string() }) })
 /** A document of the response. Only ids and numbers stand before its source, so the first `_source` is its own. */
 function readDocument(document: Buffer, kind: string, name: DocumentId | undefined): Detail {
   const sourceAt = document.indexOf(sourceStart)
-  const envelope: unknown = JSON.parse(
-    sourceAt === -1 ? document.toString() : `${document.toString('latin1', 0, sourceAt)}}`,
-  )
+  const envelope = parse(sourceAt === -1 ? document.toString() : `${document.toString('latin1', 0, sourceAt)}}`)
   const { success, data } = foundSchema.safeParse(envelope)
   if (!success) {
     const type = failedSchema.safeParse(envelope).data?.error.type ?? 'without a reason'
