@@ -1,7 +1,7 @@
 # One image for every process: the API by default. The others are `node indexer/main.ts` and `node src/settings/main.ts`, and the
-# commands `node src/settings/keysCommand.ts`, `node indexer/generations/rebuildCommand.ts`, `node indexer/deadLetters/deadLettersCommand.ts` and
-# `node tools/demo/sampleCommand.ts`. It writes nothing outside /app/var, which holds the keys of the sample and the secret of sign-in
-# links.
+# commands `node src/settings/keysCommand.ts`, `node indexer/generations/rebuildCommand.ts`, `node indexer/verify/verifyCommand.ts`,
+# `node indexer/deadLetters/deadLettersCommand.ts` and `node tools/demo/sampleCommand.ts`. It writes nothing outside /app/var, which holds the
+# keys of the sample and the secret of sign-in links, but the temporary file of a verification in TMPDIR.
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS dependencies

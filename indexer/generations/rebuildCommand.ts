@@ -1,12 +1,12 @@
 import { Command } from 'commander'
 import { destination } from 'pino'
 import { createLog, summaryOf } from '../../src/core/process/log.ts'
-import { type ProgressBar, startProgressBar } from '../../src/core/process/progressBar.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { connectConfiguredRedis } from '../../src/core/stores/redis.ts'
+import { reportTo } from '../terminalReport.ts'
 import { rebuild } from './rebuild.ts'
 import type { Comparison, RebuildReport } from './rebuildOptions.ts'
 
@@ -29,16 +29,22 @@ const elasticsearch = connectElasticsearch(config)
 const raw = connectElasticsearchRaw(config)
 const redis = connectConfiguredRedis(config, () => undefined)
 const source = kafkaSource(connectKafka(config, log))
-const { report, end } = reportTo(process.stderr)
+const terminal = reportTo(process.stderr)
+const report: RebuildReport = {
+  ...terminal,
+  compared: (comparisons) => {
+    for (const [kind, comparison] of Object.entries(comparisons)) terminal.step(describe(kind, comparison))
+  },
+}
 try {
   await untilConnected()
   await rebuild({ config, source, elasticsearch, raw, redis, report, log, signal: stop.signal })
 } catch (error) {
-  end()
+  terminal.end()
   process.stderr.write(`rebuild: ${summaryOf(stop.signal.aborted ? stop.signal.reason : error)}\n`)
   process.exitCode = 1
 } finally {
-  end()
+  terminal.end()
   await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
 }
 
@@ -47,35 +53,6 @@ async function untilConnected(): Promise<void> {
   while (redis.runId() === undefined) {
     if (Date.now() > givesUpAtMs) throw new Error('Redis does not answer')
     await new Promise((resolve) => setTimeout(resolve, pollMs))
-  }
-}
-
-function reportTo(stream: NodeJS.WriteStream): { report: RebuildReport; end: () => void } {
-  let bar: { what: string; total: number; shown: ProgressBar } | undefined
-  const end = (): void => {
-    bar?.shown.end()
-    bar = undefined
-  }
-  return {
-    end,
-    report: {
-      step: (text) => {
-        end()
-        stream.write(`${text}\n`)
-      },
-      progress: (what, done, total) => {
-        if (total === 0) return
-        if (bar?.what !== what || bar.total !== total) {
-          end()
-          bar = { what, total, shown: startProgressBar(what, total, stream) }
-        }
-        bar.shown.reach(done)
-      },
-      compared: (comparisons) => {
-        end()
-        for (const [kind, comparison] of Object.entries(comparisons)) stream.write(`${describe(kind, comparison)}\n`)
-      },
-    },
   }
 }
 

@@ -4,6 +4,7 @@ import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
 import * as generations from '../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
+import { readDocuments, scanIndex } from '../../indexer/verify/scanIndex.ts'
 import { readForm } from '../../src/api/forms.ts'
 import { createIndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
@@ -18,8 +19,9 @@ import {
   connectElasticsearchBytes,
   connectElasticsearchRaw,
 } from '../../src/core/stores/elasticsearch.ts'
+import type { DocumentKind, PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
-import { refusalOf } from '../support/command.ts'
+import { type Run, refusalOf, runCommand } from '../support/command.ts'
 import { testConfig } from '../support/config.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
@@ -29,7 +31,7 @@ import { usePipeline } from '../support/usePipeline.ts'
 
 type Role = { cluster?: string[]; indices: { names: string[]; privileges: string[] }[] }
 
-const roleNames = ['tidemark_api', 'tidemark_indexer'] as const
+const roleNames = ['tidemark_api', 'tidemark_indexer', 'tidemark_verify'] as const
 const roleOf = async (name: string): Promise<Role> =>
   JSON.parse(await readFile(`security/elasticsearch/${name}.json`, 'utf8')) as Role
 /** Each right of a role, and a role of all others. */
@@ -49,7 +51,8 @@ async function lessenedOf(of: (typeof roleNames)[number]): Promise<{ right: stri
 }
 
 const [lessenedApi, lessenedIndexer] = [await lessenedOf('tidemark_api'), await lessenedOf('tidemark_indexer')]
-const lessened = [...lessenedApi, ...lessenedIndexer]
+const lessenedVerify = await lessenedOf('tidemark_verify')
+const lessened = [...lessenedApi, ...lessenedIndexer, ...lessenedVerify]
 const accounts: Account[] = [...roleNames, ...lessened.map(({ name }) => name)].map((name) => ({
   name,
   password: `password-of-${name}`,
@@ -173,6 +176,20 @@ async function search(name: string): Promise<void> {
   })
 }
 
+/** Everything that a verification asks of Elasticsearch. */
+async function readEverything(name: string): Promise<void> {
+  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchRaw)]
+  const { signal } = options()
+  const found = await generations.findGenerations(client, prefix, options())
+  const serving = found.find(({ complete }) => complete?.isServing)?.complete
+  if (serving === undefined) throw new Error('nothing serves')
+  for (const [kind, index] of Object.entries(serving.indices) as [DocumentKind, PhysicalIndex][]) {
+    await client.count({ index, query: { term: { _routing: team } } }, options())
+    for await (const _ of scanIndex({ raw, signal }, kind, index, team));
+    await readDocuments({ raw, signal }, kind, index, [form.id])
+  }
+}
+
 async function serveFirstGeneration(): Promise<void> {
   const config = { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }
   const serving = await generations.createGeneration(keeperClient(), config, 1, options())
@@ -228,11 +245,33 @@ describe('the roles of Elasticsearch', () => {
   })
 })
 
+describe('the role of a verification', () => {
+  beforeAll(serveFirstGeneration)
+
+  test('it may read what serves, and change nothing', async () => {
+    await readEverything('tidemark_verify')
+    const client = clientAs('tidemark_verify')
+    const refused = [
+      client.index({ index: `${prefix}-forms`, document: {} }),
+      client.indices.refresh({ index: `${prefix}-forms` }),
+      client.indices.delete({ index: `${prefix}-forms-v1-1` }),
+      client.search({ index: 'other' }),
+      client.cluster.state(),
+    ]
+    expect(await Promise.all(refused.map(statusOf))).toEqual(refused.map(() => 403))
+  })
+
+  test.each(lessenedVerify)('it could not without $right', async ({ name }) => {
+    await expect(readEverything(name)).rejects.toThrow(/security_exception|nothing serves/)
+  })
+})
+
 describe('over TLS, each as its own user', () => {
   const processes = [
     ['indexer/main.ts', 'tidemark_indexer'],
     ['src/api/main.ts', 'tidemark_api'],
     ['indexer/generations/rebuildCommand.ts', 'tidemark_indexer'],
+    ['indexer/verify/verifyCommand.ts', 'tidemark_verify'],
   ] as const
 
   test('passwords that are changed while the processes run cost nothing but time', async () => {
@@ -256,6 +295,8 @@ describe('over TLS, each as its own user', () => {
     }
     await change(1)
     await eventually(async () => String(await titles()) === 'v1')
+    const verify = (): Promise<Run> => runCommand('indexer/verify/verifyCommand.ts', [], settingsAs('tidemark_verify'))
+    await eventually(async () => (await verify()).code === 0)
 
     await elasticsearch.setAccounts(accounts.map((account) => ({ ...account, password: 'changed' })))
     await eventually(async () => (await titles()) === 503)

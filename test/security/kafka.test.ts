@@ -27,8 +27,13 @@ const acls = await readAcls({
   'tidemark-indexer-rebuild': rebuildGroup(own['CONSUMER_GROUP'] ?? ''),
   'tidemark-indexer-rebuild-': `${rebuildGroup(own['CONSUMER_GROUP'] ?? '')}-`,
 })
-const [indexer, settings, deadLetters] = ['tidemark-indexer', 'tidemark-settings', 'tidemark-dead-letters'] as const
-const users = Object.fromEntries([indexer, settings, deadLetters].map((name) => [name, `password-of-${name}`]))
+const [indexer, settings, deadLetters, verify] = [
+  'tidemark-indexer',
+  'tidemark-settings',
+  'tidemark-dead-letters',
+  'tidemark-verify',
+] as const
+const users = Object.fromEntries([indexer, settings, deadLetters, verify].map((name) => [name, `password-of-${name}`]))
 
 let kafka: SecuredKafka
 beforeAll(async () => {
@@ -104,6 +109,14 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
     read(config.TOPIC_DEAD_LETTERS, `tidemark-dead-letters-${randomUUID()}`),
     ...sourceTopics(config).map(write),
   ],
+  [verify]: ({ config, source, read }) => {
+    const groups = { groupId: config.CONSUMER_GROUP, rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP) }
+    const { TOPIC_KEY_MEMORY: memory, TOPIC_DEAD_LETTERS: letters } = config
+    return [
+      fetchStartOffsets(source, [], { ...groups, topics: documentTopics(config), generationOf: () => undefined }),
+      ...[...sourceTopics(config), memory, letters].map((topic) => read(topic, `tidemark-verify-${randomUUID()}`)),
+    ]
+  },
 }
 
 /** Does the work of a user; rejects with the first refusal. */
@@ -161,6 +174,7 @@ describe('over TLS, each as its own user', () => {
     ['src/settings/keysCommand.ts', settings, ['list', '--team', 'acme']],
     ['indexer/generations/rebuildCommand.ts', indexer, []],
     ['indexer/deadLetters/deadLettersCommand.ts', deadLetters, ['list']],
+    ['indexer/verify/verifyCommand.ts', verify, []],
   ] as const
 
   test.each(['scram-sha-512', 'plain'])('the processes work by %s, and the API without Kafka', async (mechanism) => {
@@ -182,6 +196,7 @@ describe('over TLS, each as its own user', () => {
     await eventually(async () => (await indexing.metric('tidemark_records_total', '"dead-letter"')) > 0)
     const listed = await runCommand('indexer/deadLetters/deadLettersCommand.ts', ['list'], as(deadLetters))
     expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('acme/x') })
+    await eventually(async () => (await runCommand('indexer/verify/verifyCommand.ts', [], as(verify))).code === 0)
     expect(noKafka.accepted()).toBe(0)
     await noKafka.close()
     // A killed member would keep the next one waiting until its session is over.
@@ -204,7 +219,7 @@ describe('over TLS, each as its own user', () => {
 describe('the rights of Kafka', () => {
   beforeAll(layOut)
 
-  test.each([indexer, settings, deadLetters])(
+  test.each([indexer, settings, deadLetters, verify])(
     '%s may do its work, once topics are there without creating any',
     async (user) => {
       await without(

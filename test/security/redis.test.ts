@@ -5,6 +5,7 @@ import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
 import { accountKeyStore, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
+import { readDeletedKeys, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
@@ -114,6 +115,11 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await sessions.end((await sessions.open({ team, sub: 'owner' })).id)
     await usedTokens(link, keys, Date.now)(randomUUID(), Date.now() + 1_000)
   },
+  'tidemark-verify': async (link) => {
+    await accountKeyStore(link, keys).isComplete()
+    await surveyAccountKeys(link, keys)
+    await readDeletedKeys(link, keys, team)
+  },
 }
 
 /** What another process would have left there. */
@@ -122,6 +128,12 @@ async function layOut(): Promise<void> {
   const runId = /^run_id:(\w+)/m.exec(await redis.keeper.info('server'))?.[1] ?? ''
   await redis.keeper.set(keys.accountKeysComplete, runId)
   await redis.keeper.hset(keys.watermark, 'generation', generation)
+  const [other, digest] = ['other' as TeamId, digestOf('of-another-team')]
+  await redis.keeper.hset(keys.teamKeys(other), 'key-9', '{"revision":0,"reservedUntilMs":1}')
+  await redis.keeper.set(
+    keys.accountKey(digest),
+    '{"teamId":"other","keyId":"key-9","state":"revoked","expiresAtMs":null}',
+  )
 }
 
 /** Does the work of a user, as far as it may; what Redis refused. */
@@ -158,11 +170,12 @@ describe('the users of Redis', () => {
       expect(await refused(user, 'CONFIG', 'GET', '*')).toBe(true)
       expect(await refused(user, 'GET', 'of-somebody-else')).toBe(true)
     }
-    for (const user of ['tidemark-api', 'tidemark-indexer'])
+    for (const user of ['tidemark-api', 'tidemark-indexer', 'tidemark-verify'])
       expect(await refused(user, 'GET', keys.session('digest'))).toBe(true)
     expect(await refused('tidemark-api', 'HSET', keys.teamKeys(team), keyId, '{}')).toBe(true)
     const writesKey = !(await refused('tidemark-api', 'SET', keys.accountKey(digestOf('mine')), '{}'))
     expect(writesKey).toBe(!redis.tellsReadFromWrite)
+    expect(await refused('tidemark-verify', 'SET', keys.accountKey(digestOf('mine')), '{}')).toBe(true)
   })
 
   const rights = users.flatMap(([user = '', ...rules]) =>
@@ -195,9 +208,12 @@ describe('over TLS, each as its own user', () => {
     ['src/settings/main.ts', 'tidemark-settings', []],
     ['src/settings/keysCommand.ts', 'tidemark-settings', ['list', '--team', 'acme']],
     ['indexer/generations/rebuildCommand.ts', 'tidemark-indexer', []],
+    ['indexer/verify/verifyCommand.ts', 'tidemark-verify', []],
   ] as const
 
   test('the processes work, and an API whose password was changed is back with it', async () => {
+    // What the tests above have laid out is in no topic.
+    await redis.keeper.flushall()
     const indexer = await startProgram('indexer/main.ts', as('tidemark-indexer'))
     await untilReady(indexer)
     const api = await startProgram('src/api/main.ts', as('tidemark-api'))
@@ -208,6 +224,8 @@ describe('over TLS, each as its own user', () => {
     const status = async (): Promise<number> =>
       (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${stdout.trim()}` } })).status
     expect(await status()).toBe(200)
+    const { code } = await runCommand('indexer/verify/verifyCommand.ts', [], as('tidemark-verify'))
+    expect(code).toBe(0)
 
     const rules = users.find(([name]) => name === 'tidemark-api')?.slice(1) ?? []
     await redis.setRules('tidemark-api', rules, 'another')

@@ -68,6 +68,29 @@ export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? te
  */
 export const withoutRepeatedNames = (text: string): string => cleanValue(text, skipSpace(text, 0)).raw
 
+/** Whether any object in the text has two members of one name. */
+export function hasRepeatedNames(text: string): boolean {
+  const open: Set<string>[] = []
+  for (let at = 0; at < text.length; ) {
+    const code = text.charCodeAt(at)
+    if (code === quote) {
+      const end = skipString(text, at)
+      // Only a name is followed by a colon.
+      if (text.charCodeAt(skipSpace(text, end)) === colon) {
+        const [names, name] = [open.at(-1), readString(text.slice(at, end))]
+        if (names?.has(name)) return true
+        names?.add(name)
+      }
+      at = end
+      continue
+    }
+    if (code === openBrace) open.push(new Set())
+    else if (code === closeBrace) open.pop()
+    at++
+  }
+  return false
+}
+
 type Cleaned = { readonly raw: string; readonly end: number }
 
 function cleanValue(text: string, from: number): Cleaned {

@@ -3,7 +3,7 @@ import { aborted } from '../process/aborted.ts'
 import { undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
-const deadlineMs = 600_000
+const stallMs = 600_000
 const fetchWaitMs = 250
 /** After so many fetches of every broker without a record, the topic is read: compaction has removed the records before the end. */
 const quietFetches = 4
@@ -23,7 +23,7 @@ export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 
 /**
  * Reads a topic, or `ranges` of it, from its beginning to the end that it has now, outside every other group, and commits nothing. Rejects after ten
- * minutes, when `signal` aborts, when a record batch cannot be decoded, or when Kafka gives up.
+ * minutes without a record, when `signal` aborts, when a record batch cannot be decoded, or when Kafka gives up.
  */
 export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<void> {
   const { topic, groupId, ranges, signal, onRecord } = options
@@ -48,9 +48,9 @@ export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<voi
   })
   whenQuiet(consumer, done.resolve)
   if (ranges !== undefined) startAt(consumer, topic, ranges)
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)])
+  const stalled = setTimeout(() => done.reject(new Error(`${topic} brings no record for ten minutes`)), stallMs)
   try {
-    deadline.throwIfAborted()
+    signal.throwIfAborted()
     await consumer.connect()
     await consumer.subscribe({ topic, fromBeginning: true })
     await consumer.run({
@@ -61,6 +61,7 @@ export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<voi
           const undecodable = undecodableOf(message)
           if (undecodable !== undefined)
             return done.reject(new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable }))
+          stalled.refresh()
           const record = sourceRecord(topic, partition, message)
           if (isWithin(record.offset, ranges?.get(partition))) await onRecord(record)
           await heartbeat()
@@ -68,8 +69,9 @@ export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<voi
         reached(partition, batch.lastOffset())
       },
     })
-    await Promise.race([done.promise, aborted(deadline)])
+    await Promise.race([done.promise, aborted(signal)])
   } finally {
+    clearTimeout(stalled)
     await consumer.disconnect()
   }
 }

@@ -49,6 +49,7 @@ test('every process and command is known', () => {
       'indexer/deadLetters/deadLettersCommand.ts',
       'indexer/main.ts',
       'indexer/generations/rebuildCommand.ts',
+      'indexer/verify/verifyCommand.ts',
       'src/settings/keysCommand.ts',
       'src/settings/main.ts',
       'src/core/process/healthCommand.ts',

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import {
+  hasRepeatedNames,
   longestNumber,
   nestingDepth,
   onOneLine,
@@ -195,4 +196,16 @@ test('a number is long by its own characters, wherever it stands, and digits in 
       expect(longestNumber(text)).toBe(Math.max(0, ...numbers.map(({ length }) => length)))
     }),
   )
+})
+
+test.each([
+  ['{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}', false],
+  ['{"a":"a","b":"a:","c":["a","a"]}', false],
+  ['{"a":1,"b":2,"a":3}', true],
+  [String.raw`{"a":1,"\u0061":2}`, true],
+  ['{"x":[{"y":{"a" : 1, "a" : 1}}]}', true],
+  ['[1,"a","a",{}]', false],
+  [String.raw`{"a\"":1,"a":"\"a\":"}`, false],
+])('repeated names are found in %s: %s', (text, isRepeated) => {
+  expect(hasRepeatedNames(text)).toBe(isRepeated)
 })

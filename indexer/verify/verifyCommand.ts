@@ -1,0 +1,70 @@
+import { constants, setPriority } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Command, InvalidArgumentError } from 'commander'
+import { destination } from 'pino'
+import { identifierRule, isIdentifier, type TeamId } from '../../src/core/model/ids.ts'
+import { createLog, summaryOf } from '../../src/core/process/log.ts'
+import { configOrExit } from '../../src/core/process/service.ts'
+import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
+import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
+import { connectConfiguredRedis } from '../../src/core/stores/redis.ts'
+import { reportTo } from '../terminalReport.ts'
+import { verify } from './verify.ts'
+
+/** How long to wait for the connection to Redis. */
+const redisDeadlineMs = 10_000
+const pollMs = 50
+const exitCodes = { equal: 0, different: 1, notJudged: 2 }
+
+const { team } = new Command('verify')
+  .description('compares every document and account key with the topics, beside a running system')
+  .option('--team <id>', 'compares only what belongs to this team', readTeam)
+  .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
+  .allowExcessArguments(false)
+  .parse()
+  .opts<{ team?: TeamId }>()
+
+const config = await configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
+const log = createLog({ name: 'verify', level: 'error' }, destination({ fd: 2, sync: true }))
+const stop = new AbortController()
+const onSignal = (): void => stop.abort(new Error('stopped'))
+process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
+// Whatever serves goes first.
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+
+const elasticsearch = connectElasticsearch(config)
+const raw = connectElasticsearchRaw(config)
+const redis = connectConfiguredRedis(config, () => undefined)
+const source = kafkaSource(connectKafka(config, log))
+const report = reportTo(process.stderr)
+try {
+  await untilConnected()
+  const { isEqual, lines } = await verify({
+    ...{ config, source, elasticsearch, raw, redis, team, report, signal: stop.signal },
+  })
+  report.end()
+  process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+  process.exitCode = isEqual ? exitCodes.equal : exitCodes.different
+} catch (error) {
+  report.end()
+  process.stderr.write(`verify: not judged: ${summaryOf(stop.signal.aborted ? stop.signal.reason : error)}\n`)
+  process.exitCode = exitCodes.notJudged
+} finally {
+  report.end()
+  await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
+}
+
+async function untilConnected(): Promise<void> {
+  const givesUpAtMs = Date.now() + redisDeadlineMs
+  while (redis.runId() === undefined) {
+    if (Date.now() > givesUpAtMs) throw new Error('Redis does not answer')
+    await sleep(pollMs, undefined, { signal: stop.signal })
+  }
+}
+
+function readTeam(text: string): TeamId {
+  if (!isIdentifier(text)) throw new InvalidArgumentError(`must be ${identifierRule}`)
+  return text as TeamId
+}

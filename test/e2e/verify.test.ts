@@ -1,0 +1,317 @@
+import { readdir, rm } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from '@elastic/elasticsearch'
+import { Redis } from 'ioredis'
+import { digestOf } from '../../src/core/model/accountKey.ts'
+import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
+import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { type Run, runCommand } from '../support/command.ts'
+import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { documentTopics, untilCommitted, withAdmin } from '../support/faults.ts'
+import { startProgram } from '../support/programs.ts'
+import { randomHistory } from '../support/randomHistory.ts'
+import { startSteadyWriter } from '../support/steadyWriter.ts'
+import { temporaryFolder } from '../support/temporaryFolder.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+
+const pipeline = usePipeline({ forEachTest: true })
+const team = 'planted' as TeamId
+const revision = 5
+let elasticsearch: Client
+let redis: Redis
+const running: { stop(): Promise<unknown> }[] = []
+beforeEach(() => {
+  elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
+  redis = new Redis(process.env['REDIS_URL'] ?? '')
+})
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((each) => each.stop()))
+  redis.disconnect()
+  await elasticsearch.close()
+})
+
+/** Runs the command as an operator does. */
+const verify = (...args: string[]): Promise<Run> => runCommand('indexer/verify/verifyCommand.ts', args, pipeline.names)
+const linesOf = ({ stdout }: Run): string[] => stdout.trim().split('\n').slice(0, -1)
+const expectEqual = async (...args: string[]): Promise<void> => {
+  const { code, stdout, stderr } = await verify(...args)
+  expect([stdout, stderr, code]).toEqual([
+    expect.stringMatching(/^equal; compared \d+ documents and \d+ account keys/),
+    expect.any(String),
+    0,
+  ])
+}
+
+const submission = (id: string, changes: Record<string, unknown> = {}) => ({
+  key: `${team}/${id}`,
+  value: JSON.stringify({ revision, submission: submissionEntity({ id, ...changes }) }),
+})
+const key = (id: string, changes: Record<string, unknown> = {}) => ({
+  key: `${team}/${id}`,
+  value: JSON.stringify({
+    revision: 1,
+    key: {
+      ...{ id, name: id, digest: digestOf(id), state: 'active', createdBy: 'test' },
+      ...{ createdAt: '2026-01-01T00:00:00.000Z', expiresAt: null, ...changes },
+    },
+  }),
+})
+
+type Stored = { readonly version: number; readonly source: Record<string, unknown> }
+
+const indexOf = (kind: DocumentKind): string => aliasOf(pipeline.names['INDEX_PREFIX'] ?? '', kind)
+const idOf = (id: string) => ({ id: `${team}/${id}`, routing: team })
+
+async function read(kind: DocumentKind, id: string): Promise<Stored> {
+  const { _version, _source } = await elasticsearch.get({ index: indexOf(kind), ...idOf(id) })
+  return { version: _version ?? 0, source: _source as Stored['source'] }
+}
+
+/** Writes a document past the indexer. */
+async function plant(kind: DocumentKind, id: string, { version, source }: Stored): Promise<void> {
+  const written = { version, version_type: 'external_gte', refresh: true } as const
+  await elasticsearch.index({ index: indexOf(kind), ...idOf(id), ...written, document: source })
+}
+
+async function remove(kind: DocumentKind, id: string): Promise<void> {
+  await elasticsearch.delete({ index: indexOf(kind), ...idOf(id), refresh: true })
+}
+
+/** Elasticsearch remembers the version of a deleted document for a while; without that, an older one can be written. */
+async function plantOlder(kind: DocumentKind, id: string): Promise<void> {
+  const { source } = await read(kind, id)
+  await elasticsearch.indices.putSettings({ index: indexOf(kind), settings: { 'index.gc_deletes': '0ms' } })
+  await remove(kind, id)
+  await eventually(async () => {
+    try {
+      await elasticsearch.index({
+        ...{ index: indexOf(kind), ...idOf(id), document: source, refresh: true },
+        ...{ version: 2, version_type: 'external' },
+      })
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+/** Gives a list document another time, without a change of any other byte. */
+async function plantTime(id: string, changedAt: string): Promise<void> {
+  const url = `${process.env['ELASTICSEARCH_URL']}/${indexOf('submissions')}`
+  const path = `${encodeURIComponent(`${team}/${id}`)}?routing=${team}`
+  const source = await (await fetch(`${url}/_source/${path}`)).text()
+  const written = await fetch(`${url}/_doc/${path}&version=${revision}&version_type=external_gte&refresh=true`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: source.replace(/"changedAt":"[^"]*"/, `"changedAt":"${changedAt}"`),
+  })
+  expect(written.status).toBe(200)
+}
+
+test('each kind of difference is found, by name, and nothing else', async () => {
+  const history = randomHistory(31, 600)
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys(history.teams)
+  await pipeline.produceHistory(history.records)
+  const ids = Array.from({ length: 10 }, (_, at) => `s-${at}`)
+  const repeated = {
+    key: `${team}/repeated`,
+    value: submission('repeated').value.replace('"q1":"A"', '"q1":"B","q1":"A"'),
+  }
+  await pipeline.produce('submissions', [
+    ...ids.map((id) => submission(id)),
+    repeated,
+    { key: `${team}/gone`, value: null },
+  ])
+  await pipeline.produce('forms', [
+    { key: `${team}/f-1`, value: JSON.stringify({ revision, form: formEntity({ id: 'f-1' }) }) },
+  ])
+  const keys = ['k-lost', 'k-older', 'k-gone', 'k-revoked'].map((id) => key(id))
+  const revoked = JSON.parse(key('k-revoked', { state: 'revoked' }).value) as { revision: number }
+  await pipeline.produce('account-keys', [
+    ...keys,
+    { key: `${team}/k-gone`, value: null },
+    { key: `${team}/k-revoked`, value: JSON.stringify({ ...revoked, revision: 2 }) },
+  ])
+  await untilCommitted(pipeline)
+  await eventually(
+    async () => (await indexer.metric('tidemark_records_total', 'account-keys')) === history.teams.length + 6,
+  )
+  await expectEqual()
+  await expectEqual('--team', team)
+
+  await remove('submissions', 's-0')
+  await remove('submission-details', 's-1')
+  await plant('submissions', 's-ghost', await read('submissions', 's-9'))
+  await plant('submission-details', 's-ghost-2', await read('submission-details', 's-9'))
+  await plantOlder('submissions', 's-2')
+  await plantOlder('submission-details', 's-3')
+  const newer = await read('submissions', 's-4')
+  await plant('submissions', 's-4', { ...newer, version: 9 })
+  const { source: list } = await read('submissions', 's-5')
+  await plant('submissions', 's-5', { version: revision, source: { ...list, status: 'pending' } })
+  const { source: detail } = await read('submission-details', 's-6')
+  await plant('submission-details', 's-6', { version: revision, source: { ...detail, serialNumber: 18 } })
+  await plantTime('s-7', '2020-01-01T00:00:00.000Z')
+  await remove('submissions', 'gone')
+  await remove('forms', 'f-1')
+  const names = redisKeys(pipeline.names['INDEX_PREFIX'] ?? '')
+  const holder = (keyId: string) => JSON.stringify({ teamId: team, keyId, state: 'active', expiresAtMs: null })
+  await redis.set(names.accountKey(digestOf('k-ghost')), holder('k-ghost'))
+  await redis.set(names.accountKey(digestOf('k-revoked')), holder('k-revoked'))
+  await redis.del(names.accountKey(digestOf('k-lost')))
+  await redis.srem(names.deletedKeys(team), 'k-gone')
+  const stored = (await redis.hget(names.teamKeys(team), 'k-older')) ?? ''
+  await redis.hset(names.teamKeys(team), 'k-older' as EntityId, stored.replace('"name":"k-older"', '"name":"other"'))
+
+  const found = await verify()
+  const expected = [
+    /^key-accepted planted k-ghost \(account-keys\) active as planted\/k-ghost in Redis, no key in the topics has its digest$/,
+    /^key-accepted planted k-revoked \(account-keys\) active .* in Redis, the topics say revoked/,
+    /^key-deletion planted k-gone \(account-keys\)/,
+    /^key-missing planted k-lost \(account-keys\)/,
+    /^key-differs planted k-older \(account-keys\)/,
+    /^unexpected planted s-ghost \(submissions\) revision 5 in the index, no record in the topic$/,
+    /^unexpected-detail planted s-ghost-2 \(submission-details\)/,
+    /^missing planted f-1 \(forms\) revision 5 in the topic$/,
+    /^missing planted gone \(submissions\) a deletion in the topic$/,
+    /^missing planted s-0 \(submissions\) revision 5 in the topic$/,
+    /^missing-detail planted s-1 \(submission-details\)/,
+    /^older planted s-2 \(submissions\) revision 2 in the index, revision 5 in the topic$/,
+    /^older-detail planted s-3 \(submission-details\)/,
+    /^newer planted s-4 \(submissions\) revision 9 in the index, revision 5 in the topic$/,
+    /^content planted s-5 \(submissions\)/,
+    /^content-detail planted s-6 \(submission-details\)/,
+    /^time planted s-7 \(submissions\) 2020-01-01T00:00:00.000Z/,
+  ]
+  const unseen = expected.filter((line) => !linesOf(found).some((each) => line.test(each)))
+  const unplanted = linesOf(found).filter((each) => !expected.some((line) => line.test(each)))
+  expect({ unseen, unplanted }).toEqual({ unseen: [], unplanted: [] })
+  expect(found.stdout).toMatch(
+    /\n17 differences \(2 key-accepted, .*\); compared \d+ documents and \d+ account keys\n$/,
+  )
+  expect(found.code).toBe(1)
+  const ofTeam = await verify('--team', team)
+  expect(linesOf(ofTeam)).toEqual(linesOf(found))
+  await expectEqual('--team', history.teams[0] ?? '')
+})
+
+test('nothing under way is a difference: 100 writes a second, late revisions and deletions', async () => {
+  await pipeline.startIndexer()
+  const history = randomHistory(32, 400)
+  await pipeline.createKeys(history.teams)
+  await pipeline.produceHistory(history.records)
+  await untilCommitted(pipeline)
+  const writer = startSteadyWriter(pipeline, { seed: 32, perSecond: 100, team: 'busy' })
+  running.push(writer)
+  for (let run = 0; run < 3; run++) {
+    const before = writer.written()
+    await eventually(() => writer.written() > before + 100)
+    await expectEqual()
+  }
+})
+
+test('what compaction removes meanwhile is no difference, nor is a record that was appended twice', async () => {
+  await createCompactedTopics(pipeline, documentTopics(pipeline), 2)
+  await pipeline.startIndexer()
+  const stop = new AbortController()
+  const writing = (async () => {
+    for (let round = 1; !stop.signal.aborted; round++) {
+      const ids = Array.from({ length: 30 }, (_, at) => `s-${at}`)
+      const messages = ids.map((id) => ({
+        key: `${team}/${id}`,
+        value: JSON.stringify({ revision: round, submission: submissionEntity({ id, serialNumber: round }) }),
+      }))
+      await pipeline.produce('submissions', [...messages, ...messages.slice(0, 5)])
+      await sleep(200)
+    }
+  })()
+  running.push({
+    stop: async () => {
+      stop.abort()
+      await writing
+    },
+  })
+  await untilCommitted(pipeline)
+  for (let run = 0; run < 2; run++) await expectEqual()
+})
+
+test('what the topic has forgotten is told apart: deletions are no difference, live documents are', async () => {
+  const [, submissions = ''] = documentTopics(pipeline)
+  await createCompactedTopics(pipeline, documentTopics(pipeline), 1)
+  await pipeline.startIndexer()
+  await pipeline.produce('submissions', [submission('s-deleted'), submission('s-late')])
+  await pipeline.produce('submissions', [
+    { key: `${team}/s-deleted`, value: null },
+    { key: `${team}/s-late`, value: submission('s-late').value.replace('"revision":5', '"revision":3') },
+  ])
+  await untilCommitted(pipeline)
+  await untilCompacted(pipeline, 'submissions', submissions, async (admin) => {
+    const [first] = await admin.fetchTopicOffsetsByTimestamp(submissions, 0)
+    return Number(first?.offset) >= 3
+  })
+  await untilCommitted(pipeline)
+  const run = await verify()
+  expect([linesOf(run), run.code]).toEqual([
+    [
+      'newer planted s-late (submissions) revision 5 in the index, revision 3 in the topic',
+      'newer-detail planted s-late (submission-details) revision 5 in the index, revision 3 in the topic',
+    ],
+    1,
+  ])
+})
+
+test('what cannot be judged ends with 2 and says why', async () => {
+  const none = await verify()
+  expect([none.stdout, none.code]).toEqual(['', 2])
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys(['acme'])
+  await pipeline.produce('submissions', [submission('s-1')])
+  await untilCommitted(pipeline)
+  await eventually(async () => (await indexer.metric('tidemark_records_total', 'account-keys')) === 1)
+  await expectEqual()
+  expect(await indexer.end('SIGTERM')).toBe(0)
+
+  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  const complete = redisKeys(prefix).accountKeysComplete
+  const runId = (await redis.get(complete)) ?? ''
+  await redis.set(complete, 'another-run')
+  expect(await verify()).toMatchObject({ code: 2, stderr: expect.stringContaining('not complete') })
+  await redis.set(complete, runId)
+
+  await withAdmin(pipeline.kafka, (admin) =>
+    admin.createPartitions({ topicPartitions: [{ topic: pipeline.names['TOPIC_FORMS'] ?? '', count: 9 }] }),
+  )
+  // An empty partition holds nothing that could be missing.
+  await expectEqual()
+  await pipeline.produce('forms', [
+    { partition: 8, key: `${team}/f-1`, value: JSON.stringify({ revision, form: formEntity({ id: 'f-1' }) }) },
+  ])
+  expect(await verify()).toMatchObject({ code: 2, stderr: expect.stringContaining('no indexer has committed') })
+
+  await elasticsearch.indices.deleteAlias({ index: `${prefix}-forms-v*`, name: `${prefix}-forms` })
+  expect(await verify()).toMatchObject({ code: 2, stderr: expect.stringContaining('no complete generation') })
+  expect(await verify('--team', 'a/b')).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('must be 1 to 128'),
+  })
+})
+
+test('an interrupted run ends with 2, and leaves no file behind', async () => {
+  const folder = await temporaryFolder('tidemark-test-')
+  await pipeline.startIndexer()
+  await pipeline.produce(
+    'submissions',
+    Array.from({ length: 200 }, (_, at) => submission(`s-${at}`)),
+  )
+  await untilCommitted(pipeline)
+  const program = await startProgram('indexer/verify/verifyCommand.ts', { ...pipeline.names, TMPDIR: folder })
+  await eventually(() => program.log().includes('is compared with the topics'))
+  expect(await readdir(folder)).toEqual([])
+  expect([await program.end('SIGINT'), program.log()]).toEqual([2, expect.stringContaining('stopped')])
+  await rm(folder, { recursive: true })
+})

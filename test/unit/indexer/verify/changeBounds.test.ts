@@ -1,0 +1,29 @@
+import { ChangeBounds } from '../../../../indexer/verify/changeBounds.ts'
+import type { Offset } from '../../../../src/core/model/ids.ts'
+
+/** The bound of each record, given as [offset, append time] in one partition that begins at 0. */
+function boundsOf(...records: readonly (readonly [number, number])[]): number[] {
+  const bounds = new ChangeBounds()
+  return records.map(([offset, appendedAtMs]) =>
+    bounds.next({ topic: 'forms', partition: 0, offset: BigInt(offset) as Offset, appendedAtMs }, 0n),
+  )
+}
+
+test('the bound is the append time as long as no record is missing', () => {
+  expect(boundsOf([0, 10], [1, 30], [2, 20])).toEqual([10, 30, 20])
+})
+
+test('an equal record may have been where offsets are missing, not before the record in front of them', () => {
+  expect(boundsOf([0, 10], [1, 20], [3, 30], [4, 40], [9, 50])).toEqual([10, 20, 20, 20, 20])
+})
+
+test('nothing is known of records that are missing at the beginning', () => {
+  expect(boundsOf([2, 10], [3, 20])).toEqual([Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY])
+})
+
+test('each partition has gaps of its own', () => {
+  const bounds = new ChangeBounds()
+  const next = (partition: number, offset: bigint, appendedAtMs: number): number =>
+    bounds.next({ topic: 'forms', partition, offset: offset as Offset, appendedAtMs }, 5n)
+  expect([next(0, 5n, 10), next(1, 5n, 10), next(0, 7n, 20), next(1, 6n, 20)]).toEqual([10, 10, 10, 20])
+})

@@ -1,0 +1,57 @@
+import { projectRecord } from '../../../../indexer/projectRecord.ts'
+import { contentOf, storedContentOf } from '../../../../indexer/verify/content.ts'
+import type { Offset } from '../../../../src/core/model/ids.ts'
+import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
+import { withNamesOnce } from '../../../../src/core/stores/documents.ts'
+import { opaque, submissionEntity } from '../../../support/entities.ts'
+
+const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's', TOPIC_ACCOUNT_KEYS: 'k' }
+const earlyMs = Date.parse('2026-05-01T00:00:00.000Z')
+const lateMs = Date.parse('2026-05-02T00:00:00.000Z')
+
+/** The list and the detail document of a submission, or of its deletion. */
+function documentsOf(value: string | null, changedAtMs: number): readonly [DocumentWrite, DocumentWrite] {
+  const record = { topic: 's', partition: 0, offset: 0n as Offset, appendedAtMs: 0, headers: {} }
+  const bytes = value === null ? null : Buffer.from(value)
+  const projection = projectRecord({ ...record, key: Buffer.from('acme/s1'), value: bytes }, changedAtMs, topics)
+  if (projection.kind !== 'documents') throw new Error('the record is not valid')
+  const [list, detail] = projection.documents
+  if (list === undefined || detail === undefined) throw new Error('a document is missing')
+  return [list, detail]
+}
+
+const recordValue = (data: string): string =>
+  JSON.stringify({ revision: 3, submission: { ...submissionEntity({ id: 's1' }), data: '@' } }).replace('"@"', data)
+
+test('a list document and a tombstone are compared without their time, which is compared by itself', () => {
+  for (const value of [recordValue(opaque), null])
+    for (const at of [0, 1] as const) {
+      const [early, late] = [earlyMs, lateMs].map((ms) => documentsOf(value, ms)[at])
+      if (early === undefined || late === undefined) throw new Error('a document is missing')
+      const [first, second] = [early, late].map(({ kind, source }) => contentOf(kind, source))
+      expect(second?.digest).toBe(first?.digest)
+      const hasTime = value === null || at === 0
+      expect([first?.changedAtMs, second?.changedAtMs]).toEqual(hasTime ? [earlyMs, lateMs] : [null, null])
+      expect(first?.isTombstone).toBe(value === null)
+    }
+})
+
+test('any other byte makes another content, also in text that looks like a time of change', () => {
+  const [, detail] = documentsOf(recordValue('{"changedAt":"2026-05-01T00:00:00.000Z"}'), earlyMs)
+  const [, other] = documentsOf(recordValue('{"changedAt":"2026-05-02T00:00:00.000Z"}'), earlyMs)
+  expect(contentOf(detail.kind, detail.source).digest).not.toBe(contentOf(other.kind, other.source).digest)
+  const [list] = documentsOf(recordValue(opaque), earlyMs)
+  for (let at = 0; at < list.source.length; at += 7) {
+    const changed = Buffer.from(list.source)
+    changed[at] = (changed[at] ?? 0) ^ 1
+    const [before, after] = [list.source, changed].map((source) => contentOf(list.kind, source))
+    expect([after?.digest, after?.changedAtMs]).not.toEqual([before?.digest, before?.changedAtMs])
+  }
+})
+
+test('a document with repeated names is stored with each name once', () => {
+  for (const document of documentsOf(recordValue('{"q":1,"q":2,"r":[{"x":1,"x":3}]}'), earlyMs))
+    expect(storedContentOf(document)).toEqual(contentOf(document.kind, withNamesOnce(document).source))
+  for (const document of documentsOf(recordValue('{"q": 1, "r": ["q", {"q": 1}]}'), earlyMs))
+    expect(storedContentOf(document)).toEqual(contentOf(document.kind, document.source))
+})

@@ -1,0 +1,12 @@
+import { nextSize } from '../../../../indexer/verify/scanIndex.ts'
+
+test('a page grows to a megabyte, by its double at most, and never above 250 documents', () => {
+  expect(nextSize(10, 30_000)).toBe(20)
+  expect(nextSize(200, 200 * 8_192)).toBe(128)
+  expect(nextSize(200, 200 * 100)).toBe(250)
+})
+
+test('a page of large documents is followed by a small one', () => {
+  expect(nextSize(100, 100 * 1024 * 1024)).toBe(1)
+  expect(nextSize(1, 8 * 1024 * 1024)).toBe(1)
+})
