@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Registry } from 'prom-client'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { partitionName } from '../../src/core/stores/sourceRecord.ts'
@@ -12,8 +11,7 @@ import {
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
 import { rebuildGroup } from '../committedOffsets.ts'
-import { pipelineMetrics } from '../metrics.ts'
-import { Pipeline } from '../pipeline.ts'
+import type { Lag } from '../publisher.ts'
 import { refreshEveryCopy } from '../refresh.ts'
 import { documentTopics } from '../topics.ts'
 import {
@@ -28,6 +26,7 @@ import {
 import { pruneRetired, pruneUnfinished } from './prune.ts'
 import { raiseUnseen } from './raiseUnseen.ts'
 import type { RebuildOptions } from './rebuildOptions.ts'
+import { RebuildWorkers } from './rebuildWorkers.ts'
 import { reconcileAll } from './reconcile.ts'
 
 const requestTimeoutMs = 30_000
@@ -52,55 +51,36 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   const target = await openTarget(options, serving)
   report.step(`generation ${target.number} is built beside generation ${serving.number}`)
 
-  const failed = Promise.withResolvers<never>()
-  failed.promise.catch(() => undefined)
-  const floor: ChangeFloor = { watermarkMs: undefined }
-  const pipeline = openPipeline(options, target, floor, failed.reject)
-  const switched = new AbortController()
-  const running = pipeline.run(AbortSignal.any([options.signal, switched.signal]))
-  running.catch(failed.reject)
+  const partitions = (await options.source.offsetRanges(documentTopics(options.config))).size
+  const failed = new AbortController()
+  const workers = new RebuildWorkers({
+    config: options.config,
+    generation: target,
+    processes: Math.min(options.processes, partitions),
+    onStep: report.step,
+    fail: (error) => failed.abort(error),
+  })
   try {
-    await Promise.race([failed.promise, switchOver(options, pipeline, floor, serving, target)])
+    await switchOver(
+      { ...options, signal: AbortSignal.any([options.signal, failed.signal]) },
+      { workers, serving, target },
+    )
+  } catch (error) {
+    failed.signal.throwIfAborted()
+    throw error
   } finally {
-    switched.abort()
-    await running.catch(() => undefined)
-    await pipeline
-      .shutDown()
-      .catch((error: unknown) => options.log.warn({ err: error }, 'left the consumer group without a final commit'))
+    await workers.stop()
   }
   await pruneRetired(options, serving)
 }
 
-/** The last watermark that readers know; records that only the new generation holds get no `changedAt` below it. */
-type ChangeFloor = { watermarkMs: number | undefined }
-
-function openPipeline(
-  options: RebuildOptions,
-  target: Generation,
-  floor: ChangeFloor,
-  fail: (error: unknown) => void,
-): Pipeline {
-  const { config, source, elasticsearch, log } = options
-  const topics = documentTopics(config)
-  return new Pipeline({
-    ...{ config, source, elasticsearch, log, topics, fail },
-    generation: target,
-    groupId: rebuildGroup(config.CONSUMER_GROUP),
-    claim: async () => ({ owner: 'rebuild', watermarkMs: floor.watermarkMs, changedAtRaisedByMs: 0 }),
-    serving: undefined,
-    metrics: pipelineMetrics(new Registry(), topics),
-  })
-}
-
+/** Ends what it has begun when `signal` aborts, at any point. */
 async function switchOver(
   options: RebuildOptions,
-  pipeline: Pipeline,
-  floor: ChangeFloor,
-  serving: Generation,
-  target: Generation,
+  { workers, serving, target }: { workers: RebuildWorkers; serving: Generation; target: Generation },
 ): Promise<void> {
   const { config, elasticsearch, redis, report, signal } = options
-  await readToTheEnd(options, pipeline, 'in the background')
+  await readToTheEnd(options, workers, 'in the background')
   const reconciliation = await reconcileAll(options, serving, target)
   const keys = redisKeys(config.INDEX_PREFIX)
   const holder = randomUUID()
@@ -115,12 +95,12 @@ async function switchOver(
   let isSwitched = false
   try {
     // No watermark is published from here on.
-    floor.watermarkMs = await readHighestWatermark(redis, keys)
-    if (floor.watermarkMs !== undefined) pipeline.startChangesAt(floor.watermarkMs)
+    const watermarkMs = await readHighestWatermark(redis, keys)
+    // Records that only the new generation holds get no `changedAt` below the last watermark that readers know.
+    if (watermarkMs !== undefined) await workers.startChangesAt(watermarkMs)
     const readBefore = await options.source.offsetRanges(documentTopics(config))
-    await readToTheEnd(options, pipeline, 'before the deadline', extendHold)
-    if (floor.watermarkMs !== undefined)
-      await raiseUnseen(options, reconciliation, floor.watermarkMs, readBefore, extendHold)
+    await readToTheEnd(options, workers, 'before the deadline', extendHold)
+    if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
     await reconciliation.pass()
     await extendHold()
     await expectServing(options, serving)
@@ -192,7 +172,7 @@ async function openTarget({ config, elasticsearch, signal }: RebuildOptions, ser
 /** Waits until every record that is in the topics now is searchable in the new generation. */
 async function readToTheEnd(
   { source, config, report, signal }: RebuildOptions,
-  pipeline: Pipeline,
+  workers: RebuildWorkers,
   pace: 'in the background' | 'before the deadline',
   extendHold?: () => Promise<void>,
 ): Promise<void> {
@@ -201,22 +181,31 @@ async function readToTheEnd(
   const givesUpAtMs = Date.now() + switchDeadlineMs
   let [before, reported] = ['', '']
   for (;;) {
-    const positions = new Map(pipeline.lags().map((lag) => [partitionName(lag), lag.position]))
+    const positions = furthest(workers.lags())
     const left = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
     const done = total - left.reduce((sum, each) => sum + each, 0)
     if (pace === 'in the background') report.progress('records read', done, total)
     if (done === total && [...ends.keys()].every((name) => positions.has(name))) return
     if (pace === 'before the deadline' && Date.now() > givesUpAtMs)
       throw new Error('the new generation does not reach the end of the topics in time')
-    const reasons = Object.values(pipeline.blockedReasons()).join('; ')
+    const reasons = workers.blockedReasons().join('; ')
     if (reasons !== '' && reasons === before && reasons !== reported) {
       report.step(`waiting: ${reasons}`)
       reported = reasons
     }
     before = reasons
     await sleep(pollMs, undefined, { signal })
-    // The pipeline repeats a failed round and has its error among the blocked reasons.
-    if (pace === 'before the deadline') await pipeline.publish().catch(() => undefined)
+    if (pace === 'before the deadline') workers.publish()
     await extendHold?.()
   }
+}
+
+/** The furthest position of each partition, by name. */
+function furthest(lags: readonly Lag[]): Map<string, bigint> {
+  const positions = new Map<string, bigint>()
+  for (const lag of lags) {
+    const [name, known = lag.position] = [partitionName(lag), positions.get(partitionName(lag))]
+    positions.set(name, known > lag.position ? known : lag.position)
+  }
+  return positions
 }

@@ -1,4 +1,5 @@
-import { Command } from 'commander'
+import { availableParallelism } from 'node:os'
+import { Command, InvalidArgumentError } from 'commander'
 import { destination } from 'pino'
 import { createLog, summaryOf } from '../../src/core/process/log.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
@@ -14,10 +15,19 @@ import type { Comparison, RebuildReport } from './rebuildOptions.ts'
 const redisDeadlineMs = 10_000
 const pollMs = 50
 
-new Command('rebuild')
+/** Elasticsearch and the live indexers need the other half. */
+const halfOfTheCores = Math.max(1, Math.floor(availableParallelism() / 2))
+const { processes } = new Command('rebuild')
   .description('builds every index anew from Kafka beside the live one, then leads readers to it in one step')
+  .option(
+    '--processes <number>',
+    'how many processes read Kafka, at most one for each partition',
+    count,
+    halfOfTheCores,
+  )
   .allowExcessArguments(false)
   .parse()
+  .opts<{ processes: number }>()
 
 const config = await configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
 const log = createLog({ name: 'rebuild', level: 'error' }, destination({ fd: 2, sync: true }))
@@ -38,7 +48,7 @@ const report: RebuildReport = {
 }
 try {
   await untilConnected()
-  await rebuild({ config, source, elasticsearch, raw, redis, report, log, signal: stop.signal })
+  await rebuild({ config, processes, source, elasticsearch, raw, redis, report, log, signal: stop.signal })
 } catch (error) {
   terminal.end()
   process.stderr.write(`rebuild: ${summaryOf(stop.signal.aborted ? stop.signal.reason : error)}\n`)
@@ -46,6 +56,11 @@ try {
 } finally {
   terminal.end()
   await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
+}
+
+function count(text: string): number {
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be an integer from 1 to 999.')
+  return Number(text)
 }
 
 async function untilConnected(): Promise<void> {

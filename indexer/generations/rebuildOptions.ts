@@ -25,6 +25,8 @@ export type RebuildReport = {
 
 export type RebuildOptions = {
   readonly config: Config
+  /** How many processes read Kafka, at most one for each partition. */
+  readonly processes: number
   readonly source: KafkaSource
   readonly elasticsearch: Client
   /** A client that returns response bodies as text. */

@@ -1,0 +1,71 @@
+import type { Logger } from 'pino'
+import { Registry } from 'prom-client'
+import type { Config } from '../../src/core/process/config.ts'
+import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
+import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
+import { rebuildGroup } from '../committedOffsets.ts'
+import { pipelineMetrics } from '../metrics.ts'
+import { Pipeline } from '../pipeline.ts'
+import { documentTopics } from '../topics.ts'
+import type { Generation } from './generations.ts'
+import type { WorkerProgress } from './rebuildMessages.ts'
+
+/** Reads the partitions that the group of rebuilds gives to this process, into a generation that nobody reads yet. */
+export type RebuildPipeline = {
+  progress(): WorkerProgress
+  /** From now on no record gets a `changedAt` below `watermarkMs`. */
+  startChangesAt(watermarkMs: number): void
+  /** Makes searchable what was processed so far. */
+  publish(): Promise<void>
+  /** Publishes what is in flight, and leaves the group. */
+  stop(): Promise<void>
+}
+
+type Options = {
+  readonly config: Config
+  readonly generation: Generation
+  readonly log: Logger
+  /** Called with the error when the pipeline stops because of a bug. */
+  fail(error: unknown): void
+}
+
+/** Connects to the engines and begins to read. */
+export function startRebuildPipeline({ config, generation, log, fail }: Options): RebuildPipeline {
+  const elasticsearch = connectElasticsearch(config)
+  const source = kafkaSource(connectKafka(config, log))
+  const topics = documentTopics(config)
+  let changesStartAtMs: number | undefined
+  const pipeline = new Pipeline({
+    ...{ config, source, elasticsearch, generation, topics, log, fail },
+    groupId: rebuildGroup(config.CONSUMER_GROUP),
+    claim: async () => ({
+      owner: 'rebuild',
+      // Looked up when the first record is read: it may be set after the claim.
+      get watermarkMs() {
+        return changesStartAtMs
+      },
+      changedAtRaisedByMs: 0,
+    }),
+    serving: undefined,
+    metrics: pipelineMetrics(new Registry(), topics),
+  })
+  const stopping = new AbortController()
+  const running = pipeline.run(stopping.signal).catch(fail)
+  return {
+    progress: () => ({ lags: pipeline.lags(), blockedReasons: pipeline.blockedReasons() }),
+    startChangesAt: (watermarkMs) => {
+      changesStartAtMs = watermarkMs
+      pipeline.startChangesAt(watermarkMs)
+    },
+    publish: () => pipeline.publish(),
+    stop: async () => {
+      stopping.abort()
+      await running
+      await pipeline
+        .shutDown()
+        .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
+      await Promise.allSettled([source.close(), elasticsearch.close()])
+    },
+  }
+}
