@@ -11,7 +11,7 @@ import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { multiSearch } from '../../src/api/search/multiSearch.ts'
 import { readDetails } from '../../src/api/search/readDetails.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
-import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
+import type { DocumentId, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Check } from '../../src/core/process/health.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import {
@@ -164,7 +164,8 @@ async function search(name: string): Promise<void> {
   const all = { clause: { match_all: {} }, newer: { match_none: {} }, skip: 0 }
   await snapshot.survey([], all, 1, signal)
   await snapshot.deletions([], undefined, 1, signal)
-  await readDetails(replica, 'form-details', team, await snapshot.ids([], all, 1, signal), false, signal)
+  await snapshot.ids([], all, 1, signal)
+  await readDetails(replica, 'form-details', team, ['f1' as EntityId], false, signal)
   snapshot.close()
   const header = { index: `${prefix}-forms`, routing: team }
   await multiSearch(replica, [{ header, body: { size: 0 } }], 'missing-index', signal)

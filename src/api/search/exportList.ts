@@ -27,6 +27,12 @@ const exportLifeMs = 120_000
 const maxCountedBytes = 1024 * 1024
 
 /**
+ * For how many parts of details ids are found at once: finding few ids takes as long as finding many. While they are read, the
+ * snapshot is not.
+ */
+const partsOfIds = 4
+
+/**
  * Yields every row of a team's list as raw bytes, newest first, in parts: the rows of the first filter that finds any. All rows
  * come from one snapshot, and a part of summaries is queried after the one before was consumed. Rejects with `ElasticsearchUnavailable`, also
  * if Elasticsearch returns fewer rows than it counted.
@@ -56,7 +62,7 @@ async function* summaries(
 ): AsyncGenerator<readonly Buffer[], void, undefined> {
   const size = new PartSize()
   const read: ReadRange<Buffer> = (...range) => snapshot.rows(...range)
-  for await (const rows of parts(snapshot, kind, filters, size, read, runQuery)) {
+  for await (const rows of parts(snapshot, kind, filters, () => size.rows, read, runQuery)) {
     size.noteRows(rows)
     yield rows
   }
@@ -72,7 +78,8 @@ function wholeEntities(
   runQuery: RunQuery,
 ): AsyncGenerator<readonly Buffer[], void, undefined> {
   const size = new PartSize()
-  const ids = parts(snapshot, kind, filters, size, (...range) => snapshot.ids(...range), runQuery)
+  const limit = (): number => partsOfIds * size.rows
+  const ids = parts(snapshot, kind, filters, limit, (...range) => snapshot.ids(...range), runQuery)
   return readAhead(readWholeEntities(client, kind, teamId, readAhead(ids), size, runQuery))
 }
 
@@ -83,19 +90,19 @@ type ReadRange<Row> = (
   signal: AbortSignal,
 ) => Promise<readonly Row[]>
 
-/** Every row of the first filter that finds any, in parts whose size follows `size`. */
+/** Every row of the first filter that finds any, in parts of at most so many rows as `maxRows` says each time. */
 async function* parts<Row>(
   snapshot: ListSnapshot,
   kind: EntityType,
   filters: Filters,
-  size: PartSize,
+  maxRows: () => number,
   read: ReadRange<Row>,
   runQuery: RunQuery,
 ): AsyncGenerator<readonly Row[], void, undefined> {
   const counted = new CountedSnapshot(snapshot, createCountCache(maxCountedBytes), { name: 'export', list: kind })
   for (const filter of filters) {
     for (let offset = 0; ; ) {
-      const limit = size.rows
+      const limit = maxRows()
       const { total, rows } = await runQuery(async (signal) => {
         const { total, range } = await counted.locate(filter, { offset, limit }, signal)
         return { total, rows: range === undefined ? [] : await read(filter, range, limit, signal) }

@@ -11,7 +11,7 @@ const attempts = 8
 const pauseMs = 250
 
 /**
- * The details of entities whose ids come in parts, in the same order. They are as new as what a search finds now, so at least as new as the
+ * The details of entities whose ids come in pages, in the same order, in parts of this size. They are as new as what a search finds now, so at least as new as the
  * snapshot of the ids. An entity that was deleted after the snapshot is left out: its deletion has not been covered by any watermark
  * that was published before the snapshot. Rejects with `ElasticsearchUnavailable`, also if an entity has no detail.
  */
@@ -19,19 +19,22 @@ export async function* readWholeEntities(
   client: SearchClient,
   kind: EntityType,
   teamId: TeamId,
-  parts: AsyncIterable<readonly EntityId[]>,
+  pages: AsyncIterable<readonly EntityId[]>,
   size: PartSize,
   runQuery: RunQuery,
 ): AsyncGenerator<readonly Buffer[], void, undefined> {
   const read = (ids: readonly EntityId[], isRealtime: boolean): Promise<readonly Detail[]> =>
     runQuery((signal) => readDetails(client, detailKinds[kind], teamId, ids, isRealtime, signal))
-  for await (const ids of parts) {
-    const details = await read(ids, false)
-    const found = details.includes('missing') ? await findMissing(ids, details, read) : details
-    const rows = found.filter((detail): detail is Buffer => detail instanceof Buffer)
-    if (rows.length === 0) continue
-    size.noteRows(rows)
-    yield rows
+  for await (const page of pages) {
+    for (let at = 0, ids = page; at < page.length; at += ids.length) {
+      ids = page.slice(at, at + size.rows)
+      const details = await read(ids, false)
+      const found = details.includes('missing') ? await findMissing(ids, details, read) : details
+      const rows = found.filter((detail): detail is Buffer => detail instanceof Buffer)
+      if (rows.length === 0) continue
+      size.noteRows(rows)
+      yield rows
+    }
   }
 }
 
