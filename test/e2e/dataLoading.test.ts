@@ -76,7 +76,7 @@ function message(owner: string, entity: { readonly id: string }, revision = 1): 
 async function sync(): Promise<void> {
   const { pipeline, api, folder } = opened
   await pipeline.untilApplied(api, team)
-  await python('sync_team.py', ['warehouse.duckdb'], {
+  await python('connectors/snippets/dlt_pages.py', ['warehouse.duckdb'], {
     TIDEMARK_URL: `${api.url}/api/v1`,
     TIDEMARK_KEY: pipeline.keyOf(team),
     PAGE_SIZE: String(pageSize),
@@ -88,11 +88,11 @@ async function sync(): Promise<void> {
 
 /** A table of the warehouse by id, without what dlt notes about its own runs. */
 async function rows(table: Table): Promise<Row[]> {
-  const lines = (await python('read_table.py', ['warehouse.duckdb', table])).trim().split('\n')
+  const lines = (await python('test/e2e/python/read_table.py', ['warehouse.duckdb', table])).trim().split('\n')
   return lines.map((line) => JSON.parse(line) as Row).map(({ _dlt_id, _dlt_load_id, ...row }) => row as Row)
 }
 
 const python = (script: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> =>
-  opened.tools.run('python', [resolve('test/e2e/python', script), ...args], { folder: opened.folder, env, deadlineMs })
+  opened.tools.run('python', [resolve(script), ...args], { folder: opened.folder, env, deadlineMs })
 
 const ids = (table: readonly Row[]): string[] => table.map(({ id }) => id)

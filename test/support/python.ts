@@ -7,7 +7,7 @@ import { executable, findOnPath } from '../../tools/engines/permissions.ts'
 import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { pause } from '../../tools/engines/waiting.ts'
 
-/** Programs written in Python, in the versions that `test/e2e/python/requirements.txt` names. */
+/** Programs written in Python, in the versions that a file of requirements under `test/e2e/python` names. */
 export type PythonTools = {
   /** Runs one of them to its end and returns what it said; rejects with that when it fails or takes too long. */
   run(tool: string, args: readonly string[], options: RunOptions): Promise<string>
@@ -26,12 +26,23 @@ export const pythonToolsDeadlineMs = 15 * 60_000
 const stepDeadlineMs = 6 * 60_000
 const pollMs = 200
 
-const requirements = resolve('test/e2e/python/requirements.txt')
-const home = resolve('var/python')
-const environment = join(home, 'environment')
-/** Tells what is installed; stands where the installation came to its end. */
-const marker = join(home, 'installed')
-const programOf = (tool: string): string => join(environment, 'bin', tool)
+/** What an environment holds. Airbyte's framework has one of its own, for it needs other versions of what the others need, too. */
+export type PythonEnvironment = 'tools' | 'airbyte'
+
+const requirementFiles: Readonly<Record<PythonEnvironment, string>> = {
+  tools: 'test/e2e/python/requirements.txt',
+  airbyte: 'test/e2e/python/airbyte.txt',
+}
+
+/** Where an environment is. `marker` tells what is installed; it stands where the installation came to its end. */
+const placesOf = (name: PythonEnvironment) => {
+  const home = resolve('var/python', name)
+  const environment = join(home, 'environment')
+  return { home, environment, marker: join(home, 'installed'), requirements: resolve(requirementFiles[name]) }
+}
+type Places = ReturnType<typeof placesOf>
+
+const programIn = ({ environment }: Places, tool: string): string => join(environment, 'bin', tool)
 
 const isSuitable = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'
 const advice =
@@ -39,18 +50,19 @@ const advice =
   'Debian, Ubuntu: apt-get install python3-venv; macOS: brew install python.'
 
 /** The tools; installs them first where they are not. */
-export async function pythonTools(): Promise<PythonTools> {
-  const wanted = createHash('sha256').update(await readFile(requirements))
-  await mkdir(home, { recursive: true })
-  const lock = await takeTurn()
+export async function pythonTools(name: PythonEnvironment = 'tools'): Promise<PythonTools> {
+  const places = placesOf(name)
+  const wanted = createHash('sha256').update(await readFile(places.requirements))
+  await mkdir(places.home, { recursive: true })
+  const lock = await takeTurn(places.home)
   try {
-    await install(wanted.digest('hex'))
+    await install(places, wanted.digest('hex'))
   } finally {
     await lock.release()
   }
   return {
     run: (tool, args, { folder, env, deadlineMs }) =>
-      runProgram(programOf(tool), args, {
+      runProgram(programIn(places, tool), args, {
         what: tool,
         folder: resolve(folder),
         env: { ...env, HOME: resolve(folder), PYTHONUTF8: '1' },
@@ -60,7 +72,7 @@ export async function pythonTools(): Promise<PythonTools> {
 }
 
 /** Two test processes never install at once. */
-async function takeTurn(): Promise<Lock> {
+async function takeTurn(home: string): Promise<Lock> {
   const signal = AbortSignal.timeout(pythonToolsDeadlineMs)
   for (;;) {
     const outcome = await acquireLock(join(home, 'lock'))
@@ -69,20 +81,21 @@ async function takeTurn(): Promise<Lock> {
   }
 }
 
-async function install(wanted: string): Promise<void> {
+async function install(places: Places, wanted: string): Promise<void> {
+  const { home, environment, marker, requirements } = places
   const installed = await readFile(marker, 'utf8').catch(() => undefined)
-  if (installed === wanted && (await executable(programOf('python')))) return
+  if (installed === wanted && (await executable(programIn(places, 'python')))) return
   const step = (what: string, program: string, args: readonly string[]): Promise<string> =>
     runProgram(program, args, { what, folder: home, deadlineMs: stepDeadlineMs })
   const python = (await findOnPath('python3', process.env)) ?? 'python3'
   await step('python3', python, ['-c', isSuitable]).catch((error: unknown) => {
     throw new Error(advice, { cause: error })
   })
-  process.stderr.write('python: installing what test/e2e/python/requirements.txt names\n')
+  process.stderr.write(`python: installing what ${requirements} names\n`)
   await rm(marker, { force: true })
   await step('venv', python, ['-m', 'venv', '--clear', environment])
   const quietly = ['--no-input', '--disable-pip-version-check']
-  await step('pip', programOf('pip'), ['install', ...quietly, '--requirement', requirements])
+  await step('pip', programIn(places, 'pip'), ['install', ...quietly, '--requirement', requirements])
   await writeFile(marker, wanted)
   process.stderr.write('python: ready\n')
 }

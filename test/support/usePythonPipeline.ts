@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { late } from './late.ts'
 import { openPipeline, type Pipeline } from './pipeline.ts'
 import { killPrograms, type Program } from './programs.ts'
-import { type PythonTools, pythonTools, pythonToolsDeadlineMs } from './python.ts'
+import { type PythonEnvironment, type PythonTools, pythonTools, pythonToolsDeadlineMs } from './python.ts'
 
 export type PythonPipeline = {
   readonly pipeline: Pipeline
@@ -13,15 +13,15 @@ export type PythonPipeline = {
   readonly folder: string
 }
 
-/** A pipeline with an indexer and an API, beside the Python tools that load from it or produce to it. */
-export function usePythonPipeline(): PythonPipeline {
+/** A pipeline with an indexer and an API, beside the Python tools of an environment that load from it or produce to it. */
+export function usePythonPipeline(environment: PythonEnvironment = 'tools'): PythonPipeline {
   let opened: PythonPipeline | undefined
   let folder: string | undefined
   let pipeline: Pipeline | undefined
   beforeAll(async () => {
     await mkdir('var', { recursive: true })
     folder = resolve(await mkdtemp('var/test-python-'))
-    const tools = await pythonTools()
+    const tools = await pythonTools(environment)
     pipeline = await openPipeline()
     await pipeline.startIndexer()
     opened = { pipeline, api: await pipeline.startApi(), tools, folder }

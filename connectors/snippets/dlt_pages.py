@@ -1,6 +1,6 @@
 """Loads a team's forms and submissions into DuckDB, and on every later run what is new or has changed since.
 
-    TIDEMARK_URL=http://127.0.0.1:3000/api/v1 TIDEMARK_KEY=rqp_acct_... python sync_team.py team.duckdb
+    TIDEMARK_URL=http://127.0.0.1:3000/api/v1 TIDEMARK_KEY=rqp_acct_... python dlt_pages.py team.duckdb
 
 `forms` and `records` follow the `Replica-Watermark`, and so hold every change. `new_records` follows `submittedAt`,
 needs nothing but settings, and holds each submission as it was when it was first seen.

@@ -1,0 +1,14 @@
+import type { Json } from './randomHistory.ts'
+
+/** A row of a warehouse as the API would serve it: camelCase names, parsed JSON, instants in UTC with milliseconds. */
+export function servedRow(row: Json): Json {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), servedValue(name, value)]))
+}
+
+const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+function servedValue(name: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  if (/(_at|At)$/.test(name)) return new Date(value).toISOString()
+  return /^[[{]/.test(value) ? JSON.parse(value) : value
+}
