@@ -60,6 +60,8 @@ export class Inspection {
     for (const suspect of suspects) {
       const document = found.get(suspect.id)
       const problem = judge(kind, document, suspect.records)
+      // Nobody deletes documents: one that a look-up by its team does not find lies in the shard of another team.
+      if (document === undefined && suspect.problem === 'unexpected') this.#onDifference(suspect)
       if (problem === undefined) continue
       const now = { ...suspect, ...problem }
       if (isExplicable(now) && this.#unexplained.length < maxUnexplained)

@@ -28,6 +28,11 @@ const { team } = new Command('verify')
 
 const config = await configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
 const log = createLog({ name: 'verify', level: 'error' }, destination({ fd: 2, sync: true }))
+// Its own exit code would say that there are differences.
+process.on('uncaughtException', (error) => {
+  process.stderr.write(`verify: not judged: ${summaryOf(error)}\n`)
+  process.exit(exitCodes.notJudged)
+})
 const stop = new AbortController()
 const onSignal = (): void => stop.abort(new Error('stopped'))
 process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
