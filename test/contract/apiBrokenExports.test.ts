@@ -9,7 +9,7 @@ import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'acme'
-const ndjson = 'application/x-ndjson'
+const [ndjson, csv] = ['application/x-ndjson', 'text/csv']
 const encodings = ['identity', 'gzip', 'br', 'zstd', 'deflate']
 
 const api = useApi({
@@ -25,6 +25,7 @@ const hold = holdingExports(api.elasticsearch)
 function exportInOldHttp(
   port: number,
   encoding: string,
+  accept = ndjson,
 ): { begun: Promise<unknown>; done: Promise<{ received: string; end: string }> } {
   const socket = connect(port, '127.0.0.1')
   let received = ''
@@ -35,7 +36,7 @@ function exportInOldHttp(
     socket.once('end', () => resolve('end'))
     socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''))
   })
-  const headers = [`Authorization: Bearer ${api.key}`, `Accept: ${ndjson}`, `Accept-Encoding: ${encoding}`]
+  const headers = [`Authorization: Bearer ${api.key}`, `Accept: ${accept}`, `Accept-Encoding: ${encoding}`]
   socket.write(['GET /api/v1/records HTTP/1.0', ...headers, '', ''].join('\r\n'))
   const done = ended.then((end) => {
     socket.destroy()
@@ -44,20 +45,22 @@ function exportInOldHttp(
   return { begun: Promise.race([once(socket, 'data'), done]), done }
 }
 
-describe.each(encodings)('an export in %s that fails on its way', (encoding) => {
+const kinds = [ndjson, csv].flatMap((accept) => encodings.map((encoding) => [accept, encoding] as const))
+
+describe.each(kinds)('an export as %s in %s that fails on its way', (accept, encoding) => {
   test('resets the connection over HTTP/1.0, where its end would be the end of a whole answer', async () => {
     const held = hold()
-    const exporting = exportInOldHttp(api.port, encoding)
+    const exporting = exportInOldHttp(api.port, encoding, accept)
     await held.untilReached()
     held.fail()
     expect((await exporting.done).end).toBe('ECONNRESET')
-    const { received, end } = await exportInOldHttp(api.port, encoding).done
+    const { received, end } = await exportInOldHttp(api.port, encoding, accept).done
     expect([received.split('\r\n', 1)[0], end]).toEqual(['HTTP/1.1 200 OK', 'end'])
   })
 
   test('is broken off over HTTP/1.1', async () => {
     const held = hold()
-    const headers = { authorization: `Bearer ${api.key}`, accept: ndjson, 'accept-encoding': encoding }
+    const headers = { authorization: `Bearer ${api.key}`, accept, 'accept-encoding': encoding }
     const sent = request({ port: api.port, path: '/api/v1/records', agent: false, headers }).end()
     const [received] = (await once(sent, 'response')) as [IncomingMessage]
     expect([received.statusCode, received.headers['transfer-encoding']]).toEqual([200, 'chunked'])
