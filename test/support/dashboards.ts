@@ -22,6 +22,18 @@ export type Panel<Target> = {
 /** A query of Prometheus. */
 export type PrometheusTarget = { readonly expr: string; readonly instant: boolean; readonly legendFormat?: string }
 
+/** A query of Infinity, which reads an address and takes rows and columns from the JSON of its answer. */
+export type InfinityTarget = {
+  readonly url: string
+  readonly url_options: { readonly params: readonly { readonly key: string; readonly value: string }[] }
+  readonly root_selector: string
+  readonly columns: readonly {
+    readonly selector: string
+    readonly text: string
+    readonly type: 'string' | 'number' | 'timestamp' | 'boolean'
+  }[]
+}
+
 export const readDashboard = <Target>(name: 'operators' | 'team'): Dashboard<Target> =>
   JSON.parse(readFileSync(`deploy/grafana/${name}.json`, 'utf8')) as Dashboard<Target>
 

@@ -1,4 +1,10 @@
-import { type Panel, type PrometheusTarget, readDashboard, withGrafanaVariables } from '../../support/dashboards.ts'
+import {
+  type InfinityTarget,
+  type Panel,
+  type PrometheusTarget,
+  readDashboard,
+  withGrafanaVariables,
+} from '../../support/dashboards.ts'
 import { expectKnown } from '../../support/promql.ts'
 
 const columns = 24
@@ -10,7 +16,10 @@ const expressions = operators.panels.flatMap(({ title, targets = [] }) =>
 const overlap = ({ gridPos: a }: Panel<unknown>, { gridPos: b }: Panel<unknown>): boolean =>
   a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
 
-describe.each([['operators', operators, 'prometheus']] as const)('%s', (_, dashboard, datasource) => {
+describe.each([
+  ['operators', operators, 'prometheus'],
+  ['team', readDashboard<InfinityTarget>('team'), 'yesoreyeram-infinity-datasource'],
+] as const)('%s', (_, dashboard, datasource) => {
   const { panels, templating } = dashboard
   const shown = panels.filter(({ type }) => type !== 'row' && type !== 'text')
 
