@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { TeamId } from '../core/model/ids.ts'
-import type { ApiMiddleware } from './context.ts'
+import type { ApiMiddleware, ApiState } from './context.ts'
 import { type ApiError, unavailable } from './errors.ts'
 
 /** Concurrent requests of one process, authenticated or not. */
@@ -25,10 +25,14 @@ export class Permits {
 
   /** Takes a permit, or says which of the two limits is reached. */
   acquire(tenant: string): Release | 'total-reached' | 'tenant-reached' {
-    const count = this.#perTenant.get(tenant) ?? 0
-    if (count >= this.#maxPerTenant) return 'tenant-reached'
+    if ((this.#perTenant.get(tenant) ?? 0) >= this.#maxPerTenant) return 'tenant-reached'
     if (this.#total >= this.#maxTotal) return 'total-reached'
-    this.#perTenant.set(tenant, count + 1)
+    return this.take(tenant)
+  }
+
+  /** Takes a permit beyond any limit, for who was admitted before. */
+  take(tenant: string): Release {
+    this.#perTenant.set(tenant, (this.#perTenant.get(tenant) ?? 0) + 1)
     this.#total++
     return () => {
       const left = (this.#perTenant.get(tenant) ?? 1) - 1
@@ -48,23 +52,47 @@ export function whenClosed(response: ServerResponse, listener: () => void): void
   else response.once('close', listener)
 }
 
+/** Gives a request its permit, which it returns when its response is closed. */
+function holdPermit(ctx: PermitHolder, permits: Permits, tenant: string, acquired: Release): void {
+  let release: Release | undefined = acquired
+  const pause = (): void => {
+    release?.()
+    release = undefined
+  }
+  const resume = (): void => {
+    if (!ctx.res.closed) release ??= permits.take(tenant)
+  }
+  whenClosed(ctx.res, pause)
+  ctx.state.permits = [...(ctx.state.permits ?? []), { pause, resume }]
+}
+
+type PermitHolder = { readonly res: ServerResponse; readonly state: Pick<ApiState, 'permits'> }
+
+/** Returns a request's permits while it does nothing but wait, until the returned function is called. */
+export function pausePermits({ state: { permits = [] } }: PermitHolder): () => void {
+  for (const permit of permits) permit.pause()
+  return () => {
+    for (const permit of permits) permit.resume()
+  }
+}
+
 /** Refuses requests while too many are in progress. */
 export function admitRequests(): ApiMiddleware {
   const permits = new Permits({ total: maxRequests, perTenant: maxRequests })
   return (ctx, next) => {
     const permit = permits.acquire('all')
     if (typeof permit === 'string') throw overCapacity('too many requests are in progress')
-    whenClosed(ctx.res, permit)
+    holdPermit(ctx, permits, 'all', permit)
     return next()
   }
 }
 
 /** Refuses a team's request while too many of the team are in progress, so that one team leaves capacity for the others. */
-export function createTeamAdmission(): (response: ServerResponse, teamId: TeamId) => void {
+export function createTeamAdmission(): (ctx: PermitHolder, teamId: TeamId) => void {
   const permits = new Permits(maxAuthenticated)
-  return (response, teamId) => {
+  return (ctx, teamId) => {
     const permit = permits.acquire(teamId)
     if (typeof permit === 'string') throw overCapacity('too many requests of one team are in progress')
-    whenClosed(response, permit)
+    holdPermit(ctx, permits, teamId, permit)
   }
 }

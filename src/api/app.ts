@@ -10,7 +10,7 @@ import type { RedisConnection } from '../core/stores/redis.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import { admitRequests } from './admission.ts'
 import { AnswerCache } from './answerCache.ts'
-import { authenticate, createHolderLookup, createUseRecorder } from './authenticate.ts'
+import { authenticate, createHolderLookup, createRecheck, createUseRecorder } from './authenticate.ts'
 import { compressStreams } from './compression.ts'
 import { privateCaching } from './conditional.ts'
 import type { ApiMiddleware, ApiState, RouteState } from './context.ts'
@@ -25,6 +25,8 @@ import { queueQueries } from './queryQueue.ts'
 import { countRequest, createLimiter } from './rateLimit.ts'
 import { routes } from './routes.ts'
 import type { IndexReader } from './search/indexReader.ts'
+import { createWaiting } from './waiting/waitForChange.ts'
+import type { WaitingRoom } from './waiting/waitingRoom.ts'
 
 type ApiDeps = {
   readonly indexReader: IndexReader
@@ -36,7 +38,10 @@ type ApiDeps = {
   readonly answerCacheBytes: number
   /** The public URL of the API. */
   readonly baseUrl: string
+  readonly waitingRoom: WaitingRoom
   readonly nowMs: () => number
+  /** Time that never steps. */
+  readonly elapsedMs: () => number
   readonly log: Logger
   readonly metrics: Registry
 }
@@ -52,6 +57,11 @@ export function createApp(deps: ApiDeps): RequestListener {
     indexReader,
     readParameters: parameterReader(deps.metrics),
     startExport: createExports(),
+    waitForChange: createWaiting({
+      room: deps.waitingRoom,
+      checkAgain: createRecheck(deps.accountKeys, deps.nowMs),
+      elapsedMs: deps.elapsedMs,
+    }),
     baseUrl,
     answers: new AnswerCache(deps.answerCacheBytes, deps.metrics),
   })

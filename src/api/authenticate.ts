@@ -1,12 +1,17 @@
 import { LRUCache } from 'lru-cache'
 import { accountKeyPrefix, digestOf } from '../core/model/accountKey.ts'
 import type { Digest } from '../core/model/ids.ts'
-import { type AccountKeyStore, AccountKeysIncomplete, type KeyHolder } from '../core/stores/accountKeyStore.ts'
+import {
+  type AccountKeyStore,
+  AccountKeysIncomplete,
+  type KeyHolder,
+  type Lookup,
+} from '../core/stores/accountKeyStore.ts'
 import { minuteOf } from '../core/stores/keyLastUse.ts'
 import type { Freshness } from '../core/stores/listVersions.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import { createTeamAdmission } from './admission.ts'
-import type { ApiContext, ApiMiddleware } from './context.ts'
+import type { ApiContext, ApiMiddleware, RouteContext } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
 import { type CountedRequest, enforceRateLimit } from './rateLimit.ts'
 
@@ -36,7 +41,7 @@ export function authenticate({ lookUpHolder, requestsPerMinute, recordUse }: Aut
   return async (ctx, next) => {
     const { holder, counted, freshness } = await lookUpHolder(keyDigestOf(ctx))
     ctx.state.holder = holder
-    admitTeam(ctx.res, holder.teamId)
+    admitTeam(ctx, holder.teamId)
     recordUse(holder)
     enforceRateLimit(ctx, requestsPerMinute, await fromRedis(counted))
     Object.assign(ctx.state, { freshness })
@@ -44,7 +49,7 @@ export function authenticate({ lookUpHolder, requestsPerMinute, recordUse }: Aut
   }
 }
 
-function keyDigestOf(ctx: ApiContext): Digest {
+function keyDigestOf(ctx: Pick<ApiContext, 'req' | 'get'>): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
     throw apiError('bad_request', 'Authorization must be sent only once')
   const token = bearerToken(ctx.get('Authorization'))
@@ -78,11 +83,10 @@ export function createHolderLookup(
     return counted
   }
   return async (digest) => {
-    const lookingUp = fromRedis(keys.lookup(digest))
+    const lookingUp = lookUp(keys, digest)
     const expected = lastHolders.get(digest)
     const early = expected === undefined ? undefined : startCounting(expected)
     const lookup = await lookingUp
-    if (lookup === 'incomplete') throw new AccountKeysIncomplete()
     if (lookup.found === null || !isValid(lookup.found, nowMs())) {
       lastHolders.delete(digest)
       throw unauthorized(true)
@@ -93,6 +97,27 @@ export function createHolderLookup(
     return { holder, freshness, counted: isExpected && early !== undefined ? early : startCounting(holder) }
   }
 }
+
+/** Throws when the key cannot be judged now. */
+async function lookUp(keys: Pick<AccountKeyStore, 'lookup'>, digest: Digest): Promise<Exclude<Lookup, 'incomplete'>> {
+  const lookup = await fromRedis(keys.lookup(digest))
+  if (lookup === 'incomplete') throw new AccountKeysIncomplete()
+  return lookup
+}
+
+/**
+ * Judges the key of a request again, which may have been revoked or have expired while the request waited, and sets the freshness of
+ * now in the state. Counts no request.
+ */
+export const createRecheck =
+  (keys: Pick<AccountKeyStore, 'lookup'>, nowMs: () => number) =>
+  async (ctx: RouteContext): Promise<void> => {
+    const lookup = await lookUp(keys, keyDigestOf(ctx))
+    const { teamId, keyId } = ctx.state.holder
+    if (lookup.found === null || !isValid(lookup.found, nowMs())) throw unauthorized(true)
+    if (lookup.found.teamId !== teamId || lookup.found.keyId !== keyId) throw unauthorized(true)
+    ctx.state.freshness = lookup.freshness
+  }
 
 const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)

@@ -65,6 +65,9 @@ function etagOf(
   return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
 }
 
+/** Whether the request wants an answer only if it is another one than those that it names. */
+export const isConditional = (ctx: RouteContext): boolean => ctx.get('If-None-Match') !== ''
+
 /** Whether `If-None-Match` names the current ETag. */
 export const isNotModified = (ctx: RouteContext, { etag }: Validators): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)

@@ -1,19 +1,35 @@
 import type { Readable } from 'node:stream'
 import type { RouterContext, RouterMiddleware } from '@koa/router'
 import type { z } from 'zod'
+import type { EntityType } from '../core/model/teamList.ts'
+import type { Stopwatch } from '../core/process/stopwatch.ts'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { Freshness } from '../core/stores/listVersions.ts'
 import type { AnswerCache } from './answerCache.ts'
 import type { IndexReader } from './search/indexReader.ts'
 import type { RunQuery } from './search/runQuery.ts'
 
-/** The state of every request; `holder` is set once its key is accepted. */
-export type ApiState = { requestId: string; holder?: KeyHolder }
+/** The permit of one request, which it returns when its response is closed. */
+type HeldPermit = {
+  /** Returns the permit for now. */
+  pause(): void
+  /** Takes it again, whatever the limits: how many wait is bounded elsewhere. */
+  resume(): void
+}
+
+/** The state of every request; `holder` is set once its key is accepted, `permits` are what it returns at its end. */
+export type ApiState = {
+  requestId: string
+  holder?: KeyHolder
+  permits?: readonly HeldPermit[]
+  /** How long the request was held because it prefers to wait; undefined when it does not. */
+  waited?: Stopwatch
+}
 
 /** The state of an authenticated request: whose key it carries, how fresh the team's answers are, and how to run a query. */
 export type RouteState = ApiState & {
   holder: KeyHolder
-  readonly freshness: Freshness
+  freshness: Freshness
   runQuery: RunQuery
 }
 
@@ -31,11 +47,15 @@ export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 /** Starts an export. Resolves once its first part has arrived, so that an earlier failure is answered like that of any request. */
 export type StartExport = (ctx: RouteContext, open: (runQuery: RunQuery) => ExportParts) => Promise<Readable>
 
+/** Holds a request that prefers to wait until its list changes and `hasNews` says so; afterwards the freshness is that of now. */
+export type WaitForChange = (ctx: RouteContext, type: EntityType, hasNews: () => Promise<boolean>) => Promise<void>
+
 /** What the routes need besides the request. */
 export type RouteDeps = {
   readonly indexReader: IndexReader
   readonly readParameters: ParameterReader
   readonly startExport: StartExport
+  readonly waitForChange: WaitForChange
   readonly answers: AnswerCache
   /** The public URL of the API. */
   readonly baseUrl: string

@@ -76,7 +76,7 @@ function logCause(log: Logger, requestId: string, { code, cause }: ApiError): vo
 }
 
 /** Headers of a successful answer; they are removed when it fails after they were set. */
-const headersOfAnswers = ['Content-Encoding', 'ETag', 'Replica-Watermark', 'X-Accel-Buffering']
+const headersOfAnswers = ['Content-Encoding', 'ETag', 'Preference-Applied', 'Replica-Watermark', 'X-Accel-Buffering']
 
 function respond(ctx: ApiContext, { status, headers, code, message }: ApiError): void {
   for (const name of headersOfAnswers) ctx.remove(name)

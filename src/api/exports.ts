@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
 import { cutOff } from '../core/process/resettingServer.ts'
-import { overCapacity, Permits, whenClosed } from './admission.ts'
+import { overCapacity, whenClosed } from './admission.ts'
 import type { ExportParts, RouteContext, StartExport } from './context.ts'
 import { apiError } from './errors.ts'
+import { FairQueue, type NotAdmitted } from './fairQueue.ts'
 
 /** The media type of newline-delimited JSON. */
 export const ndjson = 'application/x-ndjson'
@@ -17,20 +18,24 @@ export function exportFormat(ctx: RouteContext): typeof ndjson | typeof csv | un
 }
 
 /** Concurrent exports of one process, in total and of one team. */
-const maxExports = { total: 32, perTenant: 4 }
+const maxExports = { maxRunning: 32, maxRunningPerTenant: 4 }
+/**
+ * Exports that waited for a change, and then begin together, take turns. At most a thousand requests wait (`waiting/waitingRoom.ts`).
+ */
+const turns = { maxWaiting: 1_000, maxWaitMs: 5_000 }
 const retryAfterSeconds = 5
 
 /** Limits concurrent exports. An export that fails midway resets its connection, so that no client takes a part for the whole. */
 export function createExports(): StartExport {
-  const permits = new Permits(maxExports)
+  const queue = new FairQueue({ ...maxExports, ...turns })
   return async (ctx, open) => {
-    const permit = permits.acquire(ctx.state.holder.teamId)
+    const permit = await acquireIn(queue, ctx)
     if (permit === 'tenant-reached')
       throw apiError('rate_limited', "too many of the team's exports are running; retry when one has ended", {
         headers: { 'Retry-After': String(retryAfterSeconds) },
         rejection: 'rate_limited',
       })
-    if (permit === 'total-reached') throw overCapacity('too many exports are running')
+    if (typeof permit === 'string') throw overCapacity(`too many exports are running (${permit})`)
     const parts = open(ctx.state.runQuery)
     const first = await parts.next().catch((error: unknown) => {
       permit()
@@ -56,6 +61,18 @@ export function createExports(): StartExport {
 
 async function* startingWith(first: IteratorResult<Buffer, void>, parts: ExportParts): AsyncGenerator<Buffer> {
   for (let part = first; !part.done; part = await parts.next()) yield part.value
+}
+
+/** A permit now; for a request that has waited for a change, in its turn. */
+async function acquireIn(
+  queue: FairQueue,
+  ctx: RouteContext,
+): Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted> {
+  const { holder, waited } = ctx.state
+  if (waited === undefined) return queue.acquireNow(holder.teamId)
+  const disconnected = new AbortController()
+  whenClosed(ctx.res, () => disconnected.abort())
+  return await queue.acquire(holder.teamId, disconnected.signal)
 }
 
 const lineEnd = Buffer.from('\n')

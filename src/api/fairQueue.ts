@@ -31,6 +31,14 @@ export class FairQueue {
     return await this.#wait(name, tenant, signal)
   }
 
+  /** A permit at once, or which limit is reached. */
+  acquireNow(name: string): Release | 'total-reached' | 'tenant-reached' {
+    const tenant = this.#tenants.get(name) ?? { running: 0, waiting: new Set() }
+    if (this.#running >= this.#bounds.maxRunning) return 'total-reached'
+    if (!this.#hasPermitFor(tenant) || tenant.waiting.size > 0) return 'tenant-reached'
+    return this.#take(name, tenant)
+  }
+
   #hasPermitFor = ({ running }: Tenant): boolean =>
     this.#running < this.#bounds.maxRunning && running < this.#bounds.maxRunningPerTenant
 

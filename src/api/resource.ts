@@ -4,6 +4,7 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { WindowBound } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import {
+  isConditional,
   isNotModified,
   matchesAny,
   send,
@@ -27,6 +28,7 @@ import {
 } from './parameterSchemas.ts'
 import { windowClauses } from './search/clauses.ts'
 import { type ExportContent, exportList } from './search/exportList.ts'
+import { hasMatches } from './search/hasMatches.ts'
 import { type PageRequest, renderPage } from './search/page.ts'
 import type { SearchClient } from './search/searchClient.ts'
 import { type Filters, searchPage } from './search/searchPage.ts'
@@ -61,9 +63,31 @@ export function listRoute<Selection extends ChangeWindow>(
   const exportSchema = schema.extend(noPageParameters).superRefine(refuseUnlistedDeletions)
   const tableSchema = schema.extend({ ...noPageParameters, ...noLineParameters })
 
-  const respondWithPage: Route = async (ctx, { readParameters, indexReader, answers, baseUrl }) => {
+  /**
+   * The validators of an answer, read anew by `validate`; of a request that prefers to wait for changes once there is one, or its time is
+   * over. Without an ETag to compare with, a change is any match.
+   */
+  const onceChanged = async (
+    ctx: RouteContext,
+    { indexReader, waitForChange }: RouteDeps,
+    selection: Selection & Partial<ExportParameters>,
+    validate: () => Validators,
+  ): Promise<Validators> => {
+    const hasNews = async (): Promise<boolean> => {
+      const validators = validate()
+      if (isConditional(ctx)) return !isNotModified(ctx, validators)
+      const { teamId } = ctx.state.holder
+      const content = { filters: filtersOf(teamId, selection), deletions: deletionsOf(selection) }
+      return await ctx.state.runQuery((signal) => hasMatches(indexReader, type, teamId, content, signal))
+    }
+    if (selection.changedSince !== undefined) await waitForChange(ctx, type, hasNews)
+    return validate()
+  }
+
+  const respondWithPage: Route = async (ctx, deps) => {
+    const { readParameters, indexReader, answers, baseUrl } = deps
     const parameters = readParameters(ctx, pageSchema) as unknown as Selection & PageRequest
-    const validators = listValidators(ctx, type, parameters)
+    const validators = await onceChanged(ctx, deps, parameters, () => listValidators(ctx, type, parameters))
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
     const { version } = validators
     const { teamId } = ctx.state.holder
@@ -77,9 +101,11 @@ export function listRoute<Selection extends ChangeWindow>(
     send(ctx, validators, answer)
     if (ctx.status === 200) setLink(ctx, `${baseUrl}/${paths[type]}`, parameters, answer.totalDocs ?? 0)
   }
-  const respondWithExport: Route = async (ctx, { readParameters, indexReader, startExport }) => {
+  const respondWithExport: Route = async (ctx, deps) => {
+    const { readParameters, indexReader, startExport } = deps
     const parameters = readParameters(ctx, exportSchema) as unknown as Selection & ExportParameters
-    const validators = listValidators(ctx, type, { ...parameters, as: ndjson })
+    const validate = () => listValidators(ctx, type, { ...parameters, as: ndjson })
+    const validators = await onceChanged(ctx, deps, parameters, validate)
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
     const { teamId } = ctx.state.holder
     const content = contentOf(filtersOf(teamId, parameters), parameters)
@@ -88,10 +114,12 @@ export function listRoute<Selection extends ChangeWindow>(
     )
     sendExport(ctx, validators, ndjson, stream)
   }
-  const respondWithCsv: Route = async (ctx, { readParameters, indexReader, startExport }) => {
+  const respondWithCsv: Route = async (ctx, deps) => {
+    const { readParameters, indexReader, startExport } = deps
     const parameters = readParameters(ctx, tableSchema) as unknown as Selection
     const formId = formIdOf(parameters)
-    const validators = listValidators(ctx, type, { ...parameters, as: csv }, formId === undefined ? [] : ['forms'])
+    const validate = () => listValidators(ctx, type, { ...parameters, as: csv }, formId === undefined ? [] : ['forms'])
+    const validators = await onceChanged(ctx, deps, parameters, validate)
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
     const { teamId } = ctx.state.holder
     const content = { filters: filtersOf(teamId, parameters), view: 'summary', deletions: undefined } as const
@@ -110,14 +138,18 @@ export function listRoute<Selection extends ChangeWindow>(
   }
 }
 
-const contentOf = (
-  filters: Filters,
-  { view, includeDeleted, changedSince, changedUntil }: ChangeWindow & ExportParameters,
-): ExportContent => ({
+const contentOf = (filters: Filters, parameters: ChangeWindow & ExportParameters): ExportContent => ({
   filters,
-  view,
-  deletions: includeDeleted ? windowClauses('tombstone.deletedAt', changedSince, changedUntil) : undefined,
+  view: parameters.view,
+  deletions: deletionsOf(parameters),
 })
+
+const deletionsOf = ({
+  includeDeleted,
+  changedSince,
+  changedUntil,
+}: ChangeWindow & Partial<ExportParameters>): ExportContent['deletions'] =>
+  includeDeleted === true ? windowClauses('tombstone.deletedAt', changedSince, changedUntil) : undefined
 
 /** Besides these, every parameter of a list selects by something that a deleted entity has not any more. */
 const besideDeletions = new Set(['changedSince', 'changedUntil', ...Object.keys(exportParameters)])

@@ -1,12 +1,14 @@
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
 import { connectElasticsearchBytes } from '../core/stores/elasticsearch.ts'
+import { readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
 import { createIndexReader, probe } from './search/indexReader.ts'
 import { openSearchClient } from './search/searchClient.ts'
+import { WaitingRoom } from './waiting/waitingRoom.ts'
 
 const defaultPort = 3_000
 
@@ -21,6 +23,13 @@ export async function startApi(
   const elasticsearch = connectElasticsearchBytes(config)
   const { redis, redisKeys, accountKeys } = openStores({ config, log, metrics, release }, elasticsearch)
   const indexReader = createIndexReader(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
+  const elapsedMs = (): number => performance.now()
+  const waitingRoom = new WaitingRoom({
+    readVersions: (lists) => readVersionsOf(redis, redisKeys, lists),
+    elapsedMs,
+    repeat,
+    registry: metrics,
+  })
   const listener = createApp({
     indexReader,
     redis,
@@ -29,12 +38,15 @@ export async function startApi(
     baseUrl: config.BASE_URL ?? '/api/v1',
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,
     answerCacheBytes: config.ANSWER_CACHE_BYTES,
+    waitingRoom,
     nowMs,
+    elapsedMs,
     log,
     metrics,
   })
   const server = await serve(listener, { port: config.PORT ?? defaultPort, host: config.HOST }, answerClientError(log))
   release('server', () => stopServing(server))
+  release('waiting requests', async () => waitingRoom.close())
   log.info({ port: portOf(server) }, 'listening')
 
   return {
@@ -46,4 +58,9 @@ export async function startApi(
       'account keys': accountKeysAreComplete(accountKeys),
     },
   }
+}
+
+function repeat(tick: () => void, everyMs: number): () => void {
+  const timer = setInterval(tick, everyMs)
+  return () => clearInterval(timer)
 }

@@ -4,6 +4,7 @@ import { indexerMetrics, pipelineMetrics, surveyMetrics } from '../../indexer/me
 import { AnswerCache } from '../../src/api/answerCache.ts'
 import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts'
 import { parameterReader } from '../../src/api/parameters.ts'
+import { WaitingRoom } from '../../src/api/waiting/waitingRoom.ts'
 import { processMetrics } from '../../src/core/process/processMetrics.ts'
 import { requestMetrics } from '../../src/core/process/requestMetrics.ts'
 import { engineCallMetrics } from '../../src/core/stores/engineCallMetrics.ts'
@@ -43,6 +44,7 @@ function registerApi(registry: Registry): void {
   new AnswerCache(0, registry)
   requestMetrics(registry, apiRejectionReasons)
   parameterReader(registry)
+  new WaitingRoom({ readVersions: async () => [], elapsedMs: () => 0, repeat: () => () => undefined, registry })
 }
 
 function registerIndexer(registry: Registry): void {

@@ -60,6 +60,12 @@ export const headers = {
     schema: text,
     example: '<https://api.example.com/api/v1/records?page=2>; rel="next"',
   },
+  'Preference-Applied': {
+    description:
+      'Of a request with `Prefer: wait=N` that was held, or would have been, until there was a change (RFC 7240).',
+    schema: text,
+    example: 'wait=30',
+  },
   'Ignored-Parameters': {
     description: 'The parameters that were sent and are not known, percent-encoded: at most ten names and 256 bytes.',
     schema: text,

@@ -1,4 +1,5 @@
 import { accountKeyPrefix } from '../../core/model/accountKey.ts'
+import { maxWaitSeconds } from '../waiting/preferredWait.ts'
 import { examples } from './examples.ts'
 import { headers } from './headers.ts'
 import { type Operation, operations } from './operations.ts'
@@ -48,10 +49,15 @@ const describe = ({ operationId, tag, summary, description, parameters, answer, 
   tags: [tag],
   summary,
   description,
-  parameters: [...(id === undefined ? [] : [pathParameter(id)]), ...queryParameters(sent(parameters)), ifNoneMatch],
+  parameters: [
+    ...(id === undefined ? [] : [pathParameter(id)]),
+    ...queryParameters(sent(parameters)),
+    ifNoneMatch,
+    ...(line === undefined ? [] : [prefer]),
+  ],
   responses: {
     200: success(summary, answer, examples[answer], line),
-    304: notModified,
+    304: notModified(line !== undefined),
     ...errorReferences(id !== undefined),
   },
 })
@@ -78,4 +84,16 @@ const ifNoneMatch = {
   description:
     'The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since.',
   schema: { type: 'string' },
+}
+
+const prefer = {
+  name: 'Prefer',
+  in: 'header',
+  required: false,
+  description:
+    `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with \`changedSince\`, the answer comes as soon as there is something in it, and after so ` +
+    'many seconds at the latest. Without `changedSince`, or when too many requests wait already, it comes at once, without ' +
+    '`Preference-Applied`.',
+  schema: { type: 'string' },
+  example: 'wait=30',
 }

@@ -98,7 +98,7 @@ export const success = (
   line: string | undefined,
 ): Response => ({
   description,
-  headers: named(line === undefined ? read : [...read, 'Link']),
+  headers: named(line === undefined ? read : [...read, 'Link', 'Preference-Applied']),
   content: {
     ...json({ $ref: `#/components/schemas/${schemaName}` }, examples),
     ...(line !== undefined && { [ndjson]: { schema: linesOf(line) }, [csv]: { schema: tableOf(line) } }),
@@ -120,10 +120,10 @@ const tableOf = (line: string): JsonSchema => ({
     'and what a spreadsheet would run begins with a single quote.',
 })
 
-export const notModified: Response = {
+export const notModified = (isList: boolean): Response => ({
   description: 'Nothing has changed since the answer whose `ETag` was sent.',
-  headers: named(read),
-}
+  headers: named(isList ? [...read, 'Preference-Applied'] : read),
+})
 
 const errorSchema = (code: string): JsonSchema => ({
   type: 'object',

@@ -6,7 +6,7 @@ import { ResettingServer } from './resettingServer.ts'
 
 const stopDeadlineMs = 6_000
 /** A client that neither sends nor reads for so long during a request is disconnected. */
-const stallMs = 60_000
+export const stallMs = 60_000
 /** Longer than load balancers keep their idle connections, so that none is closed under a request. */
 const keepAliveMs = 65_000
 /** Connections above this number are closed at once. */

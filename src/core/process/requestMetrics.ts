@@ -1,6 +1,6 @@
 import type { RouterMiddleware } from '@koa/router'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import { routeOf } from './requestLog.ts'
+import { type Held, routeOf } from './requestLog.ts'
 
 /** The label of requests that matched no route; paths would make the number of labels unbounded. */
 const noRoute = 'none'
@@ -44,18 +44,19 @@ export function requestMetrics<Reason extends string>(
   }
 }
 
-/** Measures every request. */
+/** Measures every request, without the time for which it was held because it prefers to wait. */
 export const measure =
   <State>({
     duration,
     inFlight,
-  }: Pick<RequestMetrics<string>, 'duration' | 'inFlight'>): RouterMiddleware<State, object> =>
+  }: Pick<RequestMetrics<string>, 'duration' | 'inFlight'>): RouterMiddleware<State & Held, object> =>
   (ctx, next) => {
-    const stopTimer = duration.startTimer()
+    const startedMs = performance.now()
     inFlight.inc()
     ctx.res.once('close', () => {
       inFlight.dec()
-      stopTimer({ route: routeOf(ctx) ?? noRoute, method: ctx.method, status: ctx.status })
+      const tookMs = performance.now() - startedMs - (ctx.state.waited?.readMs() ?? 0)
+      duration.observe({ route: routeOf(ctx) ?? noRoute, method: ctx.method, status: ctx.status }, tookMs / 1_000)
     })
     return next()
   }

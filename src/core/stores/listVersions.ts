@@ -81,6 +81,21 @@ export async function readListVersions(
   return freshnessIn(await read(), redis.runId())
 }
 
+/** The current versions of lists, in their order, in one round trip; null for one that is unknown. */
+export async function readVersionsOf(
+  redis: RedisConnection,
+  keys: RedisKeys,
+  lists: readonly TeamList[],
+): Promise<(ListVersion | null)[]> {
+  const { client } = redis
+  const [[generation = null], tokens] = await Promise.all([
+    client.hmget(keys.watermark, 'generation'),
+    client.mget(lists.map((list) => keys.changeToken(list))),
+  ])
+  const runId = redis.runId()
+  return tokens.map((token) => versionOf(runId, generation, token))
+}
+
 /** Whether a list has no token though it is known which generation serves. */
 export const lacksToken = ([, , generation, forms, , submissions]: FreshnessReply): boolean =>
   generation !== null && (forms === null || submissions === null)
@@ -90,16 +105,20 @@ export function freshnessIn(
   [published, run, generation, forms, formsUnsettled, submissions, submissionsUnsettled]: FreshnessReply,
   runId: string | undefined,
 ): Freshness {
-  const versionOf = (token: string | null): ListVersion | null =>
-    runId === undefined || generation === null || token === null
-      ? null
-      : (`${runId} ${generation} ${token}` as ListVersion)
   return {
     watermark: published === null || run !== runId ? null : toInstant(Number(published)),
-    versions: { forms: versionOf(forms), submissions: versionOf(submissions) },
+    versions: {
+      forms: versionOf(runId, generation, forms),
+      submissions: versionOf(runId, generation, submissions),
+    },
     settled: { forms: formsUnsettled === 0, submissions: submissionsUnsettled === 0 },
   }
 }
+
+const versionOf = (runId: string | undefined, generation: string | null, token: string | null): ListVersion | null =>
+  runId === undefined || generation === null || token === null
+    ? null
+    : (`${runId} ${generation} ${token}` as ListVersion)
 
 /** Creates the tokens that are missing; one that another process created meanwhile stays. */
 async function createTokens(

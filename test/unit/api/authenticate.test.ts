@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { RateLimiterRes } from 'rate-limiter-flexible'
-import { authenticate, createHolderLookup } from '../../../src/api/authenticate.ts'
-import type { ApiContext } from '../../../src/api/context.ts'
+import { authenticate, createHolderLookup, createRecheck } from '../../../src/api/authenticate.ts'
+import type { ApiContext, RouteContext } from '../../../src/api/context.ts'
 import type { CountedRequest } from '../../../src/api/rateLimit.ts'
 import { digestOf } from '../../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
@@ -72,7 +72,7 @@ const refused = (isTokenSent: boolean) =>
 describe('authenticate', () => {
   test('passes the holder of an active key and the freshness of its lists on, after one lookup', async () => {
     const { lookups, used, outcome } = await outcomeOf('Bearer rqp_acct_1', lookupOf(holder))
-    expect(outcome).toEqual({ holder, freshness })
+    expect(outcome).toMatchObject({ holder, freshness })
     expect(lookups).toHaveLength(1)
     expect(used).toEqual([holder])
   })
@@ -106,7 +106,7 @@ describe('authenticate', () => {
 
   test('passes a key until it expires', async () => {
     const expiring = { ...holder, expiresAtMs: 100 }
-    expect((await outcomeOf('Bearer rqp_acct_1', lookupOf(expiring), 99)).outcome).toEqual({
+    expect((await outcomeOf('Bearer rqp_acct_1', lookupOf(expiring), 99)).outcome).toMatchObject({
       holder: expiring,
       freshness,
     })
@@ -213,4 +213,34 @@ test.each([
   ['Basic rqp_acct_1', undefined],
 ])('the key in %p is %p', async (header, key) => {
   expect((await outcomeOf(header, lookupOf(holder))).lookups).toEqual(key === undefined ? [] : [digestOf(key)])
+})
+
+describe('a key that is judged again', () => {
+  const judgeAgain = async (lookup: Lookup, nowMs = 0): Promise<unknown> => {
+    const ctx = Object.assign(contextOf('Bearer rqp_acct_1'), { state: { holder } }) as unknown as RouteContext
+    try {
+      await createRecheck({ lookup: async () => lookup }, () => nowMs)(ctx)
+      return ctx.state
+    } catch (error) {
+      return error
+    }
+  }
+
+  test('passes with the freshness of now', async () => {
+    expect(await judgeAgain(lookupOf(holder))).toEqual({ holder, freshness })
+  })
+
+  test.each([
+    ['unknown', null, 0],
+    ['revoked', { ...holder, state: 'revoked' as const }, 0],
+    ['expired', { ...holder, expiresAtMs: 100 }, 100],
+    ['now that of another holder', { ...holder, keyId: 'key-2' as EntityId }, 0],
+    ['now that of another team', { ...holder, teamId: 'team-2' as TeamId }, 0],
+  ])('is refused when it is %s', async (_why, found, nowMs) => {
+    expect(await judgeAgain(lookupOf(found), nowMs)).toEqual(refused(true))
+  })
+
+  test('is neither good nor bad when it cannot be looked up', async () => {
+    expect(await judgeAgain('incomplete')).toBeInstanceOf(AccountKeysIncomplete)
+  })
 })

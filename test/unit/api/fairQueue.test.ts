@@ -47,6 +47,18 @@ test('whoever waits too long is told so', async () => {
   jest.useRealTimers()
 })
 
+test('who does not wait gets a permit at once, or hears which limit is reached; it overtakes nobody of its tenant', async () => {
+  const queue = new FairQueue(bounds)
+  const first = queue.acquireNow('a')
+  expect([typeof first, typeof queue.acquireNow('a')]).toEqual(['function', 'function'])
+  expect(queue.acquireNow('a')).toBe('tenant-reached')
+  const waiting = queue.acquire('a', stays)
+  expect([typeof queue.acquireNow('b'), typeof queue.acquireNow('b')]).toEqual(['function', 'function'])
+  expect(queue.acquireNow('c')).toBe('total-reached')
+  if (typeof first === 'function') first()
+  expect(await waiting).toBeInstanceOf(Function)
+})
+
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c', 'd').map((name) => ({ name })) },
   { weight: 2, arbitrary: fc.nat(20).map((leaves) => ({ leaves })) },

@@ -1,0 +1,263 @@
+import type { TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { type EntityType, teamList } from '../../src/core/model/teamList.ts'
+import type { TestAnswer, TestApi, TestRequest } from '../support/api.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { startRelay } from '../support/relay.ts'
+import { useApi } from '../support/useApi.ts'
+
+const maxOfTeam = 10
+const [team, otherTeam] = ['team-1', 'team-2']
+const [before, watermark, later] = ['2026-11-21T09:00:00.000Z', '2026-11-21T10:00:00.000Z', '2026-11-21T10:00:05.000Z']
+const ndjson = 'application/x-ndjson'
+const records = `/api/v1/records?changedSince=${watermark}`
+const [page, whole, table] = [{}, { accept: ndjson }, { accept: 'text/csv' }]
+
+const api = useApi({
+  teams: [team, otherTeam],
+  forms: [{ team, id: 'old', entity: formEntity({ id: 'old' }), appendedAt: before }],
+  submissions: [{ team, id: 'old', entity: submissionEntity({ id: 'old' }), appendedAt: before }],
+})
+beforeEach(() => api.replica.publishWatermark(watermark as Instant))
+const added: (() => Promise<void>)[] = []
+const started: { close(): Promise<void> }[] = []
+afterEach(async () => {
+  for (const each of started.splice(0).reverse()) await each.close()
+  // The next test shall find nothing new.
+  for (const remove of added.splice(0)) await remove()
+  await untilWaiting(0)
+})
+
+const prefer = (wait: string, headers: Readonly<Record<string, string>> = {}): TestRequest => ({
+  headers: { prefer: wait, ...headers },
+})
+
+async function untilWaiting(count: number, { metrics }: Pick<TestApi, 'metrics'> = api): Promise<void> {
+  await eventually(async () => {
+    const waiting = await metrics.getSingleMetric('tidemark_http_requests_waiting')?.get()
+    return waiting?.values[0]?.value === count
+  })
+}
+
+const deletedAt = '2026-11-21T10:00:20.000Z'
+let last = 0
+/** What an indexer makes visible: another form or submission, and then a new change token. Returns its id. */
+async function add(type: EntityType, of = team, changes: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const id = `new-${++last}`
+  const store = (entity: Readonly<Record<string, unknown>> | null): Promise<void> => {
+    const record = { team: of, id, entity, appendedAt: entity === null ? deletedAt : later }
+    return type === 'forms' ? api.replica.storeForms(record) : api.replica.storeSubmissions(record)
+  }
+  await store(type === 'forms' ? formEntity({ ...changes, id }) : submissionEntity({ ...changes, id }))
+  const replaceToken = (): Promise<void> => api.replica.replaceChangeToken(teamList(type, of as TeamId))
+  await replaceToken()
+  added.push(async () => {
+    await store(null)
+    await replaceToken()
+  })
+  return id
+}
+
+async function startAnother(settings?: Readonly<Record<string, string>>): Promise<TestApi> {
+  const another = await api.startAnother(settings)
+  started.push(another)
+  return another
+}
+
+const applied = ({ status, headers }: TestAnswer): unknown => [status, headers['preference-applied']]
+
+describe.each([
+  ['forms', '/api/v1/forms'],
+  ['submissions', '/api/v1/records'],
+] as const)('a list of %s', (type, path) => {
+  const target = `${path}?changedSince=${watermark}`
+
+  test.each([
+    ['a page', page],
+    ['an export', whole],
+    ['a table', table],
+  ])('%s is held until something has changed', async (_what, headers) => {
+    const answer = api.get(target, prefer('wait=60', headers))
+    await untilWaiting(1)
+    const id = await add(type)
+    expect(applied(await answer)).toEqual([200, 'wait=60'])
+    expect((await answer).text).toContain(id)
+  })
+
+  test.each([
+    ['a page', page],
+    ['an export', whole],
+    ['a table', table],
+  ])('%s comes at once when something has changed already', async (_what, headers) => {
+    const id = await add(type)
+    const answer = await api.get(target, prefer('wait=60', headers))
+    expect(applied(answer)).toEqual([200, 'wait=60'])
+    expect(answer.text).toContain(id)
+  })
+})
+
+test('a conditional request is held until its ETag is no longer the current one', async () => {
+  const { headers } = await api.get(records)
+  const answer = api.get(records, prefer('wait=60', { 'if-none-match': headers['etag'] ?? '' }))
+  await untilWaiting(1)
+  await add('submissions')
+  expect(applied(await answer)).toEqual([200, 'wait=60'])
+  expect((await answer).headers['etag']).not.toBe(headers['etag'])
+  expect((await answer).json).toMatchObject({ totalDocs: 1 })
+})
+
+test('an answer is empty when the time is over, or 304, with the watermark of then', async () => {
+  const etag = (await api.get(records)).headers['etag'] ?? ''
+  const answers = [
+    api.get(`/api/v1/forms?changedSince=${watermark}`, prefer('wait=4')),
+    api.get(records, prefer('wait=4')),
+    api.get(records, prefer('wait=4', whole)),
+    api.get(records, prefer('wait=4', { 'if-none-match': etag })),
+  ]
+  await untilWaiting(answers.length)
+  await api.replica.publishWatermark(later as Instant)
+  const ended = await Promise.all(answers)
+  expect(ended.map(applied)).toEqual([200, 200, 200, 304].map((status) => [status, 'wait=4']))
+  expect(ended.map(({ headers }) => headers['replica-watermark'])).toEqual(ended.map(() => later))
+  const nothing = { totalDocs: 0, page: 1, limit: 20, items: [] }
+  expect(ended.map(({ json, text }) => json ?? text)).toEqual([nothing, nothing, '', ''])
+})
+
+test('a deletion ends it when deletions are asked for', async () => {
+  const id = await add('submissions')
+  await api.replica.advanceWatermark(later as Instant)
+  const since = '2026-11-21T10:00:10.000Z'
+  const target = `/api/v1/records?changedSince=${since}&includeDeleted=true`
+  const answer = api.get(target, prefer('wait=60', whole))
+  await untilWaiting(1)
+  for (const remove of added.splice(0)) await remove()
+  expect(applied(await answer)).toEqual([200, 'wait=60'])
+  expect(JSON.parse((await answer).text)).toEqual({ id, deleted: true })
+})
+
+test('HEAD is held like GET', async () => {
+  const answer = api.get(records, { method: 'HEAD', ...prefer('wait=60') })
+  await untilWaiting(1)
+  await add('submissions')
+  expect(applied(await answer)).toEqual([200, 'wait=60'])
+})
+
+test('changes that the filter leaves out, or of another team or list, do not end it', async () => {
+  const answer = api.get(`${records}&formId=form-2`, prefer('wait=60'))
+  await untilWaiting(1)
+  await add('submissions')
+  await add('submissions', otherTeam)
+  await add('forms')
+  await add('submissions')
+  await untilWaiting(1)
+  const id = await add('submissions', team, { formId: 'form-2' })
+  expect((await answer).json).toMatchObject({ totalDocs: 1, items: [{ id }] })
+})
+
+test('goes on waiting when other indices serve, as long as they hold nothing new either', async () => {
+  const answer = api.get(records, prefer('wait=60'))
+  await untilWaiting(1)
+  await api.replica.disturb('switched')
+  const id = await add('submissions')
+  expect((await answer).json).toMatchObject({ totalDocs: 1, items: [{ id }] })
+})
+
+test('is answered 503 when Redis has lost the watermark', async () => {
+  const answer = api.get(records, prefer('wait=60'))
+  await untilWaiting(1)
+  await api.replica.disturb('flushed')
+  expect(applied(await answer)).toEqual([503, undefined])
+})
+
+test.each([
+  ['without changedSince', '/api/v1/records?formId=none', 'wait=60'],
+  ['on a single record', '/api/v1/records/old', 'wait=60'],
+  ['of no whole number of seconds', records, 'wait=1.5'],
+  ['of more than a minute', records, 'wait=61'],
+  ['of no time', records, 'wait=0'],
+  ['that is another one', records, 'respond-async'],
+])('a preference %s is ignored', async (_which, target, preference) => {
+  expect(applied(await api.get(target, prefer(preference)))).toEqual([200, undefined])
+})
+
+test('a key that is revoked meanwhile gets nothing', async () => {
+  const key = await api.replica.storeKey(team, { id: 'revoked' })
+  const answer = api.get(records, { ...prefer('wait=60'), key })
+  await untilWaiting(1)
+  await api.replica.storeKey(team, { id: 'revoked', plaintext: key, state: 'revoked', revision: 2 })
+  await add('submissions')
+  expect(applied(await answer)).toEqual([401, undefined])
+  expect((await answer).json).toMatchObject({ error: { code: 'unauthorized' } })
+})
+
+test('ten of a team wait in a process, and any further one is answered at once; who disconnects leaves a place', async () => {
+  const clients = Array.from({ length: maxOfTeam }, () => new AbortController())
+  const answers = clients.map(({ signal }) => api.get(records, { ...prefer('wait=60'), signal }))
+  const settled = Promise.allSettled(answers)
+  await untilWaiting(maxOfTeam)
+  expect(applied(await api.get(records, prefer('wait=60')))).toEqual([200, undefined])
+  clients[0]?.abort()
+  await untilWaiting(maxOfTeam - 1)
+  const another = api.get(records, prefer('wait=60', whole))
+  await untilWaiting(maxOfTeam)
+  const other = api.get(records, { ...prefer('wait=60'), key: api.keyOf(otherTeam) })
+  await untilWaiting(maxOfTeam + 1)
+
+  await add('submissions')
+  await add('submissions', otherTeam)
+  expect((await settled).map(({ status }) => status)).toEqual(['rejected', ...Array(maxOfTeam - 1).fill('fulfilled')])
+  for (const answer of await Promise.all([another, other])) expect(applied(answer)).toEqual([200, 'wait=60'])
+})
+
+test('as many exports of a team as may wait are all answered', async () => {
+  const answers = Array.from({ length: maxOfTeam }, () => api.get(records, prefer('wait=60', whole)))
+  await untilWaiting(maxOfTeam)
+  const id = await add('submissions')
+  for (const answer of await Promise.all(answers)) {
+    expect(applied(answer)).toEqual([200, 'wait=60'])
+    expect(answer.text).toContain(`"id":"${id}"`)
+  }
+})
+
+test('counts as one request, and the time for which it was held is told apart from its duration', async () => {
+  const limited = await startAnother({ RATE_LIMIT_PER_MINUTE: '50' })
+  await api.replica.endMinutes()
+  const answer = await limited.send(records, { ...prefer('wait=3'), key: api.key })
+  const again = await limited.send(records, { key: api.key })
+  expect(answer.headers['ratelimit']).toMatch(/r=49;/)
+  expect(again.headers['ratelimit']).toMatch(/r=48;/)
+  const lineOf = ({ headers }: TestAnswer) =>
+    limited.logLines.find(({ requestId }) => requestId === headers['x-request-id'])
+  await eventually(() => lineOf(answer) !== undefined && lineOf(again) !== undefined)
+  const { waitedMs, durationMs } = lineOf(answer) ?? {}
+  expect(waitedMs).toBeGreaterThan(Number(durationMs))
+  expect(lineOf(again)).not.toHaveProperty('waitedMs')
+  const durations = await limited.metrics.getSingleMetricAsString('tidemark_http_request_duration_seconds')
+  const sum = /_sum\{route="\/api\/v1\/records",method="GET",status="200"\} (\S+)/.exec(durations)?.[1]
+  expect(Number(sum)).toBeLessThan(Number(waitedMs) / 1_000)
+})
+
+test('a process that stops answers at once what waits', async () => {
+  const stopping = await startAnother()
+  const answers = [page, whole].map((headers) =>
+    stopping.send(records, { ...prefer('wait=60', { connection: 'keep-alive', ...headers }), key: api.key }),
+  )
+  await untilWaiting(answers.length, stopping)
+  await stopping.close()
+  for (const answer of await Promise.all(answers)) {
+    expect(applied(answer)).toEqual([200, 'wait=60'])
+    expect(answer.headers['replica-watermark']).toBe(watermark)
+  }
+})
+
+test('is answered 503 once Redis is away', async () => {
+  const { hostname, port } = new URL(process.env['REDIS_URL'] ?? '')
+  const relay = await startRelay(hostname, Number(port))
+  started.push(relay)
+  const cutOff = await startAnother({ REDIS_URL: `redis://127.0.0.1:${relay.port}` })
+  const answer = cutOff.send(records, { ...prefer('wait=60'), key: api.key })
+  await untilWaiting(1, cutOff)
+  relay.cut()
+  expect(applied(await answer)).toEqual([503, undefined])
+})
