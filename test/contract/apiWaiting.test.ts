@@ -116,7 +116,7 @@ test('an answer is empty when the time is over, or 304, with the watermark of th
     api.get(records, prefer('wait=4', { 'if-none-match': etag })),
   ]
   await untilWaiting(answers.length)
-  await api.replica.publishWatermark(later as Instant)
+  await api.replica.advanceWatermark(later as Instant)
   const ended = await Promise.all(answers)
   expect(ended.map(applied)).toEqual([200, 200, 200, 304].map((status) => [status, 'wait=4']))
   expect(ended.map(({ headers }) => headers['replica-watermark'])).toEqual(ended.map(() => later))

@@ -34,6 +34,8 @@ export type TestReplica = {
   completeAccountKeys(): Promise<void>
   loseAccountKeys(): Promise<void>
   publishWatermark(instant: Instant | null): Promise<void>
+  /** Publishes a later one, as an indexer does: at no moment is there none. */
+  advanceWatermark(instant: Instant): Promise<void>
   /** What an indexer does after a refresh. */
   replaceChangeToken(list: TeamList): Promise<void>
   /** What an indexer does before a write to the list can become visible, and after it has replaced the token. */
@@ -96,6 +98,15 @@ export async function createTestReplica(): Promise<TestReplica> {
   } catch (error) {
     await Promise.allSettled([link.close(), elasticsearch.close()])
     throw error
+  }
+
+  const advanceWatermark = async (instant: Instant): Promise<void> => {
+    await publishWatermark(link, names, {
+      generation,
+      owner: 'replica',
+      everyPartition: ['forms/0'],
+      partitionWatermarks: new Map([['forms/0', Date.parse(instant)]]),
+    })
   }
 
   const misleading = (kind: string): string => `${prefix}-misleading-${kind}`
@@ -165,14 +176,9 @@ export async function createTestReplica(): Promise<TestReplica> {
       await link.client.del(names.watermark)
       if (instant === null) return
       await setWatermarkGeneration(link, names, generation, undefined)
-      const partitionWatermarks = new Map([['forms/0', Date.parse(instant)]])
-      await publishWatermark(link, names, {
-        generation,
-        owner: 'replica',
-        everyPartition: ['forms/0'],
-        partitionWatermarks,
-      })
+      await advanceWatermark(instant)
     },
+    advanceWatermark,
     replaceChangeToken: (list) => replaceChangeTokens(link, names, [list], randomToken),
     setPending: async (list, isPending) => {
       if (isPending) await link.client.hset(names.pendingWrites(list), 'forms/0', 'replica')
