@@ -1,7 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
+import { maxWaitSeconds } from '../../src/api/waiting/preferredWait.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
+import { submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
 import { firstRows, holdingExports } from '../support/heldExports.ts'
 import { describeNginx, type Nginx, startNginx } from '../support/nginx.ts'
 import { queryData } from '../support/queryData.ts'
@@ -49,6 +56,45 @@ describeNginx().each([
       headers: { authorization: `Bearer ${api.key}`, accept: 'application/x-ndjson', 'accept-encoding': encoding },
     })
 
+  describe('a request that waits for a change', () => {
+    const since = '2026-11-22T10:00:00.000Z'
+    beforeAll(() => api.replica.publishWatermark(since as Instant))
+
+    const wait = (signal?: AbortSignal): Promise<Response> =>
+      fetch(`${nginx.url}/api/v1/records?changedSince=${since}`, {
+        headers: { authorization: `Bearer ${api.key}`, prefer: 'wait=30' },
+        signal: signal ?? null,
+      })
+    const untilWaiting = (count: number): Promise<void> =>
+      eventually(async () => {
+        const waiting = await api.metrics.getSingleMetric('tidemark_http_requests_waiting')?.get()
+        return waiting?.values[0]?.value === count
+      })
+    const store = async (id: string, entity: Readonly<Record<string, unknown>> | null): Promise<void> => {
+      await api.replica.storeSubmissions({ team, id, entity, appendedAt: since })
+      await api.replica.replaceChangeToken(teamList('submissions', team as TeamId))
+    }
+
+    test('is answered once there is one', async () => {
+      const answer = wait()
+      await untilWaiting(1)
+      const id = randomUUID()
+      await store(id, submissionEntity({ id }))
+      expect((await answer).headers.get('preference-applied')).toBe('wait=30')
+      expect(await (await answer).json()).toMatchObject({ totalDocs: 1, items: [{ id }] })
+      await store(id, null)
+    })
+
+    test('leaves its place when its client disconnects', async () => {
+      const client = new AbortController()
+      const answer = wait(client.signal)
+      await untilWaiting(1)
+      client.abort()
+      await expect(answer).rejects.toThrow()
+      await untilWaiting(0)
+    })
+  })
+
   describe.each(['identity', 'gzip', 'br'])('an export in %s', (encoding) => {
     test('is the same', async () => {
       const [direct, passed] = await Promise.all([
@@ -78,4 +124,9 @@ describeNginx().each([
       expect(others).toBeGreaterThan(0)
     })
   })
+})
+
+test('the configuration that is shipped lets a request wait for the longest time there is', () => {
+  const seconds = Number(/proxy_read_timeout (?<seconds>\d+)s;/.exec(shipped)?.groups?.['seconds'])
+  expect(seconds).toBeGreaterThan(maxWaitSeconds)
 })
