@@ -63,6 +63,7 @@ export function createApp(deps: ApiDeps): RequestListener {
       elapsedMs: deps.elapsedMs,
     }),
     baseUrl,
+    nowMs: deps.nowMs,
     answers: new AnswerCache(deps.answerCacheBytes, deps.metrics),
   })
   const app = new Koa<ApiState>()

@@ -59,4 +59,5 @@ export type RouteDeps = {
   readonly answers: AnswerCache
   /** The public URL of the API. */
   readonly baseUrl: string
+  readonly nowMs: () => number
 }

@@ -6,7 +6,7 @@ import { apiError } from './errors.ts'
 import { keptOrMade } from './keptAnswers.ts'
 import { changedParameters, oneOf, timeZone } from './parameterSchemas.ts'
 import { listValidators } from './resource.ts'
-import { type Counts, countByTime, countByValue, type TimeSpan } from './search/countSubmissions.ts'
+import { type Counts, countByTime, countByValue } from './search/countSubmissions.ts'
 import { type TimeUnit, timeUnits } from './search/timeBuckets.ts'
 import { submissionsFilters, submissionsParameters } from './submissions.ts'
 import { utc } from './timeZone.ts'
@@ -44,7 +44,7 @@ export const renderCounts = (by: Group, { totalDocs, items }: Counts): Buffer =>
 /** GET /api/v1/record-counts */
 export async function countSubmissions(
   ctx: RouteContext,
-  { readParameters, indexReader, answers }: RouteDeps,
+  { readParameters, indexReader, answers, nowMs }: RouteDeps,
 ): Promise<void> {
   const parameters = readParameters(ctx, countSubmissionsParameters)
   const validators = listValidators(ctx, 'submissions', parameters)
@@ -52,11 +52,12 @@ export async function countSubmissions(
   const { by, timeZone: zone = utc, since, until } = parameters
   const { teamId } = ctx.state.holder
   const [filter] = submissionsFilters(teamId, parameters)
+  const window = { sinceMs: toEpochMs(since), untilMs: toEpochMs(until) }
   const answer = await keptOrMade(ctx, answers, validators, async () => {
     const counts = await ctx.state.runQuery((signal) => {
       const selection = { teamId, filter, signal }
       return isTimeUnit(by)
-        ? countByTime(indexReader, selection, { unit: by, timeZone: zone, window: spanOf(since, until) })
+        ? countByTime(indexReader, selection, { unit: by, timeZone: zone, window, nowMs: nowMs() })
         : countByValue(indexReader, selection, fields[by])
     })
     if (!counts.ok) throw apiError('bad_request', `${counts.problem.path} ${counts.problem.rule}`)
@@ -65,8 +66,6 @@ export async function countSubmissions(
   send(ctx, validators, answer)
 }
 
-/** The span of a window with two ends. */
-const spanOf = (since: WindowBound | undefined, until: WindowBound | undefined): TimeSpan | undefined =>
-  since === undefined || until === undefined || since === 'beyond-all' || until === 'beyond-all'
-    ? undefined
-    : { fromMs: Date.parse(since), toMs: Date.parse(until) }
+/** Undefined also for a bound beyond all instants, which leaves nothing to count. */
+const toEpochMs = (bound: WindowBound | undefined): number | undefined =>
+  bound === undefined || bound === 'beyond-all' ? undefined : Date.parse(bound)

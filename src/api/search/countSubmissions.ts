@@ -4,9 +4,10 @@ import { accepted, type Result, refused } from '../../core/model/result.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import type { TimeZone } from '../timeZone.ts'
 import { type Clause, countOnly, ofTeam } from './clauses.ts'
+import { createdBetween } from './findPage.ts'
 import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, InvalidSearch, type SearchClient, teamShard } from './searchClient.ts'
-import { spannedUnits, type TimeUnit } from './timeBuckets.ts'
+import { likelySpan, spannedUnits, type TimeSpan, type TimeUnit, type TimeWindow } from './timeBuckets.ts'
 
 /** How many submissions match, and how many of them each key has. */
 export type Counts = {
@@ -17,11 +18,13 @@ export type Counts = {
 /** Which submissions of which team are counted. */
 type Selection = { readonly teamId: TeamId; readonly filter: readonly Clause[]; readonly signal: AbortSignal }
 
-/** A span of creation time, both ends included. */
-export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
-
-/** `window`: the span that the filter leaves, if it leaves one. */
-type TimeGrouping = { readonly unit: TimeUnit; readonly timeZone: TimeZone; readonly window: TimeSpan | undefined }
+type TimeGrouping = {
+  readonly unit: TimeUnit
+  readonly timeZone: TimeZone
+  /** The window of creation time that the filter leaves. */
+  readonly window: TimeWindow
+  readonly nowMs: number
+}
 
 export const maxCounts = 10_000
 /** Fractional offsets and skipped days: the clocks of no zone make so many more or fewer units than that of UTC. */
@@ -52,17 +55,17 @@ const valuesSchema = z.object({
 export async function countByTime(
   client: SearchClient,
   selection: Selection,
-  { unit, timeZone, window }: TimeGrouping,
+  { unit, timeZone, window, nowMs }: TimeGrouping,
 ): Promise<Result<Counts>> {
-  const unitsOf = (span: TimeSpan | undefined): number =>
-    span === undefined ? 0 : spannedUnits(unit, span.fromMs, span.toMs)
   const tooMany = (units: string): Result<Counts> =>
     refused(`by=${unit}`, `makes ${units} items of at most ${maxCounts}: narrow since and until`)
 
-  if (window === undefined || unitsOf(window) > maxCounts) {
-    const units = unitsOf(await findSpan(client, selection))
-    if (units > maxCounts + spareUnits) return tooMany(`about ${units}`)
-  }
+  // To find nothing outside of a span takes much less than to find the oldest and the newest.
+  const isShort =
+    isNarrow(unit, window) || (await isWithin(client, selection, likelySpan(unit, maxCounts, window, nowMs)))
+  const span = isShort ? undefined : await findSpan(client, selection)
+  const units = span === undefined ? 0 : spannedUnits(unit, span)
+  if (units > maxCounts + spareUnits) return tooMany(`about ${units}`)
   const date_histogram = { field: 'createdAt', calendar_interval: unit, time_zone: timeZone, min_doc_count: 0 }
   const aggs = { items: { date_histogram: { ...date_histogram, format: keyFormat } } }
   try {
@@ -93,6 +96,17 @@ export async function countByValue(
     return refused('by', `makes more than ${maxCounts} items: narrow since and until, or choose another`)
   const items = buckets.map(({ key, doc_count }) => ({ key, count: doc_count }))
   return accepted(addUp(totalOf(answer), items))
+}
+
+/** Whether a window alone leaves no more items than an answer may have. */
+const isNarrow = (unit: TimeUnit, { sinceMs, untilMs }: TimeWindow): boolean =>
+  sinceMs !== undefined && untilMs !== undefined && spannedUnits(unit, { fromMs: sinceMs, toMs: untilMs }) <= maxCounts
+
+/** Whether all were created within a span. */
+async function isWithin(client: SearchClient, selection: Selection, { fromMs, toMs }: TimeSpan): Promise<boolean> {
+  const outside = { bool: { must_not: [createdBetween(fromMs, toMs)] } }
+  const answer = await search(client, { ...selection, filter: [...selection.filter, outside] }, countOnly)
+  return totalOf(answer) === 0
 }
 
 /** From the oldest to the newest; undefined if there is none. */

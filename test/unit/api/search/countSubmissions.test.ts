@@ -35,13 +35,16 @@ const values = (total: number, others: number, error: number, ...counts: readonl
   return [total, { items: { doc_count_error_upper_bound: error, sum_other_doc_count: others, buckets } }]
 }
 
-const days = { unit: 'day', timeZone: utc, window: undefined } as const
+const open = { sinceMs: undefined, untilMs: undefined }
+const days = { unit: 'day', timeZone: utc, window: open, nowMs: 20_000 * dayMs } as const
+/** How many are outside of the likely span. */
+const outside = (count: number): [number, undefined] => [count, undefined]
 const invalid = (type: string): InvalidSearch => new InvalidSearch(`400 ${type}`, type)
 const partial = { name: 'ElasticsearchUnavailable', reason: 'partial' }
 
 describe('counts by time', () => {
-  test('ask for the span first, then for what is in it', async () => {
-    const { client, asked } = answering(span(0, 2 * dayMs), times(3, 1, 0, 2))
+  test('ask first whether any are far away, then for all', async () => {
+    const { client, asked } = answering(outside(0), times(3, 1, 0, 2))
     expect(await countByTime(client, selection, days)).toEqual({
       ok: true,
       value: {
@@ -64,42 +67,50 @@ describe('counts by time', () => {
 
   test('ask once where the window is narrow enough', async () => {
     const { client, asked } = answering(times(1, 1))
-    const window = { fromMs: 0, toMs: maxCounts * dayMs - 1 }
+    const window = { sinceMs: 0, untilMs: maxCounts * dayMs - 1 }
     expect(await countByTime(client, selection, { ...days, window })).toMatchObject({ ok: true })
     expect(asked).toHaveLength(1)
   })
 
   test('are refused by their span alone, before Elasticsearch makes them', async () => {
-    const { client, asked } = answering(span(0, 20_000 * dayMs))
-    const window = { fromMs: 0, toMs: 30_000 * dayMs }
+    const { client, asked } = answering(outside(1), span(0, 20_000 * dayMs))
+    const window = { sinceMs: 0, untilMs: 30_000 * dayMs }
     expect(await countByTime(client, selection, { ...days, window })).toEqual({
       ok: false,
       problem: { path: 'by=day', rule: 'makes about 20001 items of at most 10000: narrow since and until' },
     })
-    expect(asked).toHaveLength(1)
+    expect(asked).toHaveLength(2)
+  })
+
+  test('are answered where all are far away, but together', async () => {
+    const { client, asked } = answering(outside(2), span(0, dayMs), times(2, 1, 1))
+    expect(await countByTime(client, selection, days)).toMatchObject({ ok: true, value: { totalDocs: 2 } })
+    expect(asked).toHaveLength(3)
   })
 
   test('are refused by their number when the span is a little too long, or has just become so', async () => {
     const tooMany = times(0, ...Array.from({ length: maxCounts + 1 }, () => 0))
     const refused = { ok: false, problem: { path: 'by=day', rule: expect.stringContaining('10001 items') } }
-    expect(await countByTime(answering(span(0, dayMs), tooMany).client, selection, days)).toEqual(refused)
-    const { client } = answering(span(0, dayMs), invalid('too_many_buckets_exception'))
+    expect(await countByTime(answering(outside(0), tooMany).client, selection, days)).toEqual(refused)
+    const { client } = answering(outside(0), invalid('too_many_buckets_exception'))
     expect(await countByTime(client, selection, days)).toMatchObject({ ok: false, problem: { path: 'by=day' } })
   })
 
   test('of nothing are none', async () => {
-    const { client } = answering(span(null, null), times(0))
+    const { client } = answering(outside(0), times(0))
     expect(await countByTime(client, selection, days)).toEqual({ ok: true, value: { totalDocs: 0, items: [] } })
+    const { client: emptied } = answering(outside(1), span(null, null), times(0))
+    expect(await countByTime(emptied, selection, days)).toEqual({ ok: true, value: { totalDocs: 0, items: [] } })
   })
 
   test('in a time zone that Elasticsearch does not know are refused', async () => {
-    const { client } = answering(span(0, 0), invalid('zone_rules_exception'))
+    const { client } = answering(outside(0), invalid('zone_rules_exception'))
     expect(await countByTime(client, selection, days)).toMatchObject({ ok: false, problem: { path: 'timeZone' } })
   })
 
   test('fail with what else is wrong', async () => {
     const bug = invalid('parsing_exception')
-    await expect(countByTime(answering(span(0, 0), bug).client, selection, days)).rejects.toBe(bug)
+    await expect(countByTime(answering(outside(0), bug).client, selection, days)).rejects.toBe(bug)
     await expect(countByTime(answering('missing').client, selection, days)).rejects.toMatchObject({
       reason: 'missing-index',
     })
@@ -107,7 +118,7 @@ describe('counts by time', () => {
       number,
       unknown,
     ][])
-      await expect(countByTime(answering(span(0, 0), broken).client, selection, days)).rejects.toMatchObject(partial)
+      await expect(countByTime(answering(outside(0), broken).client, selection, days)).rejects.toMatchObject(partial)
   })
 })
 
