@@ -6,14 +6,10 @@ import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
-import { connectConfiguredRedis } from '../../src/core/stores/redis.ts'
+import { connectConfiguredRedis, untilConnected } from '../../src/core/stores/redis.ts'
 import { reportTo } from '../terminalReport.ts'
 import { rebuild } from './rebuild.ts'
 import type { Comparison, RebuildReport } from './rebuildOptions.ts'
-
-/** How long to wait for the connection to Redis. */
-const redisDeadlineMs = 10_000
-const pollMs = 50
 
 /** Elasticsearch and the live indexers need the other half. */
 const halfOfTheCores = Math.max(1, Math.floor(availableParallelism() / 2))
@@ -47,7 +43,7 @@ const report: RebuildReport = {
   },
 }
 try {
-  await untilConnected()
+  await untilConnected(redis, stop.signal)
   await rebuild({ config, processes, source, elasticsearch, raw, redis, report, log, signal: stop.signal })
 } catch (error) {
   terminal.end()
@@ -61,14 +57,6 @@ try {
 function count(text: string): number {
   if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be an integer from 1 to 999.')
   return Number(text)
-}
-
-async function untilConnected(): Promise<void> {
-  const givesUpAtMs = Date.now() + redisDeadlineMs
-  while (redis.runId() === undefined) {
-    if (Date.now() > givesUpAtMs) throw new Error('Redis does not answer')
-    await new Promise((resolve) => setTimeout(resolve, pollMs))
-  }
 }
 
 function describe(kind: string, { documents, reconciled, newerInTarget, checksum }: Comparison): string {

@@ -1,4 +1,4 @@
-import { deletedRevision, type Revision } from '../../src/core/model/ids.ts'
+import { deletedRevision } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import type { DocumentKind } from '../../src/core/stores/indices.ts'
 import type { DifferenceKind } from './difference.ts'
@@ -55,5 +55,4 @@ export function relevantOf(records: readonly RecordEntry[]): RecordEntry[] {
   return records.filter(({ version }) => version >= required)
 }
 
-const revision = (version: number): string =>
-  version === deletedRevision ? 'a deletion' : `revision ${version as Revision}`
+const revision = (version: number): string => (version === deletedRevision ? 'a deletion' : `revision ${version}`)

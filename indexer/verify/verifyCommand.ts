@@ -1,5 +1,4 @@
 import { constants, setPriority } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, InvalidArgumentError } from 'commander'
 import { destination } from 'pino'
 import { identifierRule, isIdentifier, type TeamId } from '../../src/core/model/ids.ts'
@@ -8,13 +7,10 @@ import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
-import { connectConfiguredRedis } from '../../src/core/stores/redis.ts'
+import { connectConfiguredRedis, untilConnected } from '../../src/core/stores/redis.ts'
 import { reportTo } from '../terminalReport.ts'
 import { verify } from './verify.ts'
 
-/** How long to wait for the connection to Redis. */
-const redisDeadlineMs = 10_000
-const pollMs = 50
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
 
 const { team } = new Command('verify')
@@ -45,7 +41,7 @@ const redis = connectConfiguredRedis(config, () => undefined)
 const source = kafkaSource(connectKafka(config, log))
 const report = reportTo(process.stderr)
 try {
-  await untilConnected()
+  await untilConnected(redis, stop.signal)
   const { isEqual, lines } = await verify({
     ...{ config, source, elasticsearch, raw, redis, team, report, signal: stop.signal },
   })
@@ -59,14 +55,6 @@ try {
 } finally {
   report.end()
   await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
-}
-
-async function untilConnected(): Promise<void> {
-  const givesUpAtMs = Date.now() + redisDeadlineMs
-  while (redis.runId() === undefined) {
-    if (Date.now() > givesUpAtMs) throw new Error('Redis does not answer')
-    await sleep(pollMs, undefined, { signal: stop.signal })
-  }
 }
 
 function readTeam(text: string): TeamId {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import type { Config } from '../process/config.ts'
 
@@ -16,6 +17,9 @@ export type OnCommand = (name: string, durationMs: number, error: Error | undefi
 const connectTimeoutMs = 5_000
 const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
+/** How long a command waits for the first connection. */
+const firstConnectionDeadlineMs = 10_000
+const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
 
 type RedisOptions = {
@@ -106,6 +110,15 @@ function watchCommands(client: Redis, onCommand: OnCommand): void {
     const tell = (error?: Error): void => onCommand(command.name.toLowerCase(), performance.now() - startedMs, error)
     command.promise.then(() => tell(), tell)
     return send(command, stream)
+  }
+}
+
+/** Resolves once Redis has answered; rejects after ten seconds. */
+export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, signal: AbortSignal): Promise<void> {
+  const givesUpAtMs = Date.now() + firstConnectionDeadlineMs
+  while (runId() === undefined) {
+    if (Date.now() > givesUpAtMs) throw new Error('Redis does not answer')
+    await sleep(connectionPollMs, undefined, { signal })
   }
 }
 
