@@ -4,7 +4,7 @@ import { accepted, type Result, refused } from '../../core/model/result.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import type { TimeZone } from '../timeZone.ts'
 import { type Clause, countOnly, ofTeam } from './clauses.ts'
-import { createdBetween } from './findPage.ts'
+import { createdAfter, createdBefore } from './findPage.ts'
 import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, InvalidSearch, type SearchClient, teamShard } from './searchClient.ts'
 import { likelySpan, spannedUnits, type TimeSpan, type TimeUnit, type TimeWindow } from './timeBuckets.ts'
@@ -104,7 +104,8 @@ const isNarrow = (unit: TimeUnit, { sinceMs, untilMs }: TimeWindow): boolean =>
 
 /** Whether all were created within a span. */
 async function isWithin(client: SearchClient, selection: Selection, { fromMs, toMs }: TimeSpan): Promise<boolean> {
-  const outside = { bool: { must_not: [createdBetween(fromMs, toMs)] } }
+  // Finds none by the index of times; what must not be inside would be looked for in every row.
+  const outside = { bool: { should: [createdBefore(fromMs), createdAfter(toMs)] } }
   const answer = await search(client, { ...selection, filter: [...selection.filter, outside] }, countOnly)
   return totalOf(answer) === 0
 }

@@ -112,7 +112,8 @@ const notAddingUp = (): Error => new Error('the counts of a snapshot do not add 
 export const createdBetween = (fromMs: number, toMs: number): Clause => ({
   range: { createdAt: { gte: instantOf(fromMs), lte: instantOf(toMs) } },
 })
-const createdAfter = (epochMs: number): Clause => ({ range: { createdAt: { gt: instantOf(epochMs) } } })
+export const createdBefore = (epochMs: number): Clause => ({ range: { createdAt: { lt: instantOf(epochMs) } } })
+export const createdAfter = (epochMs: number): Clause => ({ range: { createdAt: { gt: instantOf(epochMs) } } })
 const upTo = (last: string, oldestMs: number, skip: number): KeyRange => ({
   clause: { range: { position: { gte: instantOf(oldestMs), lte: last } } },
   newer: { range: { position: { gt: last } } },
