@@ -1,4 +1,5 @@
 import { Client } from '@elastic/elasticsearch'
+import { toInstant } from '../../src/core/model/instant.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
@@ -35,6 +36,7 @@ export async function openStage(): Promise<Stage> {
   const [key, bystanderKey] = [await replica.storeKey(attacker), await replica.storeKey(bystander)]
   await store(replica, attacker, submissions)
   await store(replica, bystander, 100)
+  await replica.publishWatermark(toInstant(Date.now()))
   const elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
   const api = await startProgram('src/api/main.ts', {
     INDEX_PREFIX: replica.prefix,

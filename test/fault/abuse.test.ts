@@ -21,6 +21,7 @@ test.each(scenarios)('$name: bounded memory, and another team is answered all th
   expect(harmDone(damage)).toEqual([])
   expect(damage.peakBytes).toBeLessThan(boundBytes)
   await eventually(async () => (await stage.api.metric('tidemark_http_requests_in_flight')) === 0)
+  expect(await stage.api.metric('tidemark_http_requests_waiting')).toBe(0)
 })
 
 test('no point in time stays open in Elasticsearch afterwards', async () => {

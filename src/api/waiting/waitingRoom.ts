@@ -8,8 +8,8 @@ import { Permits } from '../admission.ts'
 const maxWaiting = { total: 1_000, perTenant: 10 }
 /** While somebody waits, the versions of all lists that are waited for are read so often. */
 const tickMs = 25
-/** A tick lets no more go on, so that a change of everything is not answered to everybody at once. */
-const maxWokenPerTick = 250
+/** A tick lets no more go on: a change of everything, or a common deadline, must not send more queries at once than can be answered in time. */
+const maxWokenPerTick = 50
 
 /** Why a wait has ended: its list may have changed, its time is over, the process stops, or its client has disconnected. */
 type Woken = 'changed' | 'over' | 'stopped' | 'gone'
