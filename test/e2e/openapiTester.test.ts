@@ -53,7 +53,7 @@ async function judge(api: TestApi, config: string, args: readonly string[]): Pro
         ...['run', `http://127.0.0.1:${api.port}/api/v1/openapi.json`, '--checks', 'all', '--no-color'],
         ...['--header', `Authorization: Bearer ${stored.key}`, '--max-examples', examples, ...how, ...args],
       ],
-      { folder, deadlineMs, env: { SCHEMATHESIS_HOOKS: resolve('test/e2e/python/exports.py') } },
+      { folder, deadlineMs, env: { SCHEMATHESIS_HOOKS: resolve('test/e2e/python/schemathesis_hooks.py') } },
     )
     expect(said).toContain('Tested: 5')
     expect(said).toContain('No issues found')

@@ -17,18 +17,19 @@ import { startSteadyWriter } from '../support/steadyWriter.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
+const running: { stop(): Promise<unknown> }[] = []
+// Before the pipeline is closed: what still writes would find its producer disconnected.
+afterEach(() => Promise.all(running.splice(0).map((each) => each.stop())))
 const pipeline = usePipeline({ forEachTest: true })
 const team = 'planted' as TeamId
 const revision = 5
 let elasticsearch: Client
 let redis: Redis
-const running: { stop(): Promise<unknown> }[] = []
 beforeEach(() => {
   elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
   redis = new Redis(process.env['REDIS_URL'] ?? '')
 })
 afterEach(async () => {
-  await Promise.all(running.splice(0).map((each) => each.stop()))
   redis.disconnect()
   await elasticsearch.close()
 })

@@ -12,6 +12,7 @@ import { eventually } from '../support/eventually.ts'
 import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
+import { liveBytes } from './liveBytes.ts'
 
 const startDeadlineMs = 300_000
 const [teams, ofTeam] = [100, 10]
@@ -21,6 +22,7 @@ const rounds = 3
 const since = '2026-11-21T10:00:00.000Z'
 const kibibyte = 1024
 const idleMs = 5_000
+const inspected = { NODE_OPTIONS: '--inspect=127.0.0.1:0' }
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`)
@@ -49,7 +51,10 @@ function wait(api: Program, { team, key, watermark, accept }: Asked): Client {
       throw new Error(`${response.statusCode} ${response.headers['preference-applied']}`)
     return performance.now()
   }
-  return { team, answeredAtMs: answered() }
+  const answeredAtMs = answered()
+  // It may fail before anybody waits for it; whoever does sees the error all the same.
+  answeredAtMs.catch(() => undefined)
+  return { team, answeredAtMs }
 }
 
 let revision = 1
@@ -91,10 +96,9 @@ async function cpuPercent(api: Program): Promise<number> {
 async function round(stage: Stage, accept: string, nowMs: number): Promise<readonly string[]> {
   const [watermark, changedAt] = [toInstant(nowMs), toInstant(nowMs + 1)]
   await stage.replica.publishWatermark(watermark)
-  const memory = (): Promise<number> => stage.api.metric('process_resident_memory_bytes')
-  const emptyBytes = await memory()
+  const emptyBytes = await liveBytes(stage.api)
   const clients = await waitAll(stage, accept, watermark)
-  const kibibytes = ((await memory()) - emptyBytes) / clients.length / kibibyte
+  const kibibytes = ((await liveBytes(stage.api)) - emptyBytes) / clients.length / kibibyte
   const cpu = await cpuPercent(stage.api)
   const names = [...stage.keys.keys()]
   const [oneByOne, together] = [names.slice(0, teams / 2), names.slice(teams / 2)]
@@ -127,7 +131,7 @@ try {
     })
     await replica.storeSubmissions(...records)
   }
-  const settings = { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '1000000', LOG_LEVEL: 'fatal' }
+  const settings = { INDEX_PREFIX: replica.prefix, RATE_LIMIT_PER_MINUTE: '1000000', LOG_LEVEL: 'fatal', ...inspected }
   const api = await startProgram('src/api/main.ts', settings)
   await untilReady(api)
   const figures = ['one team after the other', 'fifty at once'].flatMap((how) =>
