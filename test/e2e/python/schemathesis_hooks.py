@@ -13,6 +13,9 @@ WITHOUT_DELETIONS = ("formId", "status", "scene", "titleContains", "since", "unt
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
+    # A request without a key is refused at once; one whose headers were edited would count as valid.
+    if getattr(case.meta and case.meta.phase.data, "parameter", None) == "Authorization":
+        return
     for name, value in list((case.headers or {}).items()):
         if name.lower() == "prefer":
             case.headers[name] = re.sub(r"wait=([1-9]|[1-5]\d|60)$", "wait=1", str(value))
