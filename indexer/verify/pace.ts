@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const workMs = 50
+const workMs = 20
 const maxRestMs = 1_000
 
 /** Rests as long as it has worked, so that readers and writers keep at least half of every engine. */
@@ -12,7 +12,7 @@ export class Pace {
     this.#signal = signal
   }
 
-  /** To be called after every small piece of work; returns at once until 50 ms have passed. */
+  /** To be called after every small piece of work; returns at once until 20 ms have passed. */
   async rest(): Promise<void> {
     const workedMs = performance.now() - this.#sinceMs
     if (workedMs < workMs) return
