@@ -52,6 +52,16 @@ export function whenClosed(response: ServerResponse, listener: () => void): void
   else response.once('close', listener)
 }
 
+/** Aborted when the client disconnects before its answer is complete. */
+export function disconnectionOf(response: ServerResponse): AbortSignal {
+  const disconnected = new AbortController()
+  whenClosed(response, () => {
+    // A complete answer has nothing left to abort, and every abort constructs an error.
+    if (!response.writableFinished) disconnected.abort()
+  })
+  return disconnected.signal
+}
+
 /** Gives a request its permit, which it returns when its response is closed. */
 function holdPermit(ctx: PermitHolder, permits: Permits, tenant: string, acquired: Release): void {
   let release: Release | undefined = acquired

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { cutOff } from '../core/process/resettingServer.ts'
-import { overCapacity, whenClosed } from './admission.ts'
+import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'
 import type { ExportParts, RouteContext, StartExport } from './context.ts'
 import { apiError } from './errors.ts'
 import { FairQueue, type NotAdmitted } from './fairQueue.ts'
@@ -70,9 +70,7 @@ async function acquireIn(
 ): Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted> {
   const { holder, waited } = ctx.state
   if (waited === undefined) return queue.acquireNow(holder.teamId)
-  const disconnected = new AbortController()
-  whenClosed(ctx.res, () => disconnected.abort())
-  return await queue.acquire(holder.teamId, disconnected.signal)
+  return await queue.acquire(holder.teamId, disconnectionOf(ctx.res))
 }
 
 const lineEnd = Buffer.from('\n')

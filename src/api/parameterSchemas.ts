@@ -44,19 +44,17 @@ export const pageParameters = {
   page: integer(Number.MAX_SAFE_INTEGER).default(1).describe('Page number. A page past the last one is empty.'),
 }
 
-const notInExports = z.undefined({ error: 'belongs to pages: it must be left out of an export' }).optional()
+const leftOut = (rule: string) => z.undefined({ error: rule }).optional()
+
+const notInExports = leftOut('belongs to pages: it must be left out of an export')
 /** Replaces `pageParameters` in an export. */
 export const noPageParameters = { limit: notInExports, page: notInExports }
 
-const notInPages = z
-  .undefined({ error: 'belongs to exports (Accept: application/x-ndjson): it must be left out of a page' })
-  .optional()
+const notInPages = leftOut('belongs to exports (Accept: application/x-ndjson): it must be left out of a page')
 /** Replaces `exportParameters` on a page. */
 export const noExportParameters = { view: notInPages, includeDeleted: notInPages }
 
-const notInTables = z
-  .undefined({ error: 'belongs to NDJSON (Accept: application/x-ndjson): it must be left out of CSV' })
-  .optional()
+const notInTables = leftOut('belongs to NDJSON (Accept: application/x-ndjson): it must be left out of CSV')
 /** Replaces `exportParameters` in CSV, whose columns are those of summaries. */
 export const noLineParameters = { view: notInTables, includeDeleted: notInTables }
 

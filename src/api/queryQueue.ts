@@ -1,5 +1,4 @@
-import type { ServerResponse } from 'node:http'
-import { overCapacity, whenClosed } from './admission.ts'
+import { disconnectionOf, overCapacity } from './admission.ts'
 import type { RouteMiddleware } from './context.ts'
 import { FairQueue } from './fairQueue.ts'
 
@@ -27,16 +26,6 @@ export function queueQueries(): RouteMiddleware {
     }
     return next()
   }
-}
-
-/** Aborted when the client disconnects before its answer is complete. */
-function disconnectionOf(response: ServerResponse): AbortSignal {
-  const disconnected = new AbortController()
-  whenClosed(response, () => {
-    // A complete answer has nothing left to abort, and every abort constructs an error.
-    if (!response.writableFinished) disconnected.abort()
-  })
-  return disconnected.signal
 }
 
 async function withDeadline<Result>(

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { TeamId } from '../../core/model/ids.ts'
 import { accepted, type Result, refused } from '../../core/model/result.ts'
-import { aliasOf } from '../../core/stores/indices.ts'
 import type { TimeZone } from '../timeZone.ts'
 import { type Clause, countOnly, ofTeam } from './clauses.ts'
 import { createdAfter, createdBefore } from './findPage.ts'
-import { readAnswer, type SearchAnswer, totalOf } from './hits.ts'
-import { ElasticsearchUnavailable, InvalidSearch, type SearchClient, teamShard } from './searchClient.ts'
+import { type SearchAnswer, totalOf } from './hits.ts'
+import { ElasticsearchUnavailable, InvalidSearch, type SearchClient } from './searchClient.ts'
+import { searchTeam } from './searchTeam.ts'
 import { likelySpan, spannedUnits, type TimeSpan, type TimeUnit, type TimeWindow } from './timeBuckets.ts'
 
 /** How many submissions match, and how many of them each key has. */
@@ -118,18 +118,12 @@ async function findSpan(client: SearchClient, selection: Selection): Promise<Tim
   return oldest.value === null || newest.value === null ? undefined : { fromMs: oldest.value, toMs: newest.value }
 }
 
-async function search(
-  { indexPrefix, send }: SearchClient,
+const search = (
+  client: SearchClient,
   { teamId, filter, signal }: Selection,
   body: Readonly<Record<string, unknown>>,
-): Promise<SearchAnswer> {
-  const path = `/${aliasOf(indexPrefix, 'submissions')}/_search`
-  const querystring = { ...teamShard(teamId), allow_partial_search_results: false }
-  const request = { method: 'POST', path, querystring, body: { ...body, query: ofTeam(teamId, filter) } } as const
-  const { isFound, bytes } = await send(request, signal)
-  if (!isFound) throw new ElasticsearchUnavailable('missing-index', 'submissions')
-  return readAnswer(bytes)
-}
+): Promise<SearchAnswer> =>
+  searchTeam(client, 'submissions', teamId, { ...body, query: ofTeam(teamId, filter) }, signal)
 
 function readAggregations<T>(schema: z.ZodType<T>, { aggregations }: SearchAnswer): T {
   const read = schema.safeParse(aggregations)

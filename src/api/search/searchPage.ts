@@ -1,12 +1,13 @@
 import type { EntityType } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
-import { readAnswer, totalOf } from './hits.ts'
+import { totalOf } from './hits.ts'
 import type { IndexReader } from './indexReader.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import { multiSearch } from './multiSearch.ts'
 import type { Page, PageRequest } from './page.ts'
-import { ElasticsearchUnavailable, teamShard } from './searchClient.ts'
+import { teamShard } from './searchClient.ts'
+import { searchTeam } from './searchTeam.ts'
 
 /** Filters in the order in which they apply: each one counts only if those before it find nothing. */
 export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
@@ -45,7 +46,7 @@ async function shallowPage(
   filter: readonly Clause[],
   request: PageRequest,
 ): Promise<Page> {
-  const { indexPrefix, send, largeLists, deepPageFrom } = indexReader
+  const { indexPrefix, largeLists, deepPageFrom } = indexReader
   const index = aliasOf(indexPrefix, kind)
   const target = { ...teamShard(teamId), allow_partial_search_results: false }
   const query = ofTeam(teamId, filter)
@@ -54,12 +55,7 @@ async function shallowPage(
 
   const countWithHits = async (): Promise<Page> => {
     const body = { ...rows, track_total_hits: true }
-    const { isFound, bytes } = await send(
-      { method: 'POST', path: `/${index}/_search`, querystring: target, body },
-      signal,
-    )
-    if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)
-    const answer = readAnswer(bytes)
+    const answer = await searchTeam(indexReader, kind, teamId, body, signal)
     return pageOf(totalOf(answer), answer.summaries)
   }
   const countSeparately = async (): Promise<Page> => {
