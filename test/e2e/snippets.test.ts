@@ -2,10 +2,9 @@ import { execFile } from 'node:child_process'
 import { mkdir, readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { fold, type Json, randomHistory } from '../support/randomHistory.ts'
-import { servedSubmissionSummary } from '../support/served.ts'
+import { type Json, randomHistory } from '../support/randomHistory.ts'
 import { usePythonPipeline } from '../support/usePythonPipeline.ts'
-import { servedRow } from '../support/warehouse.ts'
+import { listAfter, servedRow } from '../support/warehouse.ts'
 
 const deadlineMs = 60_000
 const testTimeoutMs = 300_000
@@ -31,7 +30,7 @@ test(
         timeout: deadlineMs,
       })
     }
-    const expected = submissionsNow()
+    const expected = listAfter(history.records, 'submissions', team)
 
     const script = resolve('test/e2e/python/run_duckdb_snippet.py')
     const said = await tools.run('python', [script, resolve('connectors/snippets/duckdb.sql'), loaded], {
@@ -52,9 +51,3 @@ test(
   },
   testTimeoutMs,
 )
-
-const submissionsNow = (): Json[] =>
-  [...fold(history.records, 'submissions')]
-    .filter(([key]) => key.startsWith(`${team}/`))
-    .map(([, entity]) => servedSubmissionSummary(entity))
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1))

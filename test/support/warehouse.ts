@@ -1,4 +1,14 @@
-import type { Json } from './randomHistory.ts'
+import { fold, type HistoryRecord, type Json } from './randomHistory.ts'
+import { servedFormSummary, servedSubmissionSummary } from './served.ts'
+
+const summaries = { forms: servedFormSummary, submissions: servedSubmissionSummary } as const
+
+/** What a team's list holds after a history: summaries by id, without what was deleted. */
+export const listAfter = (records: readonly HistoryRecord[], topic: HistoryRecord['topic'], team: string): Json[] =>
+  [...fold(records, topic)]
+    .filter(([key]) => key.startsWith(`${team}/`))
+    .map(([, entity]) => summaries[topic](entity))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
 /** A row of a warehouse as the API would serve it: camelCase names, parsed JSON, instants in UTC with milliseconds. */
 export function servedRow(row: Json): Json {
