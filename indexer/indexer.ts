@@ -1,10 +1,8 @@
 import type { Logger } from 'pino'
 import type { Service, Started } from '../src/core/process/service.ts'
-import { connectElasticsearch } from '../src/core/stores/elasticsearch.ts'
-import { openKafka } from '../src/core/stores/kafka.ts'
 import type { KafkaSink } from '../src/core/stores/kafkaSink.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
-import { openStores } from '../src/core/stores/openStores.ts'
+import { openKafka, openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
   elasticsearchAnswers,
@@ -26,12 +24,12 @@ import { ensureTopics, sourceTopics } from './topics.ts'
 
 /** Builds the indexer from its clients and starts it. It waits for engines that are unreachable. */
 export async function startIndexer(service: Service): Promise<Started> {
-  const { config, log, signal, release, fail } = service
+  const { config, engines, log, signal, release, fail } = service
   const closing = new AbortController()
   release('waiting', async () => closing.abort())
-  const elasticsearch = connectElasticsearch(config)
+  const elasticsearch = engines.elasticsearch(config)
   const { redis, redisKeys: keys, accountKeys: store } = openStores(service, elasticsearch)
-  const { openSource, sink } = openKafka(config, log, release)
+  const { openSource, sink } = openKafka(service)
   const source = openSource()
   release('kafka sink', () => sink.disconnect())
 

@@ -57,6 +57,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
     config: options.config,
     generation: target,
     processes: Math.min(options.processes, partitions),
+    startProcess: options.startProcess,
     onStep: report.step,
     fail: (error) => failed.abort(error),
   })

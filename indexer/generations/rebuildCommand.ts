@@ -8,6 +8,7 @@ import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { connectConfiguredRedis, untilConnected } from '../../src/core/stores/redis.ts'
 import { reportTo } from '../terminalReport.ts'
+import { forkWorker } from './forkWorker.ts'
 import { rebuild } from './rebuild.ts'
 import type { Comparison, RebuildReport } from './rebuildOptions.ts'
 
@@ -44,7 +45,8 @@ const report: RebuildReport = {
 }
 try {
   await untilConnected(redis, stop.signal)
-  await rebuild({ config, processes, source, elasticsearch, raw, redis, report, log, signal: stop.signal })
+  const engines = { source, elasticsearch, raw, redis }
+  await rebuild({ config, processes, startProcess: forkWorker, ...engines, report, log, signal: stop.signal })
 } catch (error) {
   terminal.end()
   process.stderr.write(`rebuild: ${summaryOf(stop.signal.aborted ? stop.signal.reason : error)}\n`)

@@ -22,3 +22,13 @@ export type FromWorker =
   | { readonly kind: 'changes-started' }
   /** It cannot go on, and neither can the rebuild. */
   | { readonly kind: 'failed'; readonly reason: string }
+
+/** A process that reads for a rebuild, as the rebuild sees it. */
+export type WorkerProcess = {
+  readonly name: string
+  send(message: ToWorker): void
+  onMessage(take: (message: FromWorker) => void): void
+  kill(): void
+  /** Resolves with how it ended. */
+  readonly ended: Promise<string>
+}

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../../src/core/process/config.ts'
 import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
+import type { WorkerProcess } from './rebuildMessages.ts'
 
 /** The result of comparing an old and a new index of one kind. */
 export type Comparison = {
@@ -27,6 +28,7 @@ export type RebuildOptions = {
   readonly config: Config
   /** How many processes read Kafka, at most one for each partition. */
   readonly processes: number
+  startProcess(): WorkerProcess
   readonly source: KafkaSource
   readonly elasticsearch: Client
   /** A client that returns response bodies as text. */

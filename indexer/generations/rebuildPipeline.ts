@@ -1,9 +1,7 @@
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Config } from '../../src/core/process/config.ts'
-import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
-import { connectKafka } from '../../src/core/stores/kafka.ts'
-import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
+import type { Engines } from '../../src/core/stores/engines.ts'
 import { rebuildGroup } from '../committedOffsets.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
@@ -24,6 +22,7 @@ export type RebuildPipeline = {
 
 type Options = {
   readonly config: Config
+  readonly engines: Engines
   readonly generation: Generation
   readonly log: Logger
   /** Called with the error when the pipeline stops because of a bug. */
@@ -31,9 +30,9 @@ type Options = {
 }
 
 /** Connects to the engines and begins to read. */
-export function startRebuildPipeline({ config, generation, log, fail }: Options): RebuildPipeline {
-  const elasticsearch = connectElasticsearch(config)
-  const source = kafkaSource(connectKafka(config, log))
+export function startRebuildPipeline({ config, engines, generation, log, fail }: Options): RebuildPipeline {
+  const elasticsearch = engines.elasticsearch(config)
+  const source = engines.kafka(config, log).openSource()
   const topics = documentTopics(config)
   let changesStartAtMs: number | undefined
   const pipeline = new Pipeline({

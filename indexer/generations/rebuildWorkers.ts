@@ -1,11 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../../src/core/process/config.ts'
 import type { Lag } from '../publisher.ts'
 import type { Generation } from './generations.ts'
-import type { FromWorker, ToWorker, WorkerProgress } from './rebuildMessages.ts'
+import type { ToWorker, WorkerProcess, WorkerProgress } from './rebuildMessages.ts'
 
-const program = new URL('./rebuildWorker.ts', import.meta.url)
 /** Longer than what a process has in flight takes to be published. */
 const stopDeadlineMs = 8_500
 /** A process that does not answer within this time is killed; well within the hold on the watermark. */
@@ -15,6 +13,8 @@ type Options = {
   readonly config: Config
   readonly generation: Generation
   readonly processes: number
+  /** Starts a process that reads for the rebuild. */
+  startProcess(): WorkerProcess
   /** Called with what happens to a process. */
   onStep(text: string): void
   /** Called when the rebuild cannot go on. */
@@ -22,12 +22,10 @@ type Options = {
 }
 
 type Worker = {
-  readonly child: ChildProcess
+  readonly process: WorkerProcess
   progress: WorkerProgress
   /** Called when it has answered. */
   answered(): void
-  /** Resolves with how it ended. */
-  readonly ended: Promise<string>
 }
 
 /**
@@ -61,30 +59,25 @@ export class RebuildWorkers {
 
   /** Lets them make searchable what they have processed so far. */
   publish(): void {
-    for (const worker of this.#workers) send(worker, { kind: 'publish' })
+    for (const { process } of this.#workers) process.send({ kind: 'publish' })
   }
 
   /** Lets them publish what is in flight and leave the group; after a deadline they are killed. */
   async stop(): Promise<void> {
     this.#isStopping = true
     const workers = [...this.#workers]
-    for (const worker of workers) send(worker, { kind: 'stop' })
-    const ended = Promise.all(workers.map((worker) => worker.ended))
+    for (const { process } of workers) process.send({ kind: 'stop' })
+    const ended = Promise.all(workers.map(({ process }) => process.ended))
     await Promise.race([ended, sleep(stopDeadlineMs, undefined, { ref: false })])
-    for (const { child } of this.#workers) child.kill('SIGKILL')
+    for (const { process } of this.#workers) process.kill()
     await ended
   }
 
   #start(): void {
-    const { config, generation, fail } = this.#options
-    const child = fork(program, { serialization: 'advanced', stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-    const worker: Worker = {
-      child,
-      progress: { lags: [], blockedReasons: {} },
-      answered: () => undefined,
-      ended: untilEnded(child),
-    }
-    child.on('message', (message: FromWorker) => {
+    const { config, generation, startProcess, fail } = this.#options
+    const process = startProcess()
+    const worker: Worker = { process, progress: { lags: [], blockedReasons: {} }, answered: () => undefined }
+    process.onMessage((message) => {
       switch (message.kind) {
         case 'progress':
           worker.progress = message
@@ -97,8 +90,8 @@ export class RebuildWorkers {
       }
     })
     this.#workers.add(worker)
-    worker.ended.then((how) => this.#forget(worker, how), fail)
-    send(worker, { kind: 'start', config, generation })
+    process.ended.then((how) => this.#forget(worker, how), fail)
+    process.send({ kind: 'start', config, generation })
   }
 
   #forget(worker: Worker, how: string): void {
@@ -106,33 +99,17 @@ export class RebuildWorkers {
     this.#workers.delete(worker)
     if (this.#isStopping) return
     if (this.#workers.size === 0) fail(new Error(`no process is left that reads Kafka: the last one ${how}`))
-    else onStep(`process ${worker.child.pid} ${how}; the others read its partitions`)
+    else onStep(`process ${worker.process.name} ${how}; the others read its partitions`)
   }
 }
-
-const untilEnded = (child: ChildProcess): Promise<string> =>
-  new Promise((resolve) => {
-    child.once('exit', (code, signal) =>
-      resolve(signal === null ? `has ended with code ${code}` : `was ended by ${signal}`),
-    )
-    child.on('error', (error) => {
-      // It was not started; a message that could not be sent is followed by its end.
-      if (child.pid === undefined) resolve(`could not be started: ${error.message}`)
-    })
-  })
 
 /** Sends a message and waits for its answer. A process that does not answer in time is killed. */
 async function ask(worker: Worker, message: ToWorker): Promise<void> {
   const answer = new Promise<void>((resolve) => {
     worker.answered = resolve
   })
-  send(worker, message)
-  const overdue = setTimeout(() => worker.child.kill('SIGKILL'), answerDeadlineMs)
-  await Promise.race([answer, worker.ended])
+  worker.process.send(message)
+  const overdue = setTimeout(() => worker.process.kill(), answerDeadlineMs)
+  await Promise.race([answer, worker.process.ended])
   clearTimeout(overdue)
-}
-
-/** Whoever cannot be told any more has ended, or is about to. */
-function send({ child }: Worker, message: ToWorker): void {
-  child.send(message, () => undefined)
 }

@@ -1,6 +1,6 @@
+import type { RequestListener } from 'node:http'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
-import { connectElasticsearchBytes } from '../core/stores/elasticsearch.ts'
 import { readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
@@ -12,16 +12,33 @@ import { WaitingRoom } from './waiting/waitingRoom.ts'
 
 const defaultPort = 3_000
 
+type ApiService = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
+
 /**
  * Connects the API's clients and listens on the configured port, also while an engine is unreachable. Everything that is opened is
  * registered with `release`; it is closed in reverse order.
  */
 export async function startApi(
-  { config, log, metrics, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'release'>,
+  service: ApiService,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
-  const elasticsearch = connectElasticsearchBytes(config)
-  const { redis, redisKeys, accountKeys } = openStores({ config, log, metrics, release }, elasticsearch)
+  const { config, log, release } = service
+  const { listener, checks, close } = openApi(service, nowMs)
+  const server = await serve(listener, { port: config.PORT ?? defaultPort, host: config.HOST }, answerClientError(log))
+  release('server', () => stopServing(server))
+  release('waiting requests', async () => close())
+  log.info({ port: portOf(server) }, 'listening')
+  return { port: portOf(server), checks }
+}
+
+/** Connects the API's clients; `listener` answers requests until `close`, which ends those that wait for a change. */
+export function openApi(
+  service: ApiService,
+  nowMs: () => number,
+): Pick<Started, 'checks'> & { readonly listener: RequestListener; close(): void } {
+  const { config, engines, log, metrics } = service
+  const elasticsearch = engines.elasticsearchBytes(config)
+  const { redis, redisKeys, accountKeys } = openStores(service, elasticsearch)
   const indexReader = createIndexReader(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
   const elapsedMs = (): number => performance.now()
   const waitingRoom = new WaitingRoom({
@@ -44,13 +61,9 @@ export async function startApi(
     log,
     metrics,
   })
-  const server = await serve(listener, { port: config.PORT ?? defaultPort, host: config.HOST }, answerClientError(log))
-  release('server', () => stopServing(server))
-  release('waiting requests', async () => waitingRoom.close())
-  log.info({ port: portOf(server) }, 'listening')
-
   return {
-    port: portOf(server),
+    listener,
+    close: () => waitingRoom.close(),
     checks: {
       elasticsearch: async (signal) => await probe(indexReader, signal).then(() => undefined),
       cluster: isolatedNodesAnswerNothing(elasticsearch),

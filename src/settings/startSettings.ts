@@ -3,10 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { randomToken } from '../core/model/ids.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
-import { openKafka } from '../core/stores/kafka.ts'
 import type { KafkaSink } from '../core/stores/kafkaSink.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
-import { openStores } from '../core/stores/openStores.ts'
+import { openKafka, openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
 import { answerClientError, createSettingsApp } from './app.ts'
@@ -21,11 +20,12 @@ const reconnectMs = 1_000
  * Everything it opens is registered with `release`, which releases in reverse order.
  */
 export async function startSettings(
-  { config, log, metrics, signal, release }: Pick<Service, 'config' | 'log' | 'metrics' | 'signal' | 'release'>,
+  service: Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'signal' | 'release'>,
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
-  const { redis, redisKeys: names, accountKeys: store } = openStores({ config, log, metrics, release })
-  const { openSource, sink } = openKafka(config, log, release)
+  const { config, log, metrics, signal, release } = service
+  const { redis, redisKeys: names, accountKeys: store } = openStores(service)
+  const { openSource, sink } = openKafka(service)
   const source = openSource()
   const connection = keepConnecting(sink, signal)
   release('producer', async () => {

@@ -3,6 +3,7 @@ import { Writable } from 'node:stream'
 import { Registry } from 'prom-client'
 import { startApi } from '../../src/api/startApi.ts'
 import { createLog } from '../../src/core/process/log.ts'
+import { configuredEngines } from '../../src/core/stores/engines.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 import { readinessOf } from './readiness.ts'
@@ -58,7 +59,10 @@ export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOp
   }
   try {
     const log = createLog({ name: 'test', level: 'info' }, sink)
-    const { port, checks } = await startApi({ config: testConfig(settings), log, metrics, release }, nowMs)
+    const { port, checks } = await startApi(
+      { config: testConfig(settings), engines: configuredEngines, log, metrics, release },
+      nowMs,
+    )
     const readiness = readinessOf(checks)
     if (awaitReady) await eventually(async () => (await readiness()).length === 0)
     return { port, logLines, metrics, readiness, send: (target, options) => send(port, target, options), close }

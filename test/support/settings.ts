@@ -6,6 +6,7 @@ import { Registry } from 'prom-client'
 import { ensureTopics } from '../../indexer/topics.ts'
 import { createLog } from '../../src/core/process/log.ts'
 import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { configuredEngines } from '../../src/core/stores/engines.ts'
 import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
@@ -95,6 +96,7 @@ export async function startTestSettings(
   const { port, checks } = await startSettings(
     {
       config,
+      engines: configuredEngines,
       log: createLog({ name: 'test', level: 'info' }, sink),
       metrics: new Registry(),
       signal: stop.signal,

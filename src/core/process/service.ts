@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { destination, type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Problem } from '../model/result.ts'
+import { configuredEngines, type Engines } from '../stores/engines.ts'
 import { preflight } from '../stores/preflight/preflight.ts'
 import { type AdminPage, type AdminPages, serveAdmin } from './adminServer.ts'
 import { type Config, type Engine, type Need, readConfig } from './config.ts'
@@ -21,6 +22,7 @@ export type Started = {
 /** What a process is built from. */
 export type Service = {
   readonly config: Config
+  readonly engines: Engines
   readonly log: Logger
   readonly metrics: Registry
   /** Aborted when the process is asked to stop. */
@@ -148,7 +150,7 @@ async function start(
   watchUnreachable(config, unreachable, lifetime, log).catch((error: unknown) => {
     if (!signal.aborted) fail(error)
   })
-  const started = await options.start({ config, log, metrics, signal, release, fail })
+  const started = await options.start({ config, engines: configuredEngines, log, metrics, signal, release, fail })
   health.add(started.checks)
   pages = new Map([...pages, ...(started.pages?.(health) ?? [])])
   isStarted = true

@@ -2,8 +2,6 @@ import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../process/config.ts'
 import { closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './kafkaPatches.ts'
-import { type KafkaSink, kafkaSink } from './kafkaSink.ts'
-import { type KafkaSource, kafkaSource } from './kafkaSource.ts'
 
 replaceFetchDecoder()
 fetchLogEndOffsets()
@@ -31,21 +29,6 @@ export function connectKafka(config: Config, log: Logger): Kafka {
     ...(config.KAFKA_SSL_CA_FILE !== undefined && { ssl: { ca: config.KAFKA_SSL_CA_FILE } }),
     ...(config.KAFKA_SASL_MECHANISM !== undefined && { sasl: saslOf(config) }),
   })
-}
-
-/** The Kafka clients of a process. Sources are closed when the process ends; the sink's owner connects and disconnects it. */
-export function openKafka(
-  config: Config,
-  log: Logger,
-  release: (what: string, releaser: () => Promise<unknown>) => void,
-): { openSource(): KafkaSource; readonly sink: KafkaSink } {
-  const kafka = connectKafka(config, log)
-  const openSource = (): KafkaSource => {
-    const source = kafkaSource(kafka)
-    release('kafka source', () => source.close())
-    return source
-  }
-  return { openSource, sink: kafkaSink(kafka) }
 }
 
 function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {

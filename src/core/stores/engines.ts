@@ -1,0 +1,30 @@
+import type { Client } from '@elastic/elasticsearch'
+import type { Logger } from 'pino'
+import type { Config } from '../process/config.ts'
+import { connectElasticsearch, connectElasticsearchBytes } from './elasticsearch.ts'
+import { connectKafka } from './kafka.ts'
+import { type KafkaSink, kafkaSink } from './kafkaSink.ts'
+import { type KafkaSource, kafkaSource } from './kafkaSource.ts'
+import { connectConfiguredRedis, type OnCommand, type RedisConnection } from './redis.ts'
+
+/** How a process connects to its engines. Nothing waits for an engine: the clients connect by themselves, also later. */
+export type Engines = {
+  /** A client that parses responses. */
+  elasticsearch(config: Config): Client
+  /** A client whose responses are raw bytes of JSON. */
+  elasticsearchBytes(config: Config): Client
+  redis(config: Config, onError: (error: Error) => void, onCommand?: OnCommand): RedisConnection
+  /** A source of its own connection for each caller of `openSource`; the sink's owner connects it. */
+  kafka(config: Config, log: Logger): { openSource(): KafkaSource; readonly sink: KafkaSink }
+}
+
+/** The engines that the configuration names. */
+export const configuredEngines: Engines = {
+  elasticsearch: connectElasticsearch,
+  elasticsearchBytes: connectElasticsearchBytes,
+  redis: connectConfiguredRedis,
+  kafka: (config, log) => {
+    const kafka = connectKafka(config, log)
+    return { openSource: () => kafkaSource(kafka), sink: kafkaSink(kafka) }
+  },
+}
