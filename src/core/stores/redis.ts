@@ -14,9 +14,13 @@ export type RedisConnection = {
 /** Called after every command, with its name in lower case and its error. */
 export type OnCommand = (name: string, durationMs: number, error: Error | undefined) => void
 
-const connectTimeoutMs = 5_000
-const commandTimeoutMs = 2_000
+export const connectTimeoutMs = 5_000
+export const commandTimeoutMs = 2_000
 const maxReconnectDelayMs = 2_000
+
+/** How long the client waits before its first, second, … attempt to connect again. */
+export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** attempt, maxReconnectDelayMs)
+
 /** How long a command waits for the first connection. */
 const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
@@ -64,9 +68,14 @@ export function connectRedis(
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: true,
-    retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, maxReconnectDelayMs),
+    retryStrategy: reconnectDelayMs,
   })
   watchCommands(client, onCommand)
+  return connectionOver(client, onError)
+}
+
+/** The connection that a client has, or will have. `onError` is called with connection errors. */
+export function connectionOver(client: Redis, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
   client.on('error', onError)
   client.on('close', () => {

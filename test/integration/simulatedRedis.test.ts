@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto'
+import { type RedisConnection, readRedisMemory, runScript, script } from '../../src/core/stores/redis.ts'
+import { redisTimeMs } from '../../src/core/stores/watermark.ts'
+import { eventually } from '../support/eventually.ts'
+import { connectReal, connectSimulated, removeKeys } from '../support/redisPair.ts'
+
+describe.each([
+  { name: 'The real Redis', connect: connectReal },
+  { name: 'The simulated Redis', connect: connectSimulated },
+])('$name', ({ connect }) => {
+  const prefix = `test-${randomUUID().slice(0, 8)}`
+  const key = (name: string): string => `${prefix}:${name}`
+  let link: RedisConnection
+  const hasMinute = async (name: string): Promise<boolean> => {
+    const leftMs = await link.client.pttl(key(name))
+    return 0 < leftMs && leftMs <= 60_000
+  }
+  beforeAll(async () => {
+    link = await connect()
+  })
+  afterEach(() => removeKeys(link, prefix))
+  afterAll(() => link.close())
+
+  test('has a run id, a clock and a size, and answers a ping', async () => {
+    expect(link.runId()).toMatch(/^[0-9a-f]{40}$/)
+    expect(Math.abs((await redisTimeMs(link)) - Date.now())).toBeLessThan(1_000)
+    expect((await readRedisMemory(link)).usedBytes).toBeGreaterThan(0)
+    expect(await link.client.ping()).toBe('PONG')
+  })
+
+  test('strings', async () => {
+    const { client } = link
+    expect(await client.get(key('a'))).toBeNull()
+    expect(await client.set(key('a'), 'ä/"\u0000"')).toBe('OK')
+    expect(await client.get(key('a'))).toBe('ä/"\u0000"')
+    expect(await client.set(key('a'), 'other', 'NX')).toBeNull()
+    expect(await client.set(key('b'), '1', 'PX', 60_000, 'NX')).toBe('OK')
+    expect(await client.mset([key('c'), '3', key('d'), '4'])).toBe('OK')
+    expect(await client.mget([key('b'), key('none'), key('d')])).toEqual(['1', null, '4'])
+    expect(await client.exists(key('b'))).toBe(1)
+    expect(await client.exists(key('a'), key('none'), key('c'))).toBe(2)
+    expect(await client.del(key('a'), key('none'))).toBe(1)
+    expect(await client.get(key('a'))).toBeNull()
+  })
+
+  test('hashes', async () => {
+    const { client } = link
+    expect(await client.hset(key('h'), 'b', '1', 'a', 2)).toBe(2)
+    expect(await client.hset(key('h'), 'b', '3', 'c', '4')).toBe(1)
+    expect(await client.hget(key('h'), 'b')).toBe('3')
+    expect(await client.hget(key('h'), 'none')).toBeNull()
+    expect(await client.hmget(key('h'), 'a', 'none')).toEqual(['2', null])
+    expect(await client.hgetall(key('h'))).toEqual({ b: '3', a: '2', c: '4' })
+    expect(await client.hdel(key('h'), 'a', 'none')).toBe(1)
+    expect(await client.hdel(key('h'), 'b', 'c')).toBe(2)
+    expect(await client.exists(key('h'))).toBe(0)
+    expect(await client.hgetall(key('h'))).toEqual({})
+  })
+
+  test('sets and sorted sets', async () => {
+    const { client } = link
+    expect(await client.sadd(key('s'), 'x', 'y', 'x')).toBe(2)
+    expect(await client.sismember(key('s'), 'x')).toBe(1)
+    expect(await client.sismember(key('s'), 'z')).toBe(0)
+    expect((await client.smembers(key('s'))).sort()).toEqual(['x', 'y'])
+    expect(await client.zadd(key('z'), 0, 'b', 0, 'a')).toBe(2)
+    expect(await client.zadd(key('z'), 0, 'Z', 0, 'a')).toBe(1)
+    expect(await client.zcard(key('z'))).toBe(3)
+    expect(await client.zrange(key('z'), '0', '0')).toEqual(['Z'])
+    expect(await client.zrange(key('z'), '0', '9')).toEqual(['Z', 'a', 'b'])
+    expect(await client.zrem(key('z'), 'a', 'none')).toBe(1)
+    expect(await client.zrem(key('z'), 'b', 'Z')).toBe(2)
+    expect(await client.exists(key('z'))).toBe(0)
+  })
+
+  test('a key expires; writing it anew keeps no expiry, changing it does', async () => {
+    const { client } = link
+    await client.set(key('short'), 'x', 'PX', 20)
+    await client.hset(key('hash'), 'a', '1')
+    expect(await client.pexpire(key('hash'), 20)).toBe(1)
+    expect(await client.pexpire(key('none'), 20)).toBe(0)
+    await eventually(async () => (await client.exists(key('short'), key('hash'))) === 0)
+    await client.set(key('long'), '1', 'EX', 60)
+    await client.incrby(key('long'), 2)
+    expect(await hasMinute('long')).toBe(true)
+    await client.set(key('long'), 'y')
+    expect(await client.pttl(key('long'))).toBe(-1)
+    expect(await client.pttl(key('none'))).toBe(-2)
+    await client.hset(key('hash'), 'a', '1')
+    expect(await client.expire(key('hash'), 60)).toBe(1)
+    await client.hset(key('hash'), 'b', '1')
+    expect(await hasMinute('hash')).toBe(true)
+    expect(await client.pexpire(key('hash'), 0)).toBe(1)
+    expect(await client.exists(key('hash'))).toBe(0)
+  })
+
+  test('a scan finds, page by page, every key that was there all the time', async () => {
+    const names = Array.from({ length: 60 }, (_, at) => key(`scan-${at}`))
+    for (const name of names) await link.client.set(name, '')
+    const found = new Set<string>()
+    let cursor = '0'
+    do {
+      const [next, page] = await link.client.scan(cursor, 'MATCH', `${key('scan-')}*`, 'COUNT', 7)
+      for (const name of page) found.add(name)
+      await link.client.del(key('scan-0'))
+      cursor = next
+    } while (cursor !== '0')
+    for (const name of names.slice(1)) expect(found).toContain(name)
+  })
+
+  test('commands of one turn are carried out in their order, and answered in it', async () => {
+    const answered: number[] = []
+    const sums = Array.from({ length: 20 }, async (_, at) => {
+      const sum = await link.client.incrby(key('n'), 1)
+      answered.push(at)
+      return sum
+    })
+    expect(await Promise.all(sums)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1))
+    expect(answered).toEqual(Array.from({ length: 20 }, (_, at) => at))
+    expect(await link.client.pipeline().hset(key('h'), 'a', 1).get(key('h')).expire(key('h'), 60).exec()).toEqual([
+      [null, 1],
+      [expect.objectContaining({ message: expect.stringMatching(/^WRONGTYPE /) }), undefined],
+      [null, 1],
+    ])
+  })
+
+  test('errors say what they say', async () => {
+    const { client } = link
+    await client.set(key('text'), 'x')
+    const wrongType = 'WRONGTYPE Operation against a key holding the wrong kind of value'
+    await expect(client.hget(key('text'), 'a')).rejects.toThrow(new Error(wrongType))
+    await expect(client.incrby(key('text'), 1)).rejects.toThrow('ERR value is not an integer or out of range')
+    await expect(client.set(key('a'), 'x', 'PX', 0)).rejects.toThrow('ERR invalid expire time')
+    const unknown = '0'.repeat(40)
+    await expect(client.evalsha(unknown, 0)).rejects.toThrow(new Error('NOSCRIPT No matching script. Please use EVAL.'))
+    await expect(client.eval(`return redis.call('HGET', KEYS[1], 'a')`, 1, key('text'))).rejects.toThrow(wrongType)
+    await expect(client.eval('return {err = "MINE is mine"}', 0)).rejects.toThrow('MINE is mine')
+    await expect(client.eval('left = 1', 0)).rejects.toThrow('Script attempted to access nonexistent global variable')
+    await expect(client.eval('return 1 +', 0)).rejects.toThrow('ERR Error compiling script')
+  })
+
+  test('a script is known by its hash once it was run', async () => {
+    const own = script(`return '${prefix}'`)
+    await expect(link.client.evalsha(own.sha, 0)).rejects.toThrow('NOSCRIPT')
+    expect(await runScript(link.client, own, [])).toBe(prefix)
+    expect(await link.client.evalsha(own.sha, 0)).toBe(prefix)
+  })
+})
+
+describe('A script', () => {
+  const prefix = `test-${randomUUID().slice(0, 8)}`
+  let real: RedisConnection
+  let simulated: RedisConnection
+  beforeAll(async () => {
+    real = await connectReal()
+    simulated = await connectSimulated()
+  })
+  afterEach(() => removeKeys(real, prefix))
+  afterAll(() => Promise.all([real.close(), simulated.close()]))
+
+  test.each([
+    ['numbers lose their fraction', 'return {1, 2.9, -2.9, 1e15}'],
+    ['a list ends before its first nil', 'return {1, false, 3, nil, 5}'],
+    ['true is 1, and false is nil', 'return {true, false}'],
+    ['nothing', 'return'],
+    ['a status', `return redis.call('SET', KEYS[1], 'x')`],
+    ['the text of a status', `return redis.call('SET', KEYS[1], 'x').ok`],
+    ['what is missing is false', `return tostring(redis.call('GET', KEYS[1] .. 'none'))`],
+    ['a list with what is missing', `return redis.call('MGET', KEYS[1] .. 'none', KEYS[1])`],
+    ['lists in lists', `return {{'a', {'b'}}, {}}`],
+    ['numbers as text', `return {10 / 2 .. '', 1790000000000 .. '', 2^53 .. '', 0.1 .. '', tostring(1e100)}`],
+    ['numbers with format', `return {string.format('%.0f', 1790000000000), string.format('%.0f', 2^53 - 1)}`],
+    ['texts as numbers', `return {tonumber('1790000000123') % 1000, '10' + 5, 1000 * '60', tonumber('x') or 'no'}`],
+    [
+      'numbers as arguments',
+      `redis.call('SET', KEYS[1], 1790000000123) redis.call('INCRBY', KEYS[1], 2) return redis.call('GET', KEYS[1])`,
+    ],
+    ['arguments', `return {#KEYS, #ARGV, ARGV[1], ARGV[2], unpack(ARGV)}`],
+    ['patterns', `return {string.match('2026 acme/k/1', '^%S+ ([^/]+)/(.+)$')}`],
+    ['what JSON holds', `local v = cjson.decode(ARGV[1]) return {v.a[2], v.n, v.f .. '', v.t.u, tostring(v.x)}`],
+    ['null of JSON counts as true', `local v = cjson.decode(ARGV[1]) return v.none and 'is' or 'is not'`],
+    ['JSON with slashes and controls', String.raw`return cjson.encode({a = 'x/y"\\ \n \127 \1 ä'})`],
+    ['JSON of what JSON holds', `return cjson.encode({n = cjson.decode(ARGV[1]).none, t = {}, b = true})`],
+    [
+      'fields in the order of JSON',
+      `return cjson.encode(cjson.decode('{"one":"1","two":"2","three":"3","four":"4"}'))`,
+    ],
+  ])('answers alike: %s', async (_what, lua) => {
+    const { sha } = script(lua)
+    const evaluate = ({ client }: RedisConnection): Promise<unknown> =>
+      client.eval(lua, 1, `${prefix}:${sha}`, '{"a":[1,"zwei"],"n":12,"f":0.5,"none":null,"t":{"u":"ü"}}', '2')
+    expect(await evaluate(simulated)).toEqual(await evaluate(real))
+  })
+})

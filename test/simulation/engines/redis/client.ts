@@ -1,0 +1,209 @@
+import { EventEmitter } from 'node:events'
+import type { Redis } from 'ioredis'
+import {
+  commandTimeoutMs,
+  connectionOver,
+  connectTimeoutMs,
+  type OnCommand,
+  type RedisConnection,
+  reconnectDelayMs,
+  script,
+} from '../../../../src/core/stores/redis.ts'
+import { type Network, NetworkFailure } from '../../network.ts'
+import { commands, type Reply } from './commands.ts'
+import { ReplyError } from './keyspace.ts'
+import type { Batch, Session } from './session.ts'
+
+type Argument = string | number | readonly Argument[]
+type Issued = {
+  readonly name: string
+  readonly args: readonly string[]
+  resolve(reply: Reply): void
+  reject(error: Error): void
+}
+/** `waiting` is empty once its commands have timed out; the connection still delivers them. */
+type Sent = Batch & { waiting: readonly Issued[] }
+
+const names = [...Object.keys(commands), 'eval', 'evalsha', 'info']
+
+/** Connects a process to a simulated Redis, and keeps reconnecting, as `connectRedis` does to a real one. */
+export function connectSimulated(
+  open: () => Session,
+  network: Network,
+  onCommand: OnCommand = () => undefined,
+): RedisConnection {
+  const client = new SimulatedClient(open, network, onCommand)
+  // It has what the product calls of ioredis.
+  return connectionOver(client as unknown as Redis, () => undefined)
+}
+
+/**
+ * Behaves like ioredis with the options of `connectRedis`. Commands of one turn are sent together. A connection delivers what was sent in
+ * order and once, like TCP: whatever was sent and not answered yet goes along with the next batch, also after a timeout.
+ */
+class SimulatedClient extends EventEmitter {
+  readonly #open: () => Session
+  readonly #network: Network
+  readonly #onCommand: OnCommand
+  readonly #ended = new AbortController()
+  #session: Session | undefined
+  #sent: Sent[] = []
+  #issued: Issued[] = []
+  #batches = 0
+  #failedAttempts = 0
+  #reconnect: NodeJS.Timeout | undefined
+
+  constructor(open: () => Session, network: Network, onCommand: OnCommand) {
+    super()
+    this.#open = open
+    this.#network = network
+    this.#onCommand = onCommand
+    for (const name of names) this.#define(name, (args) => this.#send(name, args))
+    this.#connect()
+  }
+
+  /** Defines a method that runs a script by its hash, and sends the script itself to a server that does not know it. */
+  defineCommand(name: string, { lua, numberOfKeys }: { readonly lua: string; readonly numberOfKeys: number }): void {
+    const sha = script(lua).sha
+    this.#define(name, async (args) => {
+      const values = [String(numberOfKeys), ...args]
+      return await this.#send('evalsha', [sha, ...values]).catch((error: Error) => {
+        if (!error.message.startsWith('NOSCRIPT')) throw error
+        return this.#send('eval', [lua, ...values])
+      })
+    })
+  }
+
+  /** Commands that are sent together by `exec`, which never rejects. */
+  pipeline(): object {
+    const queued: [name: string, args: string[]][] = []
+    const exec = (): Promise<unknown> =>
+      Promise.all(
+        queued.map(([name, args]) =>
+          this.#send(name, args).then(
+            (reply) => [null, reply],
+            (error) => [error, undefined],
+          ),
+        ),
+      )
+    const methods = names.map((name) => [
+      name,
+      (...args: Argument[]) => {
+        queued.push([name, textsOf(args)])
+        return pipeline
+      },
+    ])
+    const pipeline: object = { exec, ...Object.fromEntries(methods) }
+    return pipeline
+  }
+
+  disconnect(): void {
+    this.#ended.abort()
+    clearTimeout(this.#reconnect)
+    this.#drop(new Error('Connection is closed.'))
+  }
+
+  #define(name: string, run: (args: string[]) => Promise<unknown>): void {
+    Object.assign(this, { [name]: (...args: Argument[]) => run(textsOf(args)) })
+  }
+
+  #send(name: string, args: readonly string[]): Promise<unknown> {
+    const startedMs = performance.now()
+    const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+    const tell = (error?: Error): void => this.#onCommand(name, performance.now() - startedMs, error)
+    promise.then(() => tell(), tell)
+    if (this.#ended.signal.aborted) reject(new Error('Connection is closed.'))
+    else if (this.#session === undefined)
+      reject(new Error("Stream isn't writeable and enableOfflineQueue options is false"))
+    else {
+      if (this.#issued.length === 0) queueMicrotask(() => this.#sendIssued())
+      this.#issued.push({ name, args, resolve, reject })
+    }
+    return name === 'hgetall' ? promise.then(fieldsIn) : promise
+  }
+
+  #sendIssued(): void {
+    const [session, sent, waiting] = [this.#session, this.#sent, this.#issued]
+    this.#issued = []
+    if (session === undefined || waiting.length === 0) return
+    const batch: Sent = { number: ++this.#batches, commands: waiting, waiting, replies: undefined }
+    sent.push(batch)
+    const upToThis = (): Sent[] => sent.filter(({ number }) => number <= batch.number)
+    const what = waiting.map(({ name }) => name).join(' ')
+    this.#network
+      .call('redis', what, () => session.deliver(upToThis()), { timeoutMs: commandTimeoutMs })
+      .then(
+        () => {
+          // An answer that comes after those to later batches, or after the end of its connection, has no reader.
+          if (session === this.#session) for (const each of upToThis()) this.#answer(each)
+        },
+        (error: Error) => this.#fail(session, batch, error),
+      )
+  }
+
+  #answer({ number, waiting, replies = [] }: Sent): void {
+    this.#sent.splice(
+      this.#sent.findIndex((each) => each.number === number),
+      1,
+    )
+    waiting.forEach(({ resolve, reject }, at) => {
+      const reply = replies[at] ?? null
+      if (reply instanceof ReplyError) reject(reply)
+      else resolve(reply)
+    })
+  }
+
+  #fail(session: Session, batch: Sent, error: Error): void {
+    if (session !== this.#session) return
+    if (error instanceof NetworkFailure && error.kind === 'timeout') {
+      const { waiting } = batch
+      batch.waiting = []
+      for (const { reject } of waiting) reject(new Error('Command timed out'))
+    } else this.#lose(error)
+  }
+
+  #connect(): void {
+    const { signal } = this.#ended
+    this.#network.call('redis', 'connect', this.#open, { timeoutMs: connectTimeoutMs, signal }).then(
+      (session) => {
+        this.#session = session
+        this.#failedAttempts = 0
+        this.emit('ready')
+        const lost = (): void => {
+          if (session === this.#session) this.#lose(new Error('read ECONNRESET'))
+        }
+        this.#network.call('redis', 'end of the connection', () => session.closed, { signal }).then(lost, lost)
+      },
+      (error: Error) => this.#lose(error),
+    )
+  }
+
+  /** Loses the connection, or did not get one, and tries again later. */
+  #lose(error: Error): void {
+    if (this.#ended.signal.aborted) return
+    this.emit('error', error)
+    this.#drop(
+      new Error(
+        'Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest" option for details.',
+      ),
+    )
+    this.#reconnect = setTimeout(() => this.#connect(), reconnectDelayMs(++this.#failedAttempts))
+  }
+
+  #drop(error: Error): void {
+    const unanswered = [...this.#sent.flatMap(({ waiting }) => waiting), ...this.#issued]
+    this.#session = undefined
+    this.#sent = []
+    this.#issued = []
+    this.emit('close')
+    for (const { reject } of unanswered) reject(error)
+  }
+}
+
+const textsOf = (args: readonly Argument[]): string[] =>
+  args.flatMap((each) => (typeof each === 'object' ? textsOf(each) : [String(each)]))
+
+function fieldsIn(reply: Reply): Record<string, unknown> {
+  const flat = reply as string[]
+  return Object.fromEntries(Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at], flat[2 * at + 1]]))
+}

@@ -1,0 +1,149 @@
+import { type Keyspace, ReplyError } from './keyspace.ts'
+
+/** A reply that is no text but a short word of Redis: Lua sees a table in it. */
+export class Status {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+export type Reply = string | number | null | Status | Reply[]
+
+type Command = (keys: Keyspace, args: readonly string[]) => Reply
+
+const ok = new Status('OK')
+const noExpiry = -1
+const noKey = -2
+
+/** The commands that the product's code and its scripts use, in lower case, without those that need more than the keys. */
+export const commands = {
+  ping: () => new Status('PONG'),
+  time: (keys) => {
+    const nowMs = keys.nowMs()
+    return [String(Math.floor(nowMs / 1_000)), String(Math.floor((nowMs % 1_000) * 1_000))]
+  },
+  exists: (keys, names) => names.filter((key) => keys.has(key)).length,
+  del: (keys, names) => names.filter((key) => keys.delete(key)).length,
+  expire: (keys, [key = '', seconds]) => expireAfter(keys, key, 1_000 * integer(seconds)),
+  pexpire: (keys, [key = '', ms]) => expireAfter(keys, key, integer(ms)),
+  pttl: (keys, [key = '']) => {
+    const expiresAtMs = keys.expiryOf(key)
+    if (expiresAtMs !== undefined) return expiresAtMs - keys.nowMs()
+    return keys.has(key) ? noExpiry : noKey
+  },
+  scan: (keys, [cursor = '0', ...options]) => scan(keys, Number(cursor), optionsOf(options)),
+
+  get: (keys, [key = '']) => textOf(keys, key),
+  mget: (keys, names) => names.map((key) => keys.read('string', key)?.text ?? null),
+  set: (keys, [key = '', text = '', ...options]) => set(keys, key, text, optionsOf(options)),
+  mset: (keys, pairs) => {
+    for (const [key, text] of pairsOf(pairs)) keys.write(key, { kind: 'string', text }, undefined)
+    return ok
+  },
+  incrby: (keys, [key = '', by]) => {
+    const sum = integer(textOf(keys, key) ?? '0') + integer(by)
+    keys.write(key, { kind: 'string', text: String(sum) }, keys.expiryOf(key))
+    return sum
+  },
+
+  hget: (keys, [key = '', field = '']) => fieldsOf(keys, key).get(field) ?? null,
+  hmget: (keys, [key = '', ...fields]) => fields.map((field) => fieldsOf(keys, key).get(field) ?? null),
+  hgetall: (keys, [key = '']) => [...fieldsOf(keys, key)].flat(),
+  hset: (keys, [key = '', ...pairs]) => {
+    const before = fieldsOf(keys, key)
+    const fields = new Map([...before, ...pairsOf(pairs)])
+    keys.write(key, { kind: 'hash', fields }, keys.expiryOf(key))
+    return fields.size - before.size
+  },
+  hdel: (keys, [key = '', ...gone]) => {
+    const before = fieldsOf(keys, key)
+    const fields = new Map([...before].filter(([field]) => !gone.includes(field)))
+    if (fields.size < before.size) keys.write(key, { kind: 'hash', fields }, keys.expiryOf(key))
+    return before.size - fields.size
+  },
+
+  smembers: (keys, [key = '']) => [...membersOf(keys, key)],
+  sismember: (keys, [key = '', member = '']) => (membersOf(keys, key).has(member) ? 1 : 0),
+  sadd: (keys, [key = '', ...added]) => {
+    const before = membersOf(keys, key)
+    const members = new Set([...before, ...added])
+    keys.write(key, { kind: 'set', members }, keys.expiryOf(key))
+    return members.size - before.size
+  },
+
+  zcard: (keys, [key = '']) => scoresOf(keys, key).size,
+  zrange: (keys, [key = '', first, last]) => {
+    const [from, to] = [integer(first), integer(last)]
+    if (from < 0 || to < 0) throw new ReplyError('ERR the simulation knows no rank from the end')
+    const inOrder = [...scoresOf(keys, key)].sort(([a, x], [b, y]) => x - y || Buffer.from(a).compare(Buffer.from(b)))
+    return inOrder.slice(from, to + 1).map(([member]) => member)
+  },
+  zadd: (keys, [key = '', ...pairs]) => {
+    const before = scoresOf(keys, key)
+    const scores = new Map([...before, ...pairsOf(pairs).map(([score, member]) => [member, Number(score)] as const)])
+    keys.write(key, { kind: 'sortedSet', scores }, keys.expiryOf(key))
+    return scores.size - before.size
+  },
+  zrem: (keys, [key = '', ...gone]) => {
+    const before = scoresOf(keys, key)
+    const scores = new Map([...before].filter(([member]) => !gone.includes(member)))
+    if (scores.size < before.size) keys.write(key, { kind: 'sortedSet', scores }, keys.expiryOf(key))
+    return before.size - scores.size
+  },
+} as const satisfies Record<string, Command>
+
+const textOf = (keys: Keyspace, key: string): string | null => keys.read('string', key)?.text ?? null
+const fieldsOf = (keys: Keyspace, key: string): ReadonlyMap<string, string> =>
+  keys.read('hash', key)?.fields ?? new Map()
+const membersOf = (keys: Keyspace, key: string): ReadonlySet<string> => keys.read('set', key)?.members ?? new Set()
+const scoresOf = (keys: Keyspace, key: string): ReadonlyMap<string, number> =>
+  keys.read('sortedSet', key)?.scores ?? new Map()
+
+function integer(text: string | undefined): number {
+  if (text === undefined || !/^-?\d{1,15}$/.test(text))
+    throw new ReplyError('ERR value is not an integer or out of range')
+  return Number(text)
+}
+
+function pairsOf(values: readonly string[]): [string, string][] {
+  return Array.from({ length: values.length / 2 }, (_, at) => [values[2 * at] ?? '', values[2 * at + 1] ?? ''])
+}
+
+/** Options by their names in lower case; `NX` has no value. */
+function optionsOf(words: readonly string[]): ReadonlyMap<string, string> {
+  const options = new Map<string, string>()
+  for (let at = 0; at < words.length; ) {
+    const name = words[at++]?.toLowerCase() ?? ''
+    if (!['px', 'ex', 'nx', 'match', 'count'].includes(name)) throw new ReplyError('ERR syntax error')
+    options.set(name, name === 'nx' ? '' : (words[at++] ?? ''))
+  }
+  return options
+}
+
+function set(keys: Keyspace, key: string, text: string, options: ReadonlyMap<string, string>): Reply {
+  const [ms, seconds] = [options.get('px'), options.get('ex')]
+  const lifeMs = ms !== undefined ? integer(ms) : seconds !== undefined ? 1_000 * integer(seconds) : undefined
+  if (lifeMs !== undefined && lifeMs <= 0) throw new ReplyError("ERR invalid expire time in 'set' command")
+  if (options.has('nx') && keys.has(key)) return null
+  keys.write(key, { kind: 'string', text }, lifeMs === undefined ? undefined : keys.nowMs() + lifeMs)
+  return ok
+}
+
+function expireAfter(keys: Keyspace, key: string, ms: number): number {
+  if (!keys.has(key)) return 0
+  keys.expireAt(key, keys.nowMs() + ms)
+  return 1
+}
+
+/** The cursor is the number of the last key, so that a key that is there all the time is never left out. */
+function scan(keys: Keyspace, cursor: number, options: ReadonlyMap<string, string>): Reply {
+  const pattern = options.get('match') ?? '*'
+  const prefix = pattern.slice(0, -1)
+  if (!pattern.endsWith('*') || /[*?[\]\\]/.test(prefix)) throw new ReplyError('ERR the simulation knows prefixes only')
+  const count = integer(options.get('count') ?? '10')
+  const page = keys.keysAfter(cursor, count)
+  const next = page.length < count ? 0 : (page.at(-1)?.serial ?? 0)
+  return [String(next), page.map(({ key }) => key).filter((key) => key.startsWith(prefix))]
+}

@@ -1,0 +1,137 @@
+/** What a key holds. Values are never changed in place, so that an earlier state of them is kept for free. */
+export type Value =
+  | { readonly kind: 'string'; readonly text: string }
+  | { readonly kind: 'hash'; readonly fields: ReadonlyMap<string, string> }
+  | { readonly kind: 'set'; readonly members: ReadonlySet<string> }
+  | { readonly kind: 'sortedSet'; readonly scores: ReadonlyMap<string, number> }
+
+type Entry = {
+  readonly value: Value
+  readonly expiresAtMs: number | undefined
+  /** Tells in which order keys were created; a key that is overwritten keeps it. */
+  readonly serial: number
+}
+type Change = { readonly atMs: number; readonly key: string; readonly before: Entry | undefined }
+
+/** An error that Redis answers with. */
+export class ReplyError extends Error {
+  override readonly name = 'ReplyError'
+}
+
+/** How far back (ms) a state can be restored. */
+const historyMs = 60_000
+
+/** The keys of a simulated Redis, with their expiry, and what they were in the last minute. */
+export class Keyspace {
+  readonly #nowMs: () => number
+  readonly #entries = new Map<string, Entry>()
+  #history: Change[] = []
+  #trimAt = 1_000
+  #lastSerial = 0
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
+
+  /** What its clock reads (epoch ms). */
+  nowMs(): number {
+    return this.#nowMs()
+  }
+
+  /** Undefined for a key that does not exist; throws `WRONGTYPE` for one that holds something else. */
+  read<K extends Value['kind']>(kind: K, key: string): Extract<Value, { kind: K }> | undefined {
+    const value = this.#find(key)?.value
+    if (value !== undefined && value.kind !== kind)
+      throw new ReplyError('WRONGTYPE Operation against a key holding the wrong kind of value')
+    return value as Extract<Value, { kind: K }> | undefined
+  }
+
+  has(key: string): boolean {
+    return this.#find(key) !== undefined
+  }
+
+  /** When a key expires (epoch ms); undefined without expiry, and for a key that does not exist. */
+  expiryOf(key: string): number | undefined {
+    return this.#find(key)?.expiresAtMs
+  }
+
+  /** Sets a key, which exists until `expiresAtMs` (epoch ms). An empty hash or set does not exist. */
+  write(key: string, value: Value, expiresAtMs: number | undefined): void {
+    if (isEmpty(value)) this.delete(key)
+    else this.#put(key, { value, expiresAtMs, serial: this.#find(key)?.serial ?? ++this.#lastSerial })
+  }
+
+  /** Sets when a key that exists expires (epoch ms); at once when that is over. */
+  expireAt(key: string, expiresAtMs: number): void {
+    const entry = this.#find(key)
+    if (entry !== undefined) this.#put(key, expiresAtMs <= this.#nowMs() ? undefined : { ...entry, expiresAtMs })
+  }
+
+  /** False for a key that did not exist. */
+  delete(key: string): boolean {
+    const existed = this.has(key)
+    if (existed) this.#put(key, undefined)
+    return existed
+  }
+
+  flush(): void {
+    for (const key of [...this.#entries.keys()]) this.#put(key, undefined)
+  }
+
+  /** At most `count` keys that were created after the key with the number `after`, oldest first. */
+  keysAfter(after: number, count: number): { readonly key: string; readonly serial: number }[] {
+    return [...this.#entries.keys()]
+      .flatMap((key) => {
+        const serial = this.#find(key)?.serial
+        return serial === undefined || serial <= after ? [] : [{ key, serial }]
+      })
+      .sort((a, b) => a.serial - b.serial)
+      .slice(0, count)
+  }
+
+  /** Forgets what was written in the last `lastMs` of its clock; everything with `Infinity`. */
+  lose(lastMs: number): void {
+    if (lastMs === Number.POSITIVE_INFINITY) this.#entries.clear()
+    else if (lastMs > historyMs) throw new RangeError(`the state of ${lastMs} ms ago is not kept`)
+    const lostFromMs = this.#nowMs() - lastMs
+    const kept = this.#history.findLastIndex(({ atMs }) => atMs <= lostFromMs) + 1
+    for (const { key, before } of this.#history.splice(kept).reverse()) {
+      if (lastMs !== Number.POSITIVE_INFINITY) this.#set(key, before)
+    }
+  }
+
+  #find(key: string): Entry | undefined {
+    const entry = this.#entries.get(key)
+    if (entry?.expiresAtMs === undefined || this.#nowMs() < entry.expiresAtMs) return entry
+    this.#entries.delete(key)
+    return undefined
+  }
+
+  #put(key: string, entry: Entry | undefined): void {
+    const atMs = this.#nowMs()
+    this.#history.push({ atMs, key, before: this.#entries.get(key) })
+    if (this.#history.length > this.#trimAt) {
+      this.#history = this.#history.filter((change) => change.atMs >= atMs - historyMs)
+      this.#trimAt = 1_000 + 2 * this.#history.length
+    }
+    this.#set(key, entry)
+  }
+
+  #set(key: string, entry: Entry | undefined): void {
+    if (entry === undefined) this.#entries.delete(key)
+    else this.#entries.set(key, entry)
+  }
+}
+
+function isEmpty(value: Value): boolean {
+  switch (value.kind) {
+    case 'string':
+      return false
+    case 'hash':
+      return value.fields.size === 0
+    case 'set':
+      return value.members.size === 0
+    case 'sortedSet':
+      return value.scores.size === 0
+  }
+}

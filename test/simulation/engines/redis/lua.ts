@@ -1,0 +1,242 @@
+import { LuaApi } from 'wasmoon-lua5.1'
+import { type Reply, Status } from './commands.ts'
+import { ReplyError } from './keyspace.ts'
+
+/** Carries out a command of a script. */
+export type CallCommand = (name: string, args: readonly string[]) => Reply
+
+/*
+ * Lua 5.1, which Redis has, too: the same arithmetic and text of numbers, and the same order of the fields of a table in every run. One state
+ * serves all simulated servers of this process; like in Redis, a script leaves nothing in it that another could see.
+ */
+
+const api = await LuaApi.initialize()
+const lua = api.luaL_newstate()
+const registry = -10_000
+const globals = -10_002
+const [ofNil, ofBoolean, ofNothing, ofNumber, ofText, ofTable] = [0, 1, 2, 3, 4, 5]
+/** The type of the value at this index: one of the above. */
+const typeAt: (at: number) => number = (at) => api.lua_type(lua, at)
+
+/** Errors cannot pass a function of the host: it returns whether it succeeded, and its result or an error. */
+const prelude = `
+local call, encode, decode = ...
+local function raising(f)
+  return function(...)
+    local succeeded, result = f(...)
+    if not succeeded then error(result, 0) end
+    return result
+  end
+end
+redis = {call = raising(call)}
+cjson = {encode = raising(encode), decode = raising(decode)}
+io, os, debug, package, require, dofile, loadfile, module, print = nil
+math.random, math.randomseed = nil
+setmetatable(_G, {__newindex = function(_, name) error('Script attempted to access nonexistent global variable', 2) end})`
+
+/** Numbers of compiled scripts by their text. */
+const compiled = new Map<string, number>()
+let callCommand: CallCommand = () => null
+/** Texts pass by memory of our own: the library would put them on a small stack, and end them at the first NUL. */
+const raw = api.module as unknown as {
+  _lua_tolstring(state: number, at: number, length: number): number
+  _lua_pushlstring(state: number, text: number, length: number): void
+}
+const lengthAt = api.module._malloc(4)
+let room = { pointer: api.module._malloc(4_096), bytes: 4_096 }
+let memory = Buffer.from(api.module.HEAPU8.buffer)
+/** What the host threw and Redis would not have answered with. */
+let defect: unknown
+
+const host = (name: string, act: () => void): number =>
+  api.module.addFunction(() => {
+    const top = api.lua_gettop(lua)
+    try {
+      api.lua_pushboolean(lua, 1)
+      act()
+    } catch (error) {
+      if (!(error instanceof ReplyError)) defect = error
+      api.lua_settop(lua, top)
+      api.lua_pushboolean(lua, 0)
+      push({ err: error instanceof ReplyError ? error.message : `the simulation failed in ${name}` })
+    }
+    return 2
+  }, 'ii')
+
+const commandOf = host('redis.call', () => {
+  const [name = '', ...args] = Array.from({ length: api.lua_gettop(lua) - 1 }, (_, at) => argument(at + 1))
+  pushReply(callCommand(name.toLowerCase(), args))
+})
+const encoder = host('cjson.encode', () => pushText(encode(1)))
+const decoder = host('cjson.decode', () => push(JSON.parse(argument(1))))
+
+api.luaL_openlibs(lua)
+api.luaL_loadstring(lua, prelude)
+for (const each of [commandOf, encoder, decoder]) api.lua_pushcclosure(lua, each, 0)
+if (api.lua_pcall(lua, 3, 0, 0) !== 0) throw new Error(textAt(-1))
+for (const name of ['KEYS', 'ARGV']) setGlobal(name, [])
+
+/** Runs a script to its end, as EVAL does. Throws `ReplyError` for an error of the script or of one of its commands. */
+export function runLua(text: string, keys: readonly string[], args: readonly string[], call: CallCommand): Reply {
+  callCommand = call
+  defect = undefined
+  try {
+    api.lua_rawgeti(lua, registry, compile(text))
+    setGlobal('KEYS', keys)
+    setGlobal('ARGV', args)
+    const hasFailed = api.lua_pcall(lua, 0, 1, 0) !== 0
+    if (defect !== undefined) throw defect
+    const reply = replyAt(1)
+    if (hasFailed) throw new ReplyError(`ERR ${String(reply)}`)
+    return reply
+  } finally {
+    api.lua_settop(lua, 0)
+  }
+}
+
+function compile(text: string): number {
+  const known = compiled.get(text)
+  if (known !== undefined) return known
+  if (api.luaL_loadstring(lua, text) !== 0)
+    throw new ReplyError(`ERR Error compiling script (new function): ${textAt(-1)}`)
+  const reference = api.luaL_ref(lua, registry)
+  compiled.set(text, reference)
+  return reference
+}
+
+function setGlobal(name: string, values: readonly string[]): void {
+  pushText(name)
+  push(values)
+  // Without the metatable, which forbids scripts to do this.
+  api.lua_rawset(lua, globals)
+}
+
+function argument(at: number): string {
+  const type = typeAt(at)
+  if (type !== ofText && type !== ofNumber)
+    throw new ReplyError('ERR Lua redis lib command arguments must be strings or integers')
+  return type === ofNumber ? String(api.lua_tonumber(lua, at)) : textAt(at)
+}
+
+/** The memory of Lua, which moves when it grows. */
+function currentMemory(): Buffer {
+  if (memory.buffer !== api.module.HEAPU8.buffer) memory = Buffer.from(api.module.HEAPU8.buffer)
+  return memory
+}
+
+function pushText(text: string): void {
+  const most = 3 * text.length
+  if (most > room.bytes) {
+    api.module._free(room.pointer)
+    room = { pointer: api.module._malloc(2 * most), bytes: 2 * most }
+  }
+  raw._lua_pushlstring(lua, room.pointer, currentMemory().write(text, room.pointer))
+}
+
+function textAt(at: number): string {
+  const pointer = raw._lua_tolstring(lua, at, lengthAt)
+  const text = currentMemory()
+  return text.toString('utf8', pointer, pointer + text.readUInt32LE(lengthAt))
+}
+
+/** Pushes a value of JSON; null is `cjson.null`. */
+function push(value: unknown): void {
+  if (typeof value === 'string') pushText(value)
+  else if (typeof value === 'number') api.lua_pushnumber(lua, value)
+  else if (typeof value === 'boolean') api.lua_pushboolean(lua, value ? 1 : 0)
+  else if (value === null) api.lua_pushlightuserdata(lua, 0)
+  else if (Array.isArray(value)) pushList(value, push)
+  else {
+    api.luaL_checkstack(lua, 4, null)
+    api.lua_createtable(lua, 0, 0)
+    for (const [name, each] of Object.entries(value as object)) {
+      pushText(name)
+      push(each)
+      api.lua_rawset(lua, -3)
+    }
+  }
+}
+
+function pushReply(reply: Reply): void {
+  if (reply === null) api.lua_pushboolean(lua, 0)
+  else if (reply instanceof Status) push({ ok: reply.text })
+  else if (Array.isArray(reply)) pushList(reply, pushReply)
+  else push(reply)
+}
+
+function pushList<T>(values: readonly T[], pushOne: (value: T) => void): void {
+  api.luaL_checkstack(lua, 4, null)
+  api.lua_createtable(lua, values.length, 0)
+  values.forEach((each, at) => {
+    pushOne(each)
+    api.lua_rawseti(lua, -2, at + 1)
+  })
+}
+
+/** What Redis makes of a value of Lua: numbers lose their fraction, and a list ends before its first nil. */
+function replyAt(at: number): Reply {
+  switch (typeAt(at)) {
+    case ofText:
+      return textAt(at)
+    case ofNumber:
+      return Math.trunc(api.lua_tonumber(lua, at))
+    case ofBoolean:
+      return api.lua_toboolean(lua, at) === 1 ? 1 : null
+    case ofTable:
+      return replyOfTable(api.lua_absindex(lua, at))
+    default:
+      return null
+  }
+}
+
+function replyOfTable(at: number): Reply {
+  const [err, ok] = [fieldAt(at, 'err'), fieldAt(at, 'ok')]
+  if (err !== undefined) throw new ReplyError(err)
+  if (ok !== undefined) return new Status(ok)
+  const list: Reply[] = []
+  for (;;) {
+    api.lua_rawgeti(lua, at, list.length + 1)
+    const isEnd = typeAt(-1) === ofNil
+    if (!isEnd) list.push(replyAt(-1))
+    api.lua_settop(lua, -2)
+    if (isEnd) return list
+  }
+}
+
+function fieldAt(at: number, name: string): string | undefined {
+  pushText(name)
+  api.lua_rawget(lua, at)
+  const text = typeAt(-1) === ofText ? textAt(-1) : undefined
+  api.lua_settop(lua, -2)
+  return text
+}
+
+/** The JSON of a value as `cjson` writes it, which escapes a slash; tables are objects here, and numbers are not written. */
+function encode(at: number): string {
+  switch (typeAt(at)) {
+    case ofText:
+      return encodeText(textAt(at))
+    case ofBoolean:
+      return String(api.lua_toboolean(lua, at) === 1)
+    case ofNothing:
+      return 'null'
+    case ofTable:
+      return encodeTable(api.lua_absindex(lua, at))
+    default:
+      throw new Error('the simulation encodes no such value')
+  }
+}
+
+const encodeText = (text: string): string =>
+  JSON.stringify(text).replaceAll('/', String.raw`\/`).replaceAll('\x7f', String.raw`\u007f`)
+
+function encodeTable(at: number): string {
+  const fields: string[] = []
+  api.lua_pushnil(lua)
+  while (api.lua_next(lua, at) !== 0) {
+    if (typeAt(-2) !== ofText) throw new Error('the simulation encodes no list')
+    fields.push(`${encodeText(textAt(-2))}:${encode(-1)}`)
+    api.lua_settop(lua, -2)
+  }
+  return `{${fields.join(',')}}`
+}

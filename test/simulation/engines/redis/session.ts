@@ -1,0 +1,71 @@
+import type { Host } from '../../network.ts'
+import { type Reply, Status } from './commands.ts'
+import { ReplyError } from './keyspace.ts'
+
+/** What a client has sent; `replies` are there once all of it was carried out. */
+export type Batch = {
+  readonly number: number
+  readonly commands: readonly { readonly name: string; readonly args: readonly string[] }[]
+  replies: (Reply | ReplyError)[] | undefined
+}
+
+/** The server closed the connection, or has started again. */
+export class SessionClosed extends Error {
+  override readonly name = 'SessionClosed'
+}
+
+/** One connection, as the server sees it. */
+export class Session {
+  readonly #host: Host
+  readonly #execute: (name: string, args: readonly string[]) => Reply
+  readonly #closed = Promise.withResolvers<void>()
+  #isOpen = true
+  #done = Promise.resolve()
+
+  constructor(host: Host, execute: (name: string, args: readonly string[]) => Reply) {
+    this.#host = host
+    this.#execute = execute
+  }
+
+  /** Resolves once the server has closed the connection. */
+  get closed(): Promise<void> {
+    return this.#closed.promise
+  }
+
+  close(): void {
+    this.#isOpen = false
+    this.#closed.resolve()
+  }
+
+  /**
+   * Carries out what a connection has brought so far, in its order and each batch once; other clients may be served between two commands.
+   * Rejects with `SessionClosed`.
+   */
+  async deliver(batches: readonly Batch[]): Promise<void> {
+    const done = this.#done.then(async () => {
+      for (const batch of batches) batch.replies ??= await this.#carryOut(batch)
+    })
+    this.#done = done.catch(() => undefined)
+    await done
+  }
+
+  async #carryOut(batch: Batch): Promise<(Reply | ReplyError)[]> {
+    const replies: (Reply | ReplyError)[] = []
+    for (const { name, args } of batch.commands) {
+      if (replies.length > 0) await this.#host.pause(`redis ${name}`)
+      if (!this.#isOpen) throw new SessionClosed('the server has closed the connection')
+      replies.push(this.#replyTo(name, args))
+    }
+    return replies
+  }
+
+  #replyTo(name: string, args: readonly string[]): Reply | ReplyError {
+    try {
+      const reply = this.#execute(name, args)
+      return reply instanceof Status ? reply.text : reply
+    } catch (error) {
+      if (error instanceof ReplyError) return error
+      throw error
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto'
+import type { OnCommand, RedisConnection } from '../../../../src/core/stores/redis.ts'
+import type { Host, Network } from '../../network.ts'
+import { connectSimulated } from './client.ts'
+import { commands, type Reply } from './commands.ts'
+import { Keyspace, ReplyError } from './keyspace.ts'
+import { runLua } from './lua.ts'
+import { Session } from './session.ts'
+
+const hexDigits = 16
+const runIdLength = 40
+
+/** A Redis in memory, on the clock of its host, that carries out what the product asks of Redis and fails as Redis may. */
+export class SimulatedRedis {
+  readonly #host: Host
+  readonly #keys: Keyspace
+  /** Scripts by their SHA-1. */
+  readonly #scripts = new Map<string, string>()
+  readonly #sessions = new Set<Session>()
+  #runId: string
+
+  constructor(host: Host) {
+    this.#host = host
+    this.#keys = new Keyspace(() => host.nowMs())
+    this.#runId = this.#newRunId()
+  }
+
+  /** A connection of one process. `onCommand` is called after every command. */
+  connect(network: Network, onCommand?: OnCommand): RedisConnection {
+    return connectSimulated(() => this.#open(), network, onCommand)
+  }
+
+  /** Starts again without what was written in the last milliseconds of its clock (a minute at most), or empty with `Infinity`. */
+  restart({ losesLastMs }: { readonly losesLastMs: number }): void {
+    for (const session of this.#sessions) session.close()
+    this.#sessions.clear()
+    this.#keys.lose(losesLastMs)
+    this.#scripts.clear()
+    this.#runId = this.#newRunId()
+  }
+
+  /** A replica takes over that lacks what was written in the last milliseconds. To its clients this looks like a restart. */
+  failOver({ lagMs }: { readonly lagMs: number }): void {
+    this.restart({ losesLastMs: lagMs })
+  }
+
+  flush(): void {
+    this.#keys.flush()
+  }
+
+  #open(): Session {
+    const session = new Session(this.#host, (name, args) => this.#execute(name, args))
+    this.#sessions.add(session)
+    return session
+  }
+
+  #execute(name: string, args: readonly string[]): Reply {
+    switch (name) {
+      case 'eval':
+        return this.#evaluate(this.#keep(args[0] ?? ''), args.slice(1))
+      case 'evalsha': {
+        const script = this.#scripts.get(args[0] ?? '')
+        if (script === undefined) throw new ReplyError('NOSCRIPT No matching script. Please use EVAL.')
+        return this.#evaluate(script, args.slice(1))
+      }
+      case 'info':
+        return ['# Server', `run_id:${this.#runId}`, '# Memory', 'used_memory:1000000', 'maxmemory:0', ''].join('\r\n')
+      default:
+        return this.#command(name, args)
+    }
+  }
+
+  #command(name: string, args: readonly string[]): Reply {
+    if (!Object.hasOwn(commands, name)) throw new ReplyError(`ERR the simulation knows no command '${name}'`)
+    return commands[name as keyof typeof commands](this.#keys, args)
+  }
+
+  #keep(script: string): string {
+    this.#scripts.set(createHash('sha1').update(script).digest('hex'), script)
+    return script
+  }
+
+  #evaluate(script: string, [count, ...values]: readonly string[]): Reply {
+    const names = Number(count)
+    return runLua(script, values.slice(0, names), values.slice(names), (name, args) => this.#command(name, args))
+  }
+
+  #newRunId(): string {
+    const digit = (): string => Math.floor(this.#host.random() * hexDigits).toString(hexDigits)
+    return Array.from({ length: runIdLength }, digit).join('')
+  }
+}
