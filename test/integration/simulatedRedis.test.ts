@@ -135,7 +135,7 @@ describe.each([
     await expect(client.evalsha(unknown, 0)).rejects.toThrow(new Error('NOSCRIPT No matching script. Please use EVAL.'))
     await expect(client.eval(`return redis.call('HGET', KEYS[1], 'a')`, 1, key('text'))).rejects.toThrow(wrongType)
     await expect(client.eval('return {err = "MINE is mine"}', 0)).rejects.toThrow('MINE is mine')
-    await expect(client.eval('left = 1', 0)).rejects.toThrow('Script attempted to access nonexistent global variable')
+    await expect(client.eval('left = 1', 0)).rejects.toThrow('Attempt to modify a readonly table')
     await expect(client.eval('return 1 +', 0)).rejects.toThrow('ERR Error compiling script')
   })
 

@@ -32,7 +32,7 @@ redis = {call = raising(call)}
 cjson = {encode = raising(encode), decode = raising(decode)}
 io, os, debug, package, require, dofile, loadfile, module, print = nil
 math.random, math.randomseed = nil
-setmetatable(_G, {__newindex = function(_, name) error('Script attempted to access nonexistent global variable', 2) end})`
+setmetatable(_G, {__newindex = function(_, name) error('Attempt to modify a readonly table', 2) end})`
 
 /** Numbers of compiled scripts by their text. */
 const compiled = new Map<string, number>()
