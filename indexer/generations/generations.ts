@@ -118,23 +118,6 @@ function complete(
 }
 
 /**
- * Chooses the number of the generation to write, and tells whether its indices exist: the generation in service; else the newest
- * one that was written so far (its aliases were removed); else an unfinished one; else a new number above every known one, so
- * that committed offsets of a lost generation never count for another.
- */
-export function chooseGeneration(
-  found: readonly FoundGeneration[],
-  newest: KnownGeneration | undefined,
-): { readonly number: number; readonly exists: boolean } {
-  const chosen =
-    found.find(({ complete }) => complete?.isServing) ??
-    found.find(({ complete }) => newest !== undefined && complete?.tag === newest.tag) ??
-    found.findLast(({ number, hasCurrentMappings }) => hasCurrentMappings && number > (newest?.number ?? 0))
-  if (chosen !== undefined) return { number: chosen.number, exists: chosen.complete !== undefined }
-  return { number: 1 + Math.max(0, newest?.number ?? 0, ...found.map(({ number }) => number)), exists: false }
-}
-
-/**
  * Creates the missing indices of a generation, which does not serve yet. Each index has `INDEX_SHARDS` primary shards. Safe to call from
  * several processes at once.
  */

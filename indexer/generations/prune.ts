@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { rebuildSteps } from './foundState.ts'
 import { countReaders, deleteGeneration, findGenerations, type Generation } from './generations.ts'
 import type { RebuildOptions } from './rebuildOptions.ts'
 import { reconcileAll } from './reconcile.ts'
@@ -17,10 +18,10 @@ export async function pruneUnfinished(options: RebuildOptions, serving: Generati
   const { config, elasticsearch, signal, report } = options
   const request = { signal, requestTimeout: requestTimeoutMs }
   for (const each of await findGenerations(elasticsearch, config.INDEX_PREFIX, request)) {
-    const isOld = each.number < serving.number
-    if (!isOld && (each.number === serving.number || each.hasCurrentMappings)) continue
+    const steps = rebuildSteps(each, serving)
+    if (!steps.includes('remove')) continue
     report.step(`generation ${each.number} is left over and is removed`)
-    if (isOld && each.complete?.hasServed === true) await reconcileAll(options, each.complete, serving)
+    if (steps.includes('reconcile') && each.complete !== undefined) await reconcileAll(options, each.complete, serving)
     await deleteGeneration(elasticsearch, each, request)
   }
 }

@@ -14,10 +14,11 @@ import { rebuildGroup } from '../committedOffsets.ts'
 import type { Lag } from '../publisher.ts'
 import { refreshEveryCopy } from '../refresh.ts'
 import { documentTopics } from '../topics.ts'
+import { readersOf, rebuildSteps } from './foundState.ts'
+import { next } from './generationState.ts'
 import {
   blockWrites,
   createGeneration,
-  type FoundGeneration,
   findGenerations,
   type Generation,
   serveGeneration,
@@ -146,9 +147,10 @@ async function servingGeneration({ config, elasticsearch, signal }: RebuildOptio
   return serving
 }
 
-async function expectServing(options: RebuildOptions, serving: Generation): Promise<void> {
-  const { tag } = await servingGeneration(options)
-  if (tag !== serving.tag) throw new Error('another generation serves meanwhile')
+async function expectServing({ config, elasticsearch, signal }: RebuildOptions, old: Generation): Promise<void> {
+  const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, { signal, requestTimeout: requestTimeoutMs })
+  const event = readersOf(found, old)
+  if (next('held', event).to !== 'held') throw new Error(`generation ${old.number} is written no longer: ${event}`)
 }
 
 async function expectAlone({ source, config, signal }: RebuildOptions): Promise<void> {
@@ -164,9 +166,8 @@ async function expectAlone({ source, config, signal }: RebuildOptions): Promise<
 async function openTarget({ config, elasticsearch, signal }: RebuildOptions, serving: Generation): Promise<Generation> {
   const request = { signal, requestTimeout: requestTimeoutMs }
   const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, request)
-  const isUnfinished = ({ number, hasCurrentMappings }: FoundGeneration): boolean =>
-    number > serving.number && hasCurrentMappings
-  const number = found.find(isUnfinished)?.number ?? 1 + Math.max(...found.map((each) => each.number))
+  const unfinished = found.find((each) => rebuildSteps(each, serving).includes('fill'))
+  const number = unfinished?.number ?? 1 + Math.max(...found.map((each) => each.number))
   return await createGeneration(elasticsearch, config, number, request)
 }
 
