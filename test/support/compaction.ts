@@ -19,7 +19,7 @@ const settings = {
 }
 
 export async function createCompactedTopics(
-  { kafka }: Pipeline,
+  { kafka }: Pick<Pipeline, 'kafka'>,
   topics: readonly string[],
   numPartitions: number,
 ): Promise<void> {

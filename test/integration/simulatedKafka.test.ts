@@ -1,0 +1,423 @@
+import { toOffset } from '../../src/core/model/ids.ts'
+import type { FetchedBatch } from '../../src/core/stores/consumerGroup.ts'
+import type { NewRecord } from '../../src/core/stores/kafkaSink.ts'
+import { partitionName, type SourceRecord } from '../../src/core/stores/sourceRecord.ts'
+import { localNetwork, type Network, NetworkFailure } from '../simulation/network.ts'
+import { closing } from '../support/closing.ts'
+import { eventually } from '../support/eventually.ts'
+import { type GroupReader, takeAll } from '../support/groupReader.ts'
+import { type KafkaUnderTest, realKafka, simulatedKafka } from '../support/kafkaUnderTest.ts'
+import { TopicUnderTest } from '../support/topicUnderTest.ts'
+
+const texts = (records: readonly SourceRecord[]): string[] => records.map(({ value }) => String(value))
+const numbered = (count: number): string[] => Array.from({ length: count }, (_, at) => `${at}`)
+const closed = closing()
+
+describe.each([
+  ['the real Kafka', realKafka],
+  ['the simulated Kafka', simulatedKafka],
+])('%s', (_name, start) => {
+  let kafka: KafkaUnderTest
+  let on: TopicUnderTest
+
+  beforeAll(() => {
+    kafka = start()
+  })
+  beforeEach(() => {
+    on = closed(new TopicUnderTest(kafka.client()))
+  })
+
+  test('a broker answers', async () => {
+    await expect(on.source.ping()).resolves.toBeUndefined()
+  })
+
+  test('a record gets the next offset of its partition, and the broker’s time', async () => {
+    await on.create(1)
+    expect(await on.ranges()).toEqual([{ low: 0n, high: 0n }])
+    const before = Date.now()
+    await on.append(['a', 'b', 'c'])
+    const after = Date.now()
+    expect(await on.ranges()).toEqual([{ low: 0n, high: 3n }])
+    const records = await on.read()
+    expect(records.map(({ offset }) => offset)).toEqual([0n, 1n, 2n])
+    const times = records.map(({ appendedAtMs }) => appendedAtMs)
+    expect(times).toEqual(times.toSorted())
+    expect(times.every((each) => each >= before && each <= after)).toBe(true)
+  })
+
+  test('a record keeps its bytes', async () => {
+    await on.create(1)
+    const anyBytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+    const sent: Omit<NewRecord, 'topic'>[] = [
+      { key: 'key', value: null },
+      { key: null, value: '' },
+      { key: '', value: anyBytes, headers: { one: 'a', bytes: anyBytes, several: ['x', anyBytes, ''], empty: '' } },
+      { key: anyBytes, value: '{"ä": "\u{1f600}"}', headers: {} },
+    ]
+    await on.appendRecords(sent)
+    expect((await on.read()).map(({ key, value, headers }) => ({ key, value, headers }))).toEqual([
+      { key: Buffer.from('key'), value: null, headers: {} },
+      { key: null, value: Buffer.alloc(0), headers: {} },
+      {
+        key: Buffer.alloc(0),
+        value: anyBytes,
+        headers: {
+          one: [Buffer.from('a')],
+          bytes: [anyBytes],
+          several: [Buffer.from('x'), anyBytes, Buffer.alloc(0)],
+          empty: [Buffer.alloc(0)],
+        },
+      },
+      { key: anyBytes, value: Buffer.from('{"ä": "\u{1f600}"}'), headers: {} },
+    ])
+  })
+
+  test('topics are created once, with their settings, however many ask', async () => {
+    const { topic, source } = on
+    const asked = { topic, partitions: 3, settings: { 'cleanup.policy': 'compact', 'max.message.bytes': 60_000 } }
+    const other = closed(new TopicUnderTest(kafka.client()))
+    await Promise.all([source.createMissingTopics([asked]), other.source.createMissingTopics([asked])])
+    await source.createMissingTopics([{ ...asked, partitions: 5 }])
+    await eventually(async () => (await on.ranges().catch(() => [])).length === 3)
+    const names = ['cleanup.policy', 'message.timestamp.type', 'max.message.bytes']
+    expect([...(await source.topicSettings([topic], names))]).toEqual([
+      [topic, { 'cleanup.policy': 'compact', 'message.timestamp.type': 'CreateTime', 'max.message.bytes': '60000' }],
+    ])
+    await expect(source.topicSettings([`${topic}-missing`], names)).rejects.toThrow('does not host this topic')
+  })
+
+  test('a record that the topic cannot hold is refused', async () => {
+    await on.create(1, { 'cleanup.policy': 'compact', 'max.message.bytes': 1_000 })
+    await expect(on.append(['x'.repeat(2_000)])).rejects.toThrow(/larger/)
+    await expect(on.appendRecords([{ key: null, value: 'a' }])).rejects.toThrow(/failed the validation/)
+    expect(await on.read()).toEqual([])
+  })
+
+  test('a topic is read up to its end, in ranges, and after records were removed', async () => {
+    await on.create(2)
+    expect(await on.read()).toEqual([])
+    const [first = ''] = await on.keyOfEach(2)
+    const [{ high: start } = { high: 0n }, { high: otherEnd } = { high: 0n }] = await on.ranges()
+    await on.append(['a', 'b', 'c', 'd'], first)
+    const readRange = async (from: bigint, to: bigint) =>
+      texts(await on.read(new Map([[0, { from: start + from, to: start + to }]])))
+    expect(await readRange(1n, 3n)).toEqual(['b', 'c'])
+    expect(await readRange(3n, 99n)).toEqual(['d'])
+    expect(await readRange(4n, 99n)).toEqual([])
+    await kafka.deleteBelow(on.topic, 0, start + 2n)
+    await kafka.deleteBelow(on.topic, 1, otherEnd)
+    expect(await on.ranges()).toEqual([
+      { low: start + 2n, high: start + 4n },
+      { low: otherEnd, high: otherEnd },
+    ])
+    expect(texts(await on.read())).toEqual(['c', 'd'])
+  })
+
+  test('after compaction the newest record of each key is left, at its offset', async () => {
+    await kafka.createCompacted(on.topic)
+    await on.append(['a', 'b', 'c'], 'first')
+    await on.append(['d', 'e'], 'second')
+    await on.append(['f'], 'first')
+    const left = async () => (await on.read()).filter(({ value }) => value !== null)
+    await eventually(async () => {
+      await kafka.compact(on.topic)
+      return (await left()).length === 2
+    })
+    expect((await left()).map(({ offset, key, value }) => [offset, String(key), String(value)])).toEqual([
+      [4n, 'second', 'e'],
+      [5n, 'first', 'f'],
+    ])
+    const reader = on.startReader()
+    await eventually(() => texts(reader.records).includes('f'))
+    expect(texts(reader.records.filter(({ value }) => value !== null))).toEqual(['e', 'f'])
+  })
+
+  test('a group keeps the offsets that its members commit, with what they say of them', async () => {
+    const { topic, groupId, source } = on
+    await on.create(2)
+    const { member, assigned } = on.startReader()
+    await eventually(() => assigned().length === 2)
+    expect(await source.committedOffsets(groupId, [topic])).toEqual([])
+    await member.commit([{ topic, partition: 1, position: toOffset('0'), metadata: 'generation 1' }])
+    await member.commit([{ topic, partition: 1, position: toOffset('1'), metadata: '' }])
+    const other = { topic, partition: 0, position: toOffset('7'), metadata: '{"ä":1}' }
+    await member.commit([other])
+    const committed = await source.committedOffsets(groupId, [topic])
+    expect(committed.toSorted((a, b) => a.partition - b.partition)).toEqual([
+      other,
+      { topic, partition: 1, position: 1n, metadata: '' },
+    ])
+    expect(await source.committedOffsets(`${groupId}-other`, [topic])).toEqual([])
+  })
+
+  test('records are read from the offset that is asked for; those that are not taken come again', async () => {
+    await on.create(1)
+    await on.append(numbered(20))
+    const starts: bigint[] = []
+    let lastEnd = -1n
+    const reader: GroupReader = on.startReader({
+      onAssigned: async ([first]) => first && reader.member.fetchFrom([{ ...first, nextOffset: 5n }]),
+      onBatch: async ({ fetchedFrom, records }) => {
+        starts.push(fetchedFrom)
+        let asked = 0
+        for (const record of records) {
+          if (asked++ === 3) return false
+          reader.records.push(record)
+        }
+        return true
+      },
+      onBatchEnd: (_at, lastOffset) => {
+        lastEnd = lastOffset
+      },
+    })
+    await eventually(() => lastEnd === 19n)
+    expect(texts(reader.records)).toEqual(numbered(20).slice(5))
+    // Each fetch begins where the one before was left.
+    expect(starts[0]).toBe(5n)
+    expect(starts).toEqual([...new Set(starts)].toSorted((a, b) => Number(a - b)))
+    expect(starts.length).toBeGreaterThanOrEqual(5)
+    await on.append(['20'])
+    await eventually(() => reader.records.length === 16)
+  })
+
+  test('nothing of a partition is read before it is asked for, or while it is paused', async () => {
+    await on.create(2)
+    const [first = '', second = ''] = await on.keyOfEach(2)
+    const ends = await on.ranges()
+    const at = (partition: number) => ({ topic: on.topic, partition })
+    const fromEnd = (partition: number) => [{ ...at(partition), nextOffset: ends[partition]?.high ?? 0n }]
+    const { member, records }: GroupReader = on.startReader({ onAssigned: async () => member.fetchFrom(fromEnd(0)) })
+    await on.append(['a'], second)
+    await on.append(['b'], first)
+    await eventually(() => records.length > 0)
+    await on.append(['c'], first)
+    await eventually(() => records.length > 1)
+    expect(texts(records)).toEqual(['b', 'c'])
+
+    member.pause([at(0)])
+    member.fetchFrom(fromEnd(1))
+    await on.append(['d'], first)
+    await eventually(() => records.length > 2)
+    await on.append(['e'], second)
+    await eventually(() => records.length > 3)
+    expect(texts(records)).toEqual(['b', 'c', 'a', 'e'])
+
+    member.resume([at(0)])
+    await eventually(() => records.length > 4)
+    expect(texts(records)).toEqual(['b', 'c', 'a', 'e', 'd'])
+  })
+
+  test('an offset that is out of range is replaced by the first one', async () => {
+    await on.create(1)
+    await on.append(['a', 'b', 'c'])
+    await kafka.deleteBelow(on.topic, 0, 1n)
+    const starts: bigint[] = []
+    const reader: GroupReader = on.startReader({
+      onAssigned: async ([first]) => first && reader.member.fetchFrom([{ ...first, nextOffset: 99n }]),
+      onBatch: async (batch) => {
+        starts.push(batch.fetchedFrom)
+        return takeAll(batch, reader.records)
+      },
+    })
+    await eventually(() => reader.records.length === 2)
+    expect(texts(reader.records)).toEqual(['b', 'c'])
+    expect(starts[0]).toBe(1n)
+    expect(await on.source.committedOffsets(on.groupId, [on.topic])).toEqual([])
+  })
+
+  test('a member whose callback throws ends with the error, and gives its partitions back', async () => {
+    await on.create(1)
+    await on.append(['a'])
+    const reader = on.startReader({
+      onBatch: async () => {
+        throw new Error('cannot take it')
+      },
+    })
+    await expect(reader.ended).rejects.toThrow('cannot take it')
+    expect(await on.source.groupMembers(on.groupId)).toEqual([])
+  })
+
+  test('members share the partitions; when one leaves, the others read on from what is committed', async () => {
+    const { topic, groupId, source } = on
+    await on.create(4)
+    const keys = await on.keyOfEach(4)
+    const positions = (await on.ranges()).map(({ high }, partition) => ({
+      topic,
+      partition,
+      position: toOffset(String(high)),
+      metadata: '',
+    }))
+    const first = on.startReader()
+    await eventually(() => first.assigned().length === 4)
+    await first.member.commit(positions)
+    const second = on.startReader()
+    await eventually(() => first.assigned().length === 2 && second.assigned().length === 2)
+    expect([...first.assigned(), ...second.assigned()].toSorted()).toEqual(positions.map(partitionName))
+    const members = await source.groupMembers(groupId)
+    expect(members.map((each) => each.map(partitionName).toSorted()).toSorted()).toEqual(
+      [first.assigned(), second.assigned()].toSorted(),
+    )
+
+    const before = first.records.length
+    for (const key of keys) await on.append([`to ${key}`], key)
+    await eventually(() => first.records.length - before === 2 && second.records.length === 2)
+    expect(new Set(second.records.map(partitionName))).toEqual(new Set(second.assigned()))
+
+    await first.close()
+    await eventually(() => second.assigned().length === 4 && second.records.length >= 6)
+    expect(new Set(texts(second.records))).toEqual(new Set(keys.map((key) => `to ${key}`)))
+    expect(await source.groupMembers(groupId)).toHaveLength(1)
+  })
+})
+
+describe('the real and the simulated Kafka', () => {
+  /** Runs something that takes long, or is compared, on both. */
+  const onBoth = async <Seen>(act: (on: TopicUnderTest, kafka: KafkaUnderTest) => Promise<Seen>): Promise<Seen[]> =>
+    await Promise.all(
+      [realKafka(), simulatedKafka()].map((kafka) => act(closed(new TopicUnderTest(kafka.client())), kafka)),
+    )
+
+  test('choose the same partition for a key', async () => {
+    const keys = [...numbered(100), '', 'ä', 'acme/form-1', '\u{1f600}'.repeat(9)]
+    const [real, simulated] = await onBoth(async (on) => {
+      await on.create(7)
+      await on.appendRecords(keys.map((key) => ({ key, value: key })))
+      const found = new Map((await on.read()).map(({ key, partition }) => [String(key), partition]))
+      return keys.map((key) => found.get(key))
+    })
+    expect(simulated).toEqual(real)
+    const { kafka } = simulatedKafka()
+    kafka.createTopic({ topic: 'forms', partitions: 7, settings: {} })
+    expect(keys.map((key) => kafka.append('forms', key, null).partition)).toEqual(real)
+  })
+
+  test('give partitions that are added to a member', async () => {
+    await onBoth(async (on, kafka) => {
+      await on.create(1)
+      const reader = on.startReader()
+      await eventually(() => reader.assigned().length === 1)
+      await kafka.addPartition(on.topic)
+      await eventually(() => reader.assigned().length === 2)
+    })
+  })
+
+  test('take the partitions from a member without a heartbeat, and refuse its commits', async () => {
+    await onBoth(async (on) => {
+      const { topic, groupId, source } = on
+      await on.create(2)
+      await on.append(['a', 'b'])
+      const stuck: FetchedBatch[] = []
+      const end = Promise.withResolvers<boolean>()
+      const first = on.startReader({
+        onBatch: async (batch) => {
+          stuck.push(batch)
+          return await end.promise
+        },
+      })
+      await eventually(() => stuck.length === 1)
+      const at = { topic, partition: stuck[0]?.partition ?? -1 }
+      await first.member.commit([{ ...at, position: toOffset('1'), metadata: 'in time' }])
+      const second = on.startReader()
+      await eventually(() => second.assigned().length === 2)
+      await eventually(() => second.records.length === 1)
+      expect(texts(second.records)).toEqual(['b'])
+      const late = [{ ...at, position: toOffset('2'), metadata: 'late' }]
+      await expect(first.member.commit(late)).rejects.toThrow('not aware of this member')
+      await expect(stuck[0]?.heartbeat()).rejects.toThrow('not aware of this member')
+      expect(await source.committedOffsets(groupId, [topic])).toMatchObject([{ metadata: 'in time' }])
+      end.resolve(false)
+    })
+  })
+})
+
+describe('the simulation', () => {
+  const forms = 'forms'
+  const withTopic = (partitions: number, network: Network = localNetwork) => {
+    const { kafka } = simulatedKafka()
+    const on = closed(new TopicUnderTest(kafka.client(network)))
+    kafka.createTopic({ topic: on.topic, partitions, settings: {} })
+    return { kafka, on }
+  }
+  /** Loses the first answer to each kind of request that is named. */
+  const losing = (...whats: string[]): Network => ({
+    call: async (engine, what, work, options) => {
+      const answer = await localNetwork.call(engine, what, work, options)
+      if (!whats.includes(what)) return answer
+      whats.splice(whats.indexOf(what), 1)
+      throw new NetworkFailure('unreachable', what)
+    },
+  })
+
+  test('appends a record twice when the first answer is lost', async () => {
+    const { kafka, on } = withTopic(1, losing('Produce'))
+    await on.append(['a'])
+    expect(kafka.log(on.topic).map(({ offset, value }) => [offset, String(value)])).toEqual([
+      [0n, 'a'],
+      [1n, 'a'],
+    ])
+  })
+
+  test('loses answers, and a group still reads everything', async () => {
+    const network = losing(
+      'Metadata',
+      'JoinGroup',
+      'SyncGroup',
+      'Heartbeat',
+      'Fetch',
+      'OffsetFetch',
+      'GroupCoordinator',
+    )
+    const { kafka, on } = withTopic(2, network)
+    for (const key of numbered(9)) kafka.append(on.topic, key, key)
+    const records: SourceRecord[] = []
+    const isWhole = () => new Set(texts(records)).size === 9
+    while (!isWhole()) {
+      const reader = on.startReader({ onBatch: async (batch) => takeAll(batch, records) })
+      let hasCrashed = false
+      reader.ended.catch(() => {
+        hasCrashed = true
+      })
+      await eventually(() => hasCrashed || isWhole())
+    }
+  })
+
+  test('makes the members of a group join again', async () => {
+    const { kafka, on } = withTopic(2)
+    let assignments = 0
+    const reader: GroupReader = on.startReader({
+      onAssigned: async () => {
+        assignments += 1
+      },
+    })
+    await eventually(() => assignments === 1)
+    kafka.forceRebalance(on.groupId)
+    await eventually(() => assignments === 2)
+    await reader.member.commit([{ topic: on.topic, partition: 0, position: toOffset('3'), metadata: 'a' }])
+    expect(kafka.committed(on.groupId)).toEqual([{ topic: on.topic, partition: 0, offset: 3n, metadata: 'a' }])
+  })
+
+  test('sets the clock of a leader back', () => {
+    const { kafka } = simulatedKafka()
+    kafka.createTopic({ topic: forms, partitions: 1, settings: {} })
+    const { appendedAtMs: before } = kafka.append(forms, 'a', 'a')
+    kafka.setLeaderClockOffset(forms, 0, -60_000)
+    expect(kafka.append(forms, 'a', 'a').appendedAtMs).toBeLessThan(before)
+  })
+
+  test('compacts up to an offset, and leaves gaps or empty batches', async () => {
+    const { kafka, on } = withTopic(1)
+    for (const key of ['a', 'b', 'a', 'b', 'c']) kafka.append(on.topic, key, key === 'c' ? null : key)
+    kafka.compact(on.topic, { below: 3n })
+    expect(kafka.log(on.topic).map(({ offset }) => offset)).toEqual([1n, 2n, 3n, 4n])
+    kafka.compact(on.topic, { below: 5n, dropTombstones: true, leaveEmptyBatches: true })
+    expect(kafka.log(on.topic).map(({ offset }) => offset)).toEqual([2n, 3n])
+    const ends: bigint[] = []
+    on.startReader({
+      onBatchEnd: (_at, lastOffset) => {
+        ends.push(lastOffset)
+      },
+    })
+    await eventually(() => ends.includes(4n))
+    expect((await on.read()).map(({ offset }) => offset)).toEqual([2n, 3n])
+  })
+})

@@ -1,0 +1,280 @@
+import type { FetchedRecord } from '../../../../src/core/stores/recordBatches.ts'
+import { partitionName, type TopicPartition } from '../../../../src/core/stores/sourceRecord.ts'
+import type { Host } from '../../network.ts'
+import { type ErrorCode, refusal } from './errorCodes.ts'
+import { Group, type JoinRequest, type SyncRequest } from './group.ts'
+import type { SentRecord } from './partitionLog.ts'
+import { onlyLeader, Topics } from './topics.ts'
+
+/** Parts of requests that name partitions, topic by topic, with what each request says of a partition. */
+type ByTopic<Each> = readonly {
+  readonly topic: string
+  readonly partitions: readonly ({ partition: number } & Each)[]
+}[]
+
+type Commit = TopicPartition & { readonly offset: string; readonly metadata: string | null }
+
+type ProduceRequest = { readonly topicData: ByTopic<{ readonly messages: readonly SentRecord[] }> }
+type FetchRequest = { readonly maxWaitTime: number; readonly topics: ByTopic<{ readonly fetchOffset: string }> }
+type CommitRequest = {
+  readonly groupId: string
+  readonly memberId: string
+  readonly groupGenerationId: number
+  readonly topics: ByTopic<{ readonly offset: { toString(): string }; readonly metadata?: string | null }>
+}
+type CreateTopicsRequest = {
+  readonly topics: readonly {
+    readonly topic: string
+    readonly numPartitions: number
+    readonly configEntries?: readonly { readonly name: string; readonly value: string }[]
+  }[]
+}
+type DescribeConfigsRequest = {
+  readonly resources: readonly { readonly type: number; readonly name: string; readonly configNames: string[] }[]
+}
+type InGroup = { readonly groupId: string }
+type PartitionAnswer = {
+  readonly partition: number
+  readonly errorCode: ErrorCode
+  readonly highWatermark: string
+  readonly abortedTransactions: readonly []
+  readonly messages: readonly FetchedRecord[]
+}
+
+const earliest = -2
+
+/** The address of the only broker. */
+export const address = { host: 'simulated-kafka', port: 9092 }
+
+/** The only broker: leader of every partition, and coordinator of every group. Answers as KafkaJS decodes the answers of a real one. */
+export class Broker {
+  readonly topics: Topics
+  readonly #host: Host
+  readonly #groups = new Map<string, Group>()
+  /** Group → partition → what is committed. */
+  readonly #commits = new Map<string, Map<string, Commit>>()
+
+  constructor(host: Host) {
+    this.#host = host
+    this.topics = new Topics(host)
+  }
+
+  group(groupId: string): Group {
+    const known = this.#groups.get(groupId)
+    if (known !== undefined) return known
+    const group = new Group(this.#host, groupId)
+    this.#groups.set(groupId, group)
+    return group
+  }
+
+  committed(groupId: string): Commit[] {
+    return [...(this.#commits.get(groupId)?.values() ?? [])]
+  }
+
+  deleteTopic(topic: string): void {
+    this.topics.delete(topic)
+    for (const commits of this.#commits.values())
+      for (const [name, commit] of commits) if (commit.topic === topic) commits.delete(name)
+  }
+
+  /** Answers a request of KafkaJS, by its name in the protocol. */
+  answer(apiName: string, request: unknown): unknown {
+    switch (apiName) {
+      case 'Metadata':
+        return this.#metadata(request as { topics: readonly string[] })
+      case 'CreateTopics':
+        return this.#createTopics(request as CreateTopicsRequest)
+      case 'DescribeConfigs':
+        return this.#describeConfigs(request as DescribeConfigsRequest)
+      case 'Produce':
+        return this.#produce(request as ProduceRequest)
+      case 'Fetch':
+        return this.#fetch(request as FetchRequest)
+      case 'ListOffsets':
+        return this.#listOffsets(request as { topics: ByTopic<{ timestamp: number }> })
+      case 'GroupCoordinator':
+        return { errorCode: refusal.none, coordinator: { nodeId: onlyLeader.leader, ...address } }
+      case 'OffsetCommit':
+        return this.#commit(request as CommitRequest)
+      case 'OffsetFetch':
+        return this.#committedOffsets(request as InGroup & { topics: ByTopic<unknown> })
+      default:
+        return this.#answerMember(apiName, request as InGroup)
+    }
+  }
+
+  #answerMember(apiName: string, request: InGroup): unknown {
+    switch (apiName) {
+      case 'JoinGroup':
+        return this.group(request.groupId).join(request as InGroup & JoinRequest)
+      case 'SyncGroup':
+        return this.group(request.groupId).sync(request as InGroup & SyncRequest)
+      case 'Heartbeat': {
+        const { groupId, memberId, groupGenerationId } = request as CommitRequest
+        return { errorCode: this.group(groupId).heartbeat(memberId, groupGenerationId) }
+      }
+      case 'LeaveGroup': {
+        const { groupId, memberId } = request as CommitRequest
+        return { errorCode: this.group(groupId).leave(memberId), members: [] }
+      }
+      case 'DescribeGroups': {
+        const { groupIds } = request as unknown as { groupIds: readonly string[] }
+        const groups = groupIds.map((groupId) => ({ errorCode: 0, groupId, ...this.group(groupId).describe() }))
+        return { groups }
+      }
+      default:
+        throw new Error(`the simulated Kafka cannot answer ${apiName}`)
+    }
+  }
+
+  #metadata({ topics }: { readonly topics: readonly string[] }): unknown {
+    const asked = topics.length === 0 ? this.topics.names() : topics
+    return {
+      brokers: [{ nodeId: onlyLeader.leader, ...address, rack: null }],
+      clusterId: 'simulated',
+      controllerId: onlyLeader.leader,
+      topicMetadata: asked.toSorted().map((topic) => ({
+        topic,
+        topicErrorCode: this.topics.has(topic) ? refusal.none : refusal.unknownTopicOrPartition,
+        partitionMetadata: this.topics.partitions(topic).map((_, partitionId) => ({ ...onlyLeader, partitionId })),
+      })),
+    }
+  }
+
+  #createTopics({ topics }: CreateTopicsRequest): unknown {
+    const topicErrors = topics.map(({ topic, numPartitions, configEntries = [] }) => {
+      if (this.topics.has(topic)) return { topic, errorCode: refusal.topicAlreadyExists }
+      const settings = Object.fromEntries(configEntries.map(({ name, value }) => [name, value]))
+      this.topics.create({ topic, partitions: numPartitions, settings })
+      return { topic, errorCode: refusal.none }
+    })
+    return { topicErrors }
+  }
+
+  #describeConfigs({ resources }: DescribeConfigsRequest): unknown {
+    return {
+      resources: resources.map(({ type, name, configNames }) => {
+        const resource = { resourceType: type, resourceName: name }
+        if (!this.topics.has(name))
+          return { ...resource, errorCode: refusal.unknownTopicOrPartition, configEntries: [] }
+        const settings = this.topics.settings(name)
+        const configEntries = configNames
+          .filter((configName) => configName in settings)
+          .map((configName) => ({ configName, configValue: settings[configName] }))
+        return { ...resource, errorCode: refusal.none, configEntries }
+      }),
+    }
+  }
+
+  #produce({ topicData }: ProduceRequest): unknown {
+    const topics = topicData.map(({ topic, partitions }) => ({
+      topicName: topic,
+      partitions: partitions.map(({ partition, messages }) => {
+        const errorCode = this.#refused({ topic, partition }, messages)
+        const appended =
+          errorCode === refusal.none ? messages.map((each) => this.topics.append({ topic, partition }, each)) : []
+        return { partition, errorCode, baseOffset: String(appended[0]?.offset ?? -1) }
+      }),
+    }))
+    return { topics, throttleTime: 0 }
+  }
+
+  #refused(at: TopicPartition, messages: readonly SentRecord[]): ErrorCode {
+    if (this.topics.find(at) === undefined) return refusal.unknownTopicOrPartition
+    const settings = this.topics.settings(at.topic)
+    // Compaction needs keys.
+    if (settings['cleanup.policy']?.includes('compact') && messages.some(({ key }) => key === null))
+      return refusal.invalidRecord
+    const bytes = messages.reduce((sum, { key, value }) => sum + byteLength(key) + byteLength(value), 0)
+    return bytes > Number(settings['max.message.bytes']) ? refusal.messageTooLarge : refusal.none
+  }
+
+  #fetch({ maxWaitTime, topics }: FetchRequest): unknown {
+    // A broker fills its answer beginning with any partition.
+    const wanted = partitionsOf(topics)
+      .toSorted((a, b) => (partitionName(a) < partitionName(b) ? -1 : 1))
+      .map((each) => ({ each, turn: this.#host.random() }))
+      .toSorted((a, b) => a.turn - b.turn)
+      .map(({ each }) => each)
+    const isReady = (): boolean => wanted.some((each) => this.#hasNews(each))
+    const answer = (): unknown => ({
+      responses: wanted.map((each) => ({ topicName: each.topic, partitions: [this.#read(each)] })),
+    })
+    if (isReady()) return answer()
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    const finish = (): void => {
+      stopWaiting()
+      stopListening()
+      resolve(answer())
+    }
+    const stopWaiting = this.#host.after(maxWaitTime, 'a fetch has waited', finish)
+    const stopListening = this.topics.onAppend(() => {
+      if (isReady()) finish()
+    })
+    return promise
+  }
+
+  /** Whether a fetch is answered at once: with records, or with a refusal. */
+  #hasNews(wanted: TopicPartition & { readonly fetchOffset: string }): boolean {
+    return this.topics.find(wanted)?.high !== BigInt(wanted.fetchOffset)
+  }
+
+  #read(wanted: TopicPartition & { readonly fetchOffset: string }): PartitionAnswer {
+    const log = this.topics.find(wanted)
+    const offset = BigInt(wanted.fetchOffset)
+    const nothing = { partition: wanted.partition, abortedTransactions: [], messages: [] } as const
+    if (log === undefined) return { ...nothing, errorCode: refusal.unknownTopicOrPartition, highWatermark: '-1' }
+    const highWatermark = String(log.high)
+    if (offset < log.low || offset > log.high) return { ...nothing, errorCode: refusal.offsetOutOfRange, highWatermark }
+    // The bound of bytes may cut an answer off anywhere.
+    const count = Math.ceil((1 - this.#host.random()) * log.countFrom(offset))
+    return { ...nothing, errorCode: refusal.none, highWatermark, messages: log.fetch(offset, count) }
+  }
+
+  #listOffsets({ topics }: { readonly topics: ByTopic<{ readonly timestamp: number }> }): unknown {
+    const responses = topics.map(({ topic, partitions }) => ({
+      topic,
+      partitions: partitions.map(({ partition, timestamp }) => {
+        const log = this.topics.find({ topic, partition })
+        const errorCode = log === undefined ? refusal.unknownTopicOrPartition : refusal.none
+        return { partition, errorCode, offset: String(Number(timestamp) === earliest ? log?.low : log?.high) }
+      }),
+    }))
+    return { responses }
+  }
+
+  #commit({ groupId, memberId, groupGenerationId, topics }: CommitRequest): unknown {
+    const refused = this.group(groupId).mayCommit(memberId, groupGenerationId)
+    const commits = this.#commits.get(groupId) ?? new Map<string, Commit>()
+    this.#commits.set(groupId, commits)
+    const commit = (topic: string, each: CommitRequest['topics'][number]['partitions'][number]): ErrorCode => {
+      const { partition, offset, metadata = null } = each
+      if (refused !== refusal.none) return refused
+      if (this.topics.find({ topic, partition }) === undefined) return refusal.unknownTopicOrPartition
+      commits.set(partitionName({ topic, partition }), { topic, partition, offset: String(offset), metadata })
+      return refusal.none
+    }
+    const responses = topics.map(({ topic, partitions }) => ({
+      topic,
+      partitions: partitions.map((each) => ({ partition: each.partition, errorCode: commit(topic, each) })),
+    }))
+    return { responses }
+  }
+
+  #committedOffsets({ groupId, topics }: InGroup & { readonly topics: ByTopic<unknown> }): unknown {
+    const commits = this.#commits.get(groupId)
+    const responses = topics.map(({ topic, partitions }) => ({
+      topic,
+      partitions: partitions.map(({ partition }) => {
+        const { offset = '-1', metadata = '' } = commits?.get(partitionName({ topic, partition })) ?? {}
+        return { partition, offset, metadata, errorCode: refusal.none }
+      }),
+    }))
+    return { responses, errorCode: refusal.none }
+  }
+}
+
+const partitionsOf = <Each>(topics: ByTopic<Each>): (TopicPartition & Each)[] =>
+  topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each })))
+
+const byteLength = (content: Buffer | string | null): number => (content === null ? 0 : Buffer.byteLength(content))

@@ -1,0 +1,197 @@
+import { createRequire } from 'node:module'
+import kafkajs from 'kafkajs'
+import { type Network, NetworkFailure } from '../../network.ts'
+import { address } from './broker.ts'
+
+/** A request of KafkaJS, which knows how to read the answer. */
+type Exchange = {
+  readonly request: { readonly apiName: string }
+  readonly response: { parse(answer: unknown): unknown }
+  readonly requestTimeout?: number | null
+  readonly parameters: unknown
+}
+type Ask = (parameters: unknown) => Omit<Exchange, 'parameters'>
+type Lookup = (apiKey: number, definition: unknown) => Ask
+type KafkaJsBroker = {
+  lookupRequest: Lookup
+  connect(): Promise<void>
+}
+
+const load = createRequire(import.meta.url)
+const RealBroker = load('kafkajs/src/broker') as new (options: object) => KafkaJsBroker
+const { KafkaJSConnectionClosedError: ConnectionClosedError } = load('kafkajs/src/errors') as {
+  KafkaJSConnectionClosedError: new (message: string, broker: typeof address) => Error
+}
+const apiKeys = Object.values(load('kafkajs/src/protocol/requests/apiKeys') as Record<string, number>)
+
+/** Every version that KafkaJS knows. */
+const versions = Object.fromEntries(apiKeys.map((key) => [key, { minVersion: 0, maxVersion: 99 }]))
+
+/** A broker as KafkaJS asks it. Only what would be bytes stays what it is. */
+class AskedBroker extends RealBroker {
+  override async connect(): Promise<void> {
+    await super.connect()
+    const { lookupRequest } = this
+    this.lookupRequest = (apiKey, definition) => {
+      const ask = lookupRequest(apiKey, definition)
+      return (parameters) => ({ ...ask(parameters), parameters })
+    }
+  }
+}
+
+type Timeouts = { readonly connectionTimeoutMs: number; readonly requestTimeoutMs: number }
+type Answerer = (apiName: string, request: unknown) => unknown
+
+/** A connection over which a broker answers one request after the other. It is closed once one of them gets no answer. */
+class Connection {
+  readonly #network: Network
+  readonly #answer: Answerer
+  readonly #timeouts: Timeouts
+  /** While it is open: aborts the requests that wait when it is lost. */
+  #open: AbortController | undefined
+  #waiting = new Set<Promise<unknown>>()
+  /** The turn of the newest request. */
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(network: Network, answer: Answerer, timeouts: Timeouts) {
+    this.#network = network
+    this.#answer = answer
+    this.#timeouts = timeouts
+  }
+
+  isConnected(): boolean {
+    return this.#open !== undefined
+  }
+
+  getSupportAuthenticationProtocol(): boolean {
+    return false
+  }
+
+  async authenticate(): Promise<void> {}
+
+  async connect(): Promise<void> {
+    try {
+      await this.#network.call('kafka', 'connect', () => undefined, { timeoutMs: this.#timeouts.connectionTimeoutMs })
+    } catch (error) {
+      if (!(error instanceof NetworkFailure)) throw error
+      if (error.kind === 'timeout') throw connectionError('Connection timeout')
+      throw connectionError(`Connection error: ${error.message}`, 'ECONNREFUSED')
+    }
+    this.#open ??= new AbortController()
+    this.#last = Promise.resolve()
+  }
+
+  async disconnect(): Promise<void> {
+    this.#open = undefined
+    await Promise.allSettled(this.#waiting)
+  }
+
+  async send({ request: { apiName }, response, requestTimeout, parameters }: Exchange): Promise<unknown> {
+    const open = this.#open
+    if (open === undefined) throw connectionError('Not connected')
+    const timeoutMs = Math.max(this.#timeouts.requestTimeoutMs, requestTimeout ?? 0)
+    const call = this.#network.call('kafka', apiName, this.#inTurn(apiName, parameters), {
+      timeoutMs,
+      signal: open.signal,
+    })
+    this.#waiting.add(call)
+    try {
+      return await response.parse(await call)
+    } catch (error) {
+      if (!(error instanceof NetworkFailure)) throw error
+      const reason = lost(error)
+      if (this.#open === open) this.#open = undefined
+      open.abort(reason)
+      throw reason
+    } finally {
+      this.#waiting.delete(call)
+    }
+  }
+
+  /** A broker answers a request once it has answered those that were sent before over the same connection. */
+  #inTurn(apiName: string, parameters: unknown): () => Promise<unknown> {
+    const before = this.#last
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#last = promise
+    return async () => {
+      await before
+      try {
+        return await this.#answer(apiName, parameters)
+      } finally {
+        resolve()
+      }
+    }
+  }
+}
+
+/** What KafkaJS and our patch of it say of a connection on which a request was not answered. */
+const lost = (failure: NetworkFailure): Error =>
+  failure.kind === 'timeout'
+    ? connectionError(failure.message, 'ETIMEDOUT')
+    : new ConnectionClosedError('Closed connection', address)
+
+const connectionError = (message: string, code?: string): Error =>
+  new kafkajs.KafkaJSConnectionError(message, {
+    broker: `${address.host}:${address.port}`,
+    ...(code !== undefined && { code }),
+  })
+
+/** The connections of one KafkaJS client to the broker: fetches wait on one of their own. */
+class ConnectionPool {
+  readonly host = address.host
+  readonly port = address.port
+  readonly connectionTimeout: number
+  readonly #connections: readonly [Connection, Connection]
+
+  constructor(network: Network, answer: Answerer, timeouts: Timeouts) {
+    this.connectionTimeout = timeouts.connectionTimeoutMs
+    this.#connections = [new Connection(network, answer, timeouts), new Connection(network, answer, timeouts)]
+  }
+
+  isConnected(): boolean {
+    return this.#connections.some((each) => each.isConnected())
+  }
+
+  setVersions(): void {}
+
+  setSupportAuthenticationProtocol(): void {}
+
+  async getConnection(index: 0 | 1 = 0): Promise<Connection> {
+    const connection = this.#connections[index]
+    if (!connection.isConnected()) await connection.connect()
+    return connection
+  }
+
+  async send(exchange: Exchange): Promise<unknown> {
+    const connection = await this.getConnection(exchange.request.apiName === 'Fetch' ? 1 : 0)
+    return await connection.send(exchange)
+  }
+
+  async destroy(): Promise<void> {
+    await Promise.all(this.#connections.map((each) => each.disconnect()))
+  }
+}
+
+/** The part of KafkaJS that makes brokers and their connections. */
+export type BrokerPool = {
+  createBroker(options: object): KafkaJsBroker
+  connectionPoolBuilder: { build(): Promise<PoolOfSockets | ConnectionPool> }
+}
+type PoolOfSockets = {
+  readonly connectionTimeout: number
+  readonly pool: readonly { readonly requestTimeout: number }[]
+}
+
+/** Connects KafkaJS with a broker by way of `network`, in place of sockets, with the time-outs that the sockets have. */
+export function replaceSockets(brokers: BrokerPool, network: Network, answer: Answerer): void {
+  const { connectionPoolBuilder } = brokers
+  brokers.createBroker = (options) => new AskedBroker({ ...options, versions })
+  brokers.connectionPoolBuilder = {
+    build: async () => {
+      const { connectionTimeout, pool } = (await connectionPoolBuilder.build()) as PoolOfSockets
+      const requestTimeoutMs = pool[0]?.requestTimeout
+      if (requestTimeoutMs === undefined) throw new Error('the connections of KafkaJS have moved')
+      return new ConnectionPool(network, answer, { connectionTimeoutMs: connectionTimeout, requestTimeoutMs })
+    },
+  }
+}

@@ -1,0 +1,128 @@
+import { createRequire } from 'node:module'
+import type { FetchedRecord } from '../../../../src/core/stores/recordBatches.ts'
+import type { RecordHeaders } from '../../../../src/core/stores/sourceRecord.ts'
+
+/** What a producer sends. */
+export type SentRecord = {
+  readonly key: Buffer | string | null
+  readonly value: Buffer | string | null
+  readonly headers?: RecordHeaders | undefined
+}
+
+/** A record as it is in a log. */
+export type LogRecord = {
+  readonly offset: bigint
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: RecordHeaders
+  readonly appendedAtMs: number
+}
+
+export type Compaction = {
+  /** Only records below this offset are looked at; without it, all but the newest record of the partition. */
+  readonly below?: bigint
+  /** Removes deletions, too. */
+  readonly dropTombstones?: boolean
+  /** Leaves an empty batch where a record was, as for the newest batch of each idempotent producer. */
+  readonly leaveEmptyBatches?: boolean
+}
+
+/** A batch of one record, or of none after compaction. */
+type Batch = { readonly offset: bigint; readonly record: LogRecord | undefined }
+
+const load = createRequire(import.meta.url)
+const Decoder = load('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => { readVarIntBytes(): Buffer }
+const encodeRecord = load('kafkajs/src/protocol/recordBatch/record/v0') as (record: SentRecord) => { buffer: Buffer }
+const decodeRecord = load('kafkajs/src/protocol/recordBatch/record/v0/decoder') as (
+  decoder: unknown,
+  batchContext: { readonly firstOffset: string; readonly firstTimestamp: string },
+) => Pick<LogRecord, 'key' | 'value' | 'headers'>
+
+/** What the bytes on the wire say of a record, and how many they are. */
+function onTheWire(record: SentRecord): Pick<LogRecord, 'key' | 'value' | 'headers'> & { readonly bytes: number } {
+  const { buffer } = encodeRecord(record)
+  const inside = new Decoder(buffer).readVarIntBytes()
+  const { key, value, headers } = decodeRecord(new Decoder(inside), { firstOffset: '0', firstTimestamp: '0' })
+  return { key, value, headers, bytes: buffer.length }
+}
+
+/** The records of one partition, with the clock of its leader. */
+export class PartitionLog {
+  /** What the clock of the partition's leader is ahead (ms). */
+  clockOffsetMs = 0
+  #low = 0n
+  #high = 0n
+  #batches: Batch[] = []
+
+  /** The first offset. */
+  get low(): bigint {
+    return this.#low
+  }
+
+  /** The offset of the next record. */
+  get high(): bigint {
+    return this.#high
+  }
+
+  /** The records that are left, in order. */
+  records(): LogRecord[] {
+    return this.#batches.flatMap(({ record }) => record ?? [])
+  }
+
+  append(sent: SentRecord, nowMs: number): LogRecord {
+    const { key, value, headers } = onTheWire(sent)
+    const record = { offset: this.#high, key, value, headers, appendedAtMs: nowMs + this.clockOffsetMs }
+    this.#batches.push({ offset: record.offset, record })
+    this.#high += 1n
+    return record
+  }
+
+  /** How many batches there are from an offset on. */
+  countFrom(offset: bigint): number {
+    return this.#batches.length - this.#indexOf(offset)
+  }
+
+  /** The first `count` batches from an offset on, as the product's decoder returns them to KafkaJS. */
+  fetch(offset: bigint, count: number): FetchedRecord[] {
+    const start = this.#indexOf(offset)
+    return this.#batches.slice(start, start + count).map((batch) => ({
+      offset: String(batch.offset),
+      key: batch.record?.key ?? null,
+      value: batch.record?.value ?? null,
+      headers: { ...batch.record?.headers },
+      timestamp: String(batch.record?.appendedAtMs ?? 0),
+      attributes: 0,
+      isControlRecord: batch.record === undefined,
+    }))
+  }
+
+  /** Removes each record that has a newer one of its key; of both, only those that `options` mean. */
+  compact({ below = this.#high - 1n, dropTombstones = false, leaveEmptyBatches = false }: Compaction): void {
+    const newest = new Map<string, bigint>()
+    for (const { offset, key } of this.records()) if (offset < below) newest.set(keyText(key), offset)
+    const isKept = ({ offset, key, value }: LogRecord): boolean =>
+      offset >= below || (newest.get(keyText(key)) === offset && !(dropTombstones && value === null))
+    this.#batches = this.#batches.flatMap(({ offset, record }) => {
+      if (record !== undefined && isKept(record)) return { offset, record }
+      return leaveEmptyBatches ? { offset, record: undefined } : []
+    })
+  }
+
+  /** Removes the records below an offset, as retention does. */
+  deleteBelow(offset: bigint): void {
+    this.#low = offset
+    this.#batches = this.#batches.filter((batch) => batch.offset >= offset)
+  }
+
+  #indexOf(offset: bigint): number {
+    let [from, to] = [0, this.#batches.length]
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if ((this.#batches[middle]?.offset ?? offset) < offset) from = middle + 1
+      else to = middle
+    }
+    return from
+  }
+}
+
+const keyText = (key: Buffer | null): string => key?.toString('hex') ?? 'null'

@@ -1,0 +1,127 @@
+import type { Kafka } from 'kafkajs'
+import { type Logger, pino } from 'pino'
+import { readConfig } from '../../../../src/core/process/config.ts'
+import { connectKafka } from '../../../../src/core/stores/kafka.ts'
+import { type KafkaSink, kafkaSink } from '../../../../src/core/stores/kafkaSink.ts'
+import { type KafkaSource, kafkaSource, type NewTopic } from '../../../../src/core/stores/kafkaSource.ts'
+import type { RecordHeaders } from '../../../../src/core/stores/sourceRecord.ts'
+import type { Host, Network } from '../../network.ts'
+import { address, Broker } from './broker.ts'
+import { type BrokerPool, replaceSockets } from './connection.ts'
+import type { Compaction, LogRecord, PartitionLog } from './partitionLog.ts'
+
+/** A record, and where it was appended. */
+export type PlacedRecord = LogRecord & { readonly topic: string; readonly partition: number }
+
+/**
+ * Kafka with one broker, in memory. Its clients are the adapters of the product on KafkaJS; only the sockets and the broker behind
+ * them are simulated. KafkaJS needs `setTimeout` and `Date.now` of the process that uses it; nothing depends on `Math.random`.
+ */
+export class SimulatedKafka {
+  readonly #broker: Broker
+
+  constructor(host: Host) {
+    this.#broker = new Broker(host)
+  }
+
+  /** What one process uses to read and append. */
+  client(
+    network: Network,
+    log: Logger = pino({ level: 'silent' }),
+  ): { openSource(): KafkaSource; readonly sink: KafkaSink } {
+    const kafka = connectTo(this.#broker, network, log)
+    return { openSource: () => kafkaSource(kafka), sink: kafkaSink(kafka) }
+  }
+
+  createTopic(topic: NewTopic): void {
+    this.#broker.topics.create(topic)
+  }
+
+  /** Deletes a topic, and what groups have committed for it. */
+  deleteTopic(topic: string): void {
+    this.#broker.deleteTopic(topic)
+  }
+
+  addPartition(topic: string): void {
+    this.#broker.topics.addPartition(topic)
+  }
+
+  /** Appends a record at once, as a producer elsewhere does. */
+  append(
+    topic: string,
+    key: Buffer | string | null,
+    value: Buffer | string | null,
+    headers?: RecordHeaders,
+  ): PlacedRecord {
+    const partition = this.#broker.topics.partitionOf(topic, key)
+    return { topic, partition, ...this.#broker.topics.append({ topic, partition }, { key, value, headers }) }
+  }
+
+  /** The records of a topic that are left, partition by partition. */
+  log(topic: string): PlacedRecord[] {
+    return this.#broker.topics
+      .partitions(topic)
+      .flatMap((log, partition) => log.records().map((record) => ({ topic, partition, ...record })))
+  }
+
+  /** What a group has committed; the offsets of KafkaJS that mean the beginning are negative. */
+  committed(groupId: string): { topic: string; partition: number; offset: bigint; metadata: string | null }[] {
+    return this.#broker.committed(groupId).map((commit) => ({ ...commit, offset: BigInt(commit.offset) }))
+  }
+
+  /** Compacts every partition of a topic. */
+  compact(topic: string, compaction: Compaction = {}): void {
+    for (const log of this.#broker.topics.partitions(topic)) log.compact(compaction)
+  }
+
+  /** Removes the records of a partition below an offset, as retention does. */
+  deleteBelow(topic: string, partition: number, offset: bigint): void {
+    this.#log(topic, partition).deleteBelow(offset)
+  }
+
+  /** Sets how far the clock of a partition's leader is ahead (ms); append times may step back. */
+  setLeaderClockOffset(topic: string, partition: number, ms: number): void {
+    this.#log(topic, partition).clockOffsetMs = ms
+  }
+
+  /** Makes every member of a group join again. */
+  forceRebalance(groupId: string): void {
+    this.#broker.group(groupId).rebalance()
+  }
+
+  #log(topic: string, partition: number): PartitionLog {
+    const log = this.#broker.topics.find({ topic, partition })
+    if (log === undefined) throw new Error(`${topic}/${partition} is not there`)
+    return log
+  }
+}
+
+/** The client that the product makes, with connections to the simulated broker. */
+function connectTo(broker: Broker, network: Network, log: Logger): Kafka {
+  const read = readConfig({ KAFKA_BROKERS: `${address.host}:${address.port}` }, ['KAFKA_BROKERS'], '')
+  if (!read.ok) throw new Error(JSON.stringify(read.problems))
+  const kafka = connectKafka(read.config, log)
+  // The delays between tries must not depend on Math.random.
+  privatePart<{ factor: number }>(kafka, 'clusterRetry').value.factor = 0
+  const clusters = privatePart<(options: object) => { readonly brokerPool: BrokerPool }>(kafka, 'createCluster')
+  clusters.replace((options) => {
+    const cluster = clusters.value(options)
+    replaceSockets(cluster.brokerPool, network, (apiName, request) => broker.answer(apiName, request))
+    return cluster
+  })
+  return kafka
+}
+
+/** What KafkaJS keeps in a client under a symbol. */
+function privatePart<Part>(kafka: Kafka, name: string): { readonly value: Part; replace(part: Part): void } {
+  const parts = kafka as unknown as Record<symbol, Part>
+  const symbol = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === `private:Kafka:${name}`)
+  const value = symbol && parts[symbol]
+  if (symbol === undefined || value === undefined) throw new Error(`the ${name} of KafkaJS has moved`)
+  return {
+    value,
+    replace: (part) => {
+      parts[symbol] = part
+    },
+  }
+}

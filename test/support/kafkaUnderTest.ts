@@ -1,0 +1,66 @@
+import { pino } from 'pino'
+import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { type KafkaSink, kafkaSink } from '../../src/core/stores/kafkaSink.ts'
+import { type KafkaSource, kafkaSource } from '../../src/core/stores/kafkaSource.ts'
+import { SimulatedKafka } from '../simulation/engines/kafka/simulatedKafka.ts'
+import { localHost, localNetwork } from '../simulation/network.ts'
+import { createCompactedTopics, fillerKey } from './compaction.ts'
+import { testConfig } from './config.ts'
+import { withAdmin } from './faults.ts'
+
+/** Kafka, and what happens to it that the product does not do. */
+export type KafkaUnderTest = {
+  /** A client as another process has one. */
+  client(): { openSource(): KafkaSource; readonly sink: KafkaSink }
+  addPartition(topic: string): Promise<void>
+  /** Removes the records of a partition below an offset, as retention does. */
+  deleteBelow(topic: string, partition: number, offset: bigint): Promise<void>
+  /** Creates a topic of one partition that `compact` compacts. */
+  createCompacted(topic: string): Promise<void>
+  /** Makes compaction likelier with every call; it may append deletions of `fillerKey`. */
+  compact(topic: string): Promise<void>
+}
+
+export function realKafka(): KafkaUnderTest {
+  const connect = () => connectKafka(testConfig({}), pino({ level: 'silent' }))
+  const kafka = connect()
+  return {
+    client: () => {
+      const own = connect()
+      return { openSource: () => kafkaSource(own), sink: kafkaSink(own) }
+    },
+    addPartition: (topic) =>
+      withAdmin(kafka, async (admin) => {
+        const count = (await admin.fetchTopicOffsets(topic)).length + 1
+        await admin.createPartitions({ topicPartitions: [{ topic, count }] })
+      }),
+    deleteBelow: (topic, partition, offset) =>
+      withAdmin(kafka, async (admin) => {
+        await admin.fetchTopicMetadata({ topics: [topic] })
+        await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] })
+      }),
+    createCompacted: (topic) => createCompactedTopics({ kafka }, [topic], 1),
+    compact: async (topic) => {
+      const sink = kafkaSink(kafka)
+      await sink.connect()
+      await sink.append([{ topic, key: fillerKey, value: null }])
+      await sink.disconnect()
+    },
+  }
+}
+
+export function simulatedKafka(): KafkaUnderTest & { readonly kafka: SimulatedKafka } {
+  const kafka = new SimulatedKafka(localHost())
+  return {
+    kafka,
+    client: () => kafka.client(localNetwork),
+    addPartition: async (topic) => kafka.addPartition(topic),
+    deleteBelow: async (topic, partition, offset) => kafka.deleteBelow(topic, partition, offset),
+    createCompacted: async (topic) =>
+      kafka.createTopic({ topic, partitions: 1, settings: { 'cleanup.policy': 'compact' } }),
+    compact: async (topic) => {
+      kafka.append(topic, fillerKey, null)
+      kafka.compact(topic)
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto'
+import type { KafkaSink, NewRecord } from '../../src/core/stores/kafkaSink.ts'
+import type { KafkaSource, OffsetRange } from '../../src/core/stores/kafkaSource.ts'
+import type { OffsetSpan } from '../../src/core/stores/readTopic.ts'
+import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
+import { eventually } from './eventually.ts'
+import { type GroupReader, type ReaderOptions, startGroupReader } from './groupReader.ts'
+
+const patienceMs = 30_000
+
+/** A client of Kafka, with a topic and a group of its own. */
+export class TopicUnderTest {
+  readonly topic = `test-${randomUUID()}`
+  readonly groupId = `test-${randomUUID()}`
+  readonly source: KafkaSource
+  readonly sink: KafkaSink
+  readonly #readers: GroupReader[] = []
+
+  constructor({ openSource, sink }: { openSource(): KafkaSource; readonly sink: KafkaSink }) {
+    this.source = openSource()
+    this.sink = sink
+  }
+
+  /** Creates the topic, with append times, and waits until it is there. */
+  async create(partitions: number, settings = {}): Promise<void> {
+    const all = { 'message.timestamp.type': 'LogAppendTime', ...settings }
+    await this.source.createMissingTopics([{ topic: this.topic, partitions, settings: all }])
+    await eventually(async () => (await this.ranges().catch(() => [])).length === partitions)
+  }
+
+  async append(values: readonly string[], key = 'key'): Promise<void> {
+    await this.appendRecords(values.map((value) => ({ key, value })))
+  }
+
+  async appendRecords(records: readonly Omit<NewRecord, 'topic'>[]): Promise<void> {
+    await this.sink.connect()
+    await this.sink.append(records.map((record) => ({ topic: this.topic, ...record })))
+  }
+
+  async read(ranges?: ReadonlyMap<number, OffsetSpan>): Promise<SourceRecord[]> {
+    const found: SourceRecord[] = []
+    const onRecord = async (record: SourceRecord): Promise<void> => {
+      found.push(record)
+    }
+    const signal = AbortSignal.timeout(patienceMs)
+    const groupId = `test-${randomUUID()}`
+    await this.source.readTopic({ topic: this.topic, groupId, signal, onRecord, ...(ranges && { ranges }) })
+    return found
+  }
+
+  /** The offset range of each partition, in their order. */
+  async ranges(): Promise<OffsetRange[]> {
+    const found = [...(await this.source.offsetRanges([this.topic])).values()]
+    return found.toSorted((a, b) => a.partition - b.partition).map(({ low, high }) => ({ low, high }))
+  }
+
+  /** Appends deletions, and resolves with a key of each partition. */
+  async keyOfEach(partitions: number): Promise<string[]> {
+    const keys = new Map<number, string>()
+    await this.appendRecords(Array.from({ length: 10 * partitions }, (_, key) => ({ key: String(key), value: null })))
+    for (const { key, partition } of await this.read()) keys.set(partition, String(key))
+    return Array.from({ length: partitions }, (_, partition) => keys.get(partition) ?? '')
+  }
+
+  startReader(options: ReaderOptions = {}): GroupReader {
+    const reader = startGroupReader(this.source, this.groupId, [this.topic], options)
+    this.#readers.push(reader)
+    return reader
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#readers.map((reader) => reader.close()))
+    await this.sink.disconnect()
+    await this.source.close()
+  }
+}
