@@ -1,0 +1,332 @@
+import { randomUUID } from 'node:crypto'
+import * as fc from 'fast-check'
+import { countRequest, createLimiter } from '../../src/api/rateLimit.ts'
+import { digestOf } from '../../src/core/model/accountKey.ts'
+import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
+import { entityTypes, type TeamList, teamList } from '../../src/core/model/teamList.ts'
+import {
+  type AccountKeyStore,
+  AccountKeysIncomplete,
+  accountKeyStore,
+  appendPositionOf,
+  type DisplacedKey,
+  type StoredKey,
+} from '../../src/core/stores/accountKeyStore.ts'
+import { readDeletedKeys, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
+import type { GenerationTag } from '../../src/core/stores/indices.ts'
+import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
+import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import { markPending, settlePending } from '../../src/core/stores/pendingWrites.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
+import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
+import {
+  acquireWatermarkHold,
+  claimPartitions,
+  extendWatermarkHold,
+  isWatermarkHeld,
+  noteRaised,
+  publishWatermark,
+  readHighestWatermark,
+  readWatermark,
+  readWatermarkGeneration,
+  releaseWatermarkHold,
+  setWatermarkGeneration,
+  withdrawWatermark,
+} from '../../src/core/stores/watermark.ts'
+import { createSessions, usedTokens } from '../../src/settings/sessions.ts'
+import { connectReal, connectSimulated, namesOf, removeKeys } from '../support/redisPair.ts'
+
+const nowMs = Date.now()
+const minuteMs = 60_000
+const requestsPerMinute = 3
+
+/** What a process does with one Redis. */
+type Side = {
+  readonly link: RedisConnection
+  readonly keys: RedisKeys
+  readonly store: AccountKeyStore
+  readonly limiter: ReturnType<typeof createLimiter>
+  /** The same tokens on both sides. */
+  newToken(): string
+  replay: { complete(): Promise<boolean> }
+  displaced: DisplacedKey | undefined
+  sessionId: string
+  reservedAtMs: number
+}
+type Step = { readonly what: string; readonly values: unknown; run(side: Side): Promise<unknown> }
+
+/** A step that is drawn `weight` times as often as others. */
+const step = <T>(
+  what: string,
+  values: fc.Arbitrary<T>,
+  run: (side: Side, values: T) => Promise<unknown>,
+  weight = 2,
+): fc.WeightedArbitrary<Step> => ({
+  arbitrary: values.map((drawn): Step => ({ what, values: drawn, run: (side) => run(side, drawn) })),
+  weight,
+})
+
+const oneOf = <const T>(...values: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...values)
+const teams = oneOf('acme', 'b.team').map((text) => text as TeamId)
+const ids = oneOf('k1', 'k2', 'k3').map((text) => text as EntityId)
+const reserved = fc.oneof(
+  ids,
+  fc.nat(12).map((n) => `new-${n}` as EntityId),
+)
+const lists = fc.tuple(oneOf(...entityTypes), teams).map(([type, team]) => teamList(type, team))
+const digests = oneOf('one', 'two').map(digestOf)
+const places = fc
+  .record({
+    appendedAtMs: fc.integer({ min: nowMs, max: nowMs + 2 }),
+    partition: fc.nat(2),
+    offset: fc.nat(99).map(BigInt),
+  })
+  .map(appendPositionOf)
+const storedKeys = fc
+  .record({
+    id: ids,
+    name: oneOf('plain', 'ä/"\\\n\u0001', '鍵'),
+    digest: digests,
+    state: oneOf('active' as const, 'revoked' as const),
+    expiresAt: oneOf(undefined, null, '2999-01-01T00:00:00.000Z'),
+    revision: oneOf(1, 2, 3, 2 ** 53 - 2),
+  })
+  .map((key) => ({ ...key, createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'owner' }) as unknown as StoredKey)
+const records = fc
+  .record({
+    teamId: teams,
+    key: storedKeys,
+    isDeletion: fc.nat(19).map((n) => n === 0),
+    place: fc.option(places, { nil: undefined }),
+  })
+  .map(({ key, isDeletion, ...record }) => ({ ...record, keyId: key.id as EntityId, key: isDeletion ? null : key }))
+const partitions = ['forms/0', 'submissions/0', 'submissions/1']
+const owners = oneOf('indexer a', 'indexer a', 'indexer a', 'indexer b')
+const firstGeneration = '1-0123456789abcdef' as GenerationTag
+const generations = oneOf(firstGeneration, firstGeneration, firstGeneration, '2-0123456789abcdef' as GenerationTag)
+const rebuilds = oneOf('rebuild 1', 'rebuild 2')
+const instants = fc.integer({ min: 0, max: 40 }).map((n) => nowMs + n - 20)
+const marks = fc.array(fc.record({ list: lists, partition: oneOf(...partitions), owner: owners }), { maxLength: 4 })
+
+const watermarkSteps = [
+  step(
+    'publishWatermark',
+    fc.record({
+      generation: generations,
+      owner: owners,
+      everyPartition: oneOf(partitions, partitions.slice(0, 2), partitions.slice(0, 2), []),
+      partitionWatermarks: fc
+        .dictionary(oneOf(...partitions), instants, { minKeys: 1, size: 'max', maxKeys: 3 })
+        .map((each) => new Map(Object.entries(each))),
+    }),
+    ({ link, keys }, round) => publishWatermark(link, keys, round),
+    12,
+  ),
+  step('setWatermarkGeneration', fc.tuple(generations, fc.option(instants)), ({ link, keys }, [generation, floorMs]) =>
+    setWatermarkGeneration(link, keys, generation, floorMs ?? undefined),
+  ),
+  step('claimPartitions', fc.tuple(owners, fc.subarray(partitions)), ({ link, keys }, [owner, some]) =>
+    claimPartitions(link, keys, owner, some),
+  ),
+  step('noteRaised', fc.double({ min: 0, max: 3e9, noNaN: true }), ({ link, keys }, ms) => noteRaised(link, keys, ms)),
+  step('withdrawWatermark', fc.constant(null), ({ link, keys }) => withdrawWatermark(link, keys), 1),
+  step(
+    'acquireWatermarkHold',
+    rebuilds,
+    ({ link, keys }, holder) => acquireWatermarkHold(link, keys, holder, minuteMs),
+    1,
+  ),
+  step(
+    'extendWatermarkHold',
+    rebuilds,
+    ({ link, keys }, holder) => extendWatermarkHold(link, keys, holder, minuteMs),
+    1,
+  ),
+  step('releaseWatermarkHold', rebuilds, ({ link, keys }, holder) => releaseWatermarkHold(link, keys, holder)),
+  step('read the watermark', fc.constant(null), async ({ link, keys }) => [
+    await readWatermark(link, keys),
+    await readHighestWatermark(link, keys),
+    await readWatermarkGeneration(link, keys),
+    await isWatermarkHeld(link, keys),
+  ]),
+]
+
+const listSteps = [
+  step('markPending', marks, ({ link, keys }, some) => markPending(link, keys, some)),
+  step('settlePending', marks, ({ link, keys }, some) => settlePending(link, keys, some)),
+  step('readListVersions', teams, ({ link, keys, newToken }, team) => readListVersions(link, keys, team, newToken)),
+  step('readVersionsOf', fc.array(lists, { minLength: 1, maxLength: 4 }), ({ link, keys }, some) =>
+    readVersionsOf(link, keys, some),
+  ),
+  step(
+    'replaceChangeTokens',
+    fc.array(lists, { maxLength: 4 }) as fc.Arbitrary<TeamList[]>,
+    ({ link, keys, newToken }, some) => replaceChangeTokens(link, keys, some, newToken),
+  ),
+]
+
+const keySteps = [
+  step('apply', records, ({ store }, { teamId, keyId, key, place }) => store.apply(teamId, keyId, key, place), 8),
+  step(
+    'applyRecord',
+    fc.tuple(records, fc.boolean(), places),
+    async (side, [{ teamId, keyId, key }, may, place]) => {
+      const result = await side.store.applyRecord(teamId, keyId, key, place, may ? side.displaced : undefined)
+      if (result.kind === 'displaces') side.displaced = result.holder
+      return result
+    },
+    8,
+  ),
+  step('claim', fc.record({ teamId: teams, keyId: ids, digest: digests, position: places }), ({ store }, claim) =>
+    store.claim(claim),
+  ),
+  step('reserve', fc.tuple(teams, reserved, fc.nat(9)), (side, [team, id, lifeMs]) =>
+    side.store.reserve(team, id, ++side.reservedAtMs, side.reservedAtMs + lifeMs),
+  ),
+  step('list', teams, async ({ store }, team) => byText(await store.list(team))),
+  step('lookup', digests, async ({ store, link, keys, newToken }, digest) => {
+    // A look-up would create tokens of its own.
+    for (const team of ['acme', 'b.team'] as TeamId[]) await readListVersions(link, keys, team, newToken)
+    return await store.lookup(digest)
+  }),
+  step('wasDeleted', fc.tuple(teams, ids), ({ store }, [team, id]) => store.wasDeleted(team, id)),
+  step(
+    'beginReplay',
+    oneOf('first', 'second'),
+    async (side, token) => {
+      side.replay = await side.store.beginReplay(token)
+    },
+    1,
+  ),
+  step(
+    'lose that the store is complete',
+    fc.constant(null),
+    ({ link, keys }) => link.client.del(keys.accountKeysComplete),
+    1,
+  ),
+  step('end the replay', fc.constant(null), async ({ replay }) => await replay.complete(), 3),
+  step('survey', teams, async ({ link, keys }, team) => {
+    const survey = await surveyAccountKeys(link, keys)
+    return [byText(survey.keys), byText([...survey.holders]), byText([...(await readDeletedKeys(link, keys, team))])]
+  }),
+  step('recordKeyUse', fc.tuple(teams, ids, fc.nat(9)), ({ link, keys }, [team, id, minute]) =>
+    recordKeyUse(link, keys, team, id, nowMs + minute * minuteMs),
+  ),
+  step('readLastUse', teams, async ({ link, keys }, team) => byText([...(await readLastUse(link, keys, team))])),
+]
+
+const otherSteps = [
+  step('count a request', fc.tuple(teams, ids), async ({ limiter }, [teamId, keyId]) => {
+    const { isRefused, window } = await countRequest(limiter, { teamId, keyId, state: 'active', expiresAtMs: null })
+    const { remainingPoints, consumedPoints, isFirstInDuration, msBeforeNext } = window
+    const isInWindow = 0 < msBeforeNext && msBeforeNext <= minuteMs
+    return { isRefused, remainingPoints, consumedPoints, isFirstInDuration, isInWindow }
+  }),
+  step('open a session', teams, async (side, team) => {
+    const session = await sessionsOf(side).open({ team, sub: 'someone' })
+    side.sessionId = session.id
+    return session
+  }),
+  step('find a session', fc.constant(null), (side) => sessionsOf(side).find(side.sessionId)),
+  step('end a session', fc.constant(null), (side) => sessionsOf(side).end(side.sessionId)),
+  step('use a token', oneOf('t1', 't2'), ({ link, keys }, token) =>
+    usedTokens(link, keys, () => nowMs)(token, nowMs + minuteMs),
+  ),
+]
+
+const sessionsOf = ({ link, keys, newToken }: Side) =>
+  createSessions(
+    link,
+    keys,
+    () => nowMs,
+    () => Buffer.from(newToken()),
+  )
+const byText = <T>(values: readonly T[]): string[] => values.map((value) => JSON.stringify(value)).sort()
+
+let [real, simulated]: RedisConnection[] = []
+beforeAll(async () => {
+  real = await connectReal()
+  simulated = await connectSimulated()
+})
+afterAll(() => Promise.all([real?.close(), simulated?.close()]))
+
+async function sideOf(link: RedisConnection, prefix: string): Promise<Side> {
+  const keys = redisKeys(prefix)
+  const store = accountKeyStore(link, keys)
+  let tokens = 0
+  await setWatermarkGeneration(link, keys, firstGeneration, undefined)
+  await (await store.beginReplay('none')).complete()
+  return {
+    link,
+    keys,
+    store,
+    limiter: createLimiter(link.client, keys, requestsPerMinute),
+    newToken: () => `token ${++tokens}`,
+    replay: await store.beginReplay('first'),
+    displaced: undefined,
+    sessionId: '',
+    reservedAtMs: 0,
+  }
+}
+
+/** The outcome of a step, where the run of the server has the same name on both sides. */
+async function outcomeOf({ run }: Step, side: Side): Promise<unknown> {
+  const outcome = await run(side).catch((error: unknown) => {
+    if (error instanceof AccountKeysIncomplete) return error.message
+    throw error
+  })
+  return withoutRun(side, outcome)
+}
+
+function withoutRun({ link }: Side, value: unknown): unknown {
+  const text = JSON.stringify(value, (_key, each: unknown) => (each instanceof Map ? [...each].sort() : each))
+  return text?.replaceAll(link.runId() ?? 'no run', 'this run')
+}
+
+/** All keys, what they hold, and whether they expire. */
+async function dumpOf(side: Side, prefix: string): Promise<unknown[]> {
+  const { client } = side.link
+  const dump: unknown[] = []
+  // A hash has no order: it depends on it whether a slot was found to be over before the key that was looked for.
+  const isLasting = ([, text]: [string, string]): boolean =>
+    !(Number(/"reservedUntilMs":(\d+)/.exec(text)?.[1]) < side.reservedAtMs)
+  for (const name of await namesOf(side.link, prefix)) {
+    const readers = [
+      () => client.get(name),
+      async () =>
+        Object.entries(await client.hgetall(name))
+          .filter(isLasting)
+          .sort(),
+      async () => (await client.smembers(name)).sort(),
+      () => client.zrange(name, '0', '99'),
+    ]
+    let held: unknown
+    for (const read of readers) held ??= await read().catch(() => undefined)
+    dump.push(withoutRun(side, [name, held, (await client.pttl(name)) > 0]))
+  }
+  return dump
+}
+
+describe.each([
+  { of: 'the watermark', steps: watermarkSteps },
+  { of: 'list versions', steps: [...listSteps, ...watermarkSteps] },
+  { of: 'account keys', steps: keySteps },
+  { of: 'everything', steps: [...watermarkSteps, ...listSteps, ...keySteps, ...otherSteps] },
+])('Calls of $of', ({ steps }) => {
+  test('have the same results, and leave the same keys, in the real Redis and in the simulated one', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(...steps), { minLength: 1, maxLength: 60, size: 'max' }), async (drawn) => {
+        const prefix = `test-${randomUUID().slice(0, 8)}`
+        const sides = await Promise.all([real, simulated].map((link) => sideOf(link as RedisConnection, prefix)))
+        const [ofReal, ofSimulated] = sides as [Side, Side]
+        try {
+          for (const each of drawn) expect(await outcomeOf(each, ofSimulated)).toEqual(await outcomeOf(each, ofReal))
+          expect(await dumpOf(ofSimulated, prefix)).toEqual(await dumpOf(ofReal, prefix))
+        } finally {
+          await Promise.all(sides.map(({ link }) => removeKeys(link, prefix)))
+        }
+      }),
+      { numRuns: 100, endOnFailure: true },
+    )
+  })
+})
