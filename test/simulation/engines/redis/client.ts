@@ -45,7 +45,9 @@ class SimulatedClient extends EventEmitter {
   readonly #open: () => Session
   readonly #network: Network
   readonly #onCommand: OnCommand
-  readonly #ended = new AbortController()
+  #hasEnded = false
+  /** Aborted when a connection is over. */
+  #connection = new AbortController()
   #session: Session | undefined
   #sent: Sent[] = []
   #issued: Issued[] = []
@@ -98,7 +100,7 @@ class SimulatedClient extends EventEmitter {
   }
 
   disconnect(): void {
-    this.#ended.abort()
+    this.#hasEnded = true
     clearTimeout(this.#reconnect)
     this.#drop(new Error('Connection is closed.'))
   }
@@ -112,7 +114,7 @@ class SimulatedClient extends EventEmitter {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>()
     const tell = (error?: Error): void => this.#onCommand(name, performance.now() - startedMs, error)
     promise.then(() => tell(), tell)
-    if (this.#ended.signal.aborted) reject(new Error('Connection is closed.'))
+    if (this.#hasEnded) reject(new Error('Connection is closed.'))
     else if (this.#session === undefined)
       reject(new Error("Stream isn't writeable and enableOfflineQueue options is false"))
     else {
@@ -163,7 +165,8 @@ class SimulatedClient extends EventEmitter {
   }
 
   #connect(): void {
-    const { signal } = this.#ended
+    this.#connection = new AbortController()
+    const { signal } = this.#connection
     this.#network.call('redis', 'connect', this.#open, { timeoutMs: connectTimeoutMs, signal }).then(
       (session) => {
         this.#session = session
@@ -180,7 +183,7 @@ class SimulatedClient extends EventEmitter {
 
   /** Loses the connection, or did not get one, and tries again later. */
   #lose(error: Error): void {
-    if (this.#ended.signal.aborted) return
+    if (this.#hasEnded) return
     this.emit('error', error)
     this.#drop(
       new Error(
@@ -192,6 +195,7 @@ class SimulatedClient extends EventEmitter {
 
   #drop(error: Error): void {
     const unanswered = [...this.#sent.flatMap(({ waiting }) => waiting), ...this.#issued]
+    this.#connection.abort()
     this.#session = undefined
     this.#sent = []
     this.#issued = []
