@@ -1,0 +1,363 @@
+import { randomUUID } from 'node:crypto'
+import { encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
+import {
+  blockWrites,
+  countReaders,
+  createGeneration,
+  deleteGeneration,
+  findGenerations,
+  type Generation,
+  type RequestOptions,
+  SwitchRefused,
+  serveGeneration,
+  unblockWrites,
+} from '../../indexer/generations/generations.ts'
+import { pruneUnfinished } from '../../indexer/generations/prune.ts'
+import type { RebuildOptions } from '../../indexer/generations/rebuildOptions.ts'
+import { Reconciliation } from '../../indexer/generations/reconcile.ts'
+import { refreshEveryCopy } from '../../indexer/refresh.ts'
+import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
+import { readDocuments, scanIndex } from '../../indexer/verify/scanIndex.ts'
+import { exportList } from '../../src/api/search/exportList.ts'
+import { hasMatches } from '../../src/api/search/hasMatches.ts'
+import { createIndexReader, type IndexReader, probe } from '../../src/api/search/indexReader.ts'
+import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
+import { readDetail } from '../../src/api/search/readDetail.ts'
+import { openSearchClient } from '../../src/api/search/searchClient.ts'
+import { searchPage } from '../../src/api/search/searchPage.ts'
+import { type DocumentId, deletedRevision, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
+import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.ts'
+import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
+import type { Clients } from '../simulation/engines/elasticsearch/clients.ts'
+import { closeClients, connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
+import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
+
+const instant = '2026-11-20T12:00:00.000Z' as Instant
+const later = '2026-11-21T12:00:00.000Z' as Instant
+const { signal } = new AbortController()
+const options: RequestOptions = { signal, requestTimeout: 30_000 }
+
+describe.each([
+  { engine: 'the real Elasticsearch', connect: connectReal },
+  { engine: 'the simulated Elasticsearch', connect: connectSimulated },
+])('$engine', ({ connect }) => {
+  let clients: Clients
+  let prefix: string
+  let first: Generation
+  let reader: IndexReader
+  let team: TeamId
+
+  let second: Generation
+
+  beforeAll(async () => {
+    clients = connect()
+    prefix = `test-${randomUUID().slice(0, 8)}`
+    first = await create(1)
+    await serveGeneration(clients.elasticsearch, prefix, first, options)
+    second = await create(2)
+    reader = createIndexReader(openSearchClient(clients.bytes, prefix), 5)
+  })
+  afterAll(async () => {
+    for (const each of await findGenerations(clients.elasticsearch, prefix, options))
+      await deleteGeneration(clients.elasticsearch, each, options)
+    await closeClients(clients)
+  })
+  // Each test has a team of its own.
+  beforeEach(() => {
+    team = `team-${randomUUID()}` as TeamId
+  })
+
+  const create = (number: number): Promise<Generation> =>
+    createGeneration(clients.elasticsearch, { INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }, number, options)
+  const write = (documents: readonly DocumentWrite[], type?: VersionType, to = first) =>
+    sendBulk(clients.elasticsearch, encodeBulk(to.indices, documents, type), documents, { timeoutMs: 30_000, signal })
+  const kinds = async (documents: readonly DocumentWrite[], type?: VersionType): Promise<readonly string[]> =>
+    (await write(documents, type)).map(({ kind }) => kind)
+  const refresh = (of = first): Promise<void> =>
+    refreshEveryCopy(clients.elasticsearch, Object.values(of.indices), options)
+  const submission = (id: string, revision = 1, changedAt = instant): DocumentWrite[] =>
+    submissionWrites(submissionRecord(team, id, revision), changedAt)
+  const page = (number: number, limit: number, filter: Parameters<typeof searchPage>[3][0] = []) =>
+    searchPage(reader, 'submissions', { teamId: team, version: null, signal }, [filter], { page: number, limit })
+  const states = async (): Promise<readonly unknown[]> =>
+    (await findGenerations(clients.elasticsearch, prefix, options)).map(({ number, complete }) => [
+      number,
+      complete?.isServing,
+      complete?.isWritable,
+      complete?.hasServed,
+    ])
+  const collect = async <T>(parts: AsyncIterable<readonly T[]>): Promise<T[]> => {
+    const all: T[] = []
+    for await (const part of parts) all.push(...part)
+    return all
+  }
+
+  test('a generation is created once, and found with its aliases and blocks', async () => {
+    expect(await create(1)).toEqual({ ...first, isServing: true, hasServed: true })
+    expect(await create(2)).toEqual(second)
+    expect(await states()).toEqual([
+      [1, true, true, true],
+      [2, false, true, false],
+    ])
+    await blockWrites(clients.elasticsearch, first, 'holder', options)
+    expect(await states()).toEqual([
+      [1, true, false, true],
+      [2, false, true, false],
+    ])
+    const old = (await findGenerations(clients.elasticsearch, prefix, options))[0]?.complete ?? first
+    await unblockWrites(clients.elasticsearch, prefix, old, options)
+    expect((await states())[0]).toEqual([1, true, true, true])
+  })
+
+  test('each document of a bulk request has its own outcome', async () => {
+    const [list, detail] = submission('a', 3) as [DocumentWrite, DocumentWrite]
+    const other = { ...list, id: `${team}/b` as DocumentId }
+    expect(await kinds([list, detail, list, ...submission('a', 2), ...submission('a', 4)])).toEqual(
+      'written written stale stale stale written written'.split(' '),
+    )
+    expect(await kinds([...submission('a', 4), ...submission('a', 3)], 'external_gte')).toEqual(
+      'written written stale stale'.split(' '),
+    )
+    const withSource = (text: string) => ({ ...other, source: Buffer.from(text) })
+    expect(
+      await write([
+        withSource('{"teamId":"t","teamId":"t"}'),
+        withSource('{"unknown":1}'),
+        withSource('{"createdAt":"yesterday"}'),
+        withSource('{'),
+        { ...detail, id: `${team}/c` as DocumentId, source: Buffer.from('{"a":{"b":1,"b":2}}') },
+        { ...detail, id: `${team}/d` as DocumentId, source: Buffer.from('{"a":{"b":1,"c":2}}') },
+      ]),
+    ).toMatchObject([
+      { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
+      { kind: 'pause', reason: expect.stringContaining('strict_dynamic_mapping_exception') },
+      { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
+      { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
+      { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
+      { kind: 'written' },
+    ])
+    await clients.elasticsearch.indices.addBlock({ index: first.indices.submissions, block: 'write' })
+    expect(await write(submission('e'))).toMatchObject([
+      { kind: 'pause', reason: expect.stringContaining('cluster_block_exception') },
+      { kind: 'written' },
+    ])
+    const alias = writeAliasOf(first.indices['submission-details'])
+    const remove = { index: first.indices['submission-details'], alias, must_exist: true }
+    await clients.elasticsearch.indices.updateAliases({ actions: [{ remove }] })
+    expect((await write(submission('f')))[1]).toMatchObject({
+      kind: 'pause',
+      reason: expect.stringContaining('index_not_found_exception'),
+    })
+    await unblockWrites(clients.elasticsearch, prefix, { ...first, isServing: true }, options)
+    expect(await kinds(submission('g'))).toEqual(['written', 'written'])
+  })
+
+  test('what is written is found after a refresh, byte for byte', async () => {
+    const [, detail] = submission('a') as [DocumentWrite, DocumentWrite]
+    await write([...submission('a'), ...submission('b')])
+    expect(await page(1, 10)).toMatchObject({ totalDocs: 0, items: [] })
+    expect(await readDetail(reader, 'submission-details', team, 'a', signal)).toBeUndefined()
+    expect(await collect(readSome(['a', 'c']))).toHaveLength(1)
+    await refresh()
+    expect((await page(1, 10)).totalDocs).toBe(2)
+    expect((await readDetail(reader, 'submission-details', team, 'a', signal))?.toString()).toBe(
+      detail.source.toString(),
+    )
+    await write(submissionWrites(deletionOf(team, 'a'), later))
+    expect(await readDetail(reader, 'submission-details', team, 'a', signal)).toBeDefined()
+    await refresh()
+    expect(await readDetail(reader, 'submission-details', team, 'a', signal)).toBeUndefined()
+    expect((await page(1, 10)).totalDocs).toBe(1)
+  })
+  async function* readSome(ids: readonly string[]) {
+    const names = ids.map((id) => `${team}/${id}` as DocumentId)
+    yield await readDocuments({ raw: clients.raw, signal }, 'submissions', first.indices.submissions, names)
+  }
+
+  test('a snapshot shows one moment until it is closed; shallow, deep and exported rows are the same', async () => {
+    const ids = Array.from({ length: 30 }, (_, at) => `s-${String(at).padStart(2, '0')}`)
+    await write(ids.flatMap((id) => submission(id)))
+    await write(submissionWrites(deletionOf(team, 's-07'), later))
+    await refresh()
+    const snapshot = await openListSnapshot(reader, 'submissions', team, { lifeMs: 30_000, signal })
+    expect(await countReaders(clients.elasticsearch, first, options)).toBe(1)
+    await write(submission('s-99'))
+    await refresh()
+    const range = {
+      clause: { range: { createdAt: { gte: '2000-01-01T00:00:00.000Z' as Instant } } },
+      newer: {},
+      skip: 0,
+    }
+    const remaining = ids.filter((id) => id !== 's-07').toReversed()
+    expect(await snapshot.ids([], range, 100, signal)).toEqual(remaining)
+    expect(await snapshot.deletions([], undefined, 10, signal)).toMatchObject({ ids: ['s-07'], total: 1 })
+    snapshot.close()
+    const pages = await Promise.all([1, 2, 3, 4].map((number) => page(number, 8)))
+    const paged = pages.flatMap(({ items }) => items.map(String))
+    expect(pages.map(({ totalDocs }) => totalDocs)).toEqual([30, 30, 30, 30])
+    const content = { filters: [[]] as const, view: 'summary' as const, deletions: [] }
+    const all = await collect(exportList(reader, 'submissions', team, content, (send) => send(signal)))
+    expect(all.map(String)).toEqual([...paged, '{"id":"s-07","deleted":true}'])
+    const whole = await collect(
+      exportList(reader, 'submissions', team, { ...content, view: 'full', deletions: undefined }, (send) =>
+        send(signal),
+      ),
+    )
+    expect(whole.map((each) => (JSON.parse(String(each)) as { id: EntityId }).id)).toEqual(['s-99', ...remaining])
+    expect(await hasMatches(reader, 'submissions', team, { filters: [[]], deletions: undefined }, signal)).toBe(true)
+    const none = [{ term: { status: 'failed' } }]
+    expect(await hasMatches(reader, 'submissions', team, { filters: [none], deletions: undefined }, signal)).toBe(false)
+  })
+
+  test('a reconciliation copies what the other generation lacks, and keeps later times', async () => {
+    const reconciliation = new Reconciliation({
+      ...{ elasticsearch: clients.elasticsearch, raw: clients.raw, from: first, to: second, signal },
+      onProgress: () => undefined,
+      onBlocked: () => undefined,
+    })
+    await reconciliation.pass()
+    await write([...submission('a', 2), ...submission('b'), ...submission('c', 1, later), ...submission('d')])
+    await write(formWrites(formRecord(team, 'f', 1), instant))
+    await write(submissionWrites(deletionOf(team, 'd'), later))
+    await write([...submission('a', 1), ...submission('b', 5), ...submission('c')], undefined, second)
+    expect(await reconciliation.pass()).toMatchObject({
+      forms: { documents: 1, reconciled: 1, newerInTarget: 0 },
+      'form-details': { documents: 1, reconciled: 1, newerInTarget: 0 },
+      submissions: { documents: 4, reconciled: 2, newerInTarget: 1 },
+      'submission-details': { documents: 4, reconciled: 2, newerInTarget: 1 },
+    })
+    expect(await reconciliation.pass()).toMatchObject({ submissions: { documents: 0 } })
+    await write(submission('e'))
+    expect(await reconciliation.pass()).toMatchObject({ submissions: { documents: 1, reconciled: 1 } })
+    await refresh(second)
+    const ids = ['a', 'b', 'c', 'd', 'e'].map((id) => `${team}/${id}` as DocumentId)
+    const copied = await readDocuments({ raw: clients.raw, signal }, 'submissions', second.indices.submissions, ids)
+    expect(copied.map(({ version }) => version)).toEqual([2, 5, 1, deletedRevision, 1])
+    const kept = await readDocuments({ raw: clients.raw, signal }, 'submissions', first.indices.submissions, ids)
+    expect(copied[2]).toEqual(kept[2])
+  })
+
+  test('an index is counted, and read whole for a verification', async () => {
+    const before = await documentsIn('submissions')
+    await write([...submission('a'), ...submission('b')])
+    expect(await documentsIn('submissions')).toBe(before)
+    await refresh()
+    expect(await documentsIn('submissions')).toBe(before + 2)
+    const index = first.indices.submissions
+    const query = { term: { _routing: team } }
+    expect((await clients.elasticsearch.count({ index, query })).count).toBe(2)
+    const scanned = await collect(scanIndex({ raw: clients.raw, signal }, 'submissions', index, team))
+    expect(scanned.map(({ id, version }) => [id, version]).sort()).toEqual([
+      [`${team}/a`, 1],
+      [`${team}/b`, 1],
+    ])
+    expect(await collect(scanIndex({ raw: clients.raw, signal }, 'submissions', index, undefined))).toHaveLength(
+      before + 2,
+    )
+  })
+  const documentsIn = async (kind: DocumentKind): Promise<number> => {
+    const survey = await surveyIndices(clients.elasticsearch, prefix, signal)
+    return survey.find(({ name }) => name === first.indices[kind])?.documents ?? Number.NaN
+  }
+
+  test('the readiness checks find no problem', async () => {
+    await probe(reader, signal)
+    expect(await elasticsearchAnswers(clients.elasticsearch, prefix)(signal)).toBeUndefined()
+    expect(await isolatedNodesAnswerNothing(clients.elasticsearch)(signal)).toBeUndefined()
+    expect(await isolatedNodesAnswerNothing(clients.bytes)(signal)).toBeUndefined()
+  })
+
+  test('errors have their statuses and types', async () => {
+    const missing = `${prefix}-missing`
+    const ask = async (method: string, path: string, body?: unknown): Promise<unknown> => {
+      const bulkBody = Array.isArray(body) ? { bulkBody: body as object[] } : { body: body as object }
+      const { statusCode, body: answer } = await clients.elasticsearch.transport.request<{
+        error?: { type: string; root_cause: { type: string }[] }
+        responses?: { status: number; error?: { type: string } }[]
+        docs?: { error?: { type: string } }[]
+      }>({ method, path, ...(body !== undefined && bulkBody) }, { meta: true, ignore: [400, 404, 408, 503] })
+      const { error, responses, docs } = answer
+      const inner = [...(responses ?? []), ...(docs ?? [])].map((each) => each.error?.type ?? 'none')
+      return [statusCode, error?.type, error?.root_cause?.[0]?.type, ...inner].filter((each) => each !== undefined)
+    }
+    const notFound = [404, 'index_not_found_exception', 'index_not_found_exception']
+    const index = first.indices.forms
+    const alias = (must_exist: boolean, ...more: object[]) => ({
+      actions: [{ remove: { index, alias: missing, must_exist } }, ...more],
+    })
+    const { id } = await clients.elasticsearch.openPointInTime({ index, keep_alive: '1m', routing: team })
+    const search = { pit: { id, keep_alive: '1m' }, size: 0, track_total_hits: true }
+    expect(await ask('POST', '/_search', search)).toEqual([200])
+    expect(await ask('DELETE', '/_pit', { id })).toEqual([200])
+    expect([
+      await ask('POST', `/${missing}/_search`, { size: 0, track_total_hits: true }),
+      await ask('POST', `/${missing}/_pit?keep_alive=1m`),
+      await ask('GET', `/${missing}/_refresh`),
+      await ask('GET', `/${missing}/_count`),
+      await ask('GET', `/${missing}/_stats`),
+      await ask('GET', `/${missing}/_alias`),
+      await ask('GET', `/${missing}/_source/x?routing=t`),
+      await ask('PUT', `/${missing}/_block/write`),
+      await ask('DELETE', `/${missing}`),
+    ]).toEqual(Array.from({ length: 9 }, () => notFound))
+    expect([
+      await ask('PUT', `/${index}`, { settings: { refresh_interval: '-1' } }),
+      await ask('GET', `/${index}/_source/t%2Fx?routing=t&realtime=false`),
+      await ask('POST', '/_aliases', alias(true, { add: { index, alias: `${missing}-2` } })),
+      await ask('POST', '/_aliases', alias(false)),
+      await ask('POST', '/_aliases', alias(false, { add: { index, alias: `${missing}-2` } })),
+      await ask('POST', '/_aliases', { actions: [{ add: { index, alias: first.indices.submissions } }] }),
+      await ask('POST', '/_search', search),
+      await ask('DELETE', '/_pit', { id }),
+      await ask('POST', '/_msearch', [
+        {},
+        search,
+        { index: missing },
+        { size: 0, track_total_hits: true },
+        { index },
+        { size: 0, track_total_hits: true },
+      ]),
+      await ask('POST', `/${missing}/_mget`, { docs: [{ _id: 'x', routing: 't' }] }),
+      await ask('POST', `/${index}/_mget`, { docs: [{ _id: 'x', routing: 't' }] }),
+      await ask('GET', `/_cluster/health/${missing}?timeout=10ms`),
+    ]).toEqual([
+      [400, 'resource_already_exists_exception', 'resource_already_exists_exception'],
+      [404, 'resource_not_found_exception', 'resource_not_found_exception'],
+      [404, 'aliases_not_found_exception', 'aliases_not_found_exception'],
+      [404, 'aliases_not_found_exception', 'aliases_not_found_exception'],
+      [200],
+      [400, 'invalid_alias_name_exception', 'invalid_alias_name_exception'],
+      [404, 'search_phase_execution_exception', 'search_context_missing_exception'],
+      [404],
+      [200, 'search_phase_execution_exception', 'index_not_found_exception', 'none'],
+      [200, 'index_not_found_exception'],
+      [200, 'none'],
+      [408],
+    ])
+  })
+
+  test('a switch is refused once another has undone its block, and changes nothing; what retired is pruned', async () => {
+    const switchAs = (holder: string) =>
+      serveGeneration(clients.elasticsearch, prefix, second, options, { generation: first, holder })
+    await blockWrites(clients.elasticsearch, first, 'first', options)
+    const old = (await findGenerations(clients.elasticsearch, prefix, options))[0]?.complete ?? first
+    await unblockWrites(clients.elasticsearch, prefix, old, options)
+    await expect(switchAs('first')).rejects.toThrow(SwitchRefused)
+    await blockWrites(clients.elasticsearch, first, 'second', options)
+    await expect(switchAs('first')).rejects.toThrow(SwitchRefused)
+    expect((await states())[0]).toEqual([1, true, false, true])
+    await switchAs('second')
+    expect(await states()).toEqual([
+      [1, false, false, true],
+      [2, true, true, true],
+    ])
+    await unblockWrites(clients.elasticsearch, prefix, { ...old, isServing: true }, options)
+    expect((await states())[0]).toEqual([1, false, false, true])
+    const report = { step: () => undefined, progress: () => undefined, compared: () => undefined }
+    const rebuild = { ...clients, config: { INDEX_PREFIX: prefix }, signal, report } as unknown as RebuildOptions
+    await pruneUnfinished(rebuild, second)
+    expect(await states()).toEqual([[2, true, true, true]])
+  })
+})

@@ -1,0 +1,105 @@
+import type { Host } from '../../network.ts'
+import type { Catalog, Index } from './catalog.ts'
+import { indexNotFound, notSimulated, Refusal } from './refusal.ts'
+import { isReachable, type Shard, type VersionType } from './shard.ts'
+
+type Action = {
+  readonly _index: string
+  readonly _id: string
+  readonly routing: string
+  readonly version: number
+  readonly version_type: VersionType
+}
+
+/** What a bulk request does, one document after the other. `refusal` refuses a document before it is written. */
+type BulkOptions = { readonly catalog: Catalog; readonly host: Host; refusal(): Refusal | undefined }
+
+/**
+ * Writes the documents of a bulk request, and returns a result for each. Other requests come between them. Which index an alias means is
+ * decided once, before the first of them.
+ */
+export async function writeBulk(text: string, { catalog, host, refusal }: BulkOptions): Promise<object> {
+  const lines = text.split('\n')
+  const operations = Array.from({ length: Math.floor(lines.length / 2) }, (_, at) => {
+    const action = readAction(lines[2 * at] ?? '')
+    return { action, source: lines[2 * at + 1] ?? '', index: attempt(() => catalog.writeIndexOf(action._index)) }
+  })
+  const items: object[] = []
+  let untilPause = groupSize(operations.length, host)
+  for (const { action, source, index } of operations) {
+    if (untilPause-- === 0) {
+      await host.pause('part of a bulk request')
+      untilPause = groupSize(operations.length, host)
+    }
+    const item = await writeItem(action, source, index, { catalog, host, refusal })
+    items.push({ index: item })
+  }
+  const errors = items.some((item) => JSON.stringify(item).includes('"error"'))
+  return { errors, took: 0, items }
+}
+
+const groupSize = (operations: number, host: Host): number => 1 + Math.floor(host.random() * operations)
+
+async function writeItem(
+  { _id, routing, version, version_type: versionType }: Action,
+  source: string,
+  index: Index | Refusal,
+  { catalog, host, refusal }: BulkOptions,
+): Promise<object> {
+  try {
+    const refused = refusal()
+    if (refused !== undefined) throw refused
+    if (index instanceof Refusal) throw index
+    const shard = index.shardOf(routing)
+    if (!canWrite(shard)) {
+      await host.pause('copies that do not answer are dropped')
+      shard.dropLost()
+    }
+    if (!catalog.has(index)) throw indexNotFound(index.name)
+    if (index.hasWriteBlock) throw writeBlocked(index)
+    if (!canWrite(shard)) throw primaryMissing(index, shard)
+    const status = shard.write({ id: _id, routing, version, source, fields: index.mapping.read(source) }, versionType)
+    return { _index: index.name, _id, _version: version, _seq_no: shard.lastSeqNo, _primary_term: 1, status }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const { root_cause: _, ...cause } = error.error
+    return { _id, status: error.status, error: cause }
+  }
+}
+
+/** Whether a write reaches every active copy. */
+const canWrite = ({ primary, copies }: Shard): boolean =>
+  isReachable(primary) && copies.every((copy) => !copy.isActive || isReachable(copy))
+
+function readAction(line: string): Action {
+  const { index, ...others } = JSON.parse(line)
+  const { _index, _id, routing, version, version_type, ...more } = index ?? {}
+  const isSimulated =
+    Object.keys({ ...others, ...more }).length === 0 &&
+    typeof routing === 'string' &&
+    typeof version === 'number' &&
+    ['external', 'external_gte'].includes(version_type)
+  if (!isSimulated) throw notSimulated(`the bulk action ${line}`)
+  return index as Action
+}
+
+function attempt<T>(find: () => T): T | Refusal {
+  try {
+    return find()
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
+}
+
+const writeBlocked = ({ name }: Index): Refusal =>
+  new Refusal(403, {
+    type: 'cluster_block_exception',
+    reason: `index [${name}] blocked by: [FORBIDDEN/8/index write (api)];`,
+  })
+
+const primaryMissing = ({ name }: Index, { number }: Shard): Refusal =>
+  new Refusal(503, {
+    type: 'unavailable_shards_exception',
+    reason: `[${name}][${number}] primary shard is not active`,
+  })

@@ -1,0 +1,176 @@
+import { Mapping } from './mapping.ts'
+import { aliasesNotFound, expectOnly, indexNotFound, notSimulated, Refusal } from './refusal.ts'
+import { type Node, Shard } from './shard.ts'
+
+type Json = Readonly<Record<string, unknown>>
+type AliasOptions = { readonly is_write_index?: boolean; readonly is_hidden?: boolean }
+
+/** An index with its settings. */
+export class Index {
+  readonly name: string
+  readonly uuid: string
+  readonly mapping: Mapping
+  readonly shards: readonly Shard[]
+  hasWriteBlock = false
+  aliases: ReadonlyMap<string, AliasOptions>
+
+  constructor(
+    name: string,
+    uuid: string,
+    { settings = {}, mappings = {}, aliases = {} }: CreateBody,
+    nodes: readonly Node[],
+  ) {
+    this.name = name
+    this.uuid = uuid
+    const { refresh_interval: interval, number_of_shards: shards = 1 } = settings
+    if (interval !== '-1') throw notSimulated(`a refresh_interval of ${String(interval)}`)
+    this.mapping = new Mapping(mappings)
+    this.shards = Array.from({ length: Number(shards) }, (_, number) => new Shard(number, nodes))
+    this.aliases = new Map(Object.entries(aliases))
+  }
+
+  /** The shard of a routing value. */
+  shardOf(routing: string): Shard {
+    const shard = this.shards[hashOf(routing) % this.shards.length]
+    if (shard === undefined) throw new Error('an index has a shard')
+    return shard
+  }
+}
+
+type CreateBody = {
+  readonly settings?: Json
+  readonly mappings?: Json
+  readonly aliases?: Record<string, AliasOptions>
+}
+
+type AliasAction = {
+  readonly add?: { readonly index: string; readonly alias: string } & AliasOptions
+  readonly remove?: { readonly index: string; readonly alias: string; readonly must_exist?: boolean }
+}
+
+/** The indices of a cluster, and their names. */
+export class Catalog {
+  readonly #indices = new Map<string, Index>()
+  readonly #nodes: readonly Node[]
+  readonly #newUuid: () => string
+
+  constructor(nodes: readonly Node[], newUuid: () => string) {
+    this.#nodes = nodes
+    this.#newUuid = newUuid
+  }
+
+  all(): readonly Index[] {
+    return [...this.#indices.values()]
+  }
+
+  /** Whether this very index still exists. */
+  has(index: Index): boolean {
+    return this.#indices.get(index.name) === index
+  }
+
+  /** The indices of names, aliases and patterns with `*`, by name. Throws for a name that is none, unless told to leave it out. */
+  find(names: readonly string[], ignoreUnavailable = false): readonly Index[] {
+    const found = new Map<string, Index>()
+    for (const name of names) {
+      const named = this.all().filter((index) => isNamed(index, name))
+      if (named.length === 0 && !name.includes('*') && !ignoreUnavailable) throw indexNotFound(name)
+      for (const index of named) found.set(index.name, index)
+    }
+    return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** The index that an alias writes to. */
+  writeIndexOf(alias: string): Index {
+    const aliased = this.all().filter(({ aliases }) => aliases.has(alias))
+    if (aliased.length === 0) throw aliasRequired(alias)
+    const [only, ...others] = aliased.filter(
+      ({ aliases }) => aliased.length === 1 || aliases.get(alias)?.is_write_index === true,
+    )
+    if (only === undefined || others.length > 0)
+      throw new Refusal(400, {
+        type: 'illegal_argument_exception',
+        reason: `no write index is defined for alias [${alias}]`,
+      })
+    return only
+  }
+
+  create(name: string, body: CreateBody): void {
+    expectOnly(['settings', 'mappings', 'aliases'], body, 'the creation of an index')
+    const known = this.#indices.get(name)
+    if (known !== undefined)
+      throw new Refusal(400, {
+        type: 'resource_already_exists_exception',
+        reason: `index [${name}/${known.uuid}] already exists`,
+        index_uuid: known.uuid,
+        index: name,
+      })
+    for (const alias of Object.keys(body.aliases ?? {})) this.#expectNoIndex(alias)
+    this.#indices.set(name, new Index(name, this.#newUuid(), body, this.#nodes))
+  }
+
+  delete(indices: readonly Index[]): void {
+    for (const { name } of indices) this.#indices.delete(name)
+  }
+
+  /** Applies all actions, or none. An alias to remove may be missing unless it must exist. */
+  updateAliases(actions: readonly AliasAction[]): object {
+    const drafts = new Map<Index, Map<string, AliasOptions>>()
+    const draftOf = (name: string): Map<string, AliasOptions> => {
+      const index = this.#indices.get(name)
+      if (index === undefined) throw indexNotFound(name)
+      const draft = drafts.get(index) ?? new Map(index.aliases)
+      drafts.set(index, draft)
+      return draft
+    }
+    const missing: string[] = []
+    for (const { add, remove, ...others } of actions) {
+      expectOnly([], others, 'the aliases')
+      if (add !== undefined) {
+        const { index, alias, ...options } = add
+        this.#expectNoIndex(alias)
+        draftOf(index).set(alias, options)
+      }
+      if (remove === undefined || draftOf(remove.index).delete(remove.alias)) continue
+      if (remove.must_exist !== false) throw aliasesNotFound(remove.alias)
+      missing.push(remove.alias)
+    }
+    const [first] = missing
+    if (first !== undefined && missing.length === actions.length) throw aliasesNotFound(first)
+    for (const [index, draft] of drafts) index.aliases = draft
+    return { acknowledged: true, errors: missing.length > 0 }
+  }
+
+  #expectNoIndex(alias: string): void {
+    if (!this.#indices.has(alias)) return
+    const reason = `Invalid alias name [${alias}]: an index, data stream, or ESQL view exists with the same name as the alias`
+    throw new Refusal(400, { type: 'invalid_alias_name_exception', reason })
+  }
+}
+
+function isNamed({ name, aliases }: Index, pattern: string): boolean {
+  if (!pattern.includes('*')) return name === pattern || aliases.has(pattern)
+  const matches = matcherOf(pattern)
+  return matches(name) || [...aliases].some(([alias, { is_hidden = false }]) => !is_hidden && matches(alias))
+}
+
+/** Whether a text matches a pattern in which `*` stands for any text. */
+export function matcherOf(pattern: string): (text: string) => boolean {
+  const parts = pattern.split('*').map((part) => part.replace(/[.?+^$(){}|[\]\\]/g, '\\$&'))
+  const expression = new RegExp(`^${parts.join('.*')}$`)
+  return (text) => expression.test(text)
+}
+
+/** FNV-1a. */
+export function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash >>> 0
+}
+
+const aliasRequired = (name: string): Refusal =>
+  new Refusal(404, {
+    type: 'index_not_found_exception',
+    reason: `no such index [${name}] and [require_alias] request flag is [true] and [${name}] is not an alias`,
+    index_uuid: '_na_',
+    index: name,
+  })

@@ -1,0 +1,34 @@
+import { Client } from '@elastic/elasticsearch'
+import { Serializer } from '@elastic/transport'
+import type { Network } from '../../network.ts'
+import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
+
+/** Leaves responses as they came. */
+class RawSerializer extends Serializer {
+  override deserialize<T = unknown>(json: string): T {
+    return json as T
+  }
+}
+
+export type Clients = {
+  /** Parses responses. */
+  readonly elasticsearch: Client
+  /** Its responses are raw JSON text. */
+  readonly raw: Client
+  /** Its responses are raw bytes of JSON. */
+  readonly bytes: Client
+}
+
+/** The clients of `src/core/stores/elasticsearch.ts`, connected with a simulated Elasticsearch. */
+export function simulatedClients(simulated: SimulatedElasticsearch, network: Network): Clients {
+  const options = { node: 'http://simulated', maxRetries: 0, Connection: simulated.connectionFor(network) }
+  return {
+    elasticsearch: new Client(options),
+    raw: new Client({ ...options, Serializer: RawSerializer }),
+    bytes: new Client({
+      ...options,
+      Serializer: RawSerializer,
+      Connection: simulated.connectionFor(network, { bytes: true }),
+    }),
+  }
+}

@@ -1,0 +1,61 @@
+import { BaseConnection, type ConnectionRequestOptions, type ConnectionRequestParams, errors } from '@elastic/transport'
+import { type Network, NetworkFailure } from '../../network.ts'
+
+export type HttpRequest = {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly body: string
+}
+export type HttpAnswer = { readonly status: number; readonly body: string }
+
+const headers = {
+  'content-type': 'application/vnd.elasticsearch+json;compatible-with=9',
+  'x-elastic-product': 'Elasticsearch',
+}
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** A class of connections whose requests a simulated engine answers. */
+export function connectionTo(
+  network: Network,
+  answer: (request: HttpRequest) => Promise<HttpAnswer>,
+  bytes: boolean,
+): typeof BaseConnection {
+  class SimulatedConnection extends BaseConnection {
+    override async request(
+      { method, path, querystring = '', body }: ConnectionRequestParams,
+      { timeout, signal }: ConnectionRequestOptions,
+    ): Promise<never> {
+      // The product writes some options into the path.
+      const { pathname, searchParams: query } = new URL(querystring === '' ? path : `${path}?${querystring}`, this.url)
+      const request = { method, path: pathname, query, body: textOf(body) }
+      const options = { timeoutMs: timeout ?? undefined, signal }
+      try {
+        const found = await network.call('elasticsearch', `${method} ${path}`, () => answer(request), options)
+        const isRaw = bytes && found.status < 400
+        const encoded = isRaw ? new TextEncoder().encode(found.body) : method === 'HEAD' ? '' : found.body
+        return { statusCode: found.status, headers, body: encoded } as never
+      } catch (error) {
+        throw clientErrorOf(error, signal)
+      }
+    }
+
+    override async close(): Promise<void> {}
+  }
+  return SimulatedConnection
+}
+
+function textOf(body: ConnectionRequestParams['body']): string {
+  if (body === undefined || body === null || typeof body === 'string') return body ?? ''
+  if (body instanceof Uint8Array) return utf8.decode(body)
+  throw new TypeError('the product sends no streams')
+}
+
+/** As the client's own connection reports it. */
+function clientErrorOf(error: unknown, signal: AbortSignal | undefined): unknown {
+  if (error instanceof NetworkFailure)
+    return error.kind === 'timeout'
+      ? new errors.TimeoutError('Request timed out')
+      : new errors.ConnectionError(error.message)
+  return signal?.aborted ? new errors.RequestAbortedError('Request aborted') : error
+}

@@ -1,0 +1,89 @@
+import { hasRepeatedNames } from '../../../../src/core/json/rawJson.ts'
+import { notSimulated, Refusal } from './refusal.ts'
+
+/** What a document is found and sorted by: the text of each field, by its path. */
+export type Fields = Readonly<Record<string, string>>
+
+type Property = {
+  readonly type?: string
+  readonly enabled?: boolean
+  readonly doc_values?: boolean
+  readonly properties?: Properties
+}
+type Properties = Readonly<Record<string, Property>>
+
+/** Elasticsearch compares instants; in this form their text sorts in the same way. */
+const instantPattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
+
+/** How the documents of an index are read: those of a list index field by field, those of a detail index not at all. */
+export class Mapping {
+  readonly #properties: Properties | undefined
+  readonly #types = new Map<string, string>()
+
+  constructor(mappings: Readonly<Record<string, unknown>>) {
+    const { enabled = true, dynamic, properties } = mappings
+    if (enabled === false) return
+    if (dynamic !== 'strict') throw notSimulated('mappings that are not strict')
+    this.#properties = properties as Properties
+    this.#collectTypes(this.#properties, '')
+  }
+
+  /** The type of a field that queries and sorts can use. Throws for any other. */
+  typeOf(field: string): string {
+    const type = this.#types.get(field)
+    if (type === undefined) throw notSimulated(`queries by ${field}`)
+    return type
+  }
+
+  /** The fields of a document. Throws what Elasticsearch answers for one that it cannot index. */
+  read(source: string): Fields {
+    const fields: Record<string, string> = {}
+    const parsed = parseOnce(source)
+    if (this.#properties !== undefined) this.#collect(this.#properties, parsed, '', fields)
+    return fields
+  }
+
+  #collectTypes(properties: Properties, path: string): void {
+    for (const [name, property] of Object.entries(properties)) {
+      if (property.properties !== undefined) this.#collectTypes(property.properties, `${path}${name}.`)
+      const isSearchable = property.type === 'date' || (property.type === 'keyword' && property.doc_values !== false)
+      if (isSearchable) this.#types.set(path + name, property.type ?? '')
+    }
+  }
+
+  #collect(properties: Properties, value: object, path: string, fields: Record<string, string>): void {
+    for (const [name, member] of Object.entries(value)) {
+      const property = properties[name]
+      if (property === undefined) throw unknownField(name, path)
+      if (property.enabled === false || member === null) continue
+      if (property.properties !== undefined) this.#collect(property.properties, member, `${path}${name}.`, fields)
+      else if (typeof member !== 'string') throw notSimulated(`a value of ${path}${name} that is no text`)
+      else if (property.type === 'date' && !instantPattern.test(member)) throw unparsable(`field [${path}${name}]`)
+      else if (this.#types.has(path + name)) fields[path + name] = member
+    }
+  }
+}
+
+/** Elasticsearch rejects repeated names, wherever they are. */
+function parseOnce(source: string): object {
+  try {
+    const parsed: unknown = JSON.parse(source)
+    if (typeof parsed === 'object' && parsed !== null && !hasRepeatedNames(source)) return parsed
+  } catch {}
+  throw unparsable('the document')
+}
+
+const unparsable = (what: string): Refusal =>
+  new Refusal(400, { type: 'document_parsing_exception', reason: `failed to parse ${what}` })
+
+const unknownField = (name: string, path: string): Refusal =>
+  new Refusal(400, {
+    type: 'strict_dynamic_mapping_exception',
+    reason: `mapping set to strict, dynamic introduction of [${name}] within [${path === '' ? '_doc' : path.slice(0, -1)}] is not allowed`,
+  })
+
+/** Throws unless a text can be compared with the values of a field. */
+export function expectComparable(type: string, text: unknown): asserts text is string {
+  if (typeof text !== 'string' || (type === 'date' && !instantPattern.test(text)))
+    throw notSimulated(`comparing a ${type} with ${String(text)}`)
+}

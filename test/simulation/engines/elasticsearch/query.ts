@@ -1,0 +1,117 @@
+import { expectComparable, type Mapping } from './mapping.ts'
+import { expectOnly, notSimulated } from './refusal.ts'
+import type { StoredDocument } from './shard.ts'
+
+type Json = Readonly<Record<string, unknown>>
+type Matches = (document: StoredDocument) => boolean
+
+/** Compiles a query to a test of one document. Throws for a query that is not simulated. */
+export function compileQuery(query: Json | undefined, mapping: Mapping): Matches {
+  if (query === undefined) return () => true
+  const [kind, body] = onlyMember(query, 'a query')
+  switch (kind) {
+    case 'match_all':
+      return () => true
+    case 'match_none':
+      return () => false
+    case 'bool':
+      return compileBool(body as Json, mapping)
+    case 'term':
+      return compileTerm(...onlyMember(body as Json, 'a term query'), mapping)
+    case 'prefix':
+      return compilePrefix(...onlyMember(body as Json, 'a prefix query'), mapping)
+    case 'range':
+      return compileRange(...onlyMember(body as Json, 'a range query'), mapping)
+    default:
+      throw notSimulated(`${kind} queries`)
+  }
+}
+
+function compileBool(body: Json, mapping: Mapping): Matches {
+  expectOnly(['filter'], body, 'a bool query')
+  const filters = (body['filter'] as readonly Json[]).map((each) => compileQuery(each, mapping))
+  return (document) => filters.every((matches) => matches(document))
+}
+
+function compileTerm(field: string, value: unknown, mapping: Mapping): Matches {
+  if (field === '_routing') return ({ routing }) => routing === value
+  expectComparable(mapping.typeOf(field), value)
+  return ({ fields }) => fields[field] === value
+}
+
+function compilePrefix(field: string, value: unknown, mapping: Mapping): Matches {
+  if (mapping.typeOf(field) !== 'keyword') throw notSimulated(`prefix queries by ${field}`)
+  expectComparable('keyword', value)
+  return ({ fields }) => fields[field]?.startsWith(value) ?? false
+}
+
+const comparisons: Readonly<Record<string, <T extends string | number>(value: T, bound: T) => boolean>> = {
+  gt: (value, bound) => value > bound,
+  gte: (value, bound) => value >= bound,
+  lt: (value, bound) => value < bound,
+  lte: (value, bound) => value <= bound,
+}
+
+function compileRange(field: string, body: unknown, mapping: Mapping): Matches {
+  const bounds = Object.entries(body as Json).map(([name, bound]) => {
+    const compare = comparisons[name]
+    if (compare === undefined) throw notSimulated(`${name} in a range query`)
+    return { compare, bound }
+  })
+  if (field === '_seq_no') return ({ seqNo }) => bounds.every(({ compare, bound }) => compare(seqNo, Number(bound)))
+  const type = mapping.typeOf(field)
+  const tests = bounds.map(({ compare, bound }) => {
+    expectComparable(type, bound)
+    return (value: string): boolean => compare(value, bound)
+  })
+  return ({ fields }) => {
+    const value = fields[field]
+    return value !== undefined && tests.every((test) => test(value))
+  }
+}
+
+/** Compiles aggregations to a function of the documents that a search found. */
+export function compileAggregations(
+  aggregations: Json,
+  mapping: Mapping,
+): (documents: readonly StoredDocument[]) => object {
+  const compiled = Object.entries(aggregations).map(([name, aggregation]) => {
+    const [kind, body] = onlyMember(aggregation as Json, 'an aggregation')
+    if (kind === 'date_histogram') return [name, compileHistogram(body as Json, mapping)] as const
+    if (kind === 'filters') return [name, compileFilters(body as Json, mapping)] as const
+    throw notSimulated(`${kind} aggregations`)
+  })
+  return (documents) => Object.fromEntries(compiled.map(([name, count]) => [name, { buckets: count(documents) }]))
+}
+
+type CountBuckets = (documents: readonly StoredDocument[]) => readonly object[]
+
+function compileHistogram(body: Json, mapping: Mapping): CountBuckets {
+  const { field, fixed_interval: interval, min_doc_count: least, order, ...others } = body
+  expectOnly([], others, 'a date histogram')
+  const stepMs = Number(/^(\d+)ms$/.exec(String(interval))?.[1])
+  const isSimulated = least === 1 && JSON.stringify(order) === '{"_key":"desc"}' && stepMs > 0
+  if (!isSimulated || mapping.typeOf(String(field)) !== 'date') throw notSimulated('this date histogram')
+  return (documents) => {
+    const counts = new Map<number, number>()
+    for (const { fields } of documents) {
+      const value = fields[String(field)]
+      if (value === undefined) continue
+      const key = Math.floor(Date.parse(value) / stepMs) * stepMs
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+    }
+    return [...counts].sort(([a], [b]) => b - a).map(([key, doc_count]) => ({ key, doc_count }))
+  }
+}
+
+function compileFilters(body: Json, mapping: Mapping): CountBuckets {
+  expectOnly(['filters'], body, 'filters')
+  const tests = (body['filters'] as readonly Json[]).map((each) => compileQuery(each, mapping))
+  return (documents) => tests.map((matches) => ({ doc_count: documents.filter(matches).length }))
+}
+
+function onlyMember(value: Json, what: string): [string, unknown] {
+  const [member, ...others] = Object.entries(value)
+  if (member === undefined || others.length > 0) throw notSimulated(`${what} of ${others.length + 1} members`)
+  return member
+}

@@ -1,0 +1,49 @@
+/** An error as Elasticsearch describes it. */
+export type Cause = { readonly type: string; readonly reason: string | null; readonly [more: string]: unknown }
+
+/** What Elasticsearch answers instead of a result. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly status: number
+  readonly error: Cause
+
+  constructor(status: number, error: Cause, rootCauses: readonly Cause[] = [error]) {
+    super(`${status} ${error.type}: ${error.reason}`)
+    this.status = status
+    this.error = { root_cause: rootCauses, ...error }
+  }
+
+  get body(): object {
+    return { error: this.error, status: this.status }
+  }
+}
+
+export const indexNotFound = (name: string): Refusal =>
+  new Refusal(404, {
+    type: 'index_not_found_exception',
+    reason: `no such index [${name}]`,
+    'resource.type': 'index_or_alias',
+    'resource.id': name,
+    index_uuid: '_na_',
+    index: name,
+  })
+
+export const aliasesNotFound = (alias: string): Refusal =>
+  new Refusal(404, {
+    type: 'aliases_not_found_exception',
+    reason: `aliases [${alias}] missing`,
+    'resource.type': 'aliases',
+    'resource.id': alias,
+  })
+
+export const noShardAvailable: Cause = { type: 'no_shard_available_action_exception', reason: null }
+
+/** What the product does not ask today: an answer would be a guess. */
+export const notSimulated = (what: string): Refusal =>
+  new Refusal(400, { type: 'not_simulated_exception', reason: `the simulated Elasticsearch does not know ${what}` })
+
+/** Throws unless every member of a request is simulated. */
+export function expectOnly(known: readonly string[], given: object, where: string): void {
+  const unknown = Object.keys(given).find((name) => !known.includes(name))
+  if (unknown !== undefined) throw notSimulated(`${unknown} in ${where}`)
+}

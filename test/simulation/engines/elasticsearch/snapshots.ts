@@ -1,0 +1,80 @@
+import type { Host } from '../../network.ts'
+import type { Catalog, Index } from './catalog.ts'
+import { type Cause, noShardAvailable } from './refusal.ts'
+import type { Target } from './search.ts'
+import { type Copy, isReachable } from './shard.ts'
+
+/** A copy that a search asks; undefined when none is reachable. */
+export type Asked = { readonly index: Index; readonly shard: number; readonly copy: Copy | undefined }
+
+type Context = { readonly target: Target; readonly copy: Copy | undefined; readonly recoveries: number | undefined }
+type Snapshot = { readonly contexts: readonly Context[]; close(): void }
+
+/** The points in time: what copies found when each was opened, until nobody has searched it for its keep-alive. */
+export class Snapshots {
+  readonly #host: Host
+  readonly #catalog: Catalog
+  readonly #open = new Map<string, Snapshot>()
+  #opened = 0
+
+  constructor(host: Host, catalog: Catalog) {
+    this.#host = host
+    this.#catalog = catalog
+  }
+
+  open(asked: readonly Asked[], keepAliveMs: number): string {
+    this.#opened++
+    const id = `snapshot-${this.#opened}`
+    this.#keep(
+      id,
+      asked.map((each) => ({ target: targetOf(each), copy: each.copy, recoveries: each.copy?.recoveries })),
+      keepAliveMs,
+    )
+    return id
+  }
+
+  /** What a search of a snapshot asks. Its keep-alive begins anew. */
+  targets(id: string, keepAliveMs: number): readonly Target[] | undefined {
+    const snapshot = this.#open.get(id)
+    if (snapshot === undefined) return undefined
+    snapshot.close()
+    this.#keep(id, snapshot.contexts, keepAliveMs)
+    return snapshot.contexts.map(({ target, copy, recoveries }) => {
+      if (!this.#catalog.has(target.index)) return failing(target, noShardAvailable, 503)
+      if (copy?.isActive === false || copy?.recoveries !== recoveries) return failing(target, contextMissing, 404)
+      return copy !== undefined && isReachable(copy) ? target : failing(target, noShardAvailable, 503)
+    })
+  }
+
+  close(id: string): boolean {
+    this.#open.get(id)?.close()
+    return this.#open.delete(id)
+  }
+
+  /** How many searches may still come to an index. */
+  countOf(index: Index): number {
+    return [...this.#open.values()].flatMap(({ contexts }) => contexts).filter(({ target }) => target.index === index)
+      .length
+  }
+
+  #keep(id: string, contexts: readonly Context[], keepAliveMs: number): void {
+    const close = this.#host.after(keepAliveMs, 'end of a point in time', () => this.#open.delete(id))
+    this.#open.set(id, { contexts, close })
+  }
+}
+
+/** A copy answers with what it finds now. */
+export const targetOf = ({ index, shard, copy }: Asked): Target =>
+  copy === undefined ? { index, shard, failure: noShardAvailable, status: 503 } : { index, shard, view: copy.view }
+
+const failing = ({ index, shard }: Target, failure: Cause, status: number): Target => ({
+  index,
+  shard,
+  failure,
+  status,
+})
+
+export const contextMissing: Cause = {
+  type: 'search_context_missing_exception',
+  reason: 'No search context found for this id',
+}

@@ -1,0 +1,25 @@
+import {
+  connectElasticsearch,
+  connectElasticsearchBytes,
+  connectElasticsearchRaw,
+} from '../../src/core/stores/elasticsearch.ts'
+import { type Clients, simulatedClients } from '../simulation/engines/elasticsearch/clients.ts'
+import { SimulatedElasticsearch } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
+import { localHost, localNetwork } from '../simulation/network.ts'
+import { testConfig } from './config.ts'
+import { seeded } from './random.ts'
+
+/** The Elasticsearch of all tests. */
+export const connectReal = (): Clients => ({
+  elasticsearch: connectElasticsearch(testConfig({})),
+  raw: connectElasticsearchRaw(testConfig({})),
+  bytes: connectElasticsearchBytes(testConfig({})),
+})
+
+/** A simulated Elasticsearch of its own, on the clock of this machine. */
+export const connectSimulated = (): Clients =>
+  simulatedClients(new SimulatedElasticsearch(localHost(seeded(1).next)), localNetwork)
+
+export async function closeClients(clients: Clients): Promise<void> {
+  await Promise.all(Object.values(clients).map((each) => each.close()))
+}

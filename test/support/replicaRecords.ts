@@ -1,0 +1,42 @@
+import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
+import {
+  type Change,
+  type RenderedForm,
+  type RenderedSubmission,
+  readFormRecord,
+  readSubmissionRecord,
+} from '../../src/core/model/record.ts'
+import { formEntity, submissionEntity } from './entities.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+/** The record of a form, with other members. */
+export const formRecord = (team: TeamId, id: string, revision: number, members: Members = {}): Change<RenderedForm> =>
+  expectValid(readFormRecord(keyOf(team, id), recordValue(revision, 'form', formEntity({ id, ...members }))))
+
+/** The record of a submission, with other members. */
+export const submissionRecord = (
+  team: TeamId,
+  id: string,
+  revision: number,
+  members: Members = {},
+): Change<RenderedSubmission> =>
+  expectValid(
+    readSubmissionRecord(keyOf(team, id), recordValue(revision, 'submission', submissionEntity({ id, ...members }))),
+  )
+
+/** The record of a deletion. */
+export const deletionOf = (teamId: TeamId, id: string): Change<never> => ({
+  teamId,
+  entityId: id as EntityId,
+  live: null,
+})
+
+const keyOf = (team: TeamId, id: string): Buffer => Buffer.from(`${team}/${id}`)
+const recordValue = (revision: number, member: string, entity: object): Buffer =>
+  Buffer.from(JSON.stringify({ revision, [member]: entity }))
+
+function expectValid<T>(read: { ok: true; value: T } | { ok: false; problem: unknown }): T {
+  if (read.ok) return read.value
+  throw new Error(JSON.stringify(read.problem))
+}
