@@ -1,27 +1,13 @@
 import type { FetchedRecord } from '../../../../src/core/stores/recordBatches.ts'
 import { partitionName, type TopicPartition } from '../../../../src/core/stores/sourceRecord.ts'
 import type { Host } from '../../network.ts'
+import { Coordinator } from './coordinator.ts'
 import { type ErrorCode, refusal } from './errorCodes.ts'
-import { Group, type JoinRequest, type SyncRequest } from './group.ts'
 import type { SentRecord } from './partitionLog.ts'
-import { onlyLeader, Topics } from './topics.ts'
-
-/** Parts of requests that name partitions, topic by topic, with what each request says of a partition. */
-type ByTopic<Each> = readonly {
-  readonly topic: string
-  readonly partitions: readonly ({ partition: number } & Each)[]
-}[]
-
-type Commit = TopicPartition & { readonly offset: string; readonly metadata: string | null }
+import { type ByTopic, onlyLeader, Topics } from './topics.ts'
 
 type ProduceRequest = { readonly topicData: ByTopic<{ readonly messages: readonly SentRecord[] }> }
 type FetchRequest = { readonly maxWaitTime: number; readonly topics: ByTopic<{ readonly fetchOffset: string }> }
-type CommitRequest = {
-  readonly groupId: string
-  readonly memberId: string
-  readonly groupGenerationId: number
-  readonly topics: ByTopic<{ readonly offset: { toString(): string }; readonly metadata?: string | null }>
-}
 type CreateTopicsRequest = {
   readonly topics: readonly {
     readonly topic: string
@@ -32,7 +18,6 @@ type CreateTopicsRequest = {
 type DescribeConfigsRequest = {
   readonly resources: readonly { readonly type: number; readonly name: string; readonly configNames: string[] }[]
 }
-type InGroup = { readonly groupId: string }
 type PartitionAnswer = {
   readonly partition: number
   readonly errorCode: ErrorCode
@@ -49,32 +34,18 @@ export const address = { host: 'simulated-kafka', port: 9092 }
 /** The only broker: leader of every partition, and coordinator of every group. Answers as KafkaJS decodes the answers of a real one. */
 export class Broker {
   readonly topics: Topics
+  readonly coordinator: Coordinator
   readonly #host: Host
-  readonly #groups = new Map<string, Group>()
-  /** Group → partition → what is committed. */
-  readonly #commits = new Map<string, Map<string, Commit>>()
 
   constructor(host: Host) {
     this.#host = host
     this.topics = new Topics(host)
-  }
-
-  group(groupId: string): Group {
-    const known = this.#groups.get(groupId)
-    if (known !== undefined) return known
-    const group = new Group(this.#host, groupId)
-    this.#groups.set(groupId, group)
-    return group
-  }
-
-  committed(groupId: string): Commit[] {
-    return [...(this.#commits.get(groupId)?.values() ?? [])]
+    this.coordinator = new Coordinator(host, this.topics)
   }
 
   deleteTopic(topic: string): void {
     this.topics.delete(topic)
-    for (const commits of this.#commits.values())
-      for (const [name, commit] of commits) if (commit.topic === topic) commits.delete(name)
+    this.coordinator.forgetTopic(topic)
   }
 
   /** Answers a request of KafkaJS, by its name in the protocol. */
@@ -94,36 +65,8 @@ export class Broker {
         return this.#listOffsets(request as { topics: ByTopic<{ timestamp: number }> })
       case 'GroupCoordinator':
         return { errorCode: refusal.none, coordinator: { nodeId: onlyLeader.leader, ...address } }
-      case 'OffsetCommit':
-        return this.#commit(request as CommitRequest)
-      case 'OffsetFetch':
-        return this.#committedOffsets(request as InGroup & { topics: ByTopic<unknown> })
       default:
-        return this.#answerMember(apiName, request as InGroup)
-    }
-  }
-
-  #answerMember(apiName: string, request: InGroup): unknown {
-    switch (apiName) {
-      case 'JoinGroup':
-        return this.group(request.groupId).join(request as InGroup & JoinRequest)
-      case 'SyncGroup':
-        return this.group(request.groupId).sync(request as InGroup & SyncRequest)
-      case 'Heartbeat': {
-        const { groupId, memberId, groupGenerationId } = request as CommitRequest
-        return { errorCode: this.group(groupId).heartbeat(memberId, groupGenerationId) }
-      }
-      case 'LeaveGroup': {
-        const { groupId, memberId } = request as CommitRequest
-        return { errorCode: this.group(groupId).leave(memberId), members: [] }
-      }
-      case 'DescribeGroups': {
-        const { groupIds } = request as unknown as { groupIds: readonly string[] }
-        const groups = groupIds.map((groupId) => ({ errorCode: 0, groupId, ...this.group(groupId).describe() }))
-        return { groups }
-      }
-      default:
-        throw new Error(`the simulated Kafka cannot answer ${apiName}`)
+        return this.coordinator.answer(apiName, request)
     }
   }
 
@@ -241,36 +184,6 @@ export class Broker {
       }),
     }))
     return { responses }
-  }
-
-  #commit({ groupId, memberId, groupGenerationId, topics }: CommitRequest): unknown {
-    const refused = this.group(groupId).mayCommit(memberId, groupGenerationId)
-    const commits = this.#commits.get(groupId) ?? new Map<string, Commit>()
-    this.#commits.set(groupId, commits)
-    const commit = (topic: string, each: CommitRequest['topics'][number]['partitions'][number]): ErrorCode => {
-      const { partition, offset, metadata = null } = each
-      if (refused !== refusal.none) return refused
-      if (this.topics.find({ topic, partition }) === undefined) return refusal.unknownTopicOrPartition
-      commits.set(partitionName({ topic, partition }), { topic, partition, offset: String(offset), metadata })
-      return refusal.none
-    }
-    const responses = topics.map(({ topic, partitions }) => ({
-      topic,
-      partitions: partitions.map((each) => ({ partition: each.partition, errorCode: commit(topic, each) })),
-    }))
-    return { responses }
-  }
-
-  #committedOffsets({ groupId, topics }: InGroup & { readonly topics: ByTopic<unknown> }): unknown {
-    const commits = this.#commits.get(groupId)
-    const responses = topics.map(({ topic, partitions }) => ({
-      topic,
-      partitions: partitions.map(({ partition }) => {
-        const { offset = '-1', metadata = '' } = commits?.get(partitionName({ topic, partition })) ?? {}
-        return { partition, offset, metadata, errorCode: refusal.none }
-      }),
-    }))
-    return { responses, errorCode: refusal.none }
   }
 }
 

@@ -33,6 +33,10 @@ export class SimulatedKafka {
     return { openSource: () => kafkaSource(kafka), sink: kafkaSink(kafka) }
   }
 
+  hasTopic(topic: string): boolean {
+    return this.#broker.topics.has(topic)
+  }
+
   createTopic(topic: NewTopic): void {
     this.#broker.topics.create(topic)
   }
@@ -66,7 +70,7 @@ export class SimulatedKafka {
 
   /** What a group has committed; the offsets of KafkaJS that mean the beginning are negative. */
   committed(groupId: string): { topic: string; partition: number; offset: bigint; metadata: string | null }[] {
-    return this.#broker.committed(groupId).map((commit) => ({ ...commit, offset: BigInt(commit.offset) }))
+    return this.#broker.coordinator.committed(groupId).map((commit) => ({ ...commit, offset: BigInt(commit.offset) }))
   }
 
   /** Compacts every partition of a topic. */
@@ -86,7 +90,7 @@ export class SimulatedKafka {
 
   /** Makes every member of a group join again. */
   forceRebalance(groupId: string): void {
-    this.#broker.group(groupId).rebalance()
+    this.#broker.coordinator.group(groupId).rebalance()
   }
 
   #log(topic: string, partition: number): PartitionLog {

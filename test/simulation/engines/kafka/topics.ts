@@ -12,6 +12,12 @@ const defaultSettings = {
   'delete.retention.ms': '86400000',
 }
 
+/** Parts of requests that name partitions, topic by topic, with what each request says of a partition. */
+export type ByTopic<Each> = readonly {
+  readonly topic: string
+  readonly partitions: readonly ({ partition: number } & Each)[]
+}[]
+
 type Topic = { readonly settings: Readonly<Record<string, string>>; readonly partitions: PartitionLog[] }
 
 /** The topics of a broker, by name. Calls whoever waits for records after every append. */
