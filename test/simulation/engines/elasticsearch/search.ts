@@ -89,12 +89,13 @@ function readSort(sort: unknown, size: number): Sort {
 }
 
 function findHits(targets: readonly Answering[], query: Json | undefined, sort: Sort): readonly Hit[] {
-  const hits = targets.flatMap(({ index, shard, view }) => {
+  const hits: Hit[] = []
+  for (const { index, shard, view } of targets) {
     const matches = compileQuery(query, index.mapping)
     if (sort === 'row') index.mapping.typeOf('position')
-    const entries = sort === 'row' ? view.rows : view.entries
-    return entries.flatMap((entry): Hit[] => (matches(entry.document) ? [{ index, shard, entry }] : []))
-  })
+    for (const entry of sort === 'row' ? view.rows : view.entries)
+      if (matches(entry.document)) hits.push({ index, shard, entry })
+  }
   return sort === 'row' && targets.length > 1 ? hits.sort((a, b) => newestFirst(a.entry, b.entry)) : hits
 }
 

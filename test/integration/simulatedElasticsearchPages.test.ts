@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto'
+import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
+import { createGeneration, type Generation, serveGeneration } from '../../indexer/generations/generations.ts'
+import { refreshEveryCopy } from '../../indexer/refresh.ts'
+import { exportList } from '../../src/api/search/exportList.ts'
+import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
+import { renderPage } from '../../src/api/search/page.ts'
+import { readDetail } from '../../src/api/search/readDetail.ts'
+import { openSearchClient } from '../../src/api/search/searchClient.ts'
+import { searchPage } from '../../src/api/search/searchPage.ts'
+import { submissionsFilters } from '../../src/api/submissions.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import { type Instant, toInstant } from '../../src/core/model/instant.ts'
+import { reportStatuses } from '../../src/core/model/submission.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
+import type { Clients } from '../simulation/engines/elasticsearch/clients.ts'
+import { closeClients, connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
+import { type Random, seeded } from '../support/random.ts'
+import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
+
+const steps = 250
+const teams = ['acme', 'Acme', 'b.team:1'] as TeamId[]
+const ids = ['k', 'k_', 'K', '.', '-1', 'a:b', 'z9', ...Array.from({ length: 25 }, (_, at) => `s${at}`)]
+const forms = ['form-1', 'form-2']
+const scenes = ['knowledge_quiz', 'scored_quiz']
+const startMs = Date.parse('2026-03-01T10:00:00.000Z')
+const { signal } = new AbortController()
+const request = { signal, requestTimeout: 30_000 }
+
+type Replica = { readonly clients: Clients; readonly generation: Generation; readonly reader: IndexReader }
+
+let replicas: readonly Replica[]
+const prefix = `test-${randomUUID().slice(0, 8)}`
+beforeAll(async () => {
+  replicas = await Promise.all(
+    [connectReal(), connectSimulated()].map(async (clients) => {
+      const config = { INDEX_PREFIX: prefix, INDEX_SHARDS: 2 }
+      const generation = await createGeneration(clients.elasticsearch, config, 1, request)
+      await serveGeneration(clients.elasticsearch, prefix, generation, request)
+      return { clients, generation, reader: createIndexReader(openSearchClient(clients.bytes, prefix), 8) }
+    }),
+  )
+})
+afterAll(async () => {
+  for (const { clients, generation } of replicas) {
+    await clients.elasticsearch.indices.delete({ index: Object.values(generation.indices) })
+    await closeClients(clients)
+  }
+})
+
+/** What both answer to the same question. */
+const both = <T>(ask: (replica: Replica) => Promise<T>): Promise<T[]> => Promise.all(replicas.map(ask))
+
+/** Few instants, so that many are equal. */
+const someInstant = (random: Random): Instant =>
+  toInstant(startMs + random.pick([0, 0, 1, 1_000, 86_400_000 * random.below(40)]))
+
+function randomWrites(random: Random): DocumentWrite[] {
+  const [team, id, changedAt] = [random.pick(teams), random.pick(ids), someInstant(random)]
+  const isForm = random.chance(0.3)
+  if (random.chance(0.12)) return (isForm ? formWrites : submissionWrites)(deletionOf(team, id), changedAt)
+  const revision = 1 + random.below(30)
+  if (isForm) {
+    const members = { scene: random.pick(scenes), title: `Title ${revision}`, createdAt: someInstant(random) }
+    return formWrites(formRecord(team, id, revision, members), changedAt)
+  }
+  const status = random.pick(reportStatuses)
+  const members = {
+    ...{ formId: random.pick(forms), submittedAt: someInstant(random), data: { q: `é\t"${revision}` } },
+    result: { status, score: revision / 8 },
+    reportResult: { status },
+  }
+  return submissionWrites(submissionRecord(team, id, revision, members), changedAt)
+}
+
+const write = (random: Random): Promise<unknown> => {
+  const documents = Array.from({ length: 1 + random.below(12) }, () => randomWrites(random)).flat()
+  const versionType = random.pick(['external', 'external', 'external_gte'] as const)
+  return both(({ clients, generation }) =>
+    sendBulk(clients.elasticsearch, encodeBulk(generation.indices, documents, versionType), documents, {
+      ...{ timeoutMs: 30_000, signal },
+    }),
+  )
+}
+
+const refresh = (): Promise<unknown> =>
+  both(({ clients, generation }) => refreshEveryCopy(clients.elasticsearch, Object.values(generation.indices), request))
+
+function readList(random: Random): Promise<unknown> {
+  const team = random.pick(teams)
+  const maybe = <T>(value: () => T): T | undefined => (random.chance(0.3) ? value() : undefined)
+  const bound = (): Instant => someInstant(random)
+  const selection = {
+    ...{ formId: maybe(() => random.pick(forms)), status: maybe(() => random.pick(reportStatuses)) },
+    ...{ since: maybe(bound), until: maybe(bound), changedSince: maybe(bound), changedUntil: maybe(bound) },
+  } as Parameters<typeof submissionsFilters>[1]
+  const isForms = random.chance(0.3)
+  const filters = isForms
+    ? ([random.chance(0.5) ? [] : [{ term: { scene: random.pick(scenes) } }]] as const)
+    : submissionsFilters(team, selection)
+  const kind = isForms ? 'forms' : 'submissions'
+  const page = { page: 1 + random.below(4), limit: random.pick([1, 3, 7, 20]) }
+  if (random.chance(0.8))
+    return both(async ({ reader }) =>
+      renderPage(await searchPage(reader, kind, { teamId: team, version: null, signal }, filters, page)).toString(),
+    )
+  const content = { filters, view: 'summary', deletions: [] } as const
+  return both(async ({ reader }) => {
+    const lines: string[] = []
+    for await (const part of exportList(reader, kind, team, content, (send) => send(signal)))
+      lines.push(...part.map(String))
+    // Deletions come in no particular order.
+    return [...lines.filter((line) => !isDeletion(line)), ...lines.filter(isDeletion).sort()]
+  })
+}
+
+const isDeletion = (line: string): boolean => line.endsWith('"deleted":true}')
+
+const readOne = (random: Random): Promise<unknown> => {
+  const [kind, team, id] = [
+    random.pick(['form-details', 'submission-details'] as const),
+    random.pick(teams),
+    random.pick(ids),
+  ]
+  return both(async ({ reader }) => (await readDetail(reader, kind, team, id, signal))?.toString())
+}
+
+const actions = [write, refresh, readList, readList, readList, readOne]
+
+test('after any writes, deletions and refreshes, the real and the simulated one answer the same bytes', async () => {
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  const random = seeded(seed)
+  for (let step = 0; step < steps; step++) {
+    const action = random.pick(actions)
+    const [real, simulated] = (await action(random)) as unknown[]
+    expect({ seed, step, action: action.name, answer: simulated }).toEqual({
+      seed,
+      step,
+      action: action.name,
+      answer: real,
+    })
+  }
+})

@@ -1,0 +1,115 @@
+import type { Index } from './catalog.ts'
+import type { Cluster } from './cluster.ts'
+import { expectOnly, notSimulated } from './refusal.ts'
+import { type Call, json, only, Reply, type Route } from './route.ts'
+import { indexStats } from './stats.ts'
+
+const acknowledged = { acknowledged: true }
+
+/** Requests about indices, and the cluster's; and what writes to them. */
+export const indexRoutes: Readonly<Record<string, Route>> = {
+  'HEAD /{names}': {
+    options: [],
+    run: ({ catalog }, { names }) => catalog.find(names),
+  },
+  'GET /{names}': {
+    options: ['features', 'expand_wildcards'],
+    run: ({ catalog }, { names }) =>
+      Object.fromEntries(catalog.find(names).map((index) => [index.name, stateOf(index)])),
+  },
+  'PUT /{names}': {
+    options: [],
+    run: ({ catalog }, { names, body }) => {
+      const name = only(names)
+      catalog.create(name, json(body))
+      return { ...acknowledged, shards_acknowledged: true, index: name }
+    },
+  },
+  'DELETE /{names}': {
+    options: ['ignore_unavailable'],
+    run: ({ catalog }, { names, query }) => {
+      catalog.delete(catalog.find(names, query['ignore_unavailable'] === 'true'))
+      return acknowledged
+    },
+  },
+  'GET /{names}/_alias': {
+    options: [],
+    run: ({ catalog }, { names }) =>
+      Object.fromEntries(
+        catalog.find(names).map(({ name, aliases }) => [name, { aliases: Object.fromEntries(aliases) }]),
+      ),
+  },
+  'POST /_aliases': {
+    options: [],
+    run: ({ catalog }, { body }) => {
+      const { actions, ...others } = json(body)
+      expectOnly([], others, 'the aliases')
+      return catalog.updateAliases(actions as Parameters<typeof catalog.updateAliases>[0])
+    },
+  },
+  'PUT /{names}/_settings': {
+    options: [],
+    run: ({ catalog }, { names, body }) => {
+      expectOnly(['index.blocks.write'], json(body), 'settings')
+      for (const index of catalog.find(names)) index.hasWriteBlock = json(body)['index.blocks.write'] === true
+      return acknowledged
+    },
+  },
+  'PUT /{names}/_block/{last}': {
+    options: [],
+    run: ({ catalog }, { names, last }) => {
+      if (last !== 'write') throw notSimulated(`the block ${last}`)
+      const indices = catalog.find(names)
+      // Each document of a bulk request in progress looks at the block by itself, so there is nothing to wait for.
+      for (const index of indices) index.hasWriteBlock = true
+      const blocked = indices.map(({ name }) => ({ name, blocked: true }))
+      return { ...acknowledged, shards_acknowledged: true, indices: blocked }
+    },
+  },
+  'GET /{names}/_refresh': {
+    options: [],
+    run: async (cluster, { names }) => ({ _shards: await cluster.refresh(cluster.catalog.find(names)) }),
+  },
+  'GET /{names}/_stats': { options: ['level'], run: statsOf },
+  'GET /{names}/_stats/{last}': { options: ['level'], run: statsOf },
+  'GET /_cluster/health': {
+    options: ['master_timeout', 'timeout'],
+    run: (cluster) => cluster.health(cluster.catalog.all()),
+  },
+  'GET /_cluster/health/{last}': {
+    options: ['timeout'],
+    run: (cluster, { last }) => {
+      const found = cluster.catalog.find(last.split(','), true)
+      const isMissing = last.split(',').some((name) => cluster.catalog.find([name], true).length === 0)
+      // Elasticsearch waits for what is missing.
+      return isMissing
+        ? new Reply(408, { ...cluster.health(found), status: 'red', timed_out: true })
+        : cluster.health(found)
+    },
+  },
+  'GET /_cluster/settings': {
+    options: ['master_timeout', 'include_defaults'],
+    run: () => ({ persistent: { cluster: { no_master_block: 'all' } }, transient: {}, defaults: {} }),
+  },
+  'POST /_bulk': {
+    options: ['require_alias'],
+    run: async (cluster, { query, body }) => {
+      if (query['require_alias'] !== 'true') throw notSimulated('a bulk request without require_alias')
+      return await cluster.write(body)
+    },
+  },
+}
+
+const stateOf = ({ aliases, uuid, hasWriteBlock }: Index): object => ({
+  aliases: Object.fromEntries(aliases),
+  settings: { index: { uuid, ...(hasWriteBlock && { blocks: { write: 'true' } }) } },
+})
+
+function statsOf({ catalog, snapshots }: Cluster, { names, last }: Call): object {
+  expectOnly(
+    ['search', 'docs', 'store'],
+    Object.fromEntries(last.split(',').flatMap((each) => (each === '' ? [] : [[each, 1]]))),
+    'stats',
+  )
+  return indexStats(catalog.find(names), (index) => snapshots.countOf(index))
+}
