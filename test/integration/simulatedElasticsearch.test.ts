@@ -284,7 +284,7 @@ describe.each([
     }
     const notFound = [404, 'index_not_found_exception', 'index_not_found_exception']
     const index = first.indices.forms
-    const alias = (must_exist: boolean, ...more: object[]) => ({
+    const alias = (must_exist: boolean | undefined, ...more: object[]) => ({
       actions: [{ remove: { index, alias: missing, must_exist } }, ...more],
     })
     const { id } = await clients.elasticsearch.openPointInTime({ index, keep_alive: '1m', routing: team })
@@ -308,6 +308,7 @@ describe.each([
       await ask('POST', '/_aliases', alias(true, { add: { index, alias: `${missing}-2` } })),
       await ask('POST', '/_aliases', alias(false)),
       await ask('POST', '/_aliases', alias(false, { add: { index, alias: `${missing}-2` } })),
+      await ask('POST', '/_aliases', alias(undefined, { add: { index, alias: `${missing}-2` } })),
       await ask('POST', '/_aliases', { actions: [{ add: { index, alias: first.indices.submissions } }] }),
       await ask('POST', '/_search', search),
       await ask('DELETE', '/_pit', { id }),
@@ -327,6 +328,7 @@ describe.each([
       [404, 'resource_not_found_exception', 'resource_not_found_exception'],
       [404, 'aliases_not_found_exception', 'aliases_not_found_exception'],
       [404, 'aliases_not_found_exception', 'aliases_not_found_exception'],
+      [200],
       [200],
       [400, 'invalid_alias_name_exception', 'invalid_alias_name_exception'],
       [404, 'search_phase_execution_exception', 'search_context_missing_exception'],

@@ -112,7 +112,7 @@ export class Catalog {
     for (const { name } of indices) this.#indices.delete(name)
   }
 
-  /** Applies all actions, or none. An alias to remove may be missing unless it must exist. */
+  /** Applies all actions in their order, or none. An alias to remove may be missing unless it must exist, or nothing is left to do. */
   updateAliases(actions: readonly AliasAction[]): object {
     const drafts = new Map<Index, Map<string, AliasOptions>>()
     const draftOf = (name: string): Map<string, AliasOptions> => {
@@ -131,7 +131,7 @@ export class Catalog {
         draftOf(index).set(alias, options)
       }
       if (remove === undefined || draftOf(remove.index).delete(remove.alias)) continue
-      if (remove.must_exist !== false) throw aliasesNotFound(remove.alias)
+      if (remove.must_exist === true) throw aliasesNotFound(remove.alias)
       missing.push(remove.alias)
     }
     const [first] = missing

@@ -61,7 +61,7 @@ export class SimulatedElasticsearch {
 
   /** Deletes an alias from every index that has it, as an operator might. */
   deleteAlias(alias: string): void {
-    const actions = this.#cluster.catalog.find([alias]).map(({ name }) => ({ remove: { index: name, alias } }))
+    const actions = this.#cluster.catalog.find([alias], true).map(({ name }) => ({ remove: { index: name, alias } }))
     this.#cluster.catalog.updateAliases(actions)
   }
 
