@@ -20,11 +20,10 @@ const isBetween = (text: string, { gte, gt, lte }: Bounds): boolean =>
 
 /** Whether a clause finds a row. */
 export function finds(clause: Clause | undefined, row: Row): boolean {
-  const { range, prefix, term } = (clause ?? {}) as Record<string, Record<string, never>>
+  const { range, bool } = (clause ?? {}) as Record<string, Record<string, never>>
   if (range?.['createdAt'] !== undefined) return isBetween(toInstant(row.atMs), range['createdAt'])
   if (range?.['position'] !== undefined) return isBetween(positionOf(row), range['position'])
-  if (prefix !== undefined) return positionOf(row).startsWith(String(prefix['position']))
-  if (term !== undefined) return positionOf(row) === term['position']
+  if (bool?.['should'] !== undefined) return (bool['should'] as Clause[]).some((each) => finds(each, row))
   throw new Error(`not read here: ${JSON.stringify(clause)}`)
 }
 
@@ -39,8 +38,38 @@ export const countsOf = (rows: readonly Row[]): ListCounts => ({
     }
     return [...counts].sort(([a], [b]) => b - a).map(([startMs, count]) => ({ startMs, count }))
   },
-  countEach: async ({ fromMs, toMs }, clauses) => {
-    const within = rows.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)
-    return clauses.map((clause) => within.filter((row) => finds(clause, row)).length)
+  countByCharacter: async (prefix) => {
+    const counts = new Map<string | undefined, number>()
+    for (const position of positionsBelow(rows, prefix)) {
+      const character = position[prefix.length]
+      counts.set(character, (counts.get(character) ?? 0) + 1)
+    }
+    const steps = [...counts].map(([character, count]) => ({ character, count }))
+    return steps.sort((a, b) => byBytes(b.character ?? '', a.character ?? ''))
+  },
+  idsBeginWith: async (prefix) => {
+    const [first = '', ...others] = positionsBelow(rows, prefix)
+    let common = first
+    for (const other of others) while (!other.startsWith(common)) common = common.slice(0, -1)
+    return common.slice(common.indexOf('|') + 1)
+  },
+})
+
+const positionsBelow = (rows: readonly Row[], prefix: string): string[] =>
+  rows.map(positionOf).filter((position) => position.startsWith(prefix))
+
+/** The same counts; `hear` is called for each question. */
+export const askedOf = (counts: ListCounts, hear: () => void): ListCounts => ({
+  countByTime: (span, stepMs) => {
+    hear()
+    return counts.countByTime(span, stepMs)
+  },
+  countByCharacter: (prefix) => {
+    hear()
+    return counts.countByCharacter(prefix)
+  },
+  idsBeginWith: (prefix) => {
+    hear()
+    return counts.idsBeginWith(prefix)
   },
 })

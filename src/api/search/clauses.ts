@@ -6,6 +6,7 @@ export type Clause = estypes.QueryDslQueryContainer
 
 /** The sort order of the indices: newest first by creation, then by id, descending. */
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
+export const oldestFirst = [{ teamId: 'asc' }, { position: 'asc' }] as const
 
 /** Finds the documents of a team that match every clause. */
 export const ofTeam = (teamId: TeamId, filter: readonly Clause[]): Clause => ({

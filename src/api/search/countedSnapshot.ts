@@ -11,7 +11,7 @@ type RowRange = { readonly offset: number; readonly limit: number }
 /** The number of rows that match a filter, and the rows of the range as raw bytes. */
 type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
-type Counted = Awaited<ReturnType<ListCounts['countByTime' | 'countEach']>>
+type Counted = Awaited<ReturnType<ListCounts[keyof ListCounts]>>
 /** The snapshot in which a list was counted last. `drift`: by how many rows its pages have moved down since, as last observed. */
 type Baseline = { readonly snapshot: string; readonly drift: number }
 
@@ -121,14 +121,16 @@ function cached({ counts }: CountCache, name: string, filter: readonly Clause[],
   }
   return {
     countByTime: (span, stepMs) => once([span, stepMs], () => source.countByTime(span, stepMs)),
-    countEach: (span, clauses) => once([span, clauses], () => source.countEach(span, clauses)),
+    countByCharacter: (prefix) => once([prefix], () => source.countByCharacter(prefix)),
+    idsBeginWith: (prefix) => once(['ids', prefix], () => source.idsBeginWith(prefix)),
   }
 }
 
 const notCached = new Error('not counted, or evicted')
 const cacheOnly: ListCounts = {
   countByTime: () => Promise.reject(notCached),
-  countEach: () => Promise.reject(notCached),
+  countByCharacter: () => Promise.reject(notCached),
+  idsBeginWith: () => Promise.reject(notCached),
 }
 
 /** Finds a page by the cached counts of the snapshot `name` alone; undefined if they do not suffice. */

@@ -6,12 +6,17 @@ type TimeSpan = { readonly fromMs: number; readonly toMs: number }
 /** A bucket of a date histogram over creation time. */
 type TimeStep = { readonly startMs: number; readonly count: number }
 
+/** Rows of one millisecond whose ids continue with `character`; none is the row whose id ends there. */
+type IdStep = { readonly character: string | undefined; readonly count: number }
+
 /** Counts of one list in one snapshot. */
 export type ListCounts = {
   /** Rows per step of creation time within a span, newest first; empty steps are left out. */
   countByTime(span: TimeSpan | undefined, stepMs: number): Promise<readonly TimeStep[]>
-  /** Rows of a span per clause. */
-  countEach(span: TimeSpan, clauses: readonly Clause[]): Promise<readonly number[]>
+  /** Rows whose position begins with `prefix`, newest first; empty steps are left out. */
+  countByCharacter(prefix: string): Promise<readonly IdStep[]>
+  /** What the ids of all rows begin with whose position begins with `prefix`; there is such a row. */
+  idsBeginWith(prefix: string): Promise<string>
 }
 
 /**
@@ -24,6 +29,15 @@ export type KeyRange = { readonly clause: Clause; readonly newer: Clause; readon
 export type PagePosition = { readonly total: number; readonly range: KeyRange | undefined }
 
 /**
+ * Neighbouring rows, one of which is looked for: all of a span of time, or within one millisecond, all between two positions. `skip`
+ * of them come before that row.
+ */
+type Place = TimeSpan & {
+  readonly positions?: { readonly oldest: string; readonly newest: string }
+  readonly skip: number
+}
+
+/**
  * Each step divides the one before it, and few are in it. The years 0000 to 9999 have fewer steps of 90 days than the 65,536
  * that Elasticsearch counts at once.
  */
@@ -32,79 +46,97 @@ const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
 const maxSkip = 100
 /** A step with at most this many rows is searched instead of divided further. */
 const maxStepRows = 1_000
-/** The characters of ids in descending sort order of Elasticsearch. */
-const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
+/** Sorts after every character of an id. */
+const afterAll = '\u{10ffff}'
 
 /**
  * Finds the `limit` rows from `offset` on without skipping all rows before them: counts by ever finer steps of creation time
- * locate the first row, and within one millisecond counts by the characters of the id. The range ends soon after the last row, and
- * is undefined if the list is shorter. `total` is exact.
+ * locate the first and the last row, and within one millisecond counts by the characters of the id. So the range holds at most
+ * twice `maxStepRows` rows more than the page. It is undefined if the list is shorter. `total` is exact.
  */
 export async function findPage(list: ListCounts, offset: number, limit: number): Promise<PagePosition> {
-  const levels: (readonly TimeStep[])[] = []
-  let [span, skip, total] = [undefined as TimeSpan | undefined, offset, 0]
-  for (const stepMs of stepsMs) {
-    const steps = await list.countByTime(span, stepMs)
-    if (span === undefined) {
-      total = steps.reduce((sum, { count }) => sum + count, 0)
-      if (offset >= total) return { total, range: undefined }
-    }
-    const found = stepOf(steps, skip)
-    skip = found.skip
-    span = { fromMs: found.startMs, toMs: found.startMs + stepMs - 1 }
-    levels.push(steps.slice(found.at))
-    if (skip <= maxSkip && (found.count <= maxStepRows || stepMs === 1)) {
-      const clause = createdBetween(oldestStart(levels, skip + limit), span.toMs)
-      return { total, range: { clause, newer: createdAfter(span.toMs), skip } }
-    }
-  }
-  const oldestMs = oldestStart(levels, skip + limit)
-  return { total, range: await findWithinMoment(list, span?.fromMs ?? 0, skip, oldestMs) }
+  const [stepMs] = stepsMs as [number]
+  const steps = await list.countByTime(undefined, stepMs)
+  const total = steps.reduce((sum, { count }) => sum + count, 0)
+  if (offset >= total) return { total, range: undefined }
+  const first = await locate(list, steps, offset, maxSkip)
+  const last = await locate(list, steps, Math.min(offset + limit, total) - 1, maxStepRows)
+  return { total, range: rangeOf(first, last) }
 }
 
-/** The step that holds the row at `offset`, and how many of its rows come before that row. */
-function stepOf(steps: readonly TimeStep[], offset: number): TimeStep & { readonly at: number; readonly skip: number } {
-  let skip = offset
-  for (const [at, { startMs, count }] of steps.entries()) {
-    if (skip < count) return { at, startMs, count, skip }
-    skip -= count
+/** A place of at most `maxStepRows` rows that holds the row at `offset`, with at most so many rows before it. */
+async function locate(
+  list: ListCounts,
+  longest: readonly TimeStep[],
+  offset: number,
+  mostSkipped: number,
+): Promise<Place> {
+  let [steps, skip] = [longest, offset]
+  for (const [level, stepMs] of stepsMs.entries()) {
+    const { startMs, count, before } = stepOf(steps, skip)
+    skip -= before
+    const span = { fromMs: startMs, toMs: startMs + stepMs - 1 }
+    if (skip <= mostSkipped && count <= maxStepRows) return { ...span, skip }
+    const finer = stepsMs[level + 1]
+    if (finer === undefined) return await locateWithinMoment(list, { ...span, skip }, count, mostSkipped)
+    steps = await list.countByTime(span, finer)
   }
   throw notAddingUp()
 }
 
-/** The start of the step that holds the last of so many rows. Each level divides the first step of the level before it. */
-function oldestStart(levels: readonly (readonly TimeStep[])[], rows: number): number {
-  let [left, oldestMs] = [rows, 0]
-  for (const [level, steps] of levels.toReversed().entries()) {
-    for (const { startMs, count } of level === 0 ? steps : steps.slice(1)) {
-      oldestMs = startMs
-      left -= count
-      if (left <= 0) return oldestMs
-    }
+/**
+ * Rows of one millisecond are ordered by id. Each iteration fixes one more character of it, or several where all ids continue
+ * alike.
+ */
+async function locateWithinMoment(list: ListCounts, moment: Place, rows: number, mostSkipped: number): Promise<Place> {
+  const begin = beginOf(moment.fromMs)
+  let [prefix, count, skip] = [begin, rows, moment.skip]
+  while (skip > mostSkipped || count > maxStepRows) {
+    const found = stepOf(await list.countByCharacter(prefix), skip)
+    skip -= found.before
+    if (found.character === undefined) return { ...moment, skip, positions: { oldest: prefix, newest: prefix } }
+    prefix += found.character
+    if (found.count === count) prefix = begin + (await list.idsBeginWith(prefix))
+    count = found.count
   }
-  return oldestMs
+  return { ...moment, skip, positions: { oldest: prefix, newest: prefix + afterAll } }
 }
 
-/** Rows of one millisecond are ordered by id. Each iteration fixes one more character of it. */
-async function findWithinMoment(list: ListCounts, atMs: number, offset: number, oldestMs: number): Promise<KeyRange> {
-  const moment = { fromMs: atMs, toMs: atMs }
-  let [prefix, skip] = [`${instantOf(atMs)}|`, offset]
-  for (;;) {
-    // An id sorts before all longer ids that begin with it, so in descending order it comes last.
-    const clauses = [...idCharacters.map((character) => positionBelow(prefix, character)), positionIs(prefix)]
-    const counts = await list.countEach(moment, clauses)
-    const at = counts.findIndex((count) => {
-      if (skip < count) return true
-      skip -= count
-      return false
-    })
-    const character = idCharacters[at]
-    if (at === -1) throw notAddingUp()
-    if (character === undefined) return upTo(prefix, oldestMs, skip)
-    prefix += character
-    if (skip <= maxSkip) return upTo(`${prefix}\u{10ffff}`, oldestMs, skip)
+/** The step that holds the row at `offset`, and how many rows of other steps come before it. */
+function stepOf<Step extends { readonly count: number }>(
+  steps: readonly Step[],
+  offset: number,
+): Step & { readonly before: number } {
+  let before = 0
+  for (const step of steps) {
+    if (offset < before + step.count) return { ...step, before }
+    before += step.count
   }
+  throw notAddingUp()
 }
+
+/** From the begin of one place to the end of another one, which is the same or older. */
+const rangeOf = (first: Place, last: Place): KeyRange => ({
+  clause:
+    first.positions === undefined && last.positions === undefined
+      ? createdBetween(last.fromMs, first.toMs)
+      : {
+          range: {
+            position: {
+              gte: last.positions?.oldest ?? beginOf(last.fromMs),
+              lte: first.positions?.newest ?? endOf(first.toMs),
+            },
+          },
+        },
+  newer: newerThan(first),
+  skip: first.skip,
+})
+
+/** Leaves positions of other moments alone: Elasticsearch looks at each position between two, and finds times faster. */
+const newerThan = ({ toMs, positions }: Place): Clause =>
+  positions === undefined
+    ? createdAfter(toMs)
+    : { bool: { should: [createdAfter(toMs), { range: { position: { gt: positions.newest, lte: endOf(toMs) } } }] } }
 
 const notAddingUp = (): Error => new Error('the counts of a snapshot do not add up')
 
@@ -114,13 +146,10 @@ export const createdBetween = (fromMs: number, toMs: number): Clause => ({
 })
 export const createdBefore = (epochMs: number): Clause => ({ range: { createdAt: { lt: instantOf(epochMs) } } })
 export const createdAfter = (epochMs: number): Clause => ({ range: { createdAt: { gt: instantOf(epochMs) } } })
-const upTo = (last: string, oldestMs: number, skip: number): KeyRange => ({
-  clause: { range: { position: { gte: instantOf(oldestMs), lte: last } } },
-  newer: { range: { position: { gt: last } } },
-  skip,
-})
-const positionIs = (position: string): Clause => ({ term: { position } })
-const positionBelow = (prefix: string, character: string): Clause => ({ prefix: { position: prefix + character } })
+
+/** Before all positions of a millisecond, and what they all begin with. */
+const beginOf = (epochMs: number): string => `${instantOf(epochMs)}|`
+const endOf = (epochMs: number): string => beginOf(epochMs) + afterAll
 
 /** Clamped, because a step may begin before the first valid instant. */
 const instantOf = (epochMs: number): string => toInstant(clampToInstants(epochMs))

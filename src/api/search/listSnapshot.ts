@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { EntityId, TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
-import { type Clause, countOnly, deletedOfTeam, newestFirst, ofTeam } from './clauses.ts'
+import { type Clause, countOnly, deletedOfTeam, newestFirst, ofTeam, oldestFirst } from './clauses.ts'
 import { createdBetween, type KeyRange, type ListCounts } from './findPage.ts'
 import { type Deletions, readAnswer, readDeletions, readIds, type SearchAnswer, totalOf } from './hits.ts'
 import { multiSearch } from './multiSearch.ts'
@@ -45,6 +45,10 @@ const stepsSchema = z.object({
   steps: z.object({ buckets: z.array(z.object({ key: z.int(), doc_count: z.int() })) }),
 })
 const eachSchema = z.object({ each: z.object({ buckets: z.array(z.object({ doc_count: z.int() })) }) })
+
+/** The characters of ids in descending sort order of Elasticsearch. */
+const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
+const positionBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
 
 /**
  * Tracks the total on purpose: a point in time does not use the index sort, and without a total Elasticsearch tries to skip
@@ -114,11 +118,23 @@ class PointInTime implements ListSnapshot {
         const { buckets } = stepsSchema.parse(aggregations).steps
         return buckets.map(({ key, doc_count }) => ({ startMs: key, count: doc_count }))
       },
-      countEach: async (span, clauses) => {
-        const within = createdBetween(span.fromMs, span.toMs)
-        const body = { size: 0, aggs: { each: { filters: { filters: clauses } } } }
-        const { aggregations } = await this.#search([...filter, within], body, signal)
-        return eachSchema.parse(aggregations).each.buckets.map(({ doc_count }) => doc_count)
+      countByCharacter: async (prefix) => {
+        const each = idCharacters.map((character) => positionBegins(prefix + character))
+        const filters = [...each, { term: { position: prefix } }]
+        const body = { size: 0, aggs: { each: { filters: { filters } } } }
+        const { aggregations } = await this.#search(filter, body, signal)
+        const { buckets } = eachSchema.parse(aggregations).each
+        // An id sorts before all longer ids that begin with it, so in descending order it comes last.
+        const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
+        return steps.filter(({ count }) => count > 0)
+      },
+      idsBeginWith: async (prefix) => {
+        const clauses = [...filter, positionBegins(prefix)]
+        const ends = [newestFirst, oldestFirst].map(async (sort) => {
+          const body = this.#body(clauses, { sort, size: 1, track_total_hits: true, ...noDocuments })
+          return (await this.#read(body, readIds, signal)).ids
+        })
+        return commonPrefix((await Promise.all(ends)).flat())
       },
     }
   }
@@ -209,4 +225,10 @@ class PointInTime implements ListSnapshot {
   #updateId({ snapshotId }: Pick<SearchAnswer, 'snapshotId'>): void {
     if (snapshotId !== undefined) this.#pit = { ...this.#pit, id: snapshotId }
   }
+}
+
+function commonPrefix([first = '', ...others]: readonly string[]): string {
+  let length = first.length
+  for (const other of others) while (!other.startsWith(first.slice(0, length))) length--
+  return first.slice(0, length)
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { CountableSnapshot } from '../../../../src/api/search/countedSnapshot.ts'
 import { CountedSnapshot, createCountCache } from '../../../../src/api/search/countedSnapshot.ts'
-import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
+import { askedOf, countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
 const { signal } = new AbortController()
 
@@ -12,19 +12,7 @@ function snapshotOf(rows: readonly Row[], asked: string[]): CountableSnapshot {
       .slice(skip, skip + limit)
       .map(({ id }) => Buffer.from(id))
   return {
-    countsOf: () => {
-      const { countByTime, countEach } = countsOf(rows)
-      return {
-        countByTime: (span, stepMs) => {
-          asked.push('count')
-          return countByTime(span, stepMs)
-        },
-        countEach: (span, clauses) => {
-          asked.push('count')
-          return countEach(span, clauses)
-        },
-      }
-    },
+    countsOf: () => askedOf(countsOf(rows), () => asked.push('count')),
     rows: (...question) => {
       asked.push('rows')
       return inRange(...question)

@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { findPage, type KeyRange } from '../../../../src/api/search/findPage.ts'
-import { countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
+import { askedOf, countsOf, finds, newestFirst, type Row } from '../../../support/rows.ts'
 
 const rowsIn = (rows: readonly Row[], range: KeyRange | undefined): Row[] => {
   if (range === undefined) throw new Error('no range for a row that is there')
@@ -30,6 +31,7 @@ test('whatever is in a list, every page is found, and few rows are passed over',
       const skip = range?.skip ?? 0
       expect(rowsIn(rows, range).slice(skip, skip + limit)).toEqual(newestFirst(rows).slice(offset, offset + limit))
       expect(skip).toBeLessThanOrEqual(100)
+      expect(rows.filter((row) => range !== undefined && finds(range.newer, row)).length).toBe(offset - skip)
     }),
     // To find a shorter list that fails would take longer than anybody waits.
     { numRuns: 100, endOnFailure: true },
@@ -57,4 +59,44 @@ test('a thousand rows of one millisecond, some ids beginning with others', async
     const { range } = await findPage(countsOf(rows), offset, 1)
     expect(rowsIn(rows, range)[range?.skip ?? 0]).toEqual(newestFirst(rows)[offset])
   }
+})
+
+const tiesOf = (count: number, idOf: (number: number) => string): Row[] =>
+  Array.from({ length: count }, (_, number) => ({ atMs: 1_000, id: idOf(number) }))
+const older = Array.from({ length: 1_500 }, (_, number) => ({ atMs: 999 - number, id: `older-${number}` }))
+
+test.each<[string, (number: number) => string]>([
+  ['numbers', (number) => `s-${String(number).padStart(9, '0')}`],
+  ['numbers of any length', (number) => `${number}`],
+  ['random ids', (number) => createHash('sha1').update(`${number}`).digest('hex')],
+  ['a few that differ late', (number) => (number < 3_000 ? `a${number}` : `b${'-'.repeat(100)}${number}`)],
+])('whoever reads all of 5,000 rows of one millisecond collects each row a few times: %s', async (_, idOf) => {
+  const rows = newestFirst([...tiesOf(5_000, idOf), ...older])
+  let collected = 0
+  for (let offset = 0; offset < rows.length; offset += 500) {
+    const { range } = await findPage(countsOf(rows), offset, 500)
+    const found = rowsIn(rows, range)
+    expect(found.slice(range?.skip, (range?.skip ?? 0) + 500)).toEqual(rows.slice(offset, offset + 500))
+    expect(found.length).toBeLessThanOrEqual(2_500)
+    collected += found.length
+  }
+  expect(collected).toBeLessThanOrEqual(4 * rows.length)
+})
+
+test('where a page ends among more rows of one millisecond than are collected, the range ends there, too', async () => {
+  const rows = newestFirst([...tiesOf(6_000, (number) => `s${number}`), { atMs: 200_000_000, id: 'alone' }])
+  const { range } = await findPage(countsOf(rows), 0, 20)
+  expect(rowsIn(rows, range).slice(0, 20)).toEqual(rows.slice(0, 20))
+  expect(rowsIn(rows, range).length).toBeLessThanOrEqual(2_020)
+})
+
+test('what all ids begin with costs no questions', async () => {
+  const rows = tiesOf(5_000, (number) => `${'long-name-of-an-import.'.repeat(5)}${number}`)
+  let questions = 0
+  await findPage(
+    askedOf(countsOf(rows), () => questions++),
+    3_210,
+    20,
+  )
+  expect(questions).toBeLessThanOrEqual(16)
 })
