@@ -10,7 +10,7 @@ import type { Instant } from '../../src/core/model/instant.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Exchange, Injected } from '../support/faultyElasticsearch.ts'
+import type { Exchange } from '../support/faultyElasticsearch.ts'
 import { firstRows, holdingExports, laterPart } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
@@ -30,8 +30,6 @@ beforeAll(() => {
   client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
 })
 afterAll(() => client.close())
-let broken: Injected | undefined
-afterEach(() => broken?.lift())
 const hold = holdingExports(api.elasticsearch)
 
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<TestAnswer> =>
@@ -210,7 +208,7 @@ test.each([
     },
   ],
 ] as const)('an export is broken off, never ended, when Elasticsearch %s on the way', async (_how, fault) => {
-  broken = api.elasticsearch.inject('/_search', fault, { when: laterPart })
+  api.elasticsearch.inject('/_search', fault, { when: laterPart })
   const { received } = await open()
   expect(received.statusCode).toBe(200)
   await expect(readText(received)).rejects.toThrow('aborted')
@@ -218,7 +216,7 @@ test.each([
 })
 
 test('an export that cannot begin is answered 503', async () => {
-  broken = api.elasticsearch.inject('/_pit', (exchange) => exchange.response.destroy())
+  api.elasticsearch.inject('/_pit', (exchange) => exchange.response.destroy())
   const { status, headers } = await ask('/api/v1/records')
   expect([status, headers['content-type'], headers['retry-after']]).toEqual([
     503,

@@ -39,7 +39,6 @@ beforeEach(async () => {
       await api.replica.replaceChangeToken(teamList(type, each as TeamId))
   passed = api.elasticsearch.inject('', passes)
 })
-afterEach(() => passed.lift())
 
 /** What an answer is, apart from what is new in every answer. */
 const contentOf = ({ status, text, headers }: TestAnswer): unknown => {

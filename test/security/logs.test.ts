@@ -18,10 +18,29 @@ const redisUser = 'logs-test'
 const pipeline = usePipeline()
 let elasticsearch: FaultyElasticsearch
 let keeper: Redis
+let indexer: Program
+let api: Program
+let area: Program
+let programs: readonly Program[]
+
+const allowRedis = (): Promise<unknown> =>
+  keeper.call('ACL', 'SETUSER', redisUser, 'reset', 'on', '~*', '+@all', `>${yellow('redis-password')}`)
+
 beforeAll(async () => {
   elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
   keeper = new Redis(process.env['REDIS_URL'] ?? '')
-  await keeper.call('ACL', 'SETUSER', redisUser, 'reset', 'on', '~*', '+@all', `>${yellow('redis-password')}`)
+  await allowRedis()
+  indexer = await startProgram('indexer/main.ts', settings())
+  api = await startProgram('src/api/main.ts', { ...settings(), DEEP_PAGE_FROM: '1' })
+  area = await startProgram('src/settings/main.ts', settings())
+  programs = [indexer, api, area]
+  await untilReady(indexer)
+  await pipeline.createKeys(['acme'])
+  await Promise.all([api, area].map(untilReady))
+})
+afterEach(async () => {
+  await elasticsearch.restore()
+  await allowRedis()
 })
 afterAll(async () => {
   await keeper?.call('ACL', 'DELUSER', redisUser)
@@ -44,6 +63,8 @@ const settings = (): Record<string, string> => {
   }
 }
 const text = JSON.stringify
+/** Of the form, in its newest record. */
+let revision = 2
 const form = (revision: number, changes: Record<string, unknown> = {}) => ({
   key: 'acme/form-1',
   value: text({ revision, form: formEntity({ id: 'form-1', title: yellow('title'), ...changes }) }),
@@ -95,107 +116,134 @@ async function ask(api: Program): Promise<Set<number>> {
   return statuses
 }
 
-/** Everything that the admin ports have told so far. */
-let told = ''
-async function adminPages(programs: readonly Program[]): Promise<string> {
+/** Everything that the admin ports and commands have told so far. */
+const told: string[] = []
+async function adminPages(): Promise<string> {
   const paths = ['readyz', 'livez', 'metrics', 'status']
   const pages = programs.flatMap(({ adminUrl }) =>
     paths.map(async (path) => await (await fetch(`${adminUrl}/${path}`)).text()),
   )
-  const text = (await Promise.all(pages)).join('\n')
-  told += text
-  return text
+  told.push(...(await Promise.all(pages)))
+  return told.slice(-pages.length).join('\n')
 }
+const untilTold = (text: string): Promise<void> => eventually(async () => (await adminPages()).includes(text))
 
-test('no key, no password, and nothing that people wrote is in any log or told by any probe, whatever goes wrong', async () => {
-  const indexer = await startProgram('indexer/main.ts', settings())
-  await untilReady(indexer)
-  const api = await startProgram('src/api/main.ts', { ...settings(), DEEP_PAGE_FROM: '1' })
-  const area = await startProgram('src/settings/main.ts', settings())
-  await pipeline.createKeys(['acme'])
-  await Promise.all([api, area].map(untilReady))
-  const programs = [indexer, api, area]
+const writeDeadLetter = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
 
-  await pipeline.produce('forms', [
-    form(1),
-    form(2, { createdAt: yellow('date') }),
-    { key: 'acme/form-2', value: yellow('json') },
-  ])
-  await pipeline.produce('submissions', [submission(), submission({ status: yellow('status'), [yellow('field')]: 1 })])
-  await pipeline.produce('account-keys', [
-    { key: 'acme/k2', value: text({ revision: 1, key: { name: yellow('name') } }) },
-  ])
-  const writeDeadLetter = (): Promise<number> => indexer.metric('tidemark_records_total', '"dead-letter"')
-  await eventually(async () => (await writeDeadLetter()) >= 3)
-  await pipeline.untilApplied(api, 'acme')
-  expect(await ask(api)).toEqual(new Set([200, 400, 401, 404]))
-  await visit(area)
-  const created = await runCommand(
-    'src/settings/keysCommand.ts',
-    ['create', '--team', 'acme', '--name', yellow('name')],
-    settings(),
-  )
-  expect(created.code).toBe(0)
+/** The plaintexts of keys. */
+const keys: string[] = []
+beforeAll(() => {
+  keys.push(pipeline.keyOf('acme'))
+})
 
-  const refusing = elasticsearch.inject('/', (exchange) =>
-    exchange.reply({
-      status: 500,
-      headers: { 'content-type': 'application/json' },
-      body: Buffer.from(text({ error: { type: 'mapper_parsing_exception', reason: yellow('reason') } })),
-    }),
-  )
-  await pipeline.produce('forms', [form(3)])
-  await eventually(async () => (await adminPages(programs)).includes('500 mapper_parsing_exception'))
-  expect(await ask(api)).toContain(503)
-  refusing.lift()
-  const broken = elasticsearch.inject('/', answersWith({ ...jsonAnswer(200, {}), body: Buffer.from(yellow('broken')) }))
-  await pipeline.produce('forms', [form(4)])
-  await eventually(async () => (await adminPages(programs)).includes('DeserializationError'))
-  await ask(api)
-  broken.lift()
-  for (const [revision, status, type] of [
-    [5, 503, 'unavailable_shards_exception'],
-    [6, 404, 'index_not_found_exception'],
-  ] as const) {
-    const quotes = refusesDocuments(() => status)
-    const quoting = elasticsearch.inject('/_bulk', quotes)
-    await pipeline.produce('forms', [form(revision)])
-    await eventually(async () => (await adminPages(programs)).includes(`${status} ${type}`))
-    quoting.lift()
-  }
-  const before = await writeDeadLetter()
-  const rejects = refusesDocuments(() => 400)
-  const rejecting = elasticsearch.inject('/_bulk', rejects)
-  await pipeline.produce('forms', [form(7)])
-  await eventually(async () => (await writeDeadLetter()) > before)
-  rejecting.lift()
-  const letters = await runCommand('indexer/deadLetters/deadLettersCommand.ts', ['list'], settings())
-  expect(letters.stdout).toContain('document 400 document_parsing_exception')
-  await elasticsearch.refuse()
-  await pipeline.produce('forms', [form(8)])
-  expect(await ask(api)).toContain(503)
-  await elasticsearch.accept()
-
-  await keeper.call('ACL', 'SETUSER', redisUser, '-eval', '-set', '-mget', '-hset')
-  await pipeline.produce('account-keys', [form(1)])
-  await pipeline.createKeys(['other'])
-  await eventually(() => indexer.log().includes('applying an account key failed'))
-  expect(await ask(api)).toEqual(new Set([401, 503]))
-  await visit(area)
-  await keeper.call('ACL', 'SETUSER', redisUser, 'resetpass', `>${yellow('another')}`)
-  await keeper.call('CLIENT', 'KILL', 'USER', redisUser)
-  await eventually(() => programs.every((program) => program.log().includes('WRONGPASS')))
-  await ask(api)
-  await visit(area)
-  await adminPages(programs)
-  const refused = await runCommand('src/settings/keysCommand.ts', ['list', '--team', 'acme'], settings())
-  expect(refused.code).toBe(78)
-
-  const logs = [...programs.map((program) => program.log()), created.stderr, refused.stderr]
-  for (const text of [...logs, letters.stdout, told]) {
-    expect(text).not.toBe('')
+// After each test, whatever went wrong in it.
+afterEach(() => {
+  const logs = programs.map((program) => program.log())
+  expect(logs).not.toContain('')
+  for (const text of [...logs, ...told]) {
     expect(text.split('\n').filter((line) => line.includes(canary))).toEqual([])
-    expect(text).not.toContain(pipeline.keyOf('acme'))
-    expect(text).not.toContain(created.stdout.trim())
+    for (const key of keys) expect(text).not.toContain(key)
   }
+})
+
+describe('No key, no password, and nothing that people wrote is in any log or told by any probe', () => {
+  test('while all is well, and records and requests are wrong', async () => {
+    await pipeline.produce('forms', [
+      form(1),
+      form(2, { createdAt: yellow('date') }),
+      { key: 'acme/form-2', value: yellow('json') },
+    ])
+    await pipeline.produce('submissions', [
+      submission(),
+      submission({ status: yellow('status'), [yellow('field')]: 1 }),
+    ])
+    await pipeline.produce('account-keys', [
+      { key: 'acme/k2', value: text({ revision: 1, key: { name: yellow('name') } }) },
+    ])
+    await eventually(async () => (await writeDeadLetter()) >= 3)
+    await pipeline.untilApplied(api, 'acme')
+    expect(await ask(api)).toEqual(new Set([200, 400, 401, 404]))
+    await visit(area)
+    const create = ['create', '--team', 'acme', '--name', yellow('name')]
+    const created = await runCommand('src/settings/keysCommand.ts', create, settings())
+    expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/\w/), stderr: expect.stringMatching(/\w/) })
+    keys.push(created.stdout.trim())
+    told.push(created.stderr)
+    await adminPages()
+  })
+
+  test.each([
+    [
+      'answers 500',
+      '500 mapper_parsing_exception',
+      answersWith(jsonAnswer(500, { error: { type: 'mapper_parsing_exception', reason: yellow('reason') } })),
+      [503],
+    ],
+    [
+      'answers what is no JSON',
+      'DeserializationError',
+      answersWith({ ...jsonAnswer(200, {}), body: Buffer.from(yellow('broken')) }),
+      [],
+    ],
+  ])('while Elasticsearch %s', async (_, wanted, fault, answered) => {
+    elasticsearch.inject('/', fault)
+    await pipeline.produce('forms', [form(++revision)])
+    await untilTold(wanted)
+    const statuses = await ask(api)
+    for (const status of answered) expect(statuses).toContain(status)
+  })
+
+  test.each([
+    [503, 'unavailable_shards_exception'],
+    [404, 'index_not_found_exception'],
+  ])('while Elasticsearch refuses documents with %d, quoting them', async (status, type) => {
+    elasticsearch.inject(
+      '/_bulk',
+      refusesDocuments(() => status),
+    )
+    await pipeline.produce('forms', [form(++revision)])
+    await untilTold(`${status} ${type}`)
+  })
+
+  test('when a document that Elasticsearch refuses for good becomes a dead letter', async () => {
+    const before = await writeDeadLetter()
+    elasticsearch.inject(
+      '/_bulk',
+      refusesDocuments(() => 400),
+    )
+    await pipeline.produce('forms', [form(++revision)])
+    await eventually(async () => (await writeDeadLetter()) > before)
+    const letters = await runCommand('indexer/deadLetters/deadLettersCommand.ts', ['list'], settings())
+    expect(letters.stdout).toContain('document 400 document_parsing_exception')
+    told.push(letters.stdout)
+  })
+
+  test('while Elasticsearch is away', async () => {
+    await elasticsearch.refuse()
+    await pipeline.produce('forms', [form(++revision)])
+    expect(await ask(api)).toContain(503)
+    await adminPages()
+  })
+
+  test('while Redis refuses scripts and writes', async () => {
+    await keeper.call('ACL', 'SETUSER', redisUser, '-eval', '-set', '-mget', '-hset')
+    await pipeline.produce('account-keys', [form(1)])
+    await pipeline.createKeys(['other'])
+    await eventually(() => indexer.log().includes('applying an account key failed'))
+    expect(await ask(api)).toEqual(new Set([401, 503]))
+    await visit(area)
+    await adminPages()
+  })
+
+  test('while Redis refuses the password', async () => {
+    await keeper.call('ACL', 'SETUSER', redisUser, 'resetpass', `>${yellow('another')}`)
+    await keeper.call('CLIENT', 'KILL', 'USER', redisUser)
+    await eventually(() => programs.every((program) => program.log().includes('WRONGPASS')))
+    await ask(api)
+    await visit(area)
+    await adminPages()
+    const refused = await runCommand('src/settings/keysCommand.ts', ['list', '--team', 'acme'], settings())
+    expect(refused).toMatchObject({ code: 78, stderr: expect.stringMatching(/\w/) })
+    told.push(refused.stderr)
+  })
 })

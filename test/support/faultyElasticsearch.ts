@@ -45,6 +45,8 @@ export type FaultyElasticsearch = {
   /** Cuts all connections; new ones are refused until `accept`. */
   refuse(): Promise<void>
   accept(): Promise<void>
+  /** Lifts everything that was injected, and accepts connections again. */
+  restore(): Promise<void>
   close(): Promise<void>
 }
 
@@ -91,6 +93,10 @@ export async function startFaultyElasticsearch(target: string): Promise<FaultyEl
     },
     refuse,
     accept: () => listen(port),
+    restore: async () => {
+      injections.clear()
+      if (!server.listening) await listen(port)
+    },
     close: async () => {
       if (server.listening) await refuse()
       agent.destroy()

@@ -31,7 +31,7 @@ type ApiOptions = ReplicaOptions & {
 
 export type ApiUnderTest = Omit<TestApi, 'close'> &
   ReplicaUnderTest & {
-    /** Passes everything on to Elasticsearch, but for what a test injects. */
+    /** Passes everything on to Elasticsearch, but for what a test injects, until that test ends. */
     readonly elasticsearch: FaultyElasticsearch
     /** Starts another API on the same replica; who starts it closes it. */
     startAnother(settings?: Readonly<Record<string, string>>): Promise<TestApi>
@@ -97,6 +97,7 @@ export function useApi(options: ApiOptions = {}): ApiUnderTest {
     if (hasFaultyElasticsearch) elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
     started = await start()
   })
+  afterEach(() => elasticsearch?.restore())
   const api = late('the API', () => started)
   const get = (target: string, request?: TestRequest): Promise<TestAnswer> =>
     api.send(target, { key: underTest.key, ...request })

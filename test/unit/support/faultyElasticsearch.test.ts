@@ -61,6 +61,15 @@ test.each([
   expect(whole).toEqual([...seen, bytes.length])
 })
 
+test('once it is restored, no fault is met, and connections are accepted', async () => {
+  elasticsearch.inject('/_bulk', refusesWith(503, 'cluster_block_exception'))
+  await elasticsearch.refuse()
+  await elasticsearch.restore()
+  expect((await post()).status).toBe(201)
+  await elasticsearch.restore()
+  expect((await post()).status).toBe(201)
+})
+
 test('refused connections are accepted again at the same port', async () => {
   await elasticsearch.refuse()
   await expect(post()).rejects.toThrow()
