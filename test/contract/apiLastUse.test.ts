@@ -20,8 +20,8 @@ beforeEach(async () => {
   await api.replica.endMinutes()
 })
 
-const uses = async (): Promise<Record<string, string>> =>
-  Object.fromEntries(await readLastUse(link, redisKeys(api.replica.prefix), team as TeamId))
+const uses = async (of = team): Promise<Record<string, string>> =>
+  Object.fromEntries(await readLastUse(link, redisKeys(api.replica.prefix), of as TeamId))
 const use = async (key: string): Promise<number> => (await api.send('/api/v1/forms', { key })).status
 
 test('the last use of a key is known to the minute, refused requests included', async () => {
@@ -31,6 +31,16 @@ test('the last use of a key is known to the minute, refused requests included', 
   nowMs += 60_000
   expect([await use(key), await use(key)]).toEqual([200, 429])
   await eventually(async () => (await uses())['k1'] === '2026-05-01T12:01:00.000Z')
+})
+
+test('the last use of a key is told of its team alone, though another team has a key with the same id', async () => {
+  const teams = ['team-2', 'team-3']
+  const keys = await Promise.all(teams.map((each) => api.replica.storeKey(each, { id: 'same' })))
+  await use(keys[0] ?? '')
+  await eventually(async () => 'same' in (await uses('team-2')))
+  expect(await uses('team-3')).toEqual({})
+  await use(keys[1] ?? '')
+  await eventually(async () => 'same' in (await uses('team-3')))
 })
 
 test('a key that was never used, or is not accepted, has no last use', async () => {

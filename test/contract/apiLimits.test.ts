@@ -104,6 +104,14 @@ test('each key has its own minute, also within a team', async () => {
   expect((await send(other.key)).headers['ratelimit']).toMatch(/r=119/)
 })
 
+test('keys of two teams that have the same id each have their own minute', async () => {
+  const id = `key-${++keyNumber}`
+  const [one, other] = [await api.replica.storeKey(team, { id }), await api.replica.storeKey('team-2', { id })]
+  await sendMany(one, 121)
+  expect((await send(one)).status).toBe(429)
+  expect((await send(other)).headers['ratelimit']).toMatch(/r=119/)
+})
+
 test('requests without a valid key cost no key anything, and say nothing of limits', async () => {
   const { headers } = await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' })
   expect(headers['ratelimit']).toBeUndefined()

@@ -271,3 +271,20 @@ test('a key of another team can be neither revoked nor deleted', async () => {
   await expect(keys.delete({ team: 'other', id: key.id, by })).rejects.toThrow(KeyRefused)
   expect(await holderOf(plaintext)).toMatchObject({ state: 'active' })
 })
+
+test('of two teams whose keys have the same id, each revokes and deletes its own alone', async () => {
+  const { keys } = keysOver()
+  const teams = ['acme', 'other', 'third'] as TeamId[]
+  const shared = 'key_shared' as EntityId
+  for (const each of teams) {
+    const key = { name: each, digest: digestOf(each), state: 'active', createdAt: '', createdBy: by, revision: 1 }
+    await keyStore.apply(each, shared, { id: shared, ...key } as never)
+  }
+  await keys.revoke({ team: 'acme', id: shared, by })
+  await keys.delete({ team: 'other', id: shared, by })
+  const states = teams.map(async (each) => (await holderOf(each)) as { state: string } | null)
+  expect((await Promise.all(states)).map((each) => each?.state)).toEqual(['revoked', undefined, 'active'])
+  const deleted = teams.map((each) => keyStore.wasDeleted(each, shared))
+  expect(await Promise.all(deleted)).toEqual([false, true, false])
+  expect((await keys.list('third')).map(({ name }) => name)).toEqual(['third'])
+})
