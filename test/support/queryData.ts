@@ -20,7 +20,10 @@ export type QueryData = {
   readonly teams: readonly string[]
   readonly held: readonly Held[]
   readonly deleted: readonly Deleted[]
-  /** Stores everything that ever changed, in its order. */
+  /**
+   * Stores everything that ever changed: of each entity in its order, else in none, and made searchable in several pieces. Elasticsearch
+   * keeps each piece in the order of the lists, so that only a sort puts them together.
+   */
   storeIn(replica: TestReplica): Promise<void>
 }
 
@@ -35,6 +38,8 @@ const names = ['Ada', 'Zoë', '李小龍', 'Ольга', 'محمد', '𠮷田', 
 const busyMoment = Date.parse('2026-03-01T10:00:00.000Z')
 const changeMoment = Date.parse('2026-11-20T12:00:00.000Z')
 const maxIdCharacters = 128
+/** Few enough that Elasticsearch merges none of them. */
+const pieceCount = 5
 
 /** The form of a team whose submissions no other team has. */
 export const ownForm = (team: string): string => `of-${team}`
@@ -43,29 +48,42 @@ export const ownForm = (team: string): string => `of-${team}`
 export function queryData(seed: number): QueryData {
   const random = seeded(seed)
   const ids = randomIds(random, 440)
-  const changes = teams.flatMap((team) =>
+  const histories = teams.flatMap((team) =>
     (['forms', 'records'] as const).flatMap((list) => {
       const share = team !== 'acme' ? 0.1 : list === 'forms' ? 0.6 : 1
-      return ids.filter(() => random.chance(share)).flatMap((id) => randomHistory(random, list, team, id))
+      return ids.filter(() => random.chance(share)).map((id) => randomHistory(random, list, team, id))
     }),
   )
-  const newest = new Map(changes.map((change) => [`${change.list} ${change.team}/${change.id}`, change]))
+  const newest = new Map(histories.flat().map((change) => [`${change.list} ${change.team}/${change.id}`, change]))
+  const pieces = inPieces(random, histories)
   return {
     teams,
     held: [...newest.values()].filter(({ entity }) => entity !== null),
     deleted: [...newest.values()].filter(({ entity }) => entity === null),
     storeIn: async (replica) => {
-      const records = (list: Held['list']): TestRecord[] =>
-        changes
-          .filter((change) => change.list === list)
-          .map((change) => ({ ...change, appendedAt: new Date(change.changedMs).toISOString() }))
-      await replica.storeForms(...records('forms'))
-      await replica.storeSubmissions(...records('records'))
+      for (const piece of pieces) {
+        const records = (list: Held['list']): TestRecord[] =>
+          piece
+            .filter((change) => change.list === list)
+            .map((change) => ({ ...change, appendedAt: new Date(change.changedMs).toISOString() }))
+        await replica.storeForms(...records('forms'))
+        await replica.storeSubmissions(...records('records'))
+      }
     },
   }
 }
 
 type Change = Held & { readonly id: string; readonly revision: number }
+
+/** Deals the changes out at random; a change is in no earlier piece than the one before it of its entity. */
+function inPieces(random: Random, histories: readonly (readonly Change[])[]): Change[][] {
+  const pieces = Array.from({ length: pieceCount }, (): Change[] => [])
+  for (const history of random.shuffled(histories)) {
+    const places = history.map(() => random.below(pieceCount)).sort()
+    for (const [at, change] of history.entries()) pieces[places[at] ?? 0]?.push(change)
+  }
+  return pieces
+}
 
 /** All changes of one entity, its deletion perhaps the last of them. */
 function randomHistory(random: Random, list: Held['list'], team: string, id: string): Change[] {
