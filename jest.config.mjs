@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { repeating } from './test/support/repeating.ts'
 
 // For everything that tests start, directly or not: a program whose code Node finds compiled starts in two thirds of the time.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('var/test/compile-cache', import.meta.url))
@@ -14,11 +15,25 @@ const withEngines = {
   globalTeardown: '<rootDir>/test/support/stopEngines.ts',
 }
 
+const filesOf = (paths) => paths.map((path) => `<rootDir>/test/${path}.test.ts`)
+
+/**
+ * `npm run test:faults` runs these, too. They take as long as all others together: for engines of their own, for dozens of processes, or for
+ * programs of others, which are fetched first on a new machine.
+ */
+const long = [
+  ...['security/elasticsearch', 'security/kafka', 'security/redis', 'integration/engines', 'e2e/demo'],
+  ...['e2e/airbyteSource', 'e2e/dataLoading', 'e2e/dltSource', 'e2e/snippets', 'e2e/openapiTester'],
+  ...['e2e/producers', 'e2e/producerExamples', 'e2e/outbox', 'e2e/tracing'],
+]
+
 /** @type {import('jest').Config} */
 export default {
   testSequencer: '<rootDir>/test/support/slowestFirst.mjs',
   testTimeout: 240_000,
-  // A worker that has run hundreds of files takes more than the default 500 ms to end; one that leaks never ends.
+  // Modules that Node has loaded for a file are never collected: after a hundred files a worker would hold more than 1 GB.
+  workerIdleMemoryLimit: '600MB',
+  // A large worker takes more than the default 500 ms to end; one that leaks never ends.
   workerGracefulExitTimeout: 10_000,
   reporters: ['default', '<rootDir>/test/support/countReporter.mjs'],
   projects: [
@@ -29,13 +44,14 @@ export default {
       ...withEngines,
       displayName: 'engines',
       testMatch: ['<rootDir>/test/{contract,integration,e2e,security}/**/*.test.ts'],
+      testPathIgnorePatterns: ['/node_modules/', ...long.map((path) => `/test/${path}[.]`)],
     },
     {
       ...withEngines,
       displayName: 'uncached',
-      testMatch: ['<rootDir>/test/contract/{api,title}*.test.ts'],
+      testMatch: filesOf(repeating),
       setupFiles: ['<rootDir>/test/support/withoutAnswerCache.ts'],
     },
-    { ...withEngines, displayName: 'faults', testMatch: ['<rootDir>/test/fault/**/*.test.ts'] },
+    { ...withEngines, displayName: 'faults', testMatch: ['<rootDir>/test/fault/**/*.test.ts', ...filesOf(long)] },
   ],
 }

@@ -21,9 +21,10 @@ type ApiService = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'rele
 export async function startApi(
   service: ApiService,
   nowMs: () => number = Date.now,
+  elapsedMs?: () => number,
 ): Promise<Started & { readonly port: number }> {
   const { config, log, release } = service
-  const { listener, checks, close } = openApi(service, nowMs)
+  const { listener, checks, close } = openApi(service, nowMs, elapsedMs)
   const server = await serve(listener, { port: config.PORT ?? defaultPort, host: config.HOST }, answerClientError(log))
   release('server', () => stopServing(server))
   release('waiting requests', async () => close())
@@ -31,16 +32,16 @@ export async function startApi(
   return { port: portOf(server), checks }
 }
 
-/** Connects the API's clients; `listener` answers requests until `close`, which ends those that wait for a change. */
+/** Connects the API's clients; `elapsedMs` is time that never steps. `listener` answers requests until `close`, which ends those that wait for a change. */
 export function openApi(
   service: ApiService,
   nowMs: () => number,
+  elapsedMs: () => number = () => performance.now(),
 ): Pick<Started, 'checks'> & { readonly listener: RequestListener; close(): void } {
   const { config, engines, log, metrics } = service
   const elasticsearch = engines.elasticsearchBytes(config)
   const { redis, redisKeys, accountKeys } = openStores(service, elasticsearch)
   const indexReader = createIndexReader(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
-  const elapsedMs = (): number => performance.now()
   const waitingRoom = new WaitingRoom({
     readVersions: (lists) => readVersionsOf(redis, redisKeys, lists),
     elapsedMs,

@@ -20,17 +20,20 @@ const api = useApi({
   watermark: toInstant(Date.now()),
   settings: { RATE_LIMIT_PER_MINUTE: '1000000000' },
 })
-/** Finds every page but the first as `api` finds those far down. */
-let deepPages: TestApi
+/** Every page but the first is found as `api` finds those far down. */
+const deep = { DEEP_PAGE_FROM: '1' }
+const uncached = { ANSWER_CACHE_BYTES: '0' }
+/** These must give the answers of `api`, too. */
+const others: TestApi[] = []
 beforeAll(async () => {
-  deepPages = await api.startAnother({ DEEP_PAGE_FROM: '1' })
+  for (const settings of [deep, uncached, { ...deep, ...uncached }]) others.push(await api.startAnother(settings))
 })
-afterAll(() => deepPages?.close())
+afterAll(() => Promise.all(others.map((each) => each.close())))
 
 async function expectAsPlainRulesSay(number: number): Promise<void> {
   const random = seeded(seed + number)
   const query = randomQuery(random, history)
-  const { status, json } = await random.pick([api, deepPages]).send(query.target, { key: api.keyOf(query.team) })
+  const { status, json } = await random.pick([api, ...others]).send(query.target, { key: api.keyOf(query.team) })
   const body = status === 400 ? { error: { code: (json as { error: { code: string } }).error.code } } : json
   const expected = expectedAnswer(history.held, query)
   if (isDeepStrictEqual({ status, body }, expected)) return

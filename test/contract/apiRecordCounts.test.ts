@@ -1,18 +1,12 @@
-import fc from 'fast-check'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
-import { expectedCounts } from '../support/countOracle.ts'
 import { submissionEntity } from '../support/entities.ts'
-import type { Held } from '../support/queryData.ts'
-import { type Random, seeded } from '../support/random.ts'
 import { useApi } from '../support/useApi.ts'
 
 type Counts = { readonly totalDocs: number; readonly by: string; readonly items: { key: string; count: number }[] }
 
 const endpoint = '/api/v1/record-counts'
-/** How many random queries are asked of each index. */
-const queries = Number(process.env['COUNT_QUERIES'] ?? 100)
 const watermark = '2026-11-21T10:00:00.123Z' as Instant
 const submission = (team: string, id: string, submittedAt: string, more: object = {}) => ({
   team,
@@ -259,116 +253,4 @@ describe('what is counted', () => {
       await api.replica.restoreAlias('submissions')
     }
   })
-})
-
-/** Elasticsearch rounds times in other ways when an index holds those of a few days, of a few changes of the clock, or of many. */
-describe.each([
-  ['decades', ''],
-  ['a year', '2026'],
-  ['a few days', '2026-03-29'],
-  ['a few days when clocks were put back at midnight', '2006-10-29'],
-])('any count in %s', (_span, during) => {
-  const team = 'acme'
-  /**
-   * Zones, and when their clocks were put forward or back, an hour or less or a day, at night or at midnight. Each has had the same
-   * rules for years: Elasticsearch and this process may know different ones of a zone that has just got new ones.
-   */
-  const changes: Readonly<Record<string, readonly string[]>> = {
-    UTC: ['2026-03-01T00:00:00Z', '1969-12-31T23:59:59.999Z'],
-    'Europe/Berlin': ['2026-03-29T01:00:00Z', '2026-10-25T01:00:00Z'],
-    'America/New_York': ['2026-03-08T07:00:00Z', '2026-11-01T06:00:00Z'],
-    'America/Havana': ['2026-03-08T05:00:00Z', '2026-11-01T05:00:00Z'],
-    'America/Sao_Paulo': ['2018-11-04T03:00:00Z', '2018-02-18T02:00:00Z'],
-    'America/St_Johns': ['2006-10-29T02:31:00Z', '2026-03-08T05:30:00Z'],
-    'Australia/Lord_Howe': ['2026-04-04T15:00:00Z', '2026-10-03T15:30:00Z'],
-    'Africa/Monrovia': ['1972-01-07T00:44:30Z'],
-    'Antarctica/Troll': ['2026-03-29T01:00:00Z', '2026-10-25T01:00:00Z'],
-    'Asia/Kathmandu': ['1985-12-31T18:30:00Z'],
-    'Asia/Kolkata': ['1945-10-14T17:30:00Z', '2026-11-20T18:30:00Z'],
-    'Pacific/Apia': ['2011-12-30T10:00:00Z'],
-    'Pacific/Kiritimati': ['1994-12-31T10:00:00Z'],
-  }
-  const zones = Object.keys(changes)
-  const moments = [...new Set(Object.values(changes).flat())]
-    .filter((change) => change.startsWith(during))
-    .map((change) => Date.parse(change))
-  const [minuteMs, hourMs, dayMs] = [60_000, 3_600_000, 86_400_000]
-
-  const near = (random: Random, epochMs: number): number => {
-    const farMs = during === '' ? 40 * dayMs : dayMs
-    const reachMs = random.pick([1, minuteMs, hourMs, 4 * hourMs, 2 * dayMs, farMs])
-    return epochMs + random.pick([0, random.below(reachMs), -1 - random.below(reachMs)])
-  }
-  const random = seeded(Math.floor(Math.random() * 2 ** 31))
-  const held: Held[] = Array.from({ length: 1_200 }, (_, at) => ({
-    list: 'records',
-    team,
-    changedMs: Date.parse('2026-11-20T12:00:00Z') + random.below(1_000),
-    entity: submissionEntity({
-      id: `s${at}`,
-      submittedAt: new Date(near(random, random.pick(moments))).toISOString(),
-      formId: random.pick(['f0', 'f1', 'f-2', 'F:3', 'f_4', random.pick(['rare', 'rarer'])]),
-      result: { status: random.pick(['pending', 'processing', 'completed', 'failed']) },
-    }),
-  }))
-  const api = useApi({
-    teams: [team],
-    submissions: held.map(({ entity, changedMs }) => ({
-      team,
-      id: entity.id,
-      entity,
-      appendedAt: new Date(changedMs).toISOString(),
-    })),
-    watermark,
-  })
-
-  const anyTime = fc.record({
-    moment: fc.constantFrom(...moments),
-    aroundMs: fc.integer({ min: -3 * dayMs, max: 3 * dayMs }),
-  })
-  const anyFilter = fc.record(
-    {
-      formId: fc.constantFrom('f0', 'F:3', 'none'),
-      status: fc.constantFrom('pending', 'failed'),
-      changedSince: fc.constantFrom('2026-11-20T12:00:00.500Z', '2026-11-21'),
-      changedUntil: fc.constantFrom('2026-11-20T12:00:00.700Z'),
-    },
-    { requiredKeys: [] },
-  )
-  const anyGrouping = fc.oneof(
-    fc.record({ by: fc.constantFrom('form', 'status') }),
-    fc.record({ by: fc.constantFrom('hour', 'day', 'month'), timeZone: fc.constantFrom(...zones) }),
-    fc.record({ by: fc.constantFrom('hour', 'day') }),
-  )
-  const anyWindow = (isOpen: boolean): fc.Arbitrary<{ since?: string; until?: string }> =>
-    fc
-      .record({ from: anyTime, lengthMs: fc.integer({ min: 0, max: 6 * dayMs }) })
-      .map(({ from: { moment, aroundMs }, lengthMs }) => ({
-        since: new Date(moment + aroundMs).toISOString(),
-        until: new Date(moment + aroundMs + lengthMs).toISOString(),
-      }))
-      .chain((window) => (isOpen ? fc.constantFrom({}, window, { since: window.since }) : fc.constant(window)))
-  const anyQuery = anyGrouping.chain((grouping) =>
-    fc
-      .tuple(anyFilter, anyWindow(!['hour', 'day'].includes(grouping.by)))
-      .map(([filter, window]): Record<string, string> => ({ ...grouping, ...filter, ...window })),
-  )
-
-  test(
-    'is what plain rules make of all that is held, and adds up to the total of the list',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(anyQuery, async (query) => {
-          const { by: _by, timeZone: _zone, ...filters } = query
-          const counts = await api.read<Counts>(`${endpoint}?${new URLSearchParams(query)}`)
-          const { totalDocs } = await api.read<Counts>(`/api/v1/records?${new URLSearchParams(filters)}`)
-          expect(counts).toEqual(expectedCounts(held, team, query))
-          expect(counts.totalDocs).toBe(totalDocs)
-          expect(counts.items.reduce((sum, { count }) => sum + count, 0)).toBe(totalDocs)
-        }),
-        { numRuns: queries },
-      )
-    },
-    60_000 + queries * 200,
-  )
 })

@@ -12,6 +12,8 @@ const team = 'team-1'
 const examples = process.env['SCHEMATHESIS_EXAMPLES'] ?? '20'
 /** Makes up other requests; without it they are the same in every run. */
 const seed = process.env['SCHEMATHESIS_SEED']
+/** Every minute for which a request prefers to wait takes so long. */
+const minuteMs = 500
 const deadlineMs = 120_000 + Number(examples) * 5_000
 
 const idsOf = (kind: string): string[] => Array.from({ length: 30 }, (_, at) => `${kind}-${at}`)
@@ -40,6 +42,7 @@ const startApi = (settings: Readonly<Record<string, string>>, awaitReady: boolea
   startTestApi({
     settings: { INDEX_PREFIX: stored.replica.prefix, RATE_LIMIT_PER_MINUTE: '10000000', ...settings },
     awaitReady,
+    elapsedMs: () => (performance.now() * 60_000) / minuteMs,
   })
 
 /** Lets Schemathesis make up requests from the description of the API; rejects with what it has to say against an answer. */

@@ -25,6 +25,8 @@ let elasticsearch: Client
 let browser: Browser
 let first: Program
 let second: Program
+/** Without Elasticsearch. */
+let stranded: Program
 
 beforeAll(async () => {
   elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
@@ -34,6 +36,7 @@ beforeAll(async () => {
   await eventually(async () => (await first.metric('tidemark_records_total')) === history.records.length)
   await eventually(async () => (await first.metric('tidemark_lag_records')) === 0)
   second = await pipeline.startIndexer()
+  stranded = await startProgram('indexer/main.ts', { ...ownNames(), ELASTICSEARCH_URL: 'http://127.0.0.1:1' })
   flowing = flow()
 })
 afterAll(async () => {
@@ -159,11 +162,8 @@ describe.each([
   })
 
   test('while Elasticsearch is away', async () => {
-    const settings = { ...ownNames(), ELASTICSEARCH_URL: 'http://127.0.0.1:1' }
-    const stranded = await startProgram('indexer/main.ts', settings)
     await eventually(async () => (await fetch(statusOf(stranded)).catch(() => undefined))?.ok === true)
     await eventually(async () => (await (await fetch(statusOf(stranded))).text()).includes('preparing indices'))
     await expectGood(stranded, 'away', /^Not ready/)
-    await stranded.end('SIGKILL')
   })
 })

@@ -7,6 +7,7 @@ import { configuredEngines } from '../../src/core/stores/engines.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 import { readinessOf } from './readiness.ts'
+import { repeating, sideBySide } from './repeating.ts'
 
 export type TestAnswer = {
   readonly status: number
@@ -36,12 +37,14 @@ export type TestApi = {
 type ApiOptions = {
   readonly settings: Readonly<Record<string, string>>
   readonly nowMs?: () => number
+  /** How long requests wait that prefer to is measured by this. */
+  readonly elapsedMs?: () => number
   /** Waits until the API is ready to answer. */
   readonly awaitReady?: boolean
 }
 
 /** The API in this process, on a free port, composed as in production. */
-export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOptions): Promise<TestApi> {
+export async function startTestApi({ settings, nowMs, elapsedMs, awaitReady = true }: ApiOptions): Promise<TestApi> {
   const logLines: Record<string, unknown>[] = []
   const sink = new Writable({
     write: (chunk, _encoding, done) => {
@@ -50,10 +53,11 @@ export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOp
     },
   })
   const releasers: (() => Promise<unknown>)[] = []
+  const metrics = new Registry()
   const close = async (): Promise<void> => {
     for (const releaser of releasers.splice(0).reverse()) await releaser()
+    await expectNamedIfRepeating(metrics)
   }
-  const metrics = new Registry()
   const release = (_what: string, releaser: () => Promise<unknown>): void => {
     releasers.push(releaser)
   }
@@ -62,6 +66,7 @@ export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOp
     const { port, checks } = await startApi(
       { config: testConfig(settings), engines: configuredEngines, log, metrics, release },
       nowMs,
+      elapsedMs,
     )
     const readiness = readinessOf(checks)
     if (awaitReady) await eventually(async () => (await readiness()).length === 0)
@@ -70,6 +75,15 @@ export async function startTestApi({ settings, nowMs, awaitReady = true }: ApiOp
     await close()
     throw error
   }
+}
+
+/** Throws where kept answers were served in a contract test that does not run without them, too. */
+async function expectNamedIfRepeating(metrics: Registry): Promise<void> {
+  const [, name = ''] = /\/test\/(contract\/\w+)\.test\.ts$/.exec(expect.getState().testPath ?? '') ?? []
+  if (name === '' || [...repeating, ...sideBySide].includes(name)) return
+  const lookups = await metrics.getSingleMetric('tidemark_http_answer_cache_lookups_total')?.get()
+  const kept = lookups?.values.filter(({ labels }) => labels['result'] !== 'miss') ?? []
+  if (kept.some(({ value }) => value > 0)) throw new Error(`kept answers were served: repeating.ts must name ${name}`)
 }
 
 function send(

@@ -89,12 +89,13 @@ export async function createTestReplica(): Promise<TestReplica> {
   }
   try {
     await eventually(() => link.runId() !== undefined)
-    for (const kind of documentKinds) {
+    const creating = documentKinds.map(async (kind) => {
       const { version, settings, mappings } = await readDefinition(kind)
       const index = physicalName(prefix, kind, version, 1)
       await elasticsearch.indices.create({ index, settings, mappings, aliases: { [aliasOf(prefix, kind)]: {} } })
       physical.set(kind, index)
-    }
+    })
+    await Promise.all(creating)
   } catch (error) {
     await Promise.allSettled([link.close(), elasticsearch.close()])
     throw error

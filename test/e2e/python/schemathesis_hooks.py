@@ -1,9 +1,7 @@
-"""Lets Schemathesis ask for an export where it makes up a parameter that only exports have, and wait a second at most.
+"""Lets Schemathesis ask for an export where it makes up a parameter that only exports have.
 
 OpenAPI cannot say that a parameter belongs to one of two media types, or that it needs another one.
 """
-
-import re
 
 import schemathesis
 
@@ -16,9 +14,6 @@ def before_call(context, case, kwargs):
     # A request without a key is refused at once; one whose headers were edited would count as valid.
     if getattr(case.meta and case.meta.phase.data, "parameter", None) == "Authorization":
         return
-    for name, value in list((case.headers or {}).items()):
-        if name.lower() == "prefer":
-            case.headers[name] = re.sub(r"wait=([1-9]|[1-5]\d|60)$", "wait=1", str(value))
     query = case.query
     is_negative = case.meta is None or case.meta.generation.mode.is_negative
     if is_negative or not query or not {"view", "includeDeleted"} & set(query):

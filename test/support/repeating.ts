@@ -1,0 +1,11 @@
+/**
+ * The contract tests in which kept answers are served: they run a second time without any (project `uncached`). The others never ask twice
+ * about one version of a list, so that nothing that is kept is ever served. A file that is missing here fails (api.ts).
+ */
+export const repeating = [
+  ...['apiConditional', 'apiCsv', 'apiExports', 'apiFreshness', 'apiHead', 'apiHeaders', 'apiLinks'],
+  ...['apiRecordCounts', 'apiRestartedRedis', 'apiWaiting'],
+].map((name) => `contract/${name}`)
+
+/** These ask processes with and without kept answers side by side. */
+export const sideBySide = ['keptAnswers', 'apiOracle', 'apiCountOracle'].map((name) => `contract/${name}`)
