@@ -1,11 +1,14 @@
 import Sequencer from '@jest/test-sequencer'
 
-/** Of more than a minute each, the longest first. */
+/** The longest first. */
 const slowest = [
   'fault/engineOutages',
   'fault/rebuild',
   'fault/elasticsearchAnswers',
+  'e2e/verify',
   'e2e/status',
+  'e2e/openapiTester',
+  'integration/indexer',
   'fault/skewedClocks',
   'e2e/settings',
   'fault/kafkaFaults',
@@ -13,6 +16,12 @@ const slowest = [
   'security/elasticsearch',
   'security/kafka',
   'e2e/demo',
+  'e2e/airbyteSource',
+  'contract/apiRecordCounts',
+  'integration/answerCacheModel',
+  'integration/bounds',
+  'integration/lateAccountKeyRecords',
+  'contract/apiFullView',
 ]
 const folders = ['fault', 'e2e', 'security', 'integration', 'contract', 'unit']
 const ranks = [...slowest.map((file) => `/test/${file}.test.ts`), ...folders.map((folder) => `/test/${folder}/`)]
