@@ -46,7 +46,8 @@ export function validatorsOf(
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
   const etag = all.includes(null) ? undefined : etagOf(all, ctx.path, parameters)
-  return { version, etag, isSettled: settled[type], watermark }
+  const isSettled = [type, ...otherTypes].every((each) => settled[each])
+  return { version, etag, isSettled, watermark }
 }
 
 /** Part of every ETag. Increase it when the same data is rendered in another way. */
@@ -69,8 +70,15 @@ function etagOf(
 export const isConditional = (ctx: RouteContext): boolean => ctx.get('If-None-Match') !== ''
 
 /** Whether `If-None-Match` names the current ETag. */
-export const isNotModified = (ctx: RouteContext, { etag }: Validators): boolean =>
+export const holdsVersion = (ctx: RouteContext, { etag }: Pick<Validators, 'etag'>): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
+
+/**
+ * Whether the client holds what it asks for. While a change may be visible before its list has another version, only Elasticsearch
+ * knows: otherwise a client could see the change in one answer, and be told in the next that nothing has changed.
+ */
+export const isNotModified = (ctx: RouteContext, validators: Validators): boolean =>
+  holdsVersion(ctx, validators) && (validators.isSettled || matchesAny(ctx))
 
 /** Whether `If-None-Match` is `*`, which matches only what exists. An entity must be read to know that; a list always exists. */
 export const matchesAny = (ctx: RouteContext): boolean => ctx.get('If-None-Match').trim() === '*'
@@ -82,8 +90,8 @@ export function sendNotModified(ctx: RouteContext, validators: Validators): void
 }
 
 /** Sends JSON with its validators; 304 if the client holds the answer already. */
-export function send(ctx: RouteContext, validators: Validators, answer: Answer): void {
-  if (isNotModified(ctx, validators)) {
+export function send(ctx: RouteContext, validators: Validators, answer: Answer | 'not-modified'): void {
+  if (answer === 'not-modified' || isNotModified(ctx, validators)) {
     sendNotModified(ctx, validators)
     return
   }

@@ -1,6 +1,6 @@
 import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
 import { type Compression, compressed, compressionFor, isWorthCompressing } from './compression.ts'
-import type { Validators } from './conditional.ts'
+import { holdsVersion, type Validators } from './conditional.ts'
 import type { RouteContext } from './context.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
@@ -8,14 +8,15 @@ import { ElasticsearchUnavailable } from './search/searchClient.ts'
  * The answer to a request, kept or made by `make`, compressed as the client wants. A kept answer was made from the version of the list
  * that Redis has just confirmed, so it holds all that the watermark promises. While a change may be visible before its list
  * has another version, Elasticsearch is asked: otherwise a client could see the change in one answer and miss it in the next.
- * If Elasticsearch cannot answer, nobody sees that change, and the kept answer is served all the same.
+ * If Elasticsearch cannot answer, nobody sees that change: then a client that holds an answer of this version is told so, and another one
+ * is served the kept answer.
  */
 export async function keptOrMade(
   ctx: RouteContext,
   answers: AnswerCache,
   { etag, isSettled }: Pick<Validators, 'etag' | 'isSettled'>,
   make: () => Promise<Rendered>,
-): Promise<Answer> {
+): Promise<Answer | 'not-modified'> {
   const compression = compressionFor(ctx)
   const makeAnswer = async (): Promise<Answer> => compressedAs(await make(), compression)
   if (etag === undefined) return await makeAnswer()
@@ -24,7 +25,8 @@ export async function keptOrMade(
   try {
     return await makeAnswer()
   } catch (error) {
-    const kept = error instanceof ElasticsearchUnavailable ? answers.get(name) : undefined
+    if (!(error instanceof ElasticsearchUnavailable)) throw error
+    const kept = holdsVersion(ctx, { etag }) ? 'not-modified' : answers.get(name)
     if (kept === undefined) throw error
     return kept
   }

@@ -4,6 +4,7 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { WindowBound } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import {
+  holdsVersion,
   isConditional,
   isNotModified,
   matchesAny,
@@ -75,7 +76,7 @@ export function listRoute<Selection extends ChangeWindow>(
   ): Promise<Validators> => {
     const hasNews = async (): Promise<boolean> => {
       const validators = validate()
-      if (isConditional(ctx)) return !isNotModified(ctx, validators)
+      if (isConditional(ctx)) return !holdsVersion(ctx, validators)
       const { teamId } = ctx.state.holder
       const content = { filters: filtersOf(teamId, selection), deletions: deletionsOf(selection) }
       return await ctx.state.runQuery((signal) => hasMatches(indexReader, type, teamId, content, signal))
@@ -99,7 +100,8 @@ export function listRoute<Selection extends ChangeWindow>(
       return { body: renderPage(page), totalDocs: page.totalDocs }
     })
     send(ctx, validators, answer)
-    if (ctx.status === 200) setLink(ctx, `${baseUrl}/${paths[type]}`, parameters, answer.totalDocs ?? 0)
+    if (answer !== 'not-modified' && ctx.status === 200)
+      setLink(ctx, `${baseUrl}/${paths[type]}`, parameters, answer.totalDocs ?? 0)
   }
   const respondWithExport: Route = async (ctx, deps) => {
     const { readParameters, indexReader, startExport } = deps

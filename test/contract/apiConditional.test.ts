@@ -21,6 +21,11 @@ const submissions = teamList('submissions', team as TeamId)
 const api = useApi({
   forms: [{ team, id: 'a', entity: formEntity({ id: 'a' }) }],
   submissions: [{ team, id: 'a', entity: submissionEntity({ id: 'a' }) }],
+  hasFaultyElasticsearch: true,
+})
+afterEach(async () => {
+  await api.elasticsearch.restore()
+  for (const list of [forms, submissions]) await api.replica.setPending(list, false)
 })
 beforeEach(() => api.replica.publishWatermark(watermark))
 
@@ -69,6 +74,16 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     await api.replica.replaceChangeToken(endpoint.includes('forms') ? forms : submissions)
     const answer = await get(endpoint, etag)
     expect([answer.status, answer.headers['etag'] === etag]).toEqual([200, false])
+  })
+
+  test('is answered from what is visible while a change may be, before the list has another version', async () => {
+    const etag = await etagOf(endpoint)
+    await api.replica.setPending(endpoint.includes('forms') ? forms : submissions, true)
+    expect((await get(endpoint, etag)).status).toBe(200)
+    expect((await get(endpoint, '*')).status).toBe(304)
+    // Without Elasticsearch nobody sees the change.
+    await api.elasticsearch.refuse()
+    expect((await get(endpoint, etag)).status).toBe(304)
   })
 
   test('is answered in full after Redis forgot, or when other indices serve', async () => {

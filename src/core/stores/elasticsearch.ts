@@ -9,7 +9,7 @@ import {
 import type { Config } from '../process/config.ts'
 
 /** Leaves responses as text: parsing would reorder keys and lose digits of documents that are served byte for byte. */
-class RawSerializer extends Serializer {
+export class RawSerializer extends Serializer {
   override deserialize<T = unknown>(json: string): T {
     return json as T
   }
