@@ -40,6 +40,7 @@ export default {
     // On three nodes of each engine, which a test file starts itself: `npm run test:cluster`.
     { ...shared, displayName: 'cluster', testMatch: ['<rootDir>/test/cluster/**/*.test.ts'] },
     { ...shared, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.ts'] },
+    { ...shared, displayName: 'simulation', testMatch: ['<rootDir>/test/simulation/**/*.test.ts'] },
     {
       ...withEngines,
       displayName: 'engines',

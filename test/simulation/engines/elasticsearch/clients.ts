@@ -1,14 +1,7 @@
 import { Client } from '@elastic/elasticsearch'
-import { Serializer } from '@elastic/transport'
+import { RawSerializer } from '../../../../src/core/stores/elasticsearch.ts'
 import type { Network } from '../../network.ts'
 import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
-
-/** Leaves responses as they came. */
-class RawSerializer extends Serializer {
-  override deserialize<T = unknown>(json: string): T {
-    return json as T
-  }
-}
 
 export type Clients = {
   /** Parses responses. */

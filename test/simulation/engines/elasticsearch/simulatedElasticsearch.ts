@@ -1,5 +1,6 @@
 import type { BaseConnection } from '@elastic/transport'
 import type { Host, Network } from '../../network.ts'
+import type { Index } from './catalog.ts'
 import { Cluster } from './cluster.ts'
 import { connectionTo } from './connection.ts'
 import { Refusal } from './refusal.ts'
@@ -28,6 +29,11 @@ export class SimulatedElasticsearch {
   /** The class of connections by which a client reaches it; with `bytes`, what succeeds is answered as bytes. */
   connectionFor(network: Network, { bytes = false }: { readonly bytes?: boolean } = {}): typeof BaseConnection {
     return connectionTo(network, (request) => answerRequest(this.#cluster, request), bytes)
+  }
+
+  /** The indices that have an alias. */
+  indicesOf(alias: string): readonly Index[] {
+    return this.#cluster.catalog.find([alias], true)
   }
 
   /** A node cannot be reached any more. The master counts its copies as active until it notices, which a write makes it do. */

@@ -33,10 +33,6 @@ export class SimulatedKafka {
     return { openSource: () => kafkaSource(kafka), sink: kafkaSink(kafka) }
   }
 
-  hasTopic(topic: string): boolean {
-    return this.#broker.topics.has(topic)
-  }
-
   createTopic(topic: NewTopic): void {
     this.#broker.topics.create(topic)
   }
@@ -59,6 +55,10 @@ export class SimulatedKafka {
   ): PlacedRecord {
     const partition = this.#broker.topics.partitionOf(topic, key)
     return { topic, partition, ...this.#broker.topics.append({ topic, partition }, { key, value, headers }) }
+  }
+
+  hasTopic(topic: string): boolean {
+    return this.#broker.topics.has(topic)
   }
 
   /** The records of a topic that are left, partition by partition. */

@@ -48,6 +48,16 @@ export class SimulatedRedis {
     this.#keys.flush()
   }
 
+  get runId(): string {
+    return this.#runId
+  }
+
+  /** The fields of a hash, as who looks from outside sees them at once. */
+  hash(name: string): Readonly<Record<string, string>> {
+    const flat = this.#command('hgetall', [name]) as readonly string[]
+    return Object.fromEntries(flat.flatMap((field, at) => (at % 2 === 0 ? [[field, flat[at + 1] ?? '']] : [])))
+  }
+
   #open(): Session {
     const session = new Session(this.#host, (name, args) => this.#execute(name, args))
     this.#sessions.add(session)

@@ -1,0 +1,142 @@
+import { deletedRevision } from '../../src/core/model/ids.ts'
+import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
+import { partitionName } from '../../src/core/stores/sourceRecord.ts'
+import type { Index } from './engines/elasticsearch/catalog.ts'
+import { isReachable } from './engines/elasticsearch/shard.ts'
+import type { SimulatedEngines } from './engines/engines.ts'
+import type { DocumentTopic } from './history.ts'
+import type { Appended, Journal } from './journal.ts'
+import type { System } from './system.ts'
+import { Violation } from './world/world.ts'
+
+const topics: readonly DocumentTopic[] = ['forms', 'submissions']
+export const kindsOf: Readonly<Record<DocumentTopic, readonly DocumentKind[]>> = {
+  forms: ['forms', 'form-details'],
+  submissions: ['submissions', 'submission-details'],
+}
+
+/** Holds what the engines have against what was appended, whenever an offset is committed or a watermark published. */
+export class Checks {
+  readonly #system: System
+  readonly #engines: SimulatedEngines
+  readonly #journal: Journal
+  /** Whether append times and watermark are on one time line. */
+  readonly #clocksAgree: boolean
+  #publishedMs = 0
+
+  constructor(system: System, journal: Journal, clocksAgree: boolean) {
+    this.#system = system
+    this.#engines = system.engines
+    this.#journal = journal
+    this.#clocksAgree = clocksAgree
+  }
+
+  /** To be called after an engine has done what it was asked for. */
+  afterCall(engine: string, what: string): void {
+    if (engine === 'kafka' && what.includes('OffsetCommit')) this.#expectCommittedIsVisible()
+    if (engine === 'redis' && what.includes('eval')) this.#expectWatermarkIsTrue()
+  }
+
+  /** Every committed record of the generation that is read is visible on every copy that may answer, or a dead letter. */
+  #expectCommittedIsVisible(): void {
+    const { CONSUMER_GROUP, TOPIC_DEAD_LETTERS } = this.#system.config
+    const served = this.#servedNumber()
+    const committed = new Map<string, bigint>()
+    // A commit of another generation says nothing about the one that is read.
+    for (const { topic, partition, offset, metadata } of this.#engines.simulatedKafka.committed(CONSUMER_GROUP))
+      if (served !== undefined && metadata?.startsWith(`${served}-`))
+        committed.set(partitionName({ topic, partition }), offset)
+    const isCommitted = (record: Appended): boolean => record.offset < (committed.get(partitionName(record)) ?? 0n)
+    this.#expectVisible('what is committed is visible', isCommitted)
+    const letters = new Set(
+      this.#engines.simulatedKafka.log(TOPIC_DEAD_LETTERS).map(({ key, value }) => `${key} ${value}`),
+    )
+    for (const record of this.#journal.records)
+      if (record.version === undefined && isCommitted(record) && !letters.has(`${record.key} ${record.value}`))
+        throw new Violation('a record that breaks the contract is a dead letter before it is committed', nameOf(record))
+  }
+
+  #expectWatermarkIsTrue(): void {
+    const { published, run } = this.#engines.simulatedRedis.hash(`${this.#system.config.INDEX_PREFIX}:watermark`)
+    if (published === undefined || run !== this.#engines.simulatedRedis.runId) return
+    const publishedMs = Number(published)
+    if (publishedMs === this.#publishedMs) return
+    this.#publishedMs = publishedMs
+    if (!this.#clocksAgree) return
+    this.#expectVisible('the watermark is never above the truth', (record) => record.appendedAtMs < publishedMs)
+  }
+
+  #expectVisible(invariant: string, applies: (record: Appended) => boolean): void {
+    for (const topic of topics) {
+      const owed = this.#journal.versions(topic, applies)
+      for (const kind of owed.size === 0 ? [] : kindsOf[topic])
+        for (const [copy, visible] of this.#visible(kind).entries())
+          expectVersions(visible, owed, (what) => new Violation(invariant, `${kind} on copy ${copy}: ${what}`))
+    }
+  }
+
+  /** Every document of the generation that is read has the version of the truth, on every copy, and there are no others. */
+  expectFold(): void {
+    for (const topic of topics) {
+      const truth = described(this.#journal.versions(topic))
+      for (const kind of kindsOf[topic]) {
+        const copies = this.#visible(kind)
+        if (copies.length === 0)
+          throw new Violation('the documents are the fold of the records', `nothing serves ${kind}`)
+        for (const [copy, visible] of copies.entries())
+          if (described(visible) !== truth)
+            throw new Violation(
+              'the documents are the fold of the records',
+              `${kind}, copy ${copy}: ${described(visible)} instead of ${truth}`,
+            )
+      }
+    }
+  }
+
+  /** Whether every record is visible. */
+  isComplete(): boolean {
+    try {
+      this.expectFold()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** What each node that answers finds by the read alias of a kind: id → version. */
+  #visible(kind: DocumentKind): readonly ReadonlyMap<string, number>[] {
+    const shards = this.#served(kind).flatMap((index) => index.shards)
+    return (shards[0]?.copies ?? []).flatMap((_, node) => {
+      const copies = shards.flatMap((shard) => shard.copies[node] ?? [])
+      if (!copies.every(isReachable)) return []
+      const documents = copies.flatMap(({ view }) => [...view.byId.values()])
+      return [new Map(documents.map(({ id, version }) => [id, version]))]
+    })
+  }
+
+  #served(kind: DocumentKind): readonly Index[] {
+    return this.#engines.simulatedElasticsearch.indicesOf(aliasOf(this.#system.config.INDEX_PREFIX, kind))
+  }
+
+  #servedNumber(): string | undefined {
+    const [index] = this.#served('forms')
+    return index?.name.slice(index.name.lastIndexOf('-') + 1)
+  }
+}
+
+function expectVersions(
+  visible: ReadonlyMap<string, number>,
+  owed: ReadonlyMap<string, number>,
+  violation: (what: string) => Violation,
+): void {
+  for (const [key, version] of owed)
+    if ((visible.get(key) ?? 0) < version) throw violation(`${key} is at ${visible.get(key)}, and ${version} is owed`)
+}
+
+const described = (versions: ReadonlyMap<string, number>): string =>
+  [...versions]
+    .map(([key, version]) => `${key}@${version === deletedRevision ? 'deleted' : version}`)
+    .sort()
+    .join(' ')
+
+const nameOf = ({ topic, partition, offset }: Appended): string => `${topic}/${partition}/${offset}`

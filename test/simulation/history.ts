@@ -1,0 +1,282 @@
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import type { Random } from '../support/random.ts'
+import type { EngineName } from './network.ts'
+import { randomFor } from './world/randomness.ts'
+import type { Weather } from './world/world.ts'
+
+/** A program of which several processes may run. */
+export type Program = 'indexer' | 'api' | 'rebuild'
+
+/** What happens to the system from outside. `atMs`: so long after the beginning. */
+export type HistoryEvent = { readonly atMs: number } & (
+  | { readonly kind: 'append'; readonly topic: DocumentTopic; readonly key: string; readonly value: string | null }
+  /** `which` counts the processes of the program that run then. */
+  | { readonly kind: 'kill'; readonly program: Program; readonly which: number }
+  | { readonly kind: 'stop'; readonly program: Program; readonly which: number }
+  | { readonly kind: 'freeze'; readonly program: Program; readonly which: number; readonly forMs: number }
+  | { readonly kind: 'start'; readonly program: Program }
+  | { readonly kind: 'weather'; readonly weather: Weather }
+  | { readonly kind: 'outage'; readonly engine: EngineName; readonly forMs: number }
+  | { readonly kind: 'cut-off'; readonly engine: EngineName; readonly which: number; readonly forMs: number }
+  | { readonly kind: 'rebalance' | 'compact' }
+  | {
+      readonly kind: 'leader-clock'
+      readonly topic: DocumentTopic
+      readonly partition: number
+      readonly offsetMs: number
+    }
+  | { readonly kind: 'process-clock'; readonly which: number; readonly offsetMs: number }
+  | { readonly kind: 'engine-clock'; readonly engine: EngineName; readonly offsetMs: number }
+  | { readonly kind: 'redis-restart'; readonly losesLastMs: number }
+  | { readonly kind: 'redis-failover' }
+  | { readonly kind: 'redis-flush' }
+  | { readonly kind: 'node-away'; readonly node: number; readonly noticedAfterMs: number; readonly forMs: number }
+  | { readonly kind: 'refuse-writes'; readonly forMs: number }
+  | { readonly kind: 'delete-indices' | 'remove-aliases' }
+  | { readonly kind: 'create-key'; readonly team: string; readonly name: string }
+  | { readonly kind: 'revoke-key' | 'delete-key'; readonly team: string; readonly which: number }
+)
+
+export type DocumentTopic = 'forms' | 'submissions'
+
+/** What happens from outside in one simulation, in order of time. */
+export type History = {
+  readonly seed: number
+  readonly events: readonly HistoryEvent[]
+  readonly themes: readonly Theme[]
+}
+
+export const teams = ['acme', 'acme2'] as const
+const statuses = ['pending', 'processing', 'completed', 'failed']
+/** Most histories have a few of these. */
+const themes = [
+  'network',
+  'crashes',
+  'freezes',
+  'groups',
+  'clocks',
+  'redis',
+  'copies',
+  'rebuild',
+  'generations',
+  'keys',
+] as const
+export type Theme = (typeof themes)[number]
+
+const lengthMs = 8_000
+const appends = { min: 20, spread: 30 }
+
+/** The history of a seed. `only`: which of its themes it may have; by default one to three of all. */
+export function historyOf(seed: number, only?: readonly Theme[]): History {
+  const random = randomFor(seed, 'history')
+  const chosen = only ?? random.shuffled(themes).slice(0, 1 + random.below(3))
+  const events = [...writes(random), ...chosen.flatMap((theme) => eventsOf[theme](random))]
+  return { seed, themes: chosen, events: events.sort((a, b) => a.atMs - b.atMs) }
+}
+
+/** A moment of a history. */
+const moment = (random: Random): number => 200 + random.below(lengthMs)
+
+const times = <T>(count: number, one: () => T): T[] => Array.from({ length: count }, one)
+
+/** States of a few entities: new ones, late ones, repeated ones, deletions, and some that break the contract. */
+function writes(random: Random): HistoryEvent[] {
+  const revisions = new Map<string, number>()
+  const count = appends.min + random.below(appends.spread)
+  // Bursts and pauses: a product does not write evenly.
+  const moments = times(count, () => (random.chance(0.5) ? 2_000 + random.below(400) : moment(random)))
+  return moments
+    .sort((a, b) => a - b)
+    .flatMap((at): HistoryEvent[] => {
+      const topic = random.chance(0.3) ? 'forms' : 'submissions'
+      const id = topic === 'forms' ? `f${random.below(3)}` : `s${random.below(6)}`
+      const key = `${random.pick(teams)}/${id}`
+      const revision = (revisions.get(`${topic} ${key}`) ?? 0) + 1 + random.below(2)
+      revisions.set(`${topic} ${key}`, revision)
+      // Some come late: a newer revision may have been there before.
+      const atMs = random.chance(0.15) ? at + random.below(3_000) : at
+      const append = { atMs, kind: 'append', topic, key, value: nextValue(topic, id, revision, random) } as const
+      return random.chance(0.1) ? [append, append] : [append]
+    })
+}
+
+/** Mostly a state, now and then a deletion, or what breaks the contract. */
+function nextValue(topic: DocumentTopic, id: string, revision: number, random: Random): string | null {
+  if (random.chance(0.04)) return `{"revision":${revision}}`
+  return random.chance(0.05) ? null : stateOf(topic, id, revision, random)
+}
+
+function stateOf(topic: DocumentTopic, id: string, revision: number, random: Random): string {
+  // The served summary tells the revision.
+  const at = `2026-0${1 + random.below(2)}-1${random.below(10)}T10:00:00.000Z`
+  const entity =
+    topic === 'forms'
+      ? {
+          form: formEntity({
+            id,
+            title: `revision ${revision}`,
+            createdAt: `2026-01-0${1 + Number(id.slice(1))}T10:00:00.000Z`,
+            updatedAt: at,
+          }),
+        }
+      : {
+          submission: submissionEntity({
+            id,
+            serialNumber: revision,
+            updatedAt: at,
+            result: { status: random.pick(statuses) },
+          }),
+        }
+  return JSON.stringify({ revision, ...entity })
+}
+
+const engines: readonly EngineName[] = ['elasticsearch', 'kafka', 'redis']
+
+const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
+  network: (random) => [
+    { atMs: 0, kind: 'weather', weather: { lost: random.next() * 0.06, late: random.next() * 0.04 } },
+    ...times(
+      random.below(3),
+      (): HistoryEvent => ({
+        atMs: moment(random),
+        kind: 'outage',
+        engine: random.pick(engines),
+        forMs: random.below(5_000),
+      }),
+    ),
+    ...times(
+      random.below(3),
+      (): HistoryEvent => ({
+        atMs: moment(random),
+        kind: 'cut-off',
+        engine: random.pick(engines),
+        which: random.below(2),
+        forMs: random.below(5_000),
+      }),
+    ),
+  ],
+  crashes: (random) =>
+    times(1 + random.below(3), () => {
+      const atMs = moment(random)
+      const program = random.chance(0.8) ? 'indexer' : 'api'
+      const kind = random.chance(0.7) ? 'kill' : 'stop'
+      return [
+        { atMs, kind, program, which: random.below(2) },
+        { atMs: atMs + random.below(3_000), kind: 'start', program },
+      ] satisfies HistoryEvent[]
+    }).flat(),
+  freezes: (random) =>
+    times(1 + random.below(3), () => ({
+      atMs: moment(random),
+      kind: 'freeze',
+      program: random.chance(0.8) ? 'indexer' : 'api',
+      which: random.below(2),
+      forMs: random.chance(0.3) ? 10_000 + random.below(8_000) : random.below(4_000),
+    })),
+  groups: (random) => [
+    ...times(1 + random.below(3), (): HistoryEvent => ({ atMs: moment(random), kind: 'rebalance' })),
+    ...times(random.below(2), (): HistoryEvent => ({ atMs: moment(random), kind: 'compact' })),
+    ...times(random.below(2), (): HistoryEvent => ({ atMs: moment(random), kind: 'start', program: 'indexer' })),
+  ],
+  clocks: (random) => {
+    const offsetMs = (): number => random.below(12_000) - 6_000
+    return [
+      ...times(
+        random.below(3),
+        (): HistoryEvent => ({
+          atMs: random.chance(0.5) ? 0 : moment(random),
+          kind: 'process-clock',
+          which: random.below(3),
+          offsetMs: offsetMs(),
+        }),
+      ),
+      ...times(
+        random.below(4),
+        (): HistoryEvent => ({
+          atMs: moment(random),
+          kind: 'leader-clock',
+          topic: random.chance(0.5) ? 'forms' : 'submissions',
+          partition: random.below(4),
+          offsetMs: offsetMs(),
+        }),
+      ),
+      ...times(
+        random.below(2),
+        (): HistoryEvent => ({
+          atMs: random.chance(0.5) ? 0 : moment(random),
+          kind: 'engine-clock',
+          engine: random.chance(0.5) ? 'redis' : 'kafka',
+          offsetMs: offsetMs(),
+        }),
+      ),
+    ]
+  },
+  redis: (random) =>
+    times(1 + random.below(2), (): HistoryEvent => {
+      const atMs = moment(random)
+      return random.pick<HistoryEvent>([
+        { atMs, kind: 'redis-restart', losesLastMs: random.below(1_000) },
+        { atMs, kind: 'redis-failover' },
+        { atMs, kind: 'redis-flush' },
+      ])
+    }),
+  copies: (random) => [
+    ...times(
+      1 + random.below(2),
+      (): HistoryEvent => ({
+        atMs: moment(random),
+        kind: 'node-away',
+        node: random.below(2),
+        noticedAfterMs: random.below(2_000),
+        forMs: random.below(5_000),
+      }),
+    ),
+    ...times(
+      random.below(2),
+      (): HistoryEvent => ({ atMs: moment(random), kind: 'refuse-writes', forMs: random.below(4_000) }),
+    ),
+  ],
+  rebuild: (random) => {
+    const atMs = 500 + random.below(6_000)
+    const fate = random.below(4)
+    return [
+      { atMs, kind: 'start', program: 'rebuild' },
+      ...(fate === 0
+        ? [{ atMs: atMs + random.below(4_000), kind: 'kill', program: 'rebuild', which: 0 } as const]
+        : []),
+      ...(fate === 1
+        ? [
+            {
+              atMs: atMs + random.below(4_000),
+              kind: 'freeze',
+              program: 'rebuild',
+              which: 0,
+              forMs: random.below(16_000),
+            } as const,
+          ]
+        : []),
+      ...(random.chance(0.3) ? [{ atMs: atMs + random.below(5_000), kind: 'start', program: 'rebuild' } as const] : []),
+    ]
+  },
+  generations: (random) => [{ atMs: moment(random), kind: random.chance(0.5) ? 'delete-indices' : 'remove-aliases' }],
+  keys: (random) => [
+    ...times(
+      4 + random.below(14),
+      (): HistoryEvent => ({
+        atMs: moment(random),
+        kind: 'create-key',
+        team: random.pick(teams),
+        name: `key ${random.below(100)}`,
+      }),
+    ),
+    ...times(
+      1 + random.below(5),
+      (): HistoryEvent => ({
+        atMs: moment(random),
+        kind: random.chance(0.6) ? 'revoke-key' : 'delete-key',
+        team: random.pick(teams),
+        which: random.below(8),
+      }),
+    ),
+  ],
+}

@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
+import { KeyRefused } from '../../src/settings/keyRules.ts'
+import { NoAnswer, type RunningApi, type System } from './system.ts'
+import { SimulatedProcess } from './world/process.ts'
+import { Violation } from './world/world.ts'
+
+const maxKeys = 10
+const pauseMs = 200
+
+type CreatedKey = {
+  readonly team: string
+  readonly id: string
+  readonly plaintext: string
+  gone: 'revoked' | 'deleted' | undefined
+}
+
+/** An owner who creates, revokes and deletes keys, and scripts that use them. */
+export class KeyUsers {
+  readonly #system: System
+  readonly #process: SimulatedProcess
+  readonly #keys: CreatedKey[] = []
+  readonly #changing = new Set<Promise<unknown>>()
+
+  constructor(system: System) {
+    this.#system = system
+    this.#process = new SimulatedProcess(system.world, 'key users')
+    this.#process.run(() => {
+      this.#use().catch((error: unknown) => system.world.fail(error))
+    })
+  }
+
+  /** The settings area is asked for a change. Whatever it answers but a success leaves open whether the change was made. */
+  create(keys: AccountKeyManager, team: string, name: string): void {
+    this.#change(async () => {
+      const { plaintext, key } = await keys.create({ team, name, by: 'owner' })
+      this.#keys.push({ team, id: key.id, plaintext, gone: undefined })
+    })
+  }
+
+  end(keys: AccountKeyManager, team: string, which: number, how: 'revoke' | 'delete'): void {
+    const own = this.#keys.filter((key) => key.team === team)
+    const key = own[which % own.length]
+    if (key === undefined) return
+    this.#change(async () => {
+      await keys[how]({ team, id: key.id, by: 'owner' })
+      key.gone = how === 'revoke' ? (key.gone ?? 'revoked') : 'deleted'
+    })
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#changing)
+  }
+
+  /** Throws unless each team has ten slots at most, and its keys are those that were created and not deleted. */
+  async expectTruth(keys: AccountKeyManager): Promise<void> {
+    for (const team of new Set(this.#keys.map((key) => key.team))) {
+      const held = await keys.list(team)
+      if (held.length > maxKeys) throw new Violation('a team has at most ten keys', `${team} has ${held.length}`)
+      for (const key of this.#keys.filter((each) => each.team === team)) {
+        const state = held.find(({ id }) => id === key.id)?.state ?? 'deleted'
+        if (key.gone !== undefined && state !== key.gone && state !== 'deleted')
+          throw new Violation('a deleted key stays deleted', `${team} ${key.id} is ${state} after it was ${key.gone}`)
+        if (key.gone === undefined && state === 'deleted' && this.#changing.size === 0)
+          throw new Violation('a created key stays', `${team} ${key.id} is gone`)
+      }
+    }
+  }
+
+  #change(change: () => Promise<void>): void {
+    const changing = change()
+      .catch((error: unknown) => {
+        this.#system.world.note(`key change: ${error instanceof KeyRefused ? error.reason : String(error)}`)
+      })
+      .finally(() => this.#changing.delete(changing))
+    this.#changing.add(changing)
+  }
+
+  async #use(): Promise<void> {
+    for (;;) {
+      await sleep(pauseMs)
+      const key = this.#keys[Math.floor(Math.random() * this.#keys.length)]
+      const api = this.#system.running('api')[0] as RunningApi | undefined
+      if (key === undefined || api?.listener === undefined) continue
+      const goneBefore = key.gone
+      const answer = this.#system.request(api, this.#process, '/api/v1/forms?limit=1', {
+        authorization: `Bearer ${key.plaintext}`,
+      })
+      const status = await answer.then(
+        ({ status }) => status,
+        (error: unknown) => {
+          if (error instanceof NoAnswer) return undefined
+          throw error
+        },
+      )
+      if (goneBefore !== undefined && status === 200)
+        throw new Violation(
+          'a revoked key is refused',
+          `${key.id} of ${key.team} was ${goneBefore} before it was used, and got 200`,
+        )
+      if (status !== undefined && ![200, 304, 401, 503].includes(status))
+        throw new Violation('the API answers, or says 503', `${status} to a key of ${key.team}`)
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import './world/virtualGlobals.ts'
+import { fork } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { Command, InvalidArgumentError } from 'commander'
+import { reportTo } from '../../indexer/terminalReport.ts'
+import type { Theme } from './history.ts'
+import { plantMutant } from './mutants/plant.ts'
+
+// `npm run simulate`: runs the product on simulated engines, through histories that follow from seeds.
+
+const shrinkRuns = 150
+const defaultSeeds = 2_000
+const tracedLines = 60
+
+type Options = {
+  readonly seed?: number
+  readonly seeds: number
+  readonly first: number
+  readonly processes: number
+  readonly events?: readonly number[]
+  readonly theme?: readonly Theme[]
+  readonly mutant?: string
+  readonly trace?: boolean
+  readonly digests?: boolean
+}
+
+/** What a process that runs some of the seeds tells of each. */
+type Told = {
+  readonly seed: number
+  readonly digest: string
+  readonly violation: string | undefined
+  readonly invariant: string | undefined
+}
+
+const options = new Command('simulate')
+  .description(
+    'runs indexers, APIs, rebuilds and key changes on simulated engines, and holds every invariant against what happens',
+  )
+  .option(
+    '--seed <number>',
+    'run the history of one seed; when it breaks an invariant, print a shorter one that does, and its trace',
+    number,
+  )
+  .option('--seeds <count>', 'how many seeds to run', number, defaultSeeds)
+  .option('--first <number>', 'the first of these seeds', number, 1)
+  .option('--processes <number>', 'in how many processes', number, availableParallelism())
+  .option('--events <numbers>', 'with --seed: only these events of its history', (text) => text.split(',').map(number))
+  .option('--theme <names>', 'only histories with these themes', (text) => text.split(',') as Theme[])
+  .option('--mutant <name>', 'plant a fault in the product first')
+  .option('--trace', 'with --seed: print the trace in any case')
+  .option('--digests', 'print the digest of each trace')
+  .allowExcessArguments(false)
+  .parse()
+  .opts<Options>()
+
+if (options.mutant !== undefined) plantMutant(options.mutant)
+if (process.send !== undefined) await runShare(options)
+else if (options.seed === undefined) await runMany(options)
+else await runOne(options.seed, options)
+
+/** Runs every so-manieth seed, and tells the parent of each. */
+async function runShare({ first, seeds, processes, theme }: Options): Promise<void> {
+  const { historyOf, runHistory } = await simulation()
+  for (let seed = first; seed < first + seeds; seed += processes) {
+    const { digest, violation } = await runHistory(historyOf(seed, theme))
+    const told: Told = { seed, digest, violation: violation?.text, invariant: violation?.invariant }
+    process.send?.(told)
+  }
+  process.disconnect()
+}
+
+async function runMany({ first, seeds, processes, digests, mutant }: Options): Promise<void> {
+  const startedMs = performance.now()
+  const report = reportTo(process.stderr)
+  const broken: Told[] = []
+  const traces = new Map<number, string>()
+  let done = 0
+  const children = Array.from({ length: Math.min(processes, seeds) }, (_, at) => {
+    const own = [
+      '--first',
+      String(first + at),
+      '--seeds',
+      String(seeds - at),
+      '--processes',
+      String(Math.min(processes, seeds)),
+    ]
+    const child = fork(new URL(import.meta.url), [...process.argv.slice(2), ...own])
+    child.on('message', (told: Told) => {
+      report.progress('seeds', ++done, seeds)
+      traces.set(told.seed, told.digest)
+      if (told.violation === undefined) return
+      broken.push(told)
+      // A mutant is found by its first history.
+      if (mutant !== undefined) for (const each of children) each.kill('SIGKILL')
+    })
+    return child
+  })
+  const codes = await Promise.all(
+    children.map((child) => new Promise<number | null>((resolve) => child.once('exit', resolve))),
+  )
+  report.end()
+  if (digests)
+    for (const [seed, digest] of [...traces].sort(([a], [b]) => a - b)) process.stdout.write(`${seed} ${digest}\n`)
+  for (const { seed, violation } of broken.sort((a, b) => a.seed - b.seed))
+    process.stdout.write(`seed ${seed} breaks: ${violation}\n`)
+  const seconds = Math.round((performance.now() - startedMs) / 1_000)
+  process.stdout.write(`${done} seeds in ${seconds} s, ${broken.length} broken\n`)
+  if (broken.length > 0)
+    process.stdout.write(`again, shorter and with its trace: npm run simulate -- --seed ${broken[0]?.seed}\n`)
+  const isIncomplete = mutant === undefined && (done < seeds || codes.some((code) => code !== 0))
+  process.exitCode = broken.length > 0 || isIncomplete ? 1 : 0
+}
+
+async function runOne(seed: number, { events, theme, trace, digests }: Options): Promise<void> {
+  const { historyOf, runHistory, shrink, eventNumbers } = await simulation()
+  const whole = historyOf(seed, theme)
+  const history = events === undefined ? whole : { ...whole, events: events.flatMap((at) => whole.events[at] ?? []) }
+  const outcome = await runHistory(history)
+  const isShrunk = outcome.violation !== undefined && events === undefined
+  const shown = isShrunk ? await shrink(outcome, shrinkRuns) : outcome
+  const lines = shown.trace
+  if (trace) process.stdout.write(`${lines.join('\n')}\n`)
+  else if (shown.violation !== undefined) process.stdout.write(`${lines.slice(-tracedLines).join('\n')}\n`)
+  if (digests) process.stdout.write(`${seed} ${shown.digest}\n`)
+  process.stdout.write(`seed ${seed}: ${whole.themes.join(', ')}; ${whole.events.length} events\n`)
+  if (outcome.violation === undefined) return
+  process.stdout.write(`breaks: ${shown.violation?.text}\n`)
+  if (isShrunk)
+    process.stdout.write(
+      `again, with the whole trace: npm run simulate -- --seed ${seed} --events ${eventNumbers(whole, shown.history).join(',')} --trace\n`,
+    )
+  process.exitCode = 1
+}
+
+/** Imported after a mutant was planted. */
+async function simulation() {
+  const [{ historyOf }, { runHistory }, { shrink, eventNumbers }, { readDefinition, documentKinds }] =
+    await Promise.all([
+      import('./history.ts'),
+      import('./runHistory.ts'),
+      import('./shrink.ts'),
+      import('../../src/core/stores/indices.ts'),
+    ])
+  // From disk, once, before time is simulated.
+  await Promise.all(documentKinds.map(readDefinition))
+  return { historyOf, runHistory, shrink, eventNumbers }
+}
+
+function number(text: string): number {
+  if (!/^\d{1,12}$/.test(text)) throw new InvalidArgumentError('It must be an integer.')
+  return Number(text)
+}

@@ -1,0 +1,25 @@
+import { registerHooks } from 'node:module'
+import { mutants } from './mutants.ts'
+
+const root = new URL('../../../', import.meta.url)
+
+/**
+ * Plants a fault in the source of the product: from now on its file is loaded with one piece of text replaced by another. Throws
+ * when the piece is not there exactly once: then the source has changed, and the mutant has to follow.
+ */
+export function plantMutant(name: string): void {
+  const mutant = mutants.find((each) => each.name === name)
+  if (mutant === undefined)
+    throw new Error(`there is no mutant ${name}: ${mutants.map((each) => each.name).join(', ')}`)
+  const { file, from, to } = mutant
+  registerHooks({
+    load: (url, context, next) => {
+      const loaded = next(url, context)
+      if (url !== new URL(file, root).href) return loaded
+      const pieces = String(loaded.source).split(from)
+      if (pieces.length !== 2)
+        throw new Error(`mutant ${name}: the text to replace is ${pieces.length - 1} times in ${file}`)
+      return { ...loaded, source: pieces.join(to) }
+    },
+  })
+}

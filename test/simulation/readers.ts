@@ -1,0 +1,277 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { followChanges } from '../../docs/client/followChanges.ts'
+import { deletedRevision } from '../../src/core/model/ids.ts'
+import type { Random } from '../support/random.ts'
+import type { DocumentTopic } from './history.ts'
+import { type Journal, revisionIn } from './journal.ts'
+import { type Answer, NoAnswer, type RunningApi, type System } from './system.ts'
+import { SimulatedProcess } from './world/process.ts'
+import { randomFor } from './world/randomness.ts'
+import { runningProcess } from './world/virtualGlobals.ts'
+import { Violation } from './world/world.ts'
+
+const baseUrl = 'http://api/api/v1'
+export const paths: Readonly<Record<DocumentTopic, string>> = { forms: 'forms', submissions: 'records' }
+const pollMs = 500
+const wholeList = 'limit=100'
+
+type Item = { readonly id: string; readonly title?: string; readonly serialNumber?: number }
+
+/** What readers have been told of each entity, by `<topic> <team>/<id>`: the highest version. */
+export type Observed = Map<string, number>
+
+type ReaderDeps = {
+  readonly system: System
+  readonly journal: Journal
+  readonly keyOf: (team: string) => string
+  /** Whether append times and watermark are on one time line, so that each answer can be held against its watermark. */
+  readonly clocksAgree: boolean
+  /** Whether searches of a team stay with one copy of its shard. */
+  readonly copiesStay: boolean
+}
+
+/** Lets code in simulated processes use `fetch` to reach an API that runs. */
+export function simulateFetch(system: System): void {
+  globalThis.fetch = async (target, { headers = {} } = {}) => {
+    const process = runningProcess()
+    if (!(process instanceof SimulatedProcess)) throw new Error('fetch outside of the simulation')
+    const url = String(target).slice(new URL(baseUrl).origin.length)
+    const { status, headers: received, body } = await ask(system, process, url, headers as Record<string, string>)
+    return new Response(status === 304 ? null : body, { status, headers: received })
+  }
+}
+
+/** Sends a request to one of the API processes that run. Rejects with `NoAnswer`. */
+export function ask(
+  system: System,
+  client: SimulatedProcess,
+  url: string,
+  headers: Record<string, string>,
+): Promise<Answer> {
+  const apis = system.running('api').filter((each) => 'listener' in each) as RunningApi[]
+  const api = apis[Math.floor(client.random() * apis.length)]
+  if (api === undefined) return Promise.reject(new NoAnswer('no API runs'))
+  return system.request(api, client, url, headers)
+}
+
+/** A client that follows one list by watermark, as in the documentation. */
+export class Follower {
+  readonly name: string
+  readonly #journal: Journal
+  readonly #team: string
+  readonly #topic: DocumentTopic
+  readonly #items = new Map<string, number>()
+  readonly #deleted = new Set<string>()
+  watermarkMs = 0
+  /** How many answers it has read to their end. */
+  answers = 0
+
+  constructor({ system, journal, keyOf }: ReaderDeps, team: string, topic: DocumentTopic) {
+    this.name = `follower of ${team} ${topic}`
+    this.#journal = journal
+    this.#team = team
+    this.#topic = topic
+    const { world } = system
+    const process = new SimulatedProcess(world, this.name)
+    process.run(() => {
+      followChanges({ baseUrl, accountKey: keyOf(team), list: paths[topic] as 'forms' | 'records' }, undefined, {
+        onItem: (item) => this.#onItem(item),
+        onDeleted: (id) => {
+          this.#deleted.add(id)
+          this.#items.delete(id)
+        },
+        keep: (watermark) => {
+          if (Date.parse(watermark) < this.watermarkMs)
+            throw new Violation(
+              'the watermark never goes back',
+              `${this.name}: ${watermark} after ${new Date(this.watermarkMs).toISOString()}`,
+            )
+          this.watermarkMs = Date.parse(watermark)
+          this.answers++
+        },
+        pollMs,
+        signal: new AbortController().signal,
+      }).catch((error: unknown) => world.fail(error))
+    })
+  }
+
+  #onItem(item: Item): void {
+    if (this.#deleted.has(item.id))
+      throw new Violation('a follower sees no item after its deletion', `${this.name}: ${item.id}`)
+    this.#items.set(item.id, revisionIn(item))
+  }
+
+  /** Throws unless it holds every entity in its newest state, and nothing else. */
+  expectTruth(): void {
+    const truth = new Map<string, number>()
+    for (const [key, version] of this.#journal.versions(this.#topic)) {
+      const [team, id = ''] = key.split('/')
+      if (team === this.#team && version !== deletedRevision) truth.set(id, version)
+    }
+    const [held, owed] = [described(this.#items), described(truth)]
+    if (held !== owed)
+      throw new Violation('a follower misses nothing', `${this.name} holds ${held}, the truth is ${owed}`)
+  }
+}
+
+const described = (versions: ReadonlyMap<string, number>): string =>
+  [...versions]
+    .map(([id, version]) => `${id}@${version}`)
+    .sort()
+    .join(' ') || 'nothing'
+
+type Question = { readonly topic: DocumentTopic; readonly url: string; readonly isWhole: boolean }
+
+/** A client that asks for lists and single entities again and again, with the ETags of what it holds. */
+export class Poller {
+  readonly name: string
+  readonly #deps: ReaderDeps
+  readonly #team: string
+  readonly #process: SimulatedProcess
+  readonly #random: Random
+  readonly #observed: Observed
+  /** What it holds, by URL. */
+  readonly #held = new Map<string, { readonly etag: string; readonly items: readonly Item[] }>()
+  #watermarkMs = 0
+
+  /** `observed` is shared by all readers of a team, so that what one has seen no other one misses. */
+  constructor(deps: ReaderDeps, team: string, name: string, observed: Observed) {
+    this.name = name
+    this.#deps = deps
+    this.#team = team
+    this.#observed = observed
+    const { world } = deps.system
+    this.#process = new SimulatedProcess(world, name)
+    this.#random = randomFor(world.seed, name)
+    this.#process.run(() => {
+      this.#poll().catch((error: unknown) => world.fail(error))
+    })
+  }
+
+  get watermarkMs(): number {
+    return this.#watermarkMs
+  }
+
+  async #poll(): Promise<void> {
+    for (;;) {
+      const question = this.#question()
+      const known = new Map(this.#observed)
+      const etag = this.#held.get(question.url)?.etag
+      const headers = {
+        authorization: `Bearer ${this.#deps.keyOf(this.#team)}`,
+        ...(etag !== undefined && { 'if-none-match': etag }),
+      }
+      try {
+        const { system } = this.#deps
+        this.#check(question, await ask(system, this.#process, question.url, headers), known)
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error
+      }
+      await sleep(this.#random.below(pollMs))
+    }
+  }
+
+  #question(): Question {
+    const topic = this.#random.chance(0.4) ? 'forms' : 'submissions'
+    const path = `/api/v1/${paths[topic]}`
+    if (this.#random.chance(0.15))
+      return { topic, url: `${path}?limit=2&page=${1 + this.#random.below(4)}`, isWhole: false }
+    if (topic === 'submissions' && this.#random.chance(0.1))
+      return { topic, url: `${path}?limit=100&status=completed`, isWhole: false }
+    return { topic, url: `${path}?${wholeList}`, isWhole: true }
+  }
+
+  #check(question: Question, { status, headers, body }: Answer, known: Observed): void {
+    if (status === 503) return
+    if (status !== 200 && status !== 304)
+      throw new Violation('the API answers, or says 503', `${status} ${body} to ${question.url}`)
+    const watermark = headers['replica-watermark']
+    const watermarkMs = watermark === undefined ? undefined : Date.parse(watermark)
+    const items = status === 304 ? (this.#held.get(question.url)?.items ?? []) : this.#itemsIn(question, body)
+    const what = `${status} to ${this.#process.name} for ${question.url}`
+    if (question.isWhole) {
+      if (watermarkMs !== undefined) this.#expectPromise(question.topic, items, watermarkMs, status === 304, what)
+      this.#expectNoFallback(question.topic, items, known, status === 304, what)
+    }
+    if (watermarkMs !== undefined) {
+      if (watermarkMs < this.#watermarkMs)
+        throw new Violation(
+          'the watermark never goes back',
+          `${what}: ${watermark} after ${new Date(this.#watermarkMs).toISOString()}`,
+        )
+      this.#watermarkMs = watermarkMs
+    }
+    const etag = headers['etag']
+    if (status === 200 && etag !== undefined) this.#held.set(question.url, { etag, items })
+  }
+
+  /** Every row is a state of an entity of this team. */
+  #itemsIn({ topic, url }: Question, body: string): readonly Item[] {
+    const { items } = JSON.parse(body) as { items: readonly Item[] }
+    for (const item of items) {
+      const key = `${this.#team}/${item.id}`
+      const expected = this.#deps.journal.summary(topic, key, revisionIn(item))
+      if (!isDeepStrictEqual(item, expected))
+        throw new Violation(
+          'every row is what was appended for its team',
+          `${url}: ${JSON.stringify(item)} instead of ${JSON.stringify(expected)}`,
+        )
+    }
+    if (new Set(items.map(({ id }) => id)).size !== items.length)
+      throw new Violation('no row comes twice', `${url}: ${body}`)
+    return items
+  }
+
+  /** What the watermark promises is in the answer. */
+  #expectPromise(
+    topic: DocumentTopic,
+    items: readonly Item[],
+    watermarkMs: number,
+    isNotModified: boolean,
+    what: string,
+  ): void {
+    if (!this.#deps.clocksAgree) return
+    const found = new Map(items.map((item) => [`${this.#team}/${item.id}`, revisionIn(item)]))
+    const promised = this.#deps.journal.versions(topic, (record) => record.appendedAtMs < watermarkMs)
+    for (const [key, version] of promised) {
+      if (!key.startsWith(`${this.#team}/`)) continue
+      const isThere =
+        version === deletedRevision
+          ? !found.has(key)
+          : (found.get(key) ?? (this.#deps.journal.isDeleted(topic, key) ? version : 0)) >= version
+      if (!isThere)
+        throw new Violation(
+          isNotModified ? 'no 304 for changed data' : 'the watermark is never above the truth',
+          `${what}, watermark ${new Date(watermarkMs).toISOString()}: ${key} is at ${found.get(key)}, and ${version} was appended before`,
+        )
+    }
+  }
+
+  /** No entity is older than in an answer that had come before this was asked for. */
+  #expectNoFallback(
+    topic: DocumentTopic,
+    items: readonly Item[],
+    known: Observed,
+    isNotModified: boolean,
+    what: string,
+  ): void {
+    const { journal, copiesStay } = this.#deps
+    const found = new Map(items.map((item) => [`${topic} ${this.#team}/${item.id}`, revisionIn(item)]))
+    const own = [...known].filter(([name]) => name.startsWith(`${topic} ${this.#team}/`))
+    for (const [name, version] of copiesStay ? own : []) {
+      const now = found.get(name) ?? (journal.isDeleted(topic, name.slice(topic.length + 1)) ? deletedRevision : 0)
+      if (now < version)
+        throw new Violation(
+          isNotModified ? 'no 304 for changed data' : 'no reader is led back',
+          `${what}: ${name} is at ${now}, after ${version}`,
+        )
+    }
+    for (const [name, version] of found) this.#observe(name, version)
+    for (const [name] of own) if (!found.has(name)) this.#observe(name, deletedRevision)
+  }
+
+  #observe(name: string, version: number): void {
+    this.#observed.set(name, Math.max(this.#observed.get(name) ?? 0, version))
+  }
+}

@@ -1,0 +1,336 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { aliasOf, documentKinds } from '../../src/core/stores/indices.ts'
+import type { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
+import { Checks } from './checks.ts'
+import { type SimulatedEngines, simulateEngines } from './engines/engines.ts'
+import { type History, type HistoryEvent, type Program, teams } from './history.ts'
+import { Journal } from './journal.ts'
+import { KeyUsers } from './keyUsers.ts'
+import { ask, Follower, type Observed, Poller, simulateFetch } from './readers.ts'
+import { System } from './system.ts'
+import { SimulatedProcess } from './world/process.ts'
+import { Violation, World } from './world/world.ts'
+
+const apiCount = 2
+const indexerCount = 2
+const startDeadlineMs = 60_000
+const endDeadlineMs = 180_000
+const pollMs = 100
+const nodes = [0, 1]
+
+/** How a simulation has ended. */
+export type Outcome = {
+  readonly history: History
+  /** Undefined when every invariant held. */
+  readonly violation: { readonly invariant: string; readonly text: string } | undefined
+  readonly trace: readonly string[]
+  /** The SHA-256 of the trace. */
+  readonly digest: string
+}
+
+/** Runs a history from the start of the processes until everything is visible, and holds every invariant against it all the way. */
+export async function runHistory(history: History): Promise<Outcome> {
+  const world = new World(history.seed)
+  const run = new Run(world, history)
+  let violation: Outcome['violation']
+  const onRejection = (error: unknown): void =>
+    world.fail(new Violation('no rejection is unhandled', String((error as Error)?.stack ?? error)))
+  process.on('unhandledRejection', onRejection)
+  try {
+    await world.run(run.play())
+  } catch (error) {
+    violation = {
+      invariant: error instanceof Violation ? error.invariant : 'the simulation itself works',
+      text: error instanceof Violation ? error.message : String((error as Error).stack ?? error),
+    }
+    world.note(`VIOLATION ${violation.text}`)
+  } finally {
+    run.end()
+    process.off('unhandledRejection', onRejection)
+  }
+  const digest = createHash('sha256').update(world.trace.join('\n')).digest('hex')
+  return { history, violation, trace: world.trace, digest }
+}
+
+class Run {
+  readonly #world: World
+  readonly #history: History
+  readonly #engines: SimulatedEngines
+  readonly #system: System
+  readonly #journal = new Journal()
+  readonly #checks: Checks
+  readonly #outside: SimulatedProcess
+  readonly #clocksAgree: boolean
+  readonly #rebuilds: string[] = []
+  #keys: AccountKeyManager | undefined
+  #users: KeyUsers | undefined
+
+  constructor(world: World, history: History) {
+    this.#world = world
+    this.#history = history
+    this.#engines = simulateEngines(world)
+    this.#system = new System(world, this.#engines)
+    this.#clocksAgree = !history.events.some(({ kind }) => kind.endsWith('-clock'))
+    this.#checks = new Checks(this.#system, this.#journal, this.#clocksAgree)
+    this.#outside = new SimulatedProcess(world, 'outside')
+    world.afterCall = (engine, what) => this.#checks.afterCall(engine, what)
+  }
+
+  play(): Promise<void> {
+    return this.#outside.run(() => this.#play())
+  }
+
+  end(): void {
+    for (const program of ['indexer', 'api', 'rebuild', 'settings'] as const)
+      for (const each of this.#system.running(program)) this.#system.kill(each)
+  }
+
+  async #play(): Promise<void> {
+    const system = this.#system
+    simulateFetch(system)
+    for (let each = 0; each < indexerCount; each++) system.startIndexer()
+    for (let each = 0; each < apiCount; each++) system.startApi()
+    await this.#until('topics exist', startDeadlineMs, () =>
+      this.#engines.simulatedKafka.hasTopic(system.config.TOPIC_KEY_AUDIT),
+    )
+    for (const team of teams) this.#appendKey(team)
+    for (const team of teams) await this.#untilAnswered(team)
+    const copiesStay = !this.#history.events.some(({ kind }) => kind === 'node-away')
+    const deps = { system, journal: this.#journal, keyOf, clocksAgree: this.#clocksAgree, copiesStay }
+    const pollers = teams.flatMap((team) => {
+      const observed: Observed = new Map()
+      return [1, 2].map((each) => new Poller(deps, team, `poller ${each} of ${team}`, observed))
+    })
+    if (this.#history.events.some(({ kind }) => kind.endsWith('-key'))) await this.#startSettings()
+    const followers = teams.flatMap((team) => [
+      new Follower(deps, team, 'forms'),
+      new Follower(deps, team, 'submissions'),
+    ])
+    await this.#happen()
+    this.#heal()
+    await this.#users?.settled()
+    /** A follower's second answer from here on was asked for when every document was there. */
+    let answersBefore: readonly number[] | undefined
+    const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
+      watermarkMs <= this.#journal.lastAppendedAtMs()
+    const unfinished = (): string[] => [
+      ...(this.#checks.isComplete() ? [] : ['documents']),
+      ...system.running('rebuild').map((each) => each.process.name),
+      ...[...pollers, ...followers].filter(isBehind).map(({ name }) => name),
+      ...followers.filter(({ answers }, at) => answers < (answersBefore?.[at] ?? answers) + 2).map(({ name }) => name),
+    ]
+    const isOver = (): boolean => {
+      if (this.#checks.isComplete()) answersBefore ??= followers.map(({ answers }) => answers)
+      return unfinished().length === 0
+    }
+    await this.#until('everything becomes visible', endDeadlineMs, isOver).catch((error: unknown) => {
+      this.#world.note(`unfinished: ${unfinished().join(', ')}`)
+      this.#checks.expectFold()
+      throw error
+    })
+    this.#checks.expectFold()
+    for (const follower of followers) follower.expectTruth()
+    if (this.#keys !== undefined) await this.#inSettings((keys) => this.#users?.expectTruth(keys))
+  }
+
+  async #startSettings(): Promise<void> {
+    this.#system.startSettings((keys) => {
+      this.#keys = keys
+    })
+    await this.#until('the settings area starts', startDeadlineMs, () => this.#keys !== undefined)
+    this.#users = new KeyUsers(this.#system)
+  }
+
+  #inSettings<T>(act: (keys: AccountKeyManager) => T): T | undefined {
+    const [running] = this.#system.running('settings')
+    const keys = this.#keys
+    return keys === undefined ? undefined : running?.process.run(() => act(keys))
+  }
+
+  /** A key works once an indexer has applied its record. */
+  async #untilAnswered(team: string): Promise<void> {
+    let status = 0
+    const probe = async (): Promise<void> => {
+      while (status !== 200) {
+        const answer = await ask(this.#system, this.#outside, '/api/v1/forms?limit=1', {
+          authorization: `Bearer ${keyOf(team)}`,
+        })
+        status = answer.status
+        await sleep(pollMs)
+      }
+    }
+    const probing = probe().catch((error: unknown) => this.#world.fail(error))
+    await this.#until('the API answers', startDeadlineMs, () => status === 200)
+    await probing
+  }
+
+  async #until(what: string, deadlineMs: number, isTrue: () => boolean): Promise<void> {
+    for (let waitedMs = 0; !isTrue(); waitedMs += pollMs) {
+      if (waitedMs > deadlineMs) throw new Violation(what, `not within ${deadlineMs} ms`)
+      await sleep(pollMs)
+    }
+  }
+
+  async #happen(): Promise<void> {
+    const beginMs = this.#world.nowMs
+    for (const event of this.#history.events) {
+      const waitMs = beginMs + event.atMs - this.#world.nowMs
+      if (waitMs > 0) await sleep(waitMs)
+      this.#apply(event)
+    }
+  }
+
+  #apply(event: HistoryEvent): void {
+    const [system, engines, world] = [this.#system, this.#engines, this.#world]
+    const { kind, atMs: _atMs, ...details } = event
+    world.note(`EVENT ${kind} ${JSON.stringify(details).slice(0, 160)}`)
+    switch (event.kind) {
+      case 'append': {
+        const { topic, key, value } = event
+        const { partition, offset, appendedAtMs } = engines.simulatedKafka.append(topic, key, value)
+        this.#journal.add({ topic, key, value, partition, offset, appendedAtMs })
+        break
+      }
+      case 'kill':
+      case 'stop':
+      case 'freeze':
+        this.#disturb(event)
+        break
+      case 'start':
+        this.#start(event.program)
+        break
+      case 'weather':
+        world.setWeather(event.weather)
+        break
+      case 'outage':
+        world.cutOff(event.engine, undefined, event.forMs)
+        break
+      case 'cut-off':
+        world.cutOff(event.engine, this.#anyProcess(event.which), event.forMs)
+        break
+      case 'rebalance':
+        engines.simulatedKafka.forceRebalance(system.config.CONSUMER_GROUP)
+        break
+      case 'compact':
+        for (const topic of ['forms', 'submissions']) engines.simulatedKafka.compact(topic)
+        break
+      case 'leader-clock':
+        engines.simulatedKafka.setLeaderClockOffset(event.topic, event.partition, event.offsetMs)
+        break
+      case 'process-clock': {
+        const process = this.#anyProcess(event.which)
+        if (process !== undefined) process.clockOffsetMs = event.offsetMs
+        break
+      }
+      case 'engine-clock':
+        engines.clockOffsetsMs[event.engine] = event.offsetMs
+        break
+      case 'redis-restart':
+        engines.simulatedRedis.restart(event)
+        break
+      case 'redis-failover':
+        engines.simulatedRedis.failOver({ lagMs: 500 })
+        break
+      case 'redis-flush':
+        engines.simulatedRedis.flush()
+        break
+      case 'node-away':
+        engines.simulatedElasticsearch.loseNode(event.node)
+        world.schedule(event.noticedAfterMs, 'the master notices lost nodes', undefined, () =>
+          engines.simulatedElasticsearch.noticeLostNodes(),
+        )
+        world.schedule(event.forMs, `node ${event.node} is back`, undefined, () => this.#returnNode(event.node))
+        break
+      case 'refuse-writes':
+        engines.simulatedElasticsearch.refuseWrites(429)
+        world.schedule(event.forMs, 'writes are accepted', undefined, () =>
+          engines.simulatedElasticsearch.refuseWrites(undefined),
+        )
+        break
+      case 'delete-indices':
+        engines.simulatedElasticsearch.deleteIndices(`${system.config.INDEX_PREFIX}-*`)
+        break
+      case 'remove-aliases':
+        for (const kind of documentKinds)
+          engines.simulatedElasticsearch.deleteAlias(aliasOf(system.config.INDEX_PREFIX, kind))
+        break
+      case 'create-key':
+        this.#inSettings((keys) => this.#users?.create(keys, event.team, event.name))
+        break
+      case 'revoke-key':
+      case 'delete-key':
+        this.#inSettings((keys) =>
+          this.#users?.end(keys, event.team, event.which, event.kind === 'revoke-key' ? 'revoke' : 'delete'),
+        )
+        break
+    }
+  }
+
+  #disturb(event: Extract<HistoryEvent, { readonly program: Program; readonly which: number }>): void {
+    const running = this.#system.running(event.program)
+    const target = running[event.which % running.length]
+    if (target === undefined) return
+    switch (event.kind) {
+      case 'kill':
+        this.#system.kill(target)
+        break
+      case 'stop':
+        target.stop()
+        break
+      case 'freeze':
+        target.process.freeze(event.forMs)
+    }
+  }
+
+  #start(program: Program): void {
+    switch (program) {
+      case 'indexer':
+        this.#system.startIndexer()
+        break
+      case 'api':
+        this.#system.startApi()
+        break
+      case 'rebuild':
+        this.#system.startRebuild((error) => {
+          const outcome = error === undefined ? 'succeeded' : `failed: ${(error as Error).message}`
+          this.#world.note(`rebuild ${outcome}`)
+          this.#rebuilds.push(outcome)
+        })
+    }
+  }
+
+  #anyProcess(which: number): SimulatedProcess | undefined {
+    const all = (['indexer', 'api'] as const).flatMap((program) => this.#system.running(program))
+    return all[which % all.length]?.process
+  }
+
+  #returnNode(node: number): void {
+    this.#engines.simulatedElasticsearch.returnNode(node).catch((error: unknown) => this.#world.fail(error))
+  }
+
+  /** Ends what disturbs the system, so that everything has to become visible. */
+  #heal(): void {
+    this.#world.note('EVENT everything is healed')
+    this.#world.endOutages()
+    for (const node of nodes) this.#returnNode(node)
+    this.#engines.simulatedElasticsearch.refuseWrites(undefined)
+    if (this.#system.running('indexer').length === 0) this.#system.startIndexer()
+    if (this.#system.running('api').length === 0) this.#system.startApi()
+  }
+
+  #appendKey(team: string): void {
+    const key = {
+      ...{ id: 'k1', name: 'test', digest: sha256(keyOf(team)), state: 'active', createdBy: 'test', expiresAt: null },
+      createdAt: new Date().toISOString(),
+    }
+    this.#engines.simulatedKafka.append(
+      this.#system.config.TOPIC_ACCOUNT_KEYS,
+      `${team}/k1`,
+      JSON.stringify({ revision: 1, key }),
+    )
+  }
+}
+
+const keyOf = (team: string): string => `rqp_acct_${sha256(team)}`
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')

@@ -1,0 +1,259 @@
+import type { RequestListener } from 'node:http'
+import inject from 'light-my-request'
+import type { Logger } from 'pino'
+import { Registry } from 'prom-client'
+import { rebuild } from '../../indexer/generations/rebuild.ts'
+import type { FromWorker, ToWorker, WorkerProcess } from '../../indexer/generations/rebuildMessages.ts'
+import { rebuildReader } from '../../indexer/generations/rebuildReader.ts'
+import { startIndexer } from '../../indexer/indexer.ts'
+import { openApi } from '../../src/api/startApi.ts'
+import { type Config, readConfig } from '../../src/core/process/config.ts'
+import { createLog } from '../../src/core/process/log.ts'
+import type { Service } from '../../src/core/process/service.ts'
+import { openKafka, openStores } from '../../src/core/stores/openStores.ts'
+import { untilConnected } from '../../src/core/stores/redis.ts'
+import { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
+import type { SimulatedEngines } from './engines/engines.ts'
+import type { Program } from './history.ts'
+import { SimulatedProcess } from './world/process.ts'
+import { Violation, type World } from './world/world.ts'
+
+const stopDeadlineMs = 9_000
+const messageMs = 3
+
+/** A process of the product that runs in the simulation. */
+export type Running = {
+  readonly program: Program | 'settings'
+  readonly process: SimulatedProcess
+  /** Asks it to stop, as SIGTERM does. */
+  stop(): void
+  /** What else ends with it. */
+  readonly children: SimulatedProcess[]
+}
+
+export type RunningApi = Running & { readonly listener: RequestListener }
+
+/** An answer of the API; `body` is its text. */
+export type Answer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** The API did not answer the client. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+}
+
+const answerDeadlineMs = 3_000
+
+/** The product's processes and the engines that they share. */
+export class System {
+  readonly world: World
+  readonly engines: SimulatedEngines
+  readonly config: Config
+  readonly #running: Running[] = []
+  readonly #counts = new Map<string, number>()
+
+  constructor(world: World, engines: SimulatedEngines) {
+    this.world = world
+    this.engines = engines
+    this.config = simulatedConfig()
+  }
+
+  /** The processes of a program that run now, oldest first. */
+  running(program: Running['program']): readonly Running[] {
+    return this.#running.filter((each) => each.program === program && !each.process.hasEnded)
+  }
+
+  startIndexer(): void {
+    this.#start('indexer', startIndexer)
+  }
+
+  startApi(): void {
+    this.#start('api', async (service, running) => {
+      const { listener, close } = openApi(service, Date.now)
+      service.release('waiting requests', async () => close())
+      Object.assign(running, { listener })
+    })
+  }
+
+  /** Runs a rebuild, and calls `onEnd` with its error, or undefined when it has succeeded. */
+  startRebuild(onEnd: (error: unknown) => void): void {
+    this.#start('rebuild', async (service, running) => {
+      const { config, log, signal } = service
+      const { elasticsearch, elasticsearchRaw, redis, kafka } = this.engines
+      const connection = redis(config, () => undefined)
+      const report = {
+        step: (text: string) => this.world.note(`${running.process.name}: ${text}`),
+        progress: () => undefined,
+        compared: () => undefined,
+      }
+      const run = async (): Promise<void> => {
+        await untilConnected(connection, signal)
+        await rebuild({
+          ...{ config, processes: 2, log, report, signal },
+          source: kafka(config, log).openSource(),
+          elasticsearch: elasticsearch(config),
+          raw: elasticsearchRaw(config),
+          redis: connection,
+          startProcess: () => this.#startReader(running),
+        })
+      }
+      run()
+        .then(() => onEnd(undefined), onEnd)
+        .finally(() => this.kill(running))
+    })
+  }
+
+  /** Starts the rules and stores of the settings area; they are used without its pages. */
+  startSettings(use: (keys: AccountKeyManager) => void): void {
+    this.#start('settings', async (service) => {
+      const { accountKeys: store } = openStores(service)
+      const { sink } = openKafka(service)
+      await sink.connect()
+      const onChange = (): void => undefined
+      use(new AccountKeyManager({ store, sink, topics: service.config, onChange, nowMs: Date.now, randomBytes }))
+    })
+  }
+
+  /** Ends a process without any warning. */
+  kill({ process, children }: Running): void {
+    for (const each of [process, ...children]) each.kill()
+  }
+
+  /** Sends a request from one process to one of the API. Rejects with `NoAnswer` after a while without an answer. */
+  request(api: RunningApi, client: SimulatedProcess, url: string, headers: Record<string, string>): Promise<Answer> {
+    const { world } = this
+    const name = `${client.name} → ${api.process.name} ${url}`
+    const random = client.randomOfCallsTo('redis')
+    return new Promise((resolve, reject) => {
+      const cancel = world.schedule(answerDeadlineMs, undefined, client, () => reject(new NoAnswer(name)))
+      world.schedule(random.next() * messageMs, name, api.process, () => {
+        inject(withDistinctHeaders(api.listener), { method: 'GET', url, headers }).then(
+          ({ statusCode: status, headers: received, payload: body }) => {
+            const { etag, 'replica-watermark': watermark } = received
+            world.schedule(
+              random.next() * messageMs,
+              `${name}: ${status} ${watermark ?? ''} ${etag ?? ''}`,
+              client,
+              () => {
+                cancel()
+                resolve({ status, headers: received as Record<string, string>, body })
+              },
+            )
+          },
+          (error: unknown) => world.fail(error),
+        )
+      })
+    })
+  }
+
+  #start(program: Running['program'], start: (service: Service, running: Running) => Promise<unknown>): void {
+    const process = this.#process(program)
+    this.world.note(`${process.name} starts`)
+    const stopping = new AbortController()
+    const releasers: (() => Promise<unknown>)[] = []
+    const fail = (error: unknown): void => {
+      this.world.fail(
+        new Violation('no process ends by a bug', `${process.name}: ${String((error as Error).stack ?? error)}`),
+      )
+    }
+    const running: Running = {
+      program,
+      process,
+      children: [],
+      stop: () => {
+        if (process.hasEnded || stopping.signal.aborted) return
+        this.world.note(`${process.name} is asked to stop`)
+        process.run(() => {
+          stopping.abort(new Error('stopped'))
+          const released = releasers
+            .reverse()
+            .reduce<Promise<unknown>>((before, each) => before.then(each).catch(() => undefined), Promise.resolve())
+          const end = (): void => this.kill(running)
+          setTimeout(end, stopDeadlineMs)
+          released.then(end, end)
+        })
+      },
+    }
+    this.#running.push(running)
+    const service: Service = {
+      config: this.config,
+      engines: this.engines,
+      log: this.#logOf(process),
+      metrics: new Registry(),
+      signal: stopping.signal,
+      release: (_what, releaser) => releasers.push(releaser),
+      fail,
+    }
+    process.run(() => start(service, running)).catch(fail)
+  }
+
+  #process(program: string): SimulatedProcess {
+    const count = (this.#counts.get(program) ?? 0) + 1
+    this.#counts.set(program, count)
+    return new SimulatedProcess(this.world, `${program}-${count}`)
+  }
+
+  #logOf(process: SimulatedProcess): Logger {
+    return createLog({ name: process.name, level: 'info' }, { write: (line) => this.world.note(line.trimEnd()) })
+  }
+
+  /** A process that reads for a rebuild; it ends with the rebuild. */
+  #startReader({ process: parent, children }: Running): WorkerProcess {
+    const { world } = this
+    const process = this.#process(`${parent.name}-reader`)
+    children.push(process)
+    let take: (message: FromWorker) => void = () => undefined
+    const ended = Promise.withResolvers<string>()
+    const end = (how: string): void => {
+      process.kill()
+      world.schedule(messageMs, undefined, parent, () => ended.resolve(how))
+    }
+    const tell = (message: FromWorker): void => {
+      world.schedule(messageMs, undefined, parent, () => take(message))
+    }
+    const reader = process.run(() =>
+      rebuildReader({ engines: this.engines, log: this.#logOf(process), tell, exit: () => end('has ended') }),
+    )
+    return {
+      name: process.name,
+      send: (message: ToWorker) => {
+        world.schedule(messageMs, undefined, process, () => reader(message))
+      },
+      onMessage: (taker) => {
+        take = taker
+      },
+      kill: () => end('was killed'),
+      ended: ended.promise,
+    }
+  }
+}
+
+/** Node's requests have each header as a list, too; those of the library that makes requests without a network have not. */
+const withDistinctHeaders =
+  (listener: RequestListener): RequestListener =>
+  (request, response) => {
+    const distinct = Object.entries(request.headers).map(([name, value]) => [name, [value].flat()])
+    Object.defineProperty(request, 'headersDistinct', { value: Object.fromEntries(distinct) })
+    return listener(request, response)
+  }
+
+function randomBytes(count: number): Uint8Array {
+  return Uint8Array.from({ length: count }, () => Math.floor(Math.random() * 256))
+}
+
+function simulatedConfig(): Config {
+  const environment = {
+    ELASTICSEARCH_URL: 'http://elasticsearch:9200',
+    KAFKA_BROKERS: 'kafka:9092',
+    REDIS_URL: 'redis://redis:6379',
+    RATE_LIMIT_PER_MINUTE: '1000000',
+    // Some pages of the small lists of a simulation are deep.
+    DEEP_PAGE_FROM: '4',
+  }
+  const read = readConfig(environment, ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'], '')
+  if (!read.ok) throw new Error(JSON.stringify(read.problems))
+  return read.config
+}

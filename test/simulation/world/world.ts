@@ -1,0 +1,244 @@
+import type { Random } from '../../support/random.ts'
+import { type EngineName, type Host, type Network, NetworkFailure } from '../network.ts'
+import { type Event, EventQueue } from './eventQueue.ts'
+import { SimulatedProcess } from './process.ts'
+import { randomFor } from './randomness.ts'
+import { realTurn, runningProcess, runSimulated } from './virtualGlobals.ts'
+
+/** When simulated time begins. */
+const startMs = Date.parse('2026-03-01T00:00:00.000Z')
+/** A history that has more events than this does not end. */
+const maxEvents = 400_000
+
+/** How the network treats calls of a process to an engine. */
+export type Weather = {
+  /** The share of calls that never arrive, and that arrive but are not answered. */
+  readonly lost: number
+  /** The share of calls that take up to some seconds. */
+  readonly late: number
+}
+
+/** An invariant does not hold. */
+export class Violation extends Error {
+  override readonly name = 'Violation'
+  readonly invariant: string
+
+  constructor(invariant: string, details: string) {
+    super(`${invariant}: ${details}`)
+    this.invariant = invariant
+  }
+}
+
+/**
+ * Simulated time, and everything that happens in it, one event after the other: timers of processes, calls that arrive at engines, answers
+ * that come back. All of it follows from the seed.
+ */
+export class World {
+  readonly seed: number
+  readonly #queue = new EventQueue()
+  readonly #trace: string[] = []
+  readonly #outages = new Map<string, number>()
+  /** Calls of these engines, or of a process to one of them, do not arrive until a moment: `kafka`, `indexer-1 kafka`. */
+  #weather: Weather = { lost: 0, late: 0 }
+  #nowMs = startMs
+  #order = 0
+  #violation: unknown
+  /** Called when an engine has done what it was asked for. */
+  afterCall: (engine: EngineName, what: string) => void = () => undefined
+
+  constructor(seed: number) {
+    this.seed = seed
+  }
+
+  get nowMs(): number {
+    return this.#nowMs
+  }
+
+  /** The lines of what has happened. */
+  get trace(): readonly string[] {
+    return this.#trace
+  }
+
+  note(what: string): void {
+    this.#trace.push(`${((this.#nowMs - startMs) / 1_000).toFixed(4).padStart(9)} ${what}`)
+  }
+
+  /** Ends the history: an invariant does not hold. */
+  fail(violation: unknown): void {
+    this.#violation ??= violation
+  }
+
+  /** Plans an event; returns what cancels it. An event of a process that has ended does not happen. */
+  schedule(
+    delayMs: number,
+    what: string | undefined,
+    owner: SimulatedProcess | undefined,
+    act: () => unknown,
+  ): () => void {
+    const atMs = this.#nowMs + Math.max(0, delayMs)
+    const event: Event = { atMs, order: this.#order++, what, owner, act, isCancelled: false }
+    this.#queue.add(event)
+    return () => {
+      event.isCancelled = true
+    }
+  }
+
+  /** Lets events happen until `until` resolves; rejects with a violation, or what `until` rejects with. */
+  async run<T>(until: Promise<T>): Promise<T> {
+    let isOver = false
+    const over = (): void => {
+      isOver = true
+    }
+    until.then(over, over)
+    for (let count = 0; ; count++) {
+      await realTurn()
+      if (this.#violation !== undefined) throw this.#violation
+      if (isOver) return await until
+      if (count > maxEvents) throw new Violation('the simulation ends', `it has had ${maxEvents} events`)
+      const event = this.#next()
+      if (event === undefined) throw new Violation('the simulation ends', 'nothing is left that could happen')
+      this.#happen(event)
+    }
+  }
+
+  #next(): Event | undefined {
+    for (;;) {
+      const event = this.#queue.take()
+      if (event === undefined || !event.isCancelled) return event
+    }
+  }
+
+  #happen({ atMs, what, owner, act }: Event): void {
+    this.#nowMs = Math.max(this.#nowMs, atMs)
+    const process = owner as SimulatedProcess | undefined
+    if (process !== undefined && process.frozenUntilMs > this.#nowMs) {
+      this.schedule(process.frozenUntilMs - this.#nowMs, what, process, act)
+      return
+    }
+    if (process?.hasEnded) return
+    if (what !== undefined) this.note(what)
+    try {
+      if (process === undefined) act()
+      else runSimulated(process, act)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  setWeather(weather: Weather): void {
+    this.#weather = weather
+  }
+
+  /** Nothing arrives at an engine, or arrives there from one process, for so long. */
+  cutOff(engine: EngineName, process: SimulatedProcess | undefined, forMs: number): void {
+    const name = process === undefined ? engine : `${process.name} ${engine}`
+    this.#outages.set(name, Math.max(this.#outages.get(name) ?? 0, this.#nowMs + forMs))
+  }
+
+  endOutages(): void {
+    this.#outages.clear()
+    this.#weather = { lost: 0, late: 0 }
+  }
+
+  #isCutOff(engine: EngineName, process: SimulatedProcess): boolean {
+    const untilMs = Math.max(this.#outages.get(engine) ?? 0, this.#outages.get(`${process.name} ${engine}`) ?? 0)
+    return untilMs > this.#nowMs
+  }
+
+  /** Where an engine runs whose clock is ahead by `clockOffsetMs()`. */
+  host(engine: EngineName, clockOffsetMs: () => number): Host {
+    const random = randomFor(this.seed, `host ${engine}`)
+    return {
+      nowMs: () => Math.floor(this.#nowMs + clockOffsetMs()),
+      random: random.next,
+      pause: (what) =>
+        new Promise((resolve) => {
+          this.schedule(
+            random.chance(0.1) ? random.next() * 200 : random.next() * 3,
+            `${engine}: ${what}`,
+            undefined,
+            resolve,
+          )
+        }),
+      after: (delayMs, what, act) => this.schedule(delayMs, `${engine}: ${what}`, undefined, act),
+    }
+  }
+
+  readonly network: Network = {
+    call: (engine, what, work, { timeoutMs, signal } = {}) =>
+      new Promise((resolve, reject) => {
+        const process = callingProcess()
+        const random = process.randomOfCallsTo(engine)
+        const name = `${process.name} → ${engine} ${what}`
+        let isSettled = false
+        const settle = (act: () => void): void => {
+          if (isSettled) return
+          isSettled = true
+          cancelTimeout()
+          signal?.removeEventListener('abort', onAbort)
+          act()
+        }
+        const onAbort = (): void => settle(() => reject(signal?.reason))
+        const cancelTimeout =
+          timeoutMs === undefined
+            ? () => undefined
+            : this.schedule(timeoutMs, undefined, process, () =>
+                settle(() => {
+                  this.note(`${name}: timed out`)
+                  reject(new NetworkFailure('timeout', name))
+                }),
+              )
+        if (signal?.aborted) {
+          onAbort()
+          return
+        }
+        signal?.addEventListener('abort', onAbort, { once: true })
+        const answer = (act: () => void, outcome: string): void => {
+          if (random.chance(this.#weather.lost)) {
+            this.note(`${name}: the answer is lost`)
+            if (random.chance(0.5)) return
+            act = () => reject(new NetworkFailure('unreachable', name))
+          }
+          this.schedule(this.#delayMs(random), `${name}: ${outcome}`, process, () => settle(act))
+        }
+        const isLost = random.chance(this.#weather.lost)
+        this.schedule(this.#delayMs(random), name, undefined, async () => {
+          if (isLost || this.#isCutOff(engine, process)) {
+            this.note(`${name}: does not arrive`)
+            // A connection that is refused, or packets that nobody answers.
+            if (random.chance(0.5)) answer(() => reject(new NetworkFailure('unreachable', name)), 'connection refused')
+            return
+          }
+          try {
+            const result = await work()
+            this.#check(engine, what)
+            answer(() => resolve(result), 'answered')
+          } catch (error) {
+            answer(
+              () => reject(error as Error),
+              `refused: ${error instanceof Error ? error.message.slice(0, 120) : ''}`,
+            )
+          }
+        })
+      }),
+  }
+
+  #check(engine: EngineName, what: string): void {
+    try {
+      this.afterCall(engine, what)
+    } catch (violation) {
+      this.fail(violation)
+    }
+  }
+
+  #delayMs(random: Random): number {
+    if (random.chance(this.#weather.late)) return random.next() * 4_000
+    return random.chance(0.05) ? random.next() * 60 : 0.1 + random.next() * 2
+  }
+}
+
+function callingProcess(): SimulatedProcess {
+  const process = runningProcess()
+  if (!(process instanceof SimulatedProcess)) throw new Error('an engine is called outside of a simulated process')
+  return process
+}
