@@ -40,6 +40,8 @@ export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
   #served: ServedGeneration | undefined
   #pipeline: Pipeline | undefined
+  /** The greatest watermark that this process has published, of any generation: Redis may lose it. */
+  #highestMs: number | undefined
 
   constructor(deps: GenerationRunnerDeps) {
     this.#deps = deps
@@ -131,7 +133,7 @@ export class GenerationRunner {
       topics: sourceTopics(config),
       claim: async (partitions) => {
         const owner = randomToken()
-        return { owner, ...(await claimPartitions(redis, keys, owner, partitions.map(partitionName))) }
+        return { owner, ...(await claimPartitions(redis, keys, owner, partitions.map(partitionName), this.#highestMs)) }
       },
       serving: {
         rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
@@ -164,7 +166,9 @@ export class GenerationRunner {
     const documents = documentTopics(this.#deps.stores.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
     const ofDocuments = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
-    return await served.publish(owner, everyPartition, ofDocuments)
+    const result = await served.publish(owner, everyPartition, ofDocuments, this.#highestMs)
+    this.#highestMs = served.watermarkMs ?? this.#highestMs
+    return result
   }
 
   async #watch(served: ServedGeneration, retired: AbortController): Promise<void> {

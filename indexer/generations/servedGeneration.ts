@@ -114,11 +114,15 @@ export class ServedGeneration {
     return own !== undefined && this.#staysOpen(await this.#writersOf(own))
   }
 
-  /** Publishes partition watermarks of this generation, after checking that it is current: those of a retired one are not true. */
+  /**
+   * Publishes partition watermarks of this generation, after checking that it is current: those of a retired one are not true. `highestMs`
+   * is the greatest watermark that this process knows of.
+   */
   async publish(
     owner: string,
     everyPartition: readonly string[],
     watermarks: PartitionWatermarks,
+    highestMs: number | undefined,
   ): Promise<RoundResult> {
     const { redis, keys } = this.#stores
     if (!(await this.isCurrent())) return 'retired'
@@ -127,6 +131,7 @@ export class ServedGeneration {
       owner,
       everyPartition,
       partitionWatermarks: watermarks,
+      highestMs,
     })
     if (result.kind === 'published') {
       this.#watermarkMs = result.watermarkMs

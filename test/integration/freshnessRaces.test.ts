@@ -66,6 +66,7 @@ class Race {
         owner: 'indexer',
         everyPartition,
         partitionWatermarks,
+        highestMs: undefined,
       })
     }
   }

@@ -28,7 +28,8 @@ const marksOf = (keys: RedisKeys, of: TeamList): Promise<Record<string, string>>
 
 describe('Marks of pending writes', () => {
   let keys: RedisKeys
-  const claim = (owner: string): Promise<unknown> => claimPartitions(redis, keys, owner, ['forms/0', 'forms/1'])
+  const claim = (owner: string): Promise<unknown> =>
+    claimPartitions(redis, keys, owner, ['forms/0', 'forms/1'], undefined)
   const mark = (owner: string, partition = 'forms/0', of = list): PendingMark => ({ list: of, partition, owner })
 
   beforeEach(async () => {

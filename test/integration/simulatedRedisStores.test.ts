@@ -118,6 +118,7 @@ const watermarkSteps = [
       partitionWatermarks: fc
         .dictionary(oneOf(...partitions), instants, { minKeys: 1, size: 'max', maxKeys: 3 })
         .map((each) => new Map(Object.entries(each))),
+      highestMs: fc.option(instants, { nil: undefined, freq: 1 }),
     }),
     ({ link, keys }, round) => publishWatermark(link, keys, round),
     12,
@@ -125,8 +126,10 @@ const watermarkSteps = [
   step('setWatermarkGeneration', fc.tuple(generations, fc.option(instants)), ({ link, keys }, [generation, floorMs]) =>
     setWatermarkGeneration(link, keys, generation, floorMs ?? undefined),
   ),
-  step('claimPartitions', fc.tuple(owners, fc.subarray(partitions)), ({ link, keys }, [owner, some]) =>
-    claimPartitions(link, keys, owner, some),
+  step(
+    'claimPartitions',
+    fc.tuple(owners, fc.subarray(partitions), fc.option(instants, { nil: undefined })),
+    ({ link, keys }, [owner, some, highestMs]) => claimPartitions(link, keys, owner, some, highestMs),
   ),
   step('noteRaised', fc.double({ min: 0, max: 3e9, noNaN: true }), ({ link, keys }, ms) => noteRaised(link, keys, ms)),
   step('withdrawWatermark', fc.constant(null), ({ link, keys }) => withdrawWatermark(link, keys), 1),

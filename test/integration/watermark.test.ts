@@ -30,12 +30,14 @@ describe('The watermark', () => {
     generation = first,
     owner = 'a',
     connection = redis,
+    highestMs: number | undefined = undefined,
   ): Promise<WatermarkResult> =>
     publishWatermark(connection, keys, {
       generation,
       owner,
       everyPartition,
       partitionWatermarks: new Map(Object.entries(watermarks)),
+      highestMs,
     })
   const team = 'acme' as TeamId
   const watermark = async (): Promise<string | null> =>
@@ -166,9 +168,15 @@ describe('The watermark', () => {
   })
 
   test('only the owner of the newest claim of a partition publishes its watermark', async () => {
-    expect(await claimPartitions(redis, keys, 'a', both)).toEqual({ watermarkMs: undefined, changedAtRaisedByMs: 0 })
+    expect(await claimPartitions(redis, keys, 'a', both, undefined)).toEqual({
+      watermarkMs: undefined,
+      changedAtRaisedByMs: 0,
+    })
     expect(await publish({ 'forms/0': 50, 'submissions/0': 60 })).toEqual({ kind: 'published', watermarkMs: 50 })
-    expect(await claimPartitions(redis, keys, 'b', ['forms/0'])).toEqual({ watermarkMs: 50, changedAtRaisedByMs: 0 })
+    expect(await claimPartitions(redis, keys, 'b', ['forms/0'], 40)).toEqual({
+      watermarkMs: 50,
+      changedAtRaisedByMs: 0,
+    })
     expect(await publish({ 'forms/0': 70, 'submissions/0': 70 })).toEqual({ kind: 'displaced' })
     expect(await publish({ 'submissions/0': 70 })).toEqual({ kind: 'published', watermarkMs: 50 })
     expect(await publish({ 'forms/0': 65 }, both, first, 'b')).toEqual({ kind: 'published', watermarkMs: 65 })
@@ -180,6 +188,19 @@ describe('The watermark', () => {
     await noteRaised(redis, keys, 7)
     await setWatermarkGeneration(redis, keys, second, 1_000)
     expect(await watermark()).toBeNull()
-    expect(await claimPartitions(redis, keys, 'b', both)).toEqual({ watermarkMs: 50, changedAtRaisedByMs: 13 })
+    expect(await claimPartitions(redis, keys, 'b', both, undefined)).toEqual({
+      watermarkMs: 50,
+      changedAtRaisedByMs: 13,
+    })
+  })
+
+  test('is never below one that its publisher knows of, also when Redis has lost that and the clocks disagree', async () => {
+    const told = (watermarkMs: number, highestMs: number): Promise<WatermarkResult> =>
+      publish({ 'forms/0': watermarkMs, 'submissions/0': watermarkMs }, both, first, 'a', redis, highestMs)
+    expect(await told(1_000, 5_000)).toEqual({ kind: 'behind' })
+    expect(await watermark()).toBeNull()
+    expect(await told(6_000, 5_000)).toEqual({ kind: 'published', watermarkMs: 6_000 })
+    expect(await claimPartitions(redis, keys, 'b', both, 7_000)).toEqual({ watermarkMs: 7_000, changedAtRaisedByMs: 0 })
+    expect(await claimPartitions(redis, keys, 'c', both, undefined)).toMatchObject({ watermarkMs: 7_000 })
   })
 })

@@ -79,7 +79,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await watermark.setWatermarkGeneration(link, keys, generation, 1)
     await watermark.readWatermarkGeneration(link, keys)
     const partitionWatermarks = new Map([['forms/0', 2]])
-    await watermark.claimPartitions(link, keys, 'indexer', ['forms/0'])
+    await watermark.claimPartitions(link, keys, 'indexer', ['forms/0'], undefined)
     await watermark.redisTimeMs(link)
     await watermark.noteRaised(link, keys, 1)
     await watermark.readHighestWatermark(link, keys)
@@ -88,6 +88,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
       owner: 'indexer',
       everyPartition: ['forms/0'],
       partitionWatermarks,
+      highestMs: undefined,
     })
     await watermark.readWatermark(link, keys)
     await watermark.withdrawWatermark(link, keys)

@@ -107,6 +107,7 @@ export async function createTestReplica(): Promise<TestReplica> {
       owner: 'replica',
       everyPartition: ['forms/0'],
       partitionWatermarks: new Map([['forms/0', Date.parse(instant)]]),
+      highestMs: undefined,
     })
   }
 

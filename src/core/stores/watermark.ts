@@ -7,7 +7,7 @@ export type PartitionWatermarks = ReadonlyMap<string, number>
 
 /**
  * The result of publishing the watermark. `incomplete`: a partition has no watermark yet; `behind`: a generation that is being rebuilt has not
- * reached the instant at which the rebuild began; `held`: a rebuild is about to switch; `displaced`: another indexer has
+ * reached the instant at which the rebuild began, or the watermark would be below one that readers were told; `held`: a rebuild is about to switch; `displaced`: another indexer has
  * claimed one of the partitions; `superseded`: the watermark belongs to another generation; `forgotten`: Redis knows no generation.
  */
 export type WatermarkResult =
@@ -17,7 +17,7 @@ export type WatermarkResult =
 /**
  * The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. Partition watermarks of
  * an earlier run of Redis are dropped: a Redis that comes back with an older state, or a replica that lagged and takes over, has older
- * ones than readers were told.
+ * ones than readers were told. What was published last it may have lost as well, so the publisher tells what it knows of that.
  */
 const publishScript = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'held' end
@@ -25,7 +25,7 @@ local generation = redis.call('HGET', KEYS[1], 'generation')
 if not generation then return 'forgotten' end
 if generation ~= ARGV[1] then return 'superseded' end
 local every = cjson.decode(ARGV[4])
-for i = 5, #ARGV, 2 do
+for i = 6, #ARGV, 2 do
   local owner = redis.call('HGET', KEYS[3], ARGV[i])
   if owner and owner ~= ARGV[3] then return 'displaced' end
 end
@@ -33,7 +33,7 @@ if redis.call('HGET', KEYS[1], 'partitionsRun') ~= ARGV[2] then
   for _, name in ipairs(every) do redis.call('HDEL', KEYS[1], name) end
   redis.call('HSET', KEYS[1], 'partitionsRun', ARGV[2])
 end
-for i = 5, #ARGV, 2 do
+for i = 6, #ARGV, 2 do
   local known = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or '-1')
   if tonumber(ARGV[i + 1]) > known then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end
@@ -46,6 +46,7 @@ end
 if lowest == nil then return 'incomplete' end
 if lowest < tonumber(redis.call('HGET', KEYS[1], 'floor') or '-1') then return 'behind' end
 local published = math.max(lowest, tonumber(redis.call('HGET', KEYS[1], 'published') or '-1'))
+if published < tonumber(ARGV[5]) then return 'behind' end
 redis.call('HDEL', KEYS[1], 'floor')
 local highest = math.max(published, tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1'))
 redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2], 'highest', string.format('%.0f', highest))
@@ -75,7 +76,8 @@ return 1`
 
 /** What was published before this claim counts for the claimant, what a former owner publishes after it is refused. */
 const claimScript = `
-for i = 2, #ARGV do redis.call('HSET', KEYS[2], ARGV[i], ARGV[1]) end
+for i = 3, #ARGV do redis.call('HSET', KEYS[2], ARGV[i], ARGV[1]) end
+if tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1') then redis.call('HSET', KEYS[1], 'highest', ARGV[2]) end
 return redis.call('HMGET', KEYS[1], 'highest', 'raised')`
 
 const noteRaisedScript = `
@@ -99,10 +101,13 @@ export async function publishWatermark(
     readonly owner: string
     readonly everyPartition: readonly string[]
     readonly partitionWatermarks: PartitionWatermarks
+    /** The greatest watermark (epoch ms) that this indexer knows of; Redis may have lost it. */
+    readonly highestMs: number | undefined
   },
 ): Promise<WatermarkResult> {
   const pairs = [...round.partitionWatermarks].flatMap(([partition, epochMs]) => [partition, Math.floor(epochMs)])
-  const fixed = [round.generation, runOf(redis), round.owner, JSON.stringify(round.everyPartition)]
+  const known = msOrNone(round.highestMs)
+  const fixed = [round.generation, runOf(redis), round.owner, JSON.stringify(round.everyPartition), known]
   const result = String(
     await redis.client.eval(
       publishScript,
@@ -134,20 +139,25 @@ export async function setWatermarkGeneration(
   generation: GenerationTag,
   floorMs: number | undefined,
 ): Promise<void> {
-  await redis.client.eval(setGenerationScript, 1, keys.watermark, generation, Math.floor(floorMs ?? -1))
+  await redis.client.eval(setGenerationScript, 1, keys.watermark, generation, msOrNone(floorMs))
 }
 
+/** For scripts, which have no undefined. */
+const msOrNone = (epochMs: number | undefined): number => Math.floor(epochMs ?? -1)
+
 /**
- * Claims partitions (by topic/partition) for `owner`: from now on the watermarks of any other owner are refused. Returns the greatest
- * watermark that was ever published, and how far at most `changedAt` of a record was ever raised above its append time, both in ms.
+ * Claims partitions (by topic/partition) for `owner`: from now on the watermarks of any other owner are refused. `highestMs` is the greatest
+ * watermark that this indexer knows of; Redis may have lost it. Returns the greatest watermark that was ever published, and how far at most `changedAt` of a record was ever raised above its append time, both in ms.
  */
 export async function claimPartitions(
   redis: RedisConnection,
   keys: RedisKeys,
   owner: string,
   partitions: readonly string[],
+  highestMs: number | undefined,
 ): Promise<{ readonly watermarkMs: number | undefined; readonly changedAtRaisedByMs: number }> {
-  const claimed = await redis.client.eval(claimScript, 2, keys.watermark, keys.partitionOwners, owner, ...partitions)
+  const values = [owner, msOrNone(highestMs), ...partitions]
+  const claimed = await redis.client.eval(claimScript, 2, keys.watermark, keys.partitionOwners, ...values)
   const [highest, raised] = claimed as readonly (string | null)[]
   return { watermarkMs: highest == null ? undefined : Number(highest), changedAtRaisedByMs: Number(raised ?? 0) }
 }
