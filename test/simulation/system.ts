@@ -129,8 +129,14 @@ export class System {
     const random = client.randomOfCallsTo('redis')
     return new Promise((resolve, reject) => {
       const cancel = world.schedule(answerDeadlineMs, undefined, client, () => reject(new NoAnswer(name)))
+      const breakOff = (): void => {
+        world.schedule(random.next() * messageMs, `${name}: broken off`, client, () => {
+          cancel()
+          reject(new NoAnswer(name))
+        })
+      }
       world.schedule(random.next() * messageMs, name, api.process, () => {
-        inject(withDistinctHeaders(api.listener), { method: 'GET', url, headers }).then(
+        inject(asNode(api.listener, breakOff), { method: 'GET', url, headers }).then(
           ({ statusCode: status, headers: received, payload: body }) => {
             const { etag, 'replica-watermark': watermark } = received
             world.schedule(
@@ -231,12 +237,16 @@ export class System {
   }
 }
 
-/** Node's requests have each header as a list, too; those of the library that makes requests without a network have not. */
-const withDistinctHeaders =
-  (listener: RequestListener): RequestListener =>
+/** Gives requests that were made without a network what Node's have: each header as a list, and a connection that can be closed. */
+const asNode =
+  (listener: RequestListener, onClosed: () => void): RequestListener =>
   (request, response) => {
     const distinct = Object.entries(request.headers).map(([name, value]) => [name, [value].flat()])
     Object.defineProperty(request, 'headersDistinct', { value: Object.fromEntries(distinct) })
+    request.socket.destroy = () => {
+      onClosed()
+      return request.socket
+    }
     return listener(request, response)
   }
 
