@@ -22,7 +22,7 @@ const filesOf = (paths) => paths.map((path) => `<rootDir>/test/${path}.test.ts`)
  * programs of others, which are fetched first on a new machine.
  */
 const long = [
-  ...['security/elasticsearch', 'security/kafka', 'security/redis', 'integration/engines', 'e2e/demo'],
+  ...['security/elasticsearch', 'security/kafka', 'security/redis', 'integration/engines', 'e2e/demo', 'e2e/verify'],
   ...['e2e/airbyteSource', 'e2e/dataLoading', 'e2e/dltSource', 'e2e/snippets', 'e2e/openapiTester'],
   ...['e2e/producers', 'e2e/producerExamples', 'e2e/outbox', 'e2e/tracing'],
 ]

@@ -1,6 +1,6 @@
 import { csvRecords } from '../support/csv.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { describeSpreadsheet, openInSpreadsheet } from '../support/spreadsheet.ts'
+import { describeSpreadsheet, useSpreadsheet } from '../support/spreadsheet.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
@@ -41,17 +41,19 @@ const read = async (): Promise<string> =>
   (await api.get('/api/v1/records?formId=quiz', { headers: { accept: 'text/csv' } })).text
 
 describeSpreadsheet()('LibreOffice', () => {
+  const spreadsheet = useSpreadsheet()
+
   test.each([
     [',', '"x","=1+1"\r\n'],
     [';', '"x","a\n=1+1\nb"\r\n'],
   ])('that separates cells by %s runs what is not kept from it: %j', async (separator, csv) => {
-    const { shown, formulas: found } = await openInSpreadsheet(csv, separator)
+    const { shown, formulas: found } = await spreadsheet.open(csv, separator)
     expect([shown, found]).toEqual([expect.stringMatching(/(?:^|,)2$/m), 1])
   })
 
   test('shows every cell of CSV as it was sent, and runs none', async () => {
     const sent = await read()
-    const { shown, formulas: found } = await openInSpreadsheet(sent, ',')
+    const { shown, formulas: found } = await spreadsheet.open(sent, ',')
     expect(found).toBe(0)
     const [before, after] = [csvRecords(sent), csvRecords(shown, '\n')]
     expect(before).toHaveLength(count)
@@ -62,6 +64,6 @@ describeSpreadsheet()('LibreOffice', () => {
   })
 
   test.each([';', '\t', ';\t,'])('runs nothing either when it separates cells by %j', async (separators) => {
-    expect((await openInSpreadsheet(await read(), separators)).formulas).toBe(0)
+    expect(await spreadsheet.countFormulas(await read(), separators)).toBe(0)
   })
 })

@@ -26,36 +26,47 @@ export type Sheet = {
   readonly formulas: number
 }
 
-/** Opens CSV in LibreOffice, which separates cells at any of the separators, and stores it in two other formats. */
-export async function openInSpreadsheet(csv: string, separators: string): Promise<Sheet> {
-  if (program === undefined) throw new Error('there is no soffice: install Debian\'s package "libreoffice-calc-nogui"')
-  const folder = await mkdtemp(join(tmpdir(), 'tidemark-spreadsheet-'))
-  try {
+/** LibreOffice, with a profile that is made once for a file or block. Each opening separates cells at any of `separators`. */
+export type Spreadsheet = {
+  /** Opens CSV and stores it in two other formats. */
+  open(csv: string, separators: string): Promise<Sheet>
+  countFormulas(csv: string, separators: string): Promise<number>
+}
+
+const asShown = `csv:Text - txt - csv (StarCalc):44,${quote},${utf8},1,,0,true,true`
+
+export function useSpreadsheet(): Spreadsheet {
+  let folder = ''
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tidemark-spreadsheet-'))
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+  /** The content of the file that LibreOffice stores. */
+  const convert = async (csv: string, separators: string, format: string, extension: string): Promise<string> => {
     await writeFile(join(folder, 'given.csv'), csv)
     const codes = [...separators].map((separator) => separator.charCodeAt(0)).join('/')
-    const asShown = `csv:Text - txt - csv (StarCalc):44,${quote},${utf8},1,,0,true,true`
-    for (const [format, out] of [
-      [asShown, 'csv'],
-      ['fods', 'fods'],
-    ] as const)
-      await convert(program, folder, `CSV:${codes},${quote},${utf8},1`, format, out)
-    const document = await readFile(join(folder, 'fods', 'given.fods'), 'utf8')
-    return {
-      shown: await readFile(join(folder, 'csv', 'given.csv'), 'utf8'),
-      formulas: document.split('table:formula=').length - 1,
-    }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+    await runConversion(folder, `CSV:${codes},${quote},${utf8},1`, format)
+    return await readFile(join(folder, 'out', `given.${extension}`), 'utf8')
+  }
+  const countFormulas: Spreadsheet['countFormulas'] = async (csv, separators) =>
+    (await convert(csv, separators, 'fods', 'fods')).split('table:formula=').length - 1
+  return {
+    open: async (csv, separators) => ({
+      shown: await convert(csv, separators, asShown, 'csv'),
+      formulas: await countFormulas(csv, separators),
+    }),
+    countFormulas,
   }
 }
 
-async function convert(command: string, folder: string, filter: string, format: string, out: string): Promise<void> {
-  const logPath = join(folder, 'said.log')
+async function runConversion(folder: string, filter: string, format: string): Promise<void> {
+  if (program === undefined) throw new Error('there is no soffice: install Debian\'s package "libreoffice-calc-nogui"')
   const args = [
     ...['--headless', '--norestore', `-env:UserInstallation=file://${join(folder, 'profile')}`, `--infilter=${filter}`],
-    ...['--convert-to', format, '--outdir', join(folder, out), join(folder, 'given.csv')],
+    ...['--convert-to', format, '--outdir', join(folder, 'out'), join(folder, 'given.csv')],
   ]
   const env = { ...process.env, HOME: folder } as Record<string, string>
-  const order = { command, args, cwd: folder, env }
+  const order = { command: program, args, cwd: folder, env }
+  const logPath = join(folder, 'said.log')
   await runSupervised(order, { what: 'soffice', logPath, deadlineMs, signal: new AbortController().signal })
 }
