@@ -213,7 +213,8 @@ class Run {
         engines.simulatedKafka.forceRebalance(system.config.CONSUMER_GROUP)
         break
       case 'compact':
-        for (const topic of ['forms', 'submissions']) engines.simulatedKafka.compact(topic)
+        for (const topic of ['forms', 'submissions'])
+          engines.simulatedKafka.compactCommitted(topic, system.config.CONSUMER_GROUP)
         break
       case 'leader-clock':
         engines.simulatedKafka.setLeaderClockOffset(event.topic, event.partition, event.offsetMs)

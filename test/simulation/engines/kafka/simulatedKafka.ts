@@ -78,6 +78,12 @@ export class SimulatedKafka {
     for (const log of this.#broker.topics.partitions(topic)) log.compact(compaction)
   }
 
+  /** Compacts what a group has committed of a topic, as a compaction lag does that is longer than the group's. */
+  compactCommitted(topic: string, groupId: string): void {
+    for (const commit of this.committed(groupId))
+      if (commit.topic === topic) this.#log(topic, commit.partition).compact({ below: commit.offset })
+  }
+
   /** Removes the records of a partition below an offset, as retention does. */
   deleteBelow(topic: string, partition: number, offset: bigint): void {
     this.#log(topic, partition).deleteBelow(offset)
