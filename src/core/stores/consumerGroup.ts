@@ -52,7 +52,10 @@ export type GroupMember = {
   fetchFrom(partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]): void
   pause(partitions: readonly TopicPartition[]): void
   resume(partitions: readonly TopicPartition[]): void
-  /** Commits offsets of assigned partitions; after a rebalance the broker rejects them. */
+  /**
+   * Commits offsets of assigned partitions; after a rebalance the broker rejects them. One that KafkaJS repeats after it has lost its
+   * connection and rejoined is accepted: an offset may go back then, to one that was searchable.
+   */
   commit(commits: readonly PartitionCommit[]): Promise<void>
   /** Leaves the group, so that its partitions are assigned to other members at once. */
   leave(): Promise<void>

@@ -96,6 +96,7 @@ const real = {
   performanceNow: performance.now.bind(performance),
   random: Math.random,
   timeout: AbortSignal.timeout.bind(AbortSignal),
+  any: AbortSignal.any.bind(AbortSignal),
   sleep: timersPromises.setTimeout,
   nextTurn: timersPromises.setImmediate,
   randomBytes: crypto.randomBytes,
@@ -163,6 +164,18 @@ function timeoutSignal(delayMs: number): AbortSignal {
   return controller.signal
 }
 
+/** Node's own keeps a signal that somebody listens to until one of its sources aborts, and with it everything that it belongs to. */
+function anySignal(signals: AbortSignal[]): AbortSignal {
+  if (!isRunning()) return real.any(signals)
+  const controller = new AbortController()
+  for (const signal of signals) {
+    const abort = (): void => controller.abort(signal.reason)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+  }
+  return controller.signal
+}
+
 function bytes(count: number): Buffer {
   const process = running.getStore()
   if (process === undefined) return real.randomBytes(count)
@@ -179,6 +192,7 @@ Object.assign(globalThis, { Date: VirtualDate, ...timers })
 performance.now = () => running.getStore()?.elapsedMs() ?? real.performanceNow()
 Math.random = () => running.getStore()?.random() ?? real.random()
 AbortSignal.timeout = timeoutSignal
+AbortSignal.any = anySignal
 Object.assign(timersPromises, {
   setTimeout: (delayMs?: number, value?: unknown, options?: SleepOptions) =>
     isRunning() ? sleep(delayMs, value, options) : real.sleep(delayMs, value, options),
