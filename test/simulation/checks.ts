@@ -15,20 +15,28 @@ export const kindsOf: Readonly<Record<DocumentTopic, readonly DocumentKind[]>> =
   submissions: ['submissions', 'submission-details'],
 }
 
+type Clocks = {
+  /** Whether append times and watermark are on one time line. */
+  readonly clocksAgree: boolean
+  /** How far at most the clock of Redis is ahead in this history. */
+  readonly redisAheadMs: number
+}
+
 /** Holds what the engines have against what was appended, whenever an offset is committed or a watermark published. */
 export class Checks {
   readonly #system: System
   readonly #engines: SimulatedEngines
   readonly #journal: Journal
-  /** Whether append times and watermark are on one time line. */
   readonly #clocksAgree: boolean
+  readonly #redisAheadMs: number
   #publishedMs = 0
 
-  constructor(system: System, journal: Journal, clocksAgree: boolean) {
+  constructor(system: System, journal: Journal, { clocksAgree, redisAheadMs }: Clocks) {
     this.#system = system
     this.#engines = system.engines
     this.#journal = journal
     this.#clocksAgree = clocksAgree
+    this.#redisAheadMs = redisAheadMs
   }
 
   /** To be called after an engine has done what it was asked for. */
@@ -57,7 +65,13 @@ export class Checks {
   }
 
   #expectWatermarkIsTrue(): void {
-    const { published, run } = this.#engines.simulatedRedis.hash(`${this.#system.config.INDEX_PREFIX}:watermark`)
+    const { published, run, ...others } = this.#engines.simulatedRedis.hash(
+      `${this.#system.config.INDEX_PREFIX}:watermark`,
+    )
+    const latestMs = this.#system.world.nowMs + this.#redisAheadMs
+    for (const [name, value] of Object.entries({ published, ...others }))
+      if ((name === 'published' || name.includes('/')) && Number(value) > latestMs)
+        throw new Violation('no watermark is in the future', `${name} is at ${new Date(Number(value)).toISOString()}`)
     if (published === undefined || run !== this.#engines.simulatedRedis.runId) return
     const publishedMs = Number(published)
     if (publishedMs === this.#publishedMs) return

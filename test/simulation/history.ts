@@ -15,6 +15,8 @@ export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'stop'; readonly program: Program; readonly which: number }
   | { readonly kind: 'freeze'; readonly program: Program; readonly which: number; readonly forMs: number }
   | { readonly kind: 'start'; readonly program: Program }
+  /** The machine of the next rebuild that comes to this step of its switch pauses for so long. */
+  | { readonly kind: 'freeze-in-switch'; readonly step: SwitchStep; readonly forMs: number }
   | { readonly kind: 'weather'; readonly weather: Weather }
   | { readonly kind: 'outage'; readonly engine: EngineName; readonly forMs: number }
   | { readonly kind: 'cut-off'; readonly engine: EngineName; readonly which: number; readonly forMs: number }
@@ -37,6 +39,8 @@ export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'revoke-key' | 'delete-key'; readonly team: string; readonly which: number }
 )
 
+/** It has taken the hold; the old generation is closed; it looks at the aliases before it replaces them. */
+export type SwitchStep = 'held' | 'blocked' | 'replacing'
 export type DocumentTopic = 'forms' | 'submissions'
 
 /** What happens from outside in one simulation, in order of time. */
@@ -58,10 +62,15 @@ const themes = [
   'redis',
   'copies',
   'rebuild',
+  'switch',
+  'late',
+  'contract',
   'generations',
   'keys',
 ] as const
 export type Theme = (typeof themes)[number]
+/** Those of histories of which no themes were named: a rebuild that pauses takes long, and so do late leaders beside it. */
+const drawn = themes.filter((theme) => theme !== 'switch' && theme !== 'late')
 
 const lengthMs = 8_000
 const appends = { min: 20, spread: 30 }
@@ -69,7 +78,7 @@ const appends = { min: 20, spread: 30 }
 /** The history of a seed. `only`: which of its themes it may have; by default one to three of all. */
 export function historyOf(seed: number, only?: readonly Theme[]): History {
   const random = randomFor(seed, 'history')
-  const chosen = only ?? random.shuffled(themes).slice(0, 1 + random.below(3))
+  const chosen = only ?? random.shuffled(drawn).slice(0, 1 + random.below(3))
   const events = [...writes(random), ...chosen.flatMap((theme) => eventsOf[theme](random))]
   // Of late records compaction may leave only the older state: then indices that are deleted cannot be built again as they were.
   const areIndicesDeleted = events.some(({ kind }) => kind === 'delete-indices')
@@ -261,14 +270,47 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       ...(random.chance(0.3) ? [{ atMs: atMs + random.below(5_000), kind: 'start', program: 'rebuild' } as const] : []),
     ]
   },
+  // A rebuild that pauses in its switch for longer than its hold lasts, while the product writes on, some of it with late clocks.
+  switch: (random) => [
+    { atMs: 500 + random.below(1_500), kind: 'start', program: 'rebuild' },
+    {
+      atMs: 0,
+      kind: 'freeze-in-switch',
+      step: random.pick<SwitchStep>(['held', 'blocked', 'replacing']),
+      forMs: 10_200 + random.below(4_000),
+    },
+    ...times(50, (): HistoryEvent => {
+      const id = `f${3 + random.below(6)}`
+      const atMs = 11_000 + random.below(6_500)
+      const value = stateOf('forms', id, atMs, random)
+      return { atMs, kind: 'append', topic: 'forms', key: `${random.pick(teams)}/${id}`, value }
+    }),
+  ],
+  // All leaders of a topic have clocks that are behind.
+  late: (random) =>
+    [0, 1, 2, 3].map((partition) => ({
+      atMs: random.below(10_000),
+      kind: 'leader-clock',
+      topic: 'forms',
+      partition,
+      offsetMs: -2_000 - random.below(5_000),
+    })),
+  // A release of the product that breaks the contract now and then.
+  contract: (random) =>
+    times(10 + random.below(20), (): HistoryEvent => {
+      const topic = random.chance(0.5) ? 'forms' : 'submissions'
+      const key = `${random.pick(teams)}/${topic === 'forms' ? 'f9' : 's9'}`
+      return { atMs: moment(random), kind: 'append', topic, key, value: `{"revision":${1 + random.below(99)}}` }
+    }),
   generations: (random) => [{ atMs: moment(random), kind: random.chance(0.5) ? 'delete-indices' : 'remove-aliases' }],
   keys: (random) => [
     ...times(
-      4 + random.below(14),
+      4 + random.below(18),
       (): HistoryEvent => ({
         atMs: moment(random),
         kind: 'create-key',
-        team: random.pick(teams),
+        // Mostly one team, so that it comes to its most keys.
+        team: random.chance(0.8) ? teams[0] : teams[1],
         name: `key ${random.below(100)}`,
       }),
     ),

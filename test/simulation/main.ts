@@ -46,23 +46,24 @@ const options = new Command('simulate')
   .option('--processes <number>', 'in how many processes', number, availableParallelism())
   .option('--events <numbers>', 'with --seed: only these events of its history', (text) => text.split(',').map(number))
   .option('--theme <names>', 'only histories with these themes', (text) => text.split(',') as Theme[])
-  .option('--mutant <name>', 'plant a fault in the product first')
+  .option('--mutant <name>', 'plant a fault in the product first; its histories have its themes')
   .option('--trace', 'with --seed: print the trace in any case')
   .option('--digests', 'print the digest of each trace')
   .allowExcessArguments(false)
   .parse()
   .opts<Options>()
 
-if (options.mutant !== undefined) plantMutant(options.mutant)
+const mutant = options.mutant === undefined ? undefined : plantMutant(options.mutant)
+const themes = options.theme ?? mutant?.themes
 if (process.send !== undefined) await runShare(options)
 else if (options.seed === undefined) await runMany(options)
 else await runOne(options.seed, options)
 
 /** Runs every so-manieth seed, and tells the parent of each. */
-async function runShare({ first, seeds, processes, theme }: Options): Promise<void> {
+async function runShare({ first, seeds, processes }: Options): Promise<void> {
   const { historyOf, runHistory } = await simulation()
   for (let seed = first; seed < first + seeds; seed += processes) {
-    const { digest, violation } = await runHistory(historyOf(seed, theme))
+    const { digest, violation } = await runHistory(historyOf(seed, themes))
     const told: Told = { seed, digest, violation: violation?.text, invariant: violation?.invariant }
     process.send?.(told)
   }
@@ -111,9 +112,9 @@ async function runMany({ first, seeds, processes, digests, mutant }: Options): P
   process.exitCode = broken.length > 0 || isIncomplete ? 1 : 0
 }
 
-async function runOne(seed: number, { events, theme, trace, digests }: Options): Promise<void> {
+async function runOne(seed: number, { events, trace, digests }: Options): Promise<void> {
   const { historyOf, runHistory, shrink, eventNumbers } = await simulation()
-  const whole = historyOf(seed, theme)
+  const whole = historyOf(seed, themes)
   const history = events === undefined ? whole : { ...whole, events: events.flatMap((at) => whole.events[at] ?? []) }
   const outcome = await runHistory(history)
   const isShrunk = outcome.violation !== undefined && events === undefined

@@ -8,7 +8,7 @@ import { type History, type HistoryEvent, type Program, teams } from './history.
 import { Journal } from './journal.ts'
 import { KeyUsers } from './keyUsers.ts'
 import { ask, Follower, type Observed, Poller, simulateFetch } from './readers.ts'
-import { System } from './system.ts'
+import { type Running, System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
 import { Violation, World } from './world/world.ts'
 
@@ -17,6 +17,8 @@ const indexerCount = 2
 const startDeadlineMs = 60_000
 const endDeadlineMs = 180_000
 const pollMs = 100
+/** In every so-manieth history with a rebuild it is awaited that the rebuild removes the retired generation. */
+const removalEvery = 8
 const nodes = [0, 1]
 
 /** How a simulation has ended. */
@@ -63,6 +65,9 @@ class Run {
   readonly #outside: SimulatedProcess
   readonly #clocksAgree: boolean
   readonly #rebuilds: string[] = []
+  #switchPause: Extract<HistoryEvent, { readonly kind: 'freeze-in-switch' }> | undefined
+  /** Rebuilds that have begun to close the old generation. */
+  readonly #blocking = new Set<Running>()
   #keys: AccountKeyManager | undefined
   #users: KeyUsers | undefined
 
@@ -72,9 +77,16 @@ class Run {
     this.#engines = simulateEngines(world)
     this.#system = new System(world, this.#engines)
     this.#clocksAgree = !history.events.some(({ kind }) => kind.endsWith('-clock'))
-    this.#checks = new Checks(this.#system, this.#journal, this.#clocksAgree)
+    const aheadMs = history.events.map((event) =>
+      event.kind === 'engine-clock' && event.engine === 'redis' ? event.offsetMs : 0,
+    )
+    const clocks = { clocksAgree: this.#clocksAgree, redisAheadMs: Math.max(0, ...aheadMs) }
+    this.#checks = new Checks(this.#system, this.#journal, clocks)
     this.#outside = new SimulatedProcess(world, 'outside')
-    world.afterCall = (engine, what) => this.#checks.afterCall(engine, what)
+    world.afterCall = (engine, what, caller) => {
+      this.#checks.afterCall(engine, what)
+      this.#pauseSwitch(what, caller)
+    }
   }
 
   play(): Promise<void> {
@@ -114,9 +126,11 @@ class Run {
     let answersBefore: readonly number[] | undefined
     const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
       watermarkMs <= this.#journal.lastAppendedAtMs()
+    // A generation that is retired is kept for half a minute, in which nothing else happens.
+    const waitsForRemoval = this.#history.seed % removalEvery === 0
     const unfinished = (): string[] => [
       ...(this.#checks.isComplete() ? [] : ['documents']),
-      ...system.running('rebuild').map((each) => each.process.name),
+      ...system.running('rebuild').flatMap((each) => (each.hasSwitched && !waitsForRemoval ? [] : each.process.name)),
       ...[...pollers, ...followers].filter(isBehind).map(({ name }) => name),
       ...followers.filter(({ answers }, at) => answers < (answersBefore?.[at] ?? answers) + 2).map(({ name }) => name),
     ]
@@ -197,6 +211,9 @@ class Run {
       case 'freeze':
         this.#disturb(event)
         break
+      case 'freeze-in-switch':
+        this.#switchPause = event
+        break
       case 'start':
         this.#start(event.program)
         break
@@ -266,6 +283,22 @@ class Run {
         )
         break
     }
+  }
+
+  /** Pauses a rebuild, with its processes, if it has come to the step at which it is to pause. */
+  #pauseSwitch(what: string, caller: SimulatedProcess): void {
+    const pause = this.#switchPause
+    const rebuild = this.#system.running('rebuild').find(({ process }) => process === caller)
+    if (pause === undefined || rebuild === undefined) return
+    if (what.includes('_block')) this.#blocking.add(rebuild)
+    const hasCome = {
+      held: rebuild.isSwitching,
+      blocked: this.#blocking.has(rebuild),
+      replacing: this.#blocking.has(rebuild) && what.startsWith('GET') && what.includes('-v*'),
+    }
+    if (!hasCome[pause.step]) return
+    this.#switchPause = undefined
+    for (const each of [rebuild.process, ...rebuild.children]) each.freeze(pause.forMs)
   }
 
   #disturb(event: Extract<HistoryEvent, { readonly program: Program; readonly which: number }>): void {

@@ -29,6 +29,10 @@ export type Running = {
   stop(): void
   /** What else ends with it. */
   readonly children: SimulatedProcess[]
+  /** Whether a rebuild has taken the hold, or is about to. */
+  isSwitching: boolean
+  /** Whether a rebuild has nothing left to do but to remove the generation that served before. */
+  hasSwitched: boolean
 }
 
 export type RunningApi = Running & { readonly listener: RequestListener }
@@ -85,7 +89,11 @@ export class System {
       const { elasticsearch, elasticsearchRaw, redis, kafka } = this.engines
       const connection = redis(config, () => undefined)
       const report = {
-        step: (text: string) => this.world.note(`${running.process.name}: ${text}`),
+        step: (text: string) => {
+          this.world.note(`${running.process.name}: ${text}`)
+          running.isSwitching ||= text === 'switching'
+          running.hasSwitched ||= text.endsWith('until its readers are done')
+        },
         progress: () => undefined,
         compared: () => undefined,
       }
@@ -149,7 +157,8 @@ export class System {
               },
             )
           },
-          (error: unknown) => world.fail(error),
+          // An answer that fails after it has begun is broken off, with the error that ended it.
+          breakOff,
         )
       })
     })
@@ -169,6 +178,8 @@ export class System {
       program,
       process,
       children: [],
+      isSwitching: false,
+      hasSwitched: false,
       stop: () => {
         if (process.hasEnded || stopping.signal.aborted) return
         this.world.note(`${process.name} is asked to stop`)

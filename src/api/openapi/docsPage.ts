@@ -36,8 +36,16 @@ const answer =
   (ctx) =>
     respondWithFile(ctx, file)
 
-/** The page at `/docs` and every file it needs, by path. File names are content hashes, so the files may be cached for ever. */
+let page: ReadonlyMap<string, StaticFile> | undefined
+
+/** The page at `/docs` and every file it needs, by path: read once, for all applications of this process. */
 function docsPage(): ReadonlyMap<string, StaticFile> {
+  page ??= readDocsPage()
+  return page
+}
+
+/** File names are content hashes, so the files may be cached for ever. */
+function readDocsPage(): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>()
   const add = (file: string, type: 'css' | 'js' | 'svg'): string => {
     const text = readFileSync(file, 'utf8')

@@ -1,6 +1,10 @@
-/** A fault to be planted in the product: in `file`, the text `from` is replaced by `to`. `invariants`: those that may show it. */
+import type { Theme } from '../history.ts'
+
+/** A fault to be planted in the product: in `file`, the text `from` is replaced by `to`. */
 export type Mutant = {
   readonly name: string
+  /** What has to happen for the fault to show: its histories have these themes. */
+  readonly themes: readonly Theme[]
   readonly file: string
   readonly from: string
   readonly to: string
@@ -10,12 +14,14 @@ export type Mutant = {
 export const mutants: readonly Mutant[] = [
   {
     name: 'commit-before-refresh',
+    themes: ['crashes'],
     file: 'indexer/publisher.ts',
     from: 'await this.#makeSearchable(written)\n    await this.#replaceChangeTokens()',
     to: 'await this.#commit(partitions)\n    await this.#makeSearchable(written)\n    await this.#replaceChangeTokens()',
   },
   {
     name: 'change-tokens-after-the-watermark',
+    themes: ['groups'],
     file: 'indexer/publisher.ts',
     from: `    await this.#replaceChangeTokens()
     if (acknowledged !== undefined) await pending?.settle(acknowledged)
@@ -30,6 +36,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'clock-read-after-the-end-offsets',
+    themes: ['network', 'freezes'],
     file: 'indexer/publisher.ts',
     from: `    const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()`,
@@ -38,36 +45,80 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'dead-letter-not-awaited',
+    themes: ['contract', 'network'],
     file: 'indexer/pipeline.ts',
     from: "finish((await serving?.rejectRecord(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')",
     to: "{ serving?.rejectRecord(record, problem, assigned.start, this.#writing.signal).catch(() => undefined); finish('dead-letter') }",
   },
   {
     name: 'commit-of-another-generation-counts',
+    themes: ['generations'],
     file: 'indexer/committedOffsets.ts',
     from: '(generation === undefined || own.generation === generation)',
     to: '(generation === undefined || own.generation !== undefined)',
   },
   {
-    name: 'change-times-without-watermark',
+    name: 'changed-at-below-the-watermark',
+    themes: ['clocks'],
     file: 'indexer/changeTimes.ts',
-    from: 'appendedAtMs + this.#earlierRaisedByMs : Math.max(appendedAtMs, this.#watermarkMs)',
-    to: 'appendedAtMs : appendedAtMs',
+    from: 'watermarkDecided(watermarkMs: number): void {\n    this.#latestMs = Math.max(this.#latestMs, watermarkMs)',
+    to: 'watermarkDecided(_watermarkMs: number): void {',
   },
   {
-    name: 'published-by-whoever-claimed-before',
-    file: 'src/core/stores/watermark.ts',
-    from: "if owner and owner ~= ARGV[3] then return 'displaced' end",
+    name: 'claim-tells-no-watermark',
+    themes: ['clocks', 'groups'],
+    file: 'indexer/changeTimes.ts',
+    from: 'this.#watermarkMs = watermarkMs ?? Number.NEGATIVE_INFINITY',
+    to: 'this.#watermarkMs = (watermarkMs, Number.NEGATIVE_INFINITY)',
+  },
+  {
+    name: 'watermark-in-the-future',
+    themes: ['clocks'],
+    file: 'indexer/publisher.ts',
+    from: 'Math.min(known, askedAtMs)',
+    to: 'known',
+  },
+  {
+    name: 'change-tokens-read-before-the-watermark',
+    themes: ['network'],
+    file: 'src/core/stores/accountKeyStore.ts',
+    from: ': freshnessIn(read, runId())',
+    to: `: freshnessIn(
+            [...(await client.hmget(keys.watermark, 'published', 'run', 'generation')), ...read.slice(3)] as unknown as FreshnessReply,
+            runId(),
+          )`,
+  },
+  {
+    name: 'not-modified-while-a-change-is-pending',
+    themes: ['groups'],
+    file: 'src/api/conditional.ts',
+    from: 'holdsVersion(ctx, validators) && (validators.isSettled || matchesAny(ctx))',
+    to: 'holdsVersion(ctx, validators)',
+  },
+  {
+    name: 'revoked-key-accepted',
+    themes: ['keys'],
+    file: 'src/api/authenticate.ts',
+    from: "state === 'active' && (expiresAtMs",
+    to: 'state !== undefined && (expiresAtMs',
+  },
+  {
+    name: 'eleven-keys',
+    themes: ['keys'],
+    file: 'src/core/stores/accountKeyScripts.ts',
+    from: "if taken >= max then return 'full' end",
     to: '',
   },
   {
     name: 'switch-without-marker',
+    themes: ['switch'],
     file: 'indexer/generations/generations.ts',
     from: 'actions: [...markers, ...aliases]',
     to: 'actions: aliases',
   },
   {
     name: 'hold-not-renewed-nor-checked',
+    themes: ['switch', 'late'],
     file: 'indexer/generations/rebuild.ts',
     from: `    if (!(await extendWatermarkHold(redis, keys, holder, maxHoldMs)))
       throw new Error('the hold on the watermark has expired')`,
@@ -75,6 +126,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'no-mark-of-pending-writes',
+    themes: ['groups'],
     file: 'indexer/pipeline.ts',
     from: 'await this.#pending?.mark()\n    const stop',
     to: 'const stop',
@@ -82,31 +134,29 @@ export const mutants: readonly Mutant[] = [
   {
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
     name: 'version-of-an-earlier-run-of-redis',
+    themes: ['redis'],
     file: 'src/core/stores/listVersions.ts',
     from: '`${runId} ${generation} ${token}`',
     to: '`${generation} ${token}`',
     // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
   },
   {
-    name: 'refresh-that-missed-a-copy-counts',
-    file: 'indexer/refresh.ts',
-    from: 'if (missed !== undefined) throw new Error(missed)',
-    to: '',
-  },
-  {
-    name: 'tombstone-with-its-revision',
+    name: 'tombstone-with-an-ordinary-version',
+    themes: ['crashes'],
     file: 'src/core/stores/documents.ts',
     from: 'write(kind, change, deletedRevision, source)',
-    to: 'write(kind, change, 1_000 as Revision, source)',
+    to: 'write(kind, change, 10 as Revision, source)',
   },
   {
     name: 'revoked-in-kafka-only',
+    themes: ['keys', 'network'],
     file: 'src/settings/accountKeyManager.ts',
     from: "key.state === 'revoked' ? 'applied' : await store.apply(teamId, id as EntityId, revoked)",
     to: "'applied' as const",
   },
   {
     name: 'stale-write-leaves-no-token',
+    themes: ['crashes', 'groups'],
     file: 'indexer/pipeline.ts',
     from: 'this.#publisher.noteWrite(list)',
     to: "if (outcome.kind !== 'stale') this.#publisher.noteWrite(list)",

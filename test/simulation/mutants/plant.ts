@@ -1,13 +1,13 @@
 import { registerHooks } from 'node:module'
-import { mutants } from './mutants.ts'
+import { type Mutant, mutants } from './mutants.ts'
 
 const root = new URL('../../../', import.meta.url)
 
 /**
  * Plants a fault in the source of the product: from now on its file is loaded with one piece of text replaced by another. Throws
- * when the piece is not there exactly once: then the source has changed, and the mutant has to follow.
+ * when the piece is not there exactly once: then the source has changed, and the mutant has to follow. Returns the mutant.
  */
-export function plantMutant(name: string): void {
+export function plantMutant(name: string): Mutant {
   const mutant = mutants.find((each) => each.name === name)
   if (mutant === undefined)
     throw new Error(`there is no mutant ${name}: ${mutants.map((each) => each.name).join(', ')}`)
@@ -22,4 +22,5 @@ export function plantMutant(name: string): void {
       return { ...loaded, source: pieces.join(to) }
     },
   })
+  return mutant
 }

@@ -9,6 +9,8 @@ import { realTurn, runningProcess, runSimulated } from './virtualGlobals.ts'
 const startMs = Date.parse('2026-03-01T00:00:00.000Z')
 /** A history that has more events than this does not end. */
 const maxEvents = 400_000
+/** A call whose caller waits longer than this is seldom without any answer. */
+const patienceMs = 5_000
 
 /** How the network treats calls of a process to an engine. */
 export type Weather = {
@@ -44,7 +46,7 @@ export class World {
   #order = 0
   #violation: unknown
   /** Called when an engine has done what it was asked for. */
-  afterCall: (engine: EngineName, what: string) => void = () => undefined
+  afterCall: (engine: EngineName, what: string, caller: SimulatedProcess) => void = () => undefined
 
   constructor(seed: number) {
     this.seed = seed
@@ -193,10 +195,12 @@ export class World {
           return
         }
         signal?.addEventListener('abort', onAbort, { once: true })
+        // Packets that nobody answers, or a connection that ends. The first is rare where callers wait for minutes.
+        const isSilent = (): boolean => random.chance(timeoutMs === undefined || timeoutMs > patienceMs ? 0.1 : 0.5)
         const answer = (act: () => void, outcome: string): void => {
           if (random.chance(this.#weather.lost)) {
             this.note(`${name}: the answer is lost`)
-            if (random.chance(0.5)) return
+            if (isSilent()) return
             act = () => reject(new NetworkFailure('unreachable', name))
           }
           this.schedule(this.#delayMs(random), `${name}: ${outcome}`, process, () => settle(act))
@@ -205,13 +209,12 @@ export class World {
         this.schedule(this.#delayMs(random), name, undefined, async () => {
           if (isLost || this.#isCutOff(engine, process)) {
             this.note(`${name}: does not arrive`)
-            // A connection that is refused, or packets that nobody answers.
-            if (random.chance(0.5)) answer(() => reject(new NetworkFailure('unreachable', name)), 'connection refused')
+            if (!isSilent()) answer(() => reject(new NetworkFailure('unreachable', name)), 'connection refused')
             return
           }
           try {
             const result = await work()
-            this.#check(engine, what)
+            this.#check(engine, what, process)
             answer(() => resolve(result), 'answered')
           } catch (error) {
             answer(
@@ -223,9 +226,9 @@ export class World {
       }),
   }
 
-  #check(engine: EngineName, what: string): void {
+  #check(engine: EngineName, what: string, caller: SimulatedProcess): void {
     try {
-      this.afterCall(engine, what)
+      this.afterCall(engine, what, caller)
     } catch (violation) {
       this.fail(violation)
     }

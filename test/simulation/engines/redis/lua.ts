@@ -12,11 +12,33 @@ export type CallCommand = (name: string, args: readonly string[]) => Reply
 
 const api = await LuaApi.initialize()
 const lua = api.luaL_newstate()
+/**
+ * What the library exports. Its own functions prepare each call for any type of argument, which takes longer than most calls; and texts
+ * pass by memory of our own, because it would put them on a small stack, and end them at the first NUL.
+ */
+const raw = api.module as unknown as {
+  _lua_createtable(state: number, items: number, fields: number): void
+  _lua_gettop(state: number): number
+  _lua_pcall(state: number, args: number, results: number, handler: number): number
+  _lua_pushboolean(state: number, value: number): void
+  _lua_pushlstring(state: number, text: number, length: number): void
+  _lua_pushnumber(state: number, value: number): void
+  _lua_rawget(state: number, at: number): void
+  _lua_rawgeti(state: number, at: number, item: number): void
+  _lua_rawset(state: number, at: number): void
+  _lua_rawseti(state: number, at: number, item: number): void
+  _lua_settop(state: number, at: number): void
+  _lua_toboolean(state: number, at: number): number
+  _lua_tolstring(state: number, at: number, length: number): number
+  _lua_tonumber(state: number, at: number): number
+  _lua_type(state: number, at: number): number
+  _luaL_checkstack(state: number, free: number, message: number): void
+}
 const registry = -10_000
 const globals = -10_002
 const [ofNil, ofBoolean, ofNothing, ofNumber, ofText, ofTable] = [0, 1, 2, 3, 4, 5]
 /** The type of the value at this index: one of the above. */
-const typeAt: (at: number) => number = (at) => api.lua_type(lua, at)
+const typeAt = (at: number): number => raw._lua_type(lua, at)
 
 /** Errors cannot pass a function of the host: it returns whether it succeeded, and its result or an error. */
 const prelude = `
@@ -37,11 +59,6 @@ setmetatable(_G, {__newindex = function(_, name) error('Attempt to modify a read
 /** Numbers of compiled scripts by their text. */
 const compiled = new Map<string, number>()
 let callCommand: CallCommand = () => null
-/** Texts pass by memory of our own: the library would put them on a small stack, and end them at the first NUL. */
-const raw = api.module as unknown as {
-  _lua_tolstring(state: number, at: number, length: number): number
-  _lua_pushlstring(state: number, text: number, length: number): void
-}
 const lengthAt = api.module._malloc(4)
 let room = { pointer: api.module._malloc(4_096), bytes: 4_096 }
 let memory = Buffer.from(api.module.HEAPU8.buffer)
@@ -50,21 +67,21 @@ let defect: unknown
 
 const host = (name: string, act: () => void): number =>
   api.module.addFunction(() => {
-    const top = api.lua_gettop(lua)
+    const top = raw._lua_gettop(lua)
     try {
-      api.lua_pushboolean(lua, 1)
+      raw._lua_pushboolean(lua, 1)
       act()
     } catch (error) {
       if (!(error instanceof ReplyError)) defect = error
-      api.lua_settop(lua, top)
-      api.lua_pushboolean(lua, 0)
+      raw._lua_settop(lua, top)
+      raw._lua_pushboolean(lua, 0)
       push({ err: error instanceof ReplyError ? error.message : `the simulation failed in ${name}` })
     }
     return 2
   }, 'ii')
 
 const commandOf = host('redis.call', () => {
-  const [name = '', ...args] = Array.from({ length: api.lua_gettop(lua) - 1 }, (_, at) => argument(at + 1))
+  const [name = '', ...args] = Array.from({ length: raw._lua_gettop(lua) - 1 }, (_, at) => argument(at + 1))
   pushReply(callCommand(name.toLowerCase(), args))
 })
 const encoder = host('cjson.encode', () => pushText(encode(1)))
@@ -73,7 +90,7 @@ const decoder = host('cjson.decode', () => push(JSON.parse(argument(1))))
 api.luaL_openlibs(lua)
 api.luaL_loadstring(lua, prelude)
 for (const each of [commandOf, encoder, decoder]) api.lua_pushcclosure(lua, each, 0)
-if (api.lua_pcall(lua, 3, 0, 0) !== 0) throw new Error(textAt(-1))
+if (raw._lua_pcall(lua, 3, 0, 0) !== 0) throw new Error(textAt(-1))
 for (const name of ['KEYS', 'ARGV']) setGlobal(name, [])
 
 /** Runs a script to its end, as EVAL does. Throws `ReplyError` for an error of the script or of one of its commands. */
@@ -81,16 +98,16 @@ export function runLua(text: string, keys: readonly string[], args: readonly str
   callCommand = call
   defect = undefined
   try {
-    api.lua_rawgeti(lua, registry, compile(text))
+    raw._lua_rawgeti(lua, registry, compile(text))
     setGlobal('KEYS', keys)
     setGlobal('ARGV', args)
-    const hasFailed = api.lua_pcall(lua, 0, 1, 0) !== 0
+    const hasFailed = raw._lua_pcall(lua, 0, 1, 0) !== 0
     if (defect !== undefined) throw defect
     const reply = replyAt(1)
     if (hasFailed) throw new ReplyError(`ERR ${String(reply)}`)
     return reply
   } finally {
-    api.lua_settop(lua, 0)
+    raw._lua_settop(lua, 0)
   }
 }
 
@@ -108,14 +125,14 @@ function setGlobal(name: string, values: readonly string[]): void {
   pushText(name)
   push(values)
   // Without the metatable, which forbids scripts to do this.
-  api.lua_rawset(lua, globals)
+  raw._lua_rawset(lua, globals)
 }
 
 function argument(at: number): string {
   const type = typeAt(at)
   if (type !== ofText && type !== ofNumber)
     throw new ReplyError('ERR Lua redis lib command arguments must be strings or integers')
-  return type === ofNumber ? String(api.lua_tonumber(lua, at)) : textAt(at)
+  return type === ofNumber ? String(raw._lua_tonumber(lua, at)) : textAt(at)
 }
 
 /** The memory of Lua, which moves when it grows. */
@@ -142,34 +159,34 @@ function textAt(at: number): string {
 /** Pushes a value of JSON; null is `cjson.null`. */
 function push(value: unknown): void {
   if (typeof value === 'string') pushText(value)
-  else if (typeof value === 'number') api.lua_pushnumber(lua, value)
-  else if (typeof value === 'boolean') api.lua_pushboolean(lua, value ? 1 : 0)
+  else if (typeof value === 'number') raw._lua_pushnumber(lua, value)
+  else if (typeof value === 'boolean') raw._lua_pushboolean(lua, value ? 1 : 0)
   else if (value === null) api.lua_pushlightuserdata(lua, 0)
   else if (Array.isArray(value)) pushList(value, push)
   else {
-    api.luaL_checkstack(lua, 4, null)
-    api.lua_createtable(lua, 0, 0)
+    raw._luaL_checkstack(lua, 4, 0)
+    raw._lua_createtable(lua, 0, 0)
     for (const [name, each] of Object.entries(value as object)) {
       pushText(name)
       push(each)
-      api.lua_rawset(lua, -3)
+      raw._lua_rawset(lua, -3)
     }
   }
 }
 
 function pushReply(reply: Reply): void {
-  if (reply === null) api.lua_pushboolean(lua, 0)
+  if (reply === null) raw._lua_pushboolean(lua, 0)
   else if (reply instanceof Status) push({ ok: reply.text })
   else if (Array.isArray(reply)) pushList(reply, pushReply)
   else push(reply)
 }
 
 function pushList<T>(values: readonly T[], pushOne: (value: T) => void): void {
-  api.luaL_checkstack(lua, 4, null)
-  api.lua_createtable(lua, values.length, 0)
+  raw._luaL_checkstack(lua, 4, 0)
+  raw._lua_createtable(lua, values.length, 0)
   values.forEach((each, at) => {
     pushOne(each)
-    api.lua_rawseti(lua, -2, at + 1)
+    raw._lua_rawseti(lua, -2, at + 1)
   })
 }
 
@@ -179,9 +196,9 @@ function replyAt(at: number): Reply {
     case ofText:
       return textAt(at)
     case ofNumber:
-      return Math.trunc(api.lua_tonumber(lua, at))
+      return Math.trunc(raw._lua_tonumber(lua, at))
     case ofBoolean:
-      return api.lua_toboolean(lua, at) === 1 ? 1 : null
+      return raw._lua_toboolean(lua, at) === 1 ? 1 : null
     case ofTable:
       return replyOfTable(api.lua_absindex(lua, at))
     default:
@@ -195,19 +212,19 @@ function replyOfTable(at: number): Reply {
   if (ok !== undefined) return new Status(ok)
   const list: Reply[] = []
   for (;;) {
-    api.lua_rawgeti(lua, at, list.length + 1)
+    raw._lua_rawgeti(lua, at, list.length + 1)
     const isEnd = typeAt(-1) === ofNil
     if (!isEnd) list.push(replyAt(-1))
-    api.lua_settop(lua, -2)
+    raw._lua_settop(lua, -2)
     if (isEnd) return list
   }
 }
 
 function fieldAt(at: number, name: string): string | undefined {
   pushText(name)
-  api.lua_rawget(lua, at)
+  raw._lua_rawget(lua, at)
   const text = typeAt(-1) === ofText ? textAt(-1) : undefined
-  api.lua_settop(lua, -2)
+  raw._lua_settop(lua, -2)
   return text
 }
 
@@ -217,7 +234,7 @@ function encode(at: number): string {
     case ofText:
       return encodeText(textAt(at))
     case ofBoolean:
-      return String(api.lua_toboolean(lua, at) === 1)
+      return String(raw._lua_toboolean(lua, at) === 1)
     case ofNothing:
       return 'null'
     case ofTable:
@@ -236,7 +253,7 @@ function encodeTable(at: number): string {
   while (api.lua_next(lua, at) !== 0) {
     if (typeAt(-2) !== ofText) throw new Error('the simulation encodes no list')
     fields.push(`${encodeText(textAt(-2))}:${encode(-1)}`)
-    api.lua_settop(lua, -2)
+    raw._lua_settop(lua, -2)
   }
   return `{${fields.join(',')}}`
 }
