@@ -9,8 +9,6 @@ import { realTurn, runningProcess, runSimulated } from './virtualGlobals.ts'
 const startMs = Date.parse('2026-03-01T00:00:00.000Z')
 /** A history that has more events than this does not end. */
 const maxEvents = 400_000
-/** A call whose caller waits longer than this is seldom without any answer. */
-const patienceMs = 5_000
 
 /** How the network treats calls of a process to an engine. */
 export type Weather = {
@@ -195,8 +193,8 @@ export class World {
           return
         }
         signal?.addEventListener('abort', onAbort, { once: true })
-        // Packets that nobody answers, or a connection that ends. The first is rare where callers wait for minutes.
-        const isSilent = (): boolean => random.chance(timeoutMs === undefined || timeoutMs > patienceMs ? 0.1 : 0.5)
+        // Packets that nobody answers, or a connection that ends. Elasticsearch is waited for up to a minute, so the first is rare there.
+        const isSilent = (): boolean => random.chance(engine === 'elasticsearch' ? 0.1 : 0.5)
         const answer = (act: () => void, outcome: string): void => {
           if (random.chance(this.#weather.lost)) {
             this.note(`${name}: the answer is lost`)
