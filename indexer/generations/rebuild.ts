@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { documentKinds } from '../../src/core/stores/indices.ts'
+import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { partitionName } from '../../src/core/stores/sourceRecord.ts'
 import {
@@ -33,6 +34,8 @@ import { reconcileAll } from './reconcile.ts'
 const requestTimeoutMs = 30_000
 /** A rebuild that was killed stays a member of its group until its session times out. */
 const groupDeadlineMs = 20_000
+/** How often it is looked for another rebuild. */
+const otherCheckMs = 5_000
 const pollMs = 250
 /** The longest time for which a killed rebuild keeps the watermark from advancing. */
 const maxHoldMs = 10_000
@@ -162,6 +165,20 @@ async function expectAlone({ source, config, signal }: RebuildOptions): Promise<
   }
 }
 
+/**
+ * Throws when the group has had more members than `own` for so long that none of them can be one that was killed: two rebuilds that
+ * have begun at once share the partitions, and each would wait for those of the other for ever.
+ */
+function createOtherCheck(source: KafkaSource, group: string): (own: number) => Promise<void> {
+  let [checkedAtMs, aloneAtMs] = [Date.now(), Date.now()]
+  return async (own) => {
+    if (Date.now() - checkedAtMs < otherCheckMs) return
+    checkedAtMs = Date.now()
+    if ((await source.groupMembers(group)).length <= own) aloneAtMs = checkedAtMs
+    if (checkedAtMs - aloneAtMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')
+  }
+}
+
 /** The unfinished generation of an interrupted rebuild, or a new one. */
 async function openTarget({ config, elasticsearch, signal }: RebuildOptions, serving: Generation): Promise<Generation> {
   const request = { signal, requestTimeout: requestTimeoutMs }
@@ -181,6 +198,7 @@ async function readToTheEnd(
   const ends = await source.offsetRanges(documentTopics(config))
   const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
   const givesUpAtMs = Date.now() + switchDeadlineMs
+  const expectNoOther = createOtherCheck(source, rebuildGroup(config.CONSUMER_GROUP))
   let [before, reported] = ['', '']
   for (;;) {
     const positions = furthest(workers.lags())
@@ -196,6 +214,7 @@ async function readToTheEnd(
       reported = reasons
     }
     before = reasons
+    await expectNoOther(workers.count())
     await sleep(pollMs, undefined, { signal })
     if (pace === 'before the deadline') workers.publish()
     await extendHold?.()

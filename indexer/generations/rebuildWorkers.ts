@@ -42,6 +42,11 @@ export class RebuildWorkers {
     for (let each = 0; each < options.processes; each++) this.#start()
   }
 
+  /** How many processes are left. */
+  count(): number {
+    return this.#workers.size
+  }
+
   /** How far each partition is searchable. One that has moved may be there twice; both are true. */
   lags(): Lag[] {
     return [...this.#workers].flatMap(({ progress }) => progress.lags)

@@ -27,8 +27,8 @@ type ReaderDeps = {
   readonly keyOf: (team: string) => string
   /** Whether append times and watermark are on one time line, so that each answer can be held against its watermark. */
   readonly clocksAgree: boolean
-  /** Whether searches of a team stay with one copy of its shard. */
-  readonly copiesStay: boolean
+  /** Whether Elasticsearch answers all searches of a team, and from one copy of its shard. */
+  readonly searchesAnswer: boolean
 }
 
 /** Lets code in simulated processes use `fetch` to reach an API that runs. */
@@ -256,10 +256,10 @@ export class Poller {
     isNotModified: boolean,
     what: string,
   ): void {
-    const { journal, copiesStay } = this.#deps
+    const { journal, searchesAnswer } = this.#deps
     const found = new Map(items.map((item) => [`${topic} ${this.#team}/${item.id}`, revisionIn(item)]))
     const own = [...known].filter(([name]) => name.startsWith(`${topic} ${this.#team}/`))
-    for (const [name, version] of copiesStay ? own : []) {
+    for (const [name, version] of searchesAnswer ? own : []) {
       const now = found.get(name) ?? (journal.isDeleted(topic, name.slice(topic.length + 1)) ? deletedRevision : 0)
       if (now < version)
         throw new Violation(

@@ -62,10 +62,14 @@ export const connectElasticsearchBytes = (config: Config): Client =>
     Connection: BytesConnection,
   })
 
+/** The client has no deadline of its own: a request that nobody answers would wait for ever. */
+export const defaultRequestTimeoutMs = 30_000
+
 function options(config: Config): ConstructorParameters<typeof Client>[0] {
   return {
     nodes: config.ELASTICSEARCH_URL,
     maxRetries: 0,
+    requestTimeout: defaultRequestTimeoutMs,
     ...(config.ELASTICSEARCH_API_KEY !== undefined && { auth: { apiKey: config.ELASTICSEARCH_API_KEY } }),
     ...(config.ELASTICSEARCH_USERNAME !== undefined && {
       auth: { username: config.ELASTICSEARCH_USERNAME, password: config.ELASTICSEARCH_PASSWORD ?? '' },

@@ -1,5 +1,5 @@
 import { Client } from '@elastic/elasticsearch'
-import { RawSerializer } from '../../../../src/core/stores/elasticsearch.ts'
+import { defaultRequestTimeoutMs, RawSerializer } from '../../../../src/core/stores/elasticsearch.ts'
 import type { Network } from '../../network.ts'
 import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 
@@ -14,7 +14,12 @@ export type Clients = {
 
 /** The clients of `src/core/stores/elasticsearch.ts`, connected with a simulated Elasticsearch. */
 export function simulatedClients(simulated: SimulatedElasticsearch, network: Network): Clients {
-  const options = { node: 'http://simulated', maxRetries: 0, Connection: simulated.connectionFor(network) }
+  const options = {
+    node: 'http://simulated',
+    maxRetries: 0,
+    requestTimeout: defaultRequestTimeoutMs,
+    Connection: simulated.connectionFor(network),
+  }
   return {
     elasticsearch: new Client(options),
     raw: new Client({ ...options, Serializer: RawSerializer }),
