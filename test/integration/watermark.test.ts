@@ -194,6 +194,23 @@ describe('The watermark', () => {
     })
   })
 
+  test('a claim is told the watermark of its partition, which is published later than that of a partition that is behind', async () => {
+    await publish({ 'forms/0': 90, 'submissions/0': 60 })
+    expect(await claimPartitions(redis, keys, 'b', ['forms/0'], undefined)).toMatchObject({ watermarkMs: 90 })
+    expect(await claimPartitions(redis, keys, 'c', ['submissions/0'], undefined)).toMatchObject({ watermarkMs: 60 })
+  })
+
+  test('is never below one that any of its publishers knows of, once Redis has lost it', async () => {
+    const told = (watermarks: Record<string, number>, highestMs: number): Promise<WatermarkResult> =>
+      publish(watermarks, both, first, 'a', redis, highestMs)
+    expect(await told({ 'forms/0': 1_000 }, 5_000)).toEqual({ kind: 'incomplete' })
+    expect(await told({ 'submissions/0': 1_000 }, 900)).toEqual({ kind: 'behind' })
+    expect(await told({ 'forms/0': 6_000, 'submissions/0': 6_000 }, 900)).toEqual({
+      kind: 'published',
+      watermarkMs: 6_000,
+    })
+  })
+
   test('is never below one that its publisher knows of, also when Redis has lost that and the clocks disagree', async () => {
     const told = (watermarkMs: number, highestMs: number): Promise<WatermarkResult> =>
       publish({ 'forms/0': watermarkMs, 'submissions/0': watermarkMs }, both, first, 'a', redis, highestMs)

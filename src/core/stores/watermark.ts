@@ -17,7 +17,8 @@ export type WatermarkResult =
 /**
  * The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. Partition watermarks of
  * an earlier run of Redis are dropped: a Redis that comes back with an older state, or a replica that lagged and takes over, has older
- * ones than readers were told. What was published last it may have lost as well, so the publisher tells what it knows of that.
+ * ones than readers were told. What was published last it may have lost as well, so each publisher tells what it knows of that, before the
+ * last of them has told its partition watermarks.
  */
 const publishScript = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'held' end
@@ -28,6 +29,11 @@ local every = cjson.decode(ARGV[4])
 for i = 6, #ARGV, 2 do
   local owner = redis.call('HGET', KEYS[3], ARGV[i])
   if owner and owner ~= ARGV[3] then return 'displaced' end
+end
+local highest = tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1')
+if tonumber(ARGV[5]) > highest then
+  highest = tonumber(ARGV[5])
+  redis.call('HSET', KEYS[1], 'highest', ARGV[5])
 end
 if redis.call('HGET', KEYS[1], 'partitionsRun') ~= ARGV[2] then
   for _, name in ipairs(every) do redis.call('HDEL', KEYS[1], name) end
@@ -46,10 +52,9 @@ end
 if lowest == nil then return 'incomplete' end
 if lowest < tonumber(redis.call('HGET', KEYS[1], 'floor') or '-1') then return 'behind' end
 local published = math.max(lowest, tonumber(redis.call('HGET', KEYS[1], 'published') or '-1'))
-if published < tonumber(ARGV[5]) then return 'behind' end
+if published < highest then return 'behind' end
 redis.call('HDEL', KEYS[1], 'floor')
-local highest = math.max(published, tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1'))
-redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2], 'highest', string.format('%.0f', highest))
+redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2], 'highest', string.format('%.0f', published))
 return string.format('%.0f', published)`
 
 /**
@@ -74,11 +79,18 @@ elseif kept[4] then
 end
 return 1`
 
-/** What was published before this claim counts for the claimant, what a former owner publishes after it is refused. */
+/**
+ * What was published before this claim counts for the claimant, what a former owner publishes after it is refused. The watermark of a claimed
+ * partition counts as well: while another partition holds the published one back, it may be above that, and is published later.
+ */
 const claimScript = `
-for i = 3, #ARGV do redis.call('HSET', KEYS[2], ARGV[i], ARGV[1]) end
 if tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1') then redis.call('HSET', KEYS[1], 'highest', ARGV[2]) end
-return redis.call('HMGET', KEYS[1], 'highest', 'raised')`
+local greatest = tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1')
+for i = 3, #ARGV do
+  redis.call('HSET', KEYS[2], ARGV[i], ARGV[1])
+  greatest = math.max(greatest, tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or '-1'))
+end
+return {greatest >= 0 and string.format('%.0f', greatest) or false, redis.call('HGET', KEYS[1], 'raised')}`
 
 const noteRaisedScript = `
 if tonumber(ARGV[1]) > tonumber(redis.call('HGET', KEYS[1], 'raised') or '0') then redis.call('HSET', KEYS[1], 'raised', ARGV[1]) end
