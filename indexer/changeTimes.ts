@@ -4,6 +4,8 @@ export type PartitionClaim = {
   readonly owner: string
   /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
   readonly watermarkMs: number | undefined
+  /** The watermarks of its partitions, by `partitionName`. One may be above the published one, and be published later. */
+  readonly partitionWatermarks: ReadonlyMap<string, number>
   /** How far at most `changedAt` of a record was ever raised above its append time. */
   readonly changedAtRaisedByMs: number
 }
@@ -30,7 +32,10 @@ export class ChangeTimes {
 
   constructor(
     readBefore: bigint,
-    { watermarkMs, changedAtRaisedByMs }: Pick<PartitionClaim, 'watermarkMs' | 'changedAtRaisedByMs'>,
+    {
+      watermarkMs,
+      changedAtRaisedByMs,
+    }: { readonly watermarkMs: number | undefined; readonly changedAtRaisedByMs: number },
   ) {
     this.#readBefore = readBefore
     this.#watermarkMs = watermarkMs ?? Number.NEGATIVE_INFINITY

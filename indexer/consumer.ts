@@ -166,7 +166,7 @@ export class SourceConsumer {
         ...each,
         start,
         offsets: new OffsetTracker(start.position),
-        changeTimes: new ChangeTimes(start.deadLetteredBelow, claimed),
+        changeTimes: new ChangeTimes(start.deadLetteredBelow, promisedOf(claimed, each)),
         owner: claimed.owner,
         nextOffset: start.position,
       }
@@ -261,4 +261,13 @@ export class SourceConsumer {
     state.offsets.endBatch(lastOffset)
     state.nextOffset = lastOffset + 1n
   }
+}
+
+/** What of a claim is about one partition: no record of it may be changed before a watermark that is, or will be, published. */
+function promisedOf(
+  { watermarkMs, partitionWatermarks, changedAtRaisedByMs }: PartitionClaim,
+  partition: TopicPartition,
+): { readonly watermarkMs: number | undefined; readonly changedAtRaisedByMs: number } {
+  const known = [watermarkMs, partitionWatermarks.get(partitionName(partition))].filter((each) => each !== undefined)
+  return { watermarkMs: known.length === 0 ? undefined : Math.max(...known), changedAtRaisedByMs }
 }

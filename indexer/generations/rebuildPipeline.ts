@@ -44,6 +44,7 @@ export function startRebuildPipeline({ config, engines, generation, log, fail }:
       get watermarkMs() {
         return changesStartAtMs
       },
+      partitionWatermarks: new Map(),
       changedAtRaisedByMs: 0,
     }),
     serving: undefined,

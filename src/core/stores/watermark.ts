@@ -85,12 +85,12 @@ return 1`
  */
 const claimScript = `
 if tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1') then redis.call('HSET', KEYS[1], 'highest', ARGV[2]) end
-local greatest = tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1')
+local own = {}
 for i = 3, #ARGV do
   redis.call('HSET', KEYS[2], ARGV[i], ARGV[1])
-  greatest = math.max(greatest, tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or '-1'))
+  own[i - 2] = redis.call('HGET', KEYS[1], ARGV[i])
 end
-return {greatest >= 0 and string.format('%.0f', greatest) or false, redis.call('HGET', KEYS[1], 'raised')}`
+return {redis.call('HGET', KEYS[1], 'highest'), redis.call('HGET', KEYS[1], 'raised'), own}`
 
 const noteRaisedScript = `
 if tonumber(ARGV[1]) > tonumber(redis.call('HGET', KEYS[1], 'raised') or '0') then redis.call('HSET', KEYS[1], 'raised', ARGV[1]) end
@@ -159,7 +159,7 @@ const msOrNone = (epochMs: number | undefined): number => Math.floor(epochMs ?? 
 
 /**
  * Claims partitions (by topic/partition) for `owner`: from now on the watermarks of any other owner are refused. `highestMs` is the greatest
- * watermark that this indexer knows of; Redis may have lost it. Returns the greatest watermark that was ever published, and how far at most `changedAt` of a record was ever raised above its append time, both in ms.
+ * watermark that this indexer knows of; Redis may have lost it. Returns the greatest watermark that was ever published, those of the partitions, and how far at most `changedAt` of a record was ever raised above its append time, both in ms.
  */
 export async function claimPartitions(
   redis: RedisConnection,
@@ -167,11 +167,20 @@ export async function claimPartitions(
   owner: string,
   partitions: readonly string[],
   highestMs: number | undefined,
-): Promise<{ readonly watermarkMs: number | undefined; readonly changedAtRaisedByMs: number }> {
+): Promise<{
+  readonly watermarkMs: number | undefined
+  readonly partitionWatermarks: PartitionWatermarks
+  readonly changedAtRaisedByMs: number
+}> {
   const values = [owner, msOrNone(highestMs), ...partitions]
   const claimed = await redis.client.eval(claimScript, 2, keys.watermark, keys.partitionOwners, ...values)
-  const [highest, raised] = claimed as readonly (string | null)[]
-  return { watermarkMs: highest == null ? undefined : Number(highest), changedAtRaisedByMs: Number(raised ?? 0) }
+  const [highest, raised, own] = claimed as readonly [string | null, string | null, readonly (string | null)[]]
+  const known = partitions.flatMap((name, at) => (own[at] == null ? [] : [[name, Number(own[at])] as const]))
+  return {
+    watermarkMs: highest === null ? undefined : Number(highest),
+    partitionWatermarks: new Map(known),
+    changedAtRaisedByMs: Number(raised ?? 0),
+  }
 }
 
 /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
