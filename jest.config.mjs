@@ -40,7 +40,7 @@ export default {
     // On three nodes of each engine, which a test file starts itself: `npm run test:cluster`.
     { ...shared, displayName: 'cluster', testMatch: ['<rootDir>/test/cluster/**/*.test.ts'] },
     { ...shared, displayName: 'unit', testMatch: ['<rootDir>/test/unit/**/*.test.ts'] },
-    { ...shared, displayName: 'simulation', testMatch: ['<rootDir>/test/simulation/**/*.test.ts'] },
+    { ...shared, displayName: 'simulation', testMatch: ['<rootDir>/test/simulation/simulation.test.ts'] },
     {
       ...withEngines,
       displayName: 'engines',
@@ -53,6 +53,8 @@ export default {
       testMatch: filesOf(repeating),
       setupFiles: ['<rootDir>/test/support/withoutAnswerCache.ts'],
     },
+    // Takes minutes: each planted fault is looked for in histories of its own.
+    { ...shared, displayName: 'mutants', testMatch: ['<rootDir>/test/simulation/mutants.test.ts'] },
     { ...withEngines, displayName: 'faults', testMatch: ['<rootDir>/test/fault/**/*.test.ts', ...filesOf(long)] },
   ],
 }

@@ -79,16 +79,6 @@ export const mutants: readonly Mutant[] = [
     to: 'known',
   },
   {
-    name: 'change-tokens-read-before-the-watermark',
-    themes: ['network'],
-    file: 'src/core/stores/accountKeyStore.ts',
-    from: ': freshnessIn(read, runId())',
-    to: `: freshnessIn(
-            [...(await client.hmget(keys.watermark, 'published', 'run', 'generation')), ...read.slice(3)] as unknown as FreshnessReply,
-            runId(),
-          )`,
-  },
-  {
     name: 'not-modified-while-a-change-is-pending',
     themes: ['groups'],
     file: 'src/api/conditional.ts',

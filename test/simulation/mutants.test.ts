@@ -1,0 +1,12 @@
+import { mutants } from './mutants/mutants.ts'
+import { simulate, simulationTimeoutMs } from './simulate.ts'
+
+test.each(mutants.map(({ name }) => name))(
+  'the fault %s is found within 500 histories',
+  async (name) => {
+    const { code, stdout } = await simulate('--mutant', name, '--seeds', '500', '--processes', '1')
+    expect(stdout).toMatch(/^seed \d+ breaks: (?!the simulation itself)/m)
+    expect(code).toBe(1)
+  },
+  simulationTimeoutMs,
+)

@@ -1,0 +1,16 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+
+const program = new URL('main.ts', import.meta.url).pathname
+export const simulationTimeoutMs = 400_000
+
+/** Runs `npm run simulate` to its end. */
+export async function simulate(...options: string[]): Promise<{ readonly code: number; readonly stdout: string }> {
+  try {
+    const ran = promisify(execFile)(process.execPath, [program, ...options], { timeout: simulationTimeoutMs })
+    return { code: 0, stdout: (await ran).stdout }
+  } catch (error) {
+    const { code, stdout } = error as { readonly code: number; readonly stdout: string }
+    return { code, stdout }
+  }
+}
