@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
 import { aliasOf, documentKinds } from '../../src/core/stores/indices.ts'
 import type { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
 import { Checks } from './checks.ts'
@@ -150,7 +151,7 @@ class Run {
     })
     this.#checks.expectFold()
     for (const follower of followers) follower.expectTruth()
-    if (this.#keys !== undefined) await this.#inSettings((keys) => this.#users?.expectTruth(keys))
+    await this.#expectKeys()
   }
 
   async #startSettings(): Promise<void> {
@@ -182,6 +183,17 @@ class Run {
     const probing = probe().catch((error: unknown) => this.#world.fail(error))
     await this.#until('the API answers', startDeadlineMs, () => status === 200)
     await probing
+  }
+
+  /** A Redis that has lost something answers once all account keys were replayed, and the settings area has noticed. */
+  async #expectKeys(): Promise<void> {
+    for (let waitedMs = 0; ; waitedMs += pollMs)
+      try {
+        return await this.#inSettings((keys) => this.#users?.expectTruth(keys))
+      } catch (error) {
+        if (!(error instanceof AccountKeysIncomplete) || waitedMs > startDeadlineMs) throw error
+        await sleep(pollMs)
+      }
   }
 
   async #until(what: string, deadlineMs: number, isTrue: () => boolean): Promise<void> {
