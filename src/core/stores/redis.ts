@@ -25,6 +25,7 @@ export const reconnectDelayMs = (attempt: number): number => Math.min(50 * 2 ** 
 const firstConnectionDeadlineMs = 10_000
 const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
+const runIdRetryMs = 500
 
 type RedisOptions = {
   /** In PEM: the only certificate authority that is trusted for `rediss://`. */
@@ -77,14 +78,28 @@ export function connectRedis(
 /** The connection that a client has, or will have. `onError` is called with connection errors. */
 export function connectionOver(client: Redis, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
+  let current: object | undefined
   client.on('error', onError)
   client.on('close', () => {
     runId = undefined
+    current = undefined
   })
+  const readRunId = (connection: object): void => {
+    if (connection !== current) return
+    client.info('server').then(
+      (info) => {
+        if (connection === current) runId = /^run_id:(\w+)/m.exec(info)?.[1]
+      },
+      (error: Error) => {
+        onError(error)
+        // A Redis that hung just then answers again, on the same connection; without its run nothing that it holds is trusted.
+        setTimeout(readRunId, runIdRetryMs, connection).unref()
+      },
+    )
+  }
   client.on('ready', () => {
-    client.info('server').then((info) => {
-      runId = /^run_id:(\w+)/m.exec(info)?.[1]
-    }, onError)
+    current = {}
+    readRunId(current)
   })
   return {
     client,

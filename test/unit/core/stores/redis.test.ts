@@ -1,4 +1,7 @@
 import { fromRedis, RedisUnavailable } from '../../../../src/core/stores/redis.ts'
+import { SimulatedRedis } from '../../../simulation/engines/redis/simulatedRedis.ts'
+import { localHost, type Network, NetworkFailure } from '../../../simulation/network.ts'
+import { eventually } from '../../../support/eventually.ts'
 
 test('passes an answer on', async () => {
   expect(await fromRedis(Promise.resolve(1))).toBe(1)
@@ -16,4 +19,18 @@ test('every error is an outage, without the arguments of the command', async () 
 test('an error of a named class is passed on', async () => {
   const error = new RangeError('mine')
   await expect(fromRedis(Promise.reject(error), TypeError, RangeError)).rejects.toBe(error)
+})
+
+test('a connection knows the run of Redis also when Redis hung as it was asked for it first', async () => {
+  let unanswered = 2
+  const network: Network = {
+    call: async (_engine, what, work) => {
+      if (what === 'info' && unanswered-- > 0) throw new NetworkFailure('timeout', what)
+      return await work()
+    },
+  }
+  const link = new SimulatedRedis(localHost()).connect(network)
+  await eventually(() => link.runId() !== undefined)
+  expect(unanswered).toBeLessThan(0)
+  await link.close()
 })
