@@ -1,13 +1,17 @@
-/** What earlier indexers have promised to readers; every new owner of a partition is told when it claims the partition. */
-export type PartitionClaim = {
-  /** The claimant. A partition watermark counts only while its publisher still has the claim. */
-  readonly owner: string
-  /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
+/** What earlier indexers have promised to readers of one partition, or of several. */
+export type Promised = {
+  /** The greatest watermark (epoch ms) that was ever published, or may be; undefined when there was none. */
   readonly watermarkMs: number | undefined
-  /** The watermarks of its partitions, by `partitionName`. One may be above the published one, and be published later. */
-  readonly partitionWatermarks: ReadonlyMap<string, number>
   /** How far at most `changedAt` of a record was ever raised above its append time. */
   readonly changedAtRaisedByMs: number
+}
+
+/** What every new owner of partitions is told when it claims them. */
+export type PartitionClaim = Promised & {
+  /** The claimant. A partition watermark counts only while its publisher still has the claim. */
+  readonly owner: string
+  /** The watermarks of its partitions, by `partitionName`. One may be above the published one, and be published later. */
+  readonly partitionWatermarks: ReadonlyMap<string, number>
 }
 
 /**
@@ -30,13 +34,7 @@ export class ChangeTimes {
   #latestMs = Number.NEGATIVE_INFINITY
   #changedAtRaisedByMs = 0
 
-  constructor(
-    readBefore: bigint,
-    {
-      watermarkMs,
-      changedAtRaisedByMs,
-    }: { readonly watermarkMs: number | undefined; readonly changedAtRaisedByMs: number },
-  ) {
+  constructor(readBefore: bigint, { watermarkMs, changedAtRaisedByMs }: Promised) {
     this.#readBefore = readBefore
     this.#watermarkMs = watermarkMs ?? Number.NEGATIVE_INFINITY
     this.#earlierRaisedByMs = changedAtRaisedByMs

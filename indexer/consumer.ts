@@ -13,7 +13,7 @@ import type { Undecodable } from '../src/core/stores/recordBatches.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { backoffMs } from './backoff.ts'
 import { type ByteBudget, recordBytes } from './budget.ts'
-import { ChangeTimes, type PartitionClaim } from './changeTimes.ts'
+import { ChangeTimes, type PartitionClaim, type Promised } from './changeTimes.ts'
 import type { StartOffset } from './committedOffsets.ts'
 import { OffsetTracker } from './offsetTracker.ts'
 
@@ -267,7 +267,7 @@ export class SourceConsumer {
 function promisedOf(
   { watermarkMs, partitionWatermarks, changedAtRaisedByMs }: PartitionClaim,
   partition: TopicPartition,
-): { readonly watermarkMs: number | undefined; readonly changedAtRaisedByMs: number } {
+): Promised {
   const known = [watermarkMs, partitionWatermarks.get(partitionName(partition))].filter((each) => each !== undefined)
   return { watermarkMs: known.length === 0 ? undefined : Math.max(...known), changedAtRaisedByMs }
 }

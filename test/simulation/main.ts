@@ -29,7 +29,6 @@ type Told = {
   readonly seed: number
   readonly digest: string
   readonly violation: string | undefined
-  readonly invariant: string | undefined
 }
 
 const options = new Command('simulate')
@@ -64,7 +63,7 @@ async function runShare({ first, seeds, processes }: Options): Promise<void> {
   const { historyOf, runHistory } = await simulation()
   for (let seed = first; seed < first + seeds; seed += processes) {
     const { digest, violation } = await runHistory(historyOf(seed, themes))
-    const told: Told = { seed, digest, violation: violation?.text, invariant: violation?.invariant }
+    const told: Told = { seed, digest, violation: violation?.text }
     process.send?.(told)
   }
   process.disconnect()

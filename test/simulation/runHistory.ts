@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
 import { aliasOf, documentKinds } from '../../src/core/stores/indices.ts'
 import type { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
+import { accountKeyRecord } from '../support/entities.ts'
 import { Checks } from './checks.ts'
 import { type SimulatedEngines, simulateEngines } from './engines/engines.ts'
 import { type History, type HistoryEvent, type Program, teams } from './history.ts'
@@ -70,7 +71,6 @@ class Run {
   readonly #checks: Checks
   readonly #outside: SimulatedProcess
   readonly #clocksAgree: boolean
-  readonly #rebuilds: string[] = []
   #switchPause: Extract<HistoryEvent, { readonly kind: 'freeze-in-switch' }> | undefined
   /** Rebuilds that have begun to close the old generation. */
   readonly #blocking = new Set<Running>()
@@ -346,7 +346,6 @@ class Run {
         this.#system.startRebuild((error) => {
           const outcome = error === undefined ? 'succeeded' : `failed: ${(error as Error).message}`
           this.#world.note(`rebuild ${outcome}`)
-          this.#rebuilds.push(outcome)
         })
     }
   }
@@ -371,15 +370,8 @@ class Run {
   }
 
   #appendKey(team: string): void {
-    const key = {
-      ...{ id: 'k1', name: 'test', digest: sha256(keyOf(team)), state: 'active', createdBy: 'test', expiresAt: null },
-      createdAt: new Date().toISOString(),
-    }
-    this.#engines.simulatedKafka.append(
-      this.#system.config.TOPIC_ACCOUNT_KEYS,
-      `${team}/k1`,
-      JSON.stringify({ revision: 1, key }),
-    )
+    const value = accountKeyRecord(sha256(keyOf(team)), new Date().toISOString())
+    this.#engines.simulatedKafka.append(this.#system.config.TOPIC_ACCOUNT_KEYS, `${team}/k1`, value)
   }
 }
 

@@ -30,4 +30,4 @@ export async function shrink(outcome: Outcome, maxRuns: number): Promise<Outcome
 
 /** The numbers of the events of `smaller` in `whole`, as `--events` takes them. */
 export const eventNumbers = (whole: History, smaller: History): number[] =>
-  smaller.events.map((event) => whole.events.findIndex((each) => JSON.stringify(each) === JSON.stringify(event)))
+  smaller.events.map((event) => whole.events.indexOf(event))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import kafkajs, { type Consumer, type Kafka, type Message } from 'kafkajs'
+import { accountKeyRecord } from './entities.ts'
 import { eventually } from './eventually.ts'
 import { ownNames } from './names.ts'
 import { type Program, startProgram, untilReady } from './programs.ts'
@@ -84,18 +85,7 @@ export async function openPipeline(): Promise<Pipeline> {
         'account-keys',
         teams.map((team) => ({
           key: `${team}/k1`,
-          value: JSON.stringify({
-            revision: 1,
-            key: {
-              id: 'k1',
-              name: 'test',
-              digest: sha256(keyOf(team)),
-              state: 'active',
-              createdAt,
-              createdBy: 'test',
-              expiresAt: null,
-            },
-          }),
+          value: accountKeyRecord(sha256(keyOf(team)), createdAt),
         })),
       )
     },

@@ -37,8 +37,8 @@ export class World {
   readonly seed: number
   readonly #queue = new EventQueue()
   readonly #trace: string[] = []
-  readonly #outages = new Map<string, number>()
   /** Calls of these engines, or of a process to one of them, do not arrive until a moment: `kafka`, `indexer-1 kafka`. */
+  readonly #outages = new Map<string, number>()
   #weather: Weather = { lost: 0, late: 0 }
   #nowMs = startMs
   #order = 0
