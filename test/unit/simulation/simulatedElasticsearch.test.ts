@@ -97,6 +97,23 @@ test('a refresh that missed a copy counts only once the master has noticed that 
   expect(await totalsOfCopies()).toEqual(new Set([1]))
 })
 
+test('a copy that is lost once it was refreshed does not make up for one that was not', async () => {
+  await write(submission('a'))
+  let pauses = 0
+  onPause = (what) => {
+    if (what === 'refresh of a copy' && ++pauses === 4) simulated.loseNode(0)
+  }
+  const noticing: Network = {
+    call: (engine, what, work, options) => {
+      if (what.includes('_cluster/health')) simulated.noticeLostNodes()
+      return localNetwork.call(engine, what, work, options)
+    },
+  }
+  const { elasticsearch } = simulatedClients(simulated, noticing)
+  await refreshEveryCopy(elasticsearch, Object.values(generation.indices), request)
+  expect(await totalsOfCopies()).toEqual(new Set([1]))
+})
+
 test('a copy that missed a write is recovered, and finds everything when it is back', async () => {
   simulated.loseNode(0)
   expect(await write(submission('a'))).toEqual(['written', 'written'])
