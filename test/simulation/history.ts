@@ -20,6 +20,8 @@ export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'weather'; readonly weather: Weather }
   | { readonly kind: 'outage'; readonly engine: EngineName; readonly forMs: number }
   | { readonly kind: 'cut-off'; readonly engine: EngineName; readonly which: number; readonly forMs: number }
+  /** Calls of one process to an engine, or their answers, take up to a second and a half. */
+  | { readonly kind: 'slow-calls'; readonly engine: EngineName; readonly which: number; readonly forMs: number }
   | { readonly kind: 'rebalance' | 'compact' }
   | {
       readonly kind: 'leader-clock'
@@ -48,9 +50,12 @@ export type History = {
   readonly seed: number
   readonly events: readonly HistoryEvent[]
   readonly themes: readonly Theme[]
+  /** The list of each team that is followed by watermark. */
+  readonly followed: Readonly<Record<Team, DocumentTopic>>
 }
 
 export const teams = ['acme', 'acme2'] as const
+export type Team = (typeof teams)[number]
 const statuses = ['pending', 'processing', 'completed', 'failed']
 /** Most histories have a few of these. */
 const themes = [
@@ -67,13 +72,16 @@ const themes = [
   'contract',
   'generations',
   'keys',
+  'delays',
 ] as const
 export type Theme = (typeof themes)[number]
 /** Those of histories of which no themes were named: a rebuild that pauses takes long, and so do late leaders beside it. */
 const drawn = themes.filter((theme) => theme !== 'switch' && theme !== 'late')
+/** What they do shows in lists of forms. */
+const aboutForms: readonly Theme[] = ['switch', 'late']
 
-const lengthMs = 8_000
-const appends = { min: 20, spread: 30 }
+const lengthMs = 3_000
+const appends = { min: 20, spread: 40 }
 
 /** The history of a seed. `only`: which of its themes it may have; by default one to three of all. */
 export function historyOf(seed: number, only?: readonly Theme[]): History {
@@ -83,7 +91,10 @@ export function historyOf(seed: number, only?: readonly Theme[]): History {
   // Of late records compaction may leave only the older state: then indices that are deleted cannot be built again as they were.
   const areIndicesDeleted = events.some(({ kind }) => kind === 'delete-indices')
   const possible = events.filter(({ kind }) => !(areIndicesDeleted && kind === 'compact'))
-  return { seed, themes: chosen, events: possible.sort((a, b) => a.atMs - b.atMs) }
+  const topic = (): DocumentTopic =>
+    chosen.some((theme) => aboutForms.includes(theme)) || random.chance(0.5) ? 'forms' : 'submissions'
+  const followed = { acme: topic(), acme2: topic() }
+  return { seed, themes: chosen, events: possible.sort((a, b) => a.atMs - b.atMs), followed }
 }
 
 /** A moment of a history. */
@@ -96,7 +107,7 @@ function writes(random: Random): HistoryEvent[] {
   const revisions = new Map<string, number>()
   const count = appends.min + random.below(appends.spread)
   // Bursts and pauses: a product does not write evenly.
-  const moments = times(count, () => (random.chance(0.5) ? 2_000 + random.below(400) : moment(random)))
+  const moments = times(count, () => (random.chance(0.5) ? 1_000 + random.below(400) : moment(random)))
   return moments
     .sort((a, b) => a - b)
     .flatMap((at): HistoryEvent[] => {
@@ -302,6 +313,24 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       const key = `${random.pick(teams)}/${topic === 'forms' ? 'f9' : 's9'}`
       return { atMs: moment(random), kind: 'append', topic, key, value: `{"revision":${1 + random.below(99)}}` }
     }),
+  // Single changes with pauses between them, in which readers come to hold what is current, and slow calls to one engine.
+  delays: (random) => [
+    ...times(
+      3,
+      (): HistoryEvent => ({
+        atMs: moment(random),
+        kind: 'slow-calls',
+        engine: random.chance(0.5) ? 'redis' : random.pick(engines),
+        which: random.below(4),
+        forMs: 2_000 + random.below(5_000),
+      }),
+    ),
+    ...times(8, (): HistoryEvent => {
+      const atMs = lengthMs + random.below(4_000)
+      const value = stateOf('submissions', 's7', atMs, random)
+      return { atMs, kind: 'append', topic: 'submissions', key: `${teams[0]}/s7`, value }
+    }),
+  ],
   generations: (random) => [{ atMs: moment(random), kind: random.chance(0.5) ? 'delete-indices' : 'remove-aliases' }],
   keys: (random) => [
     ...times(

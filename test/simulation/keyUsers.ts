@@ -13,6 +13,8 @@ type CreatedKey = {
   readonly id: string
   readonly plaintext: string
   gone: 'revoked' | 'deleted' | undefined
+  /** Whether somebody has asked to delete it, with whatever answer. */
+  mayBeDeleted: boolean
 }
 
 /** An owner who creates, revokes and deletes keys, and scripts that use them. */
@@ -34,7 +36,7 @@ export class KeyUsers {
   create(keys: AccountKeyManager, team: string, name: string): void {
     this.#change(async () => {
       const { plaintext, key } = await keys.create({ team, name, by: 'owner' })
-      this.#keys.push({ team, id: key.id, plaintext, gone: undefined })
+      this.#keys.push({ team, id: key.id, plaintext, gone: undefined, mayBeDeleted: false })
     })
   }
 
@@ -42,6 +44,7 @@ export class KeyUsers {
     const own = this.#keys.filter((key) => key.team === team)
     const key = own[which % own.length]
     if (key === undefined) return
+    key.mayBeDeleted ||= how === 'delete'
     this.#change(async () => {
       await keys[how]({ team, id: key.id, by: 'owner' })
       key.gone = how === 'revoke' ? (key.gone ?? 'revoked') : 'deleted'
@@ -61,7 +64,7 @@ export class KeyUsers {
         const state = held.find(({ id }) => id === key.id)?.state ?? 'deleted'
         if (key.gone !== undefined && state !== key.gone && state !== 'deleted')
           throw new Violation('a deleted key stays deleted', `${team} ${key.id} is ${state} after it was ${key.gone}`)
-        if (key.gone === undefined && state === 'deleted' && this.#changing.size === 0)
+        if (!key.mayBeDeleted && state === 'deleted')
           throw new Violation('a created key stays', `${team} ${key.id} is gone`)
       }
     }

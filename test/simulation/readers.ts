@@ -13,7 +13,10 @@ import { Violation } from './world/world.ts'
 
 const baseUrl = 'http://api/api/v1'
 export const paths: Readonly<Record<DocumentTopic, string>> = { forms: 'forms', submissions: 'records' }
-const pollMs = 500
+const pollMs = 800
+const followerPollMs = 500
+/** How often a client asks while everything is awaited to become visible, at most. */
+const healedPollMs = 2_000
 const wholeList = 'limit=100'
 
 type Item = { readonly id: string; readonly title?: string; readonly serialNumber?: number }
@@ -29,6 +32,8 @@ type ReaderDeps = {
   readonly clocksAgree: boolean
   /** Whether Elasticsearch answers all searches of a team, and from one copy of its shard. */
   readonly searchesAnswer: boolean
+  /** Whether nothing disturbs the system any more. */
+  isHealed(): boolean
 }
 
 /** Lets code in simulated processes use `fetch` to reach an API that runs. */
@@ -90,7 +95,7 @@ export class Follower {
           this.watermarkMs = Date.parse(watermark)
           this.answers++
         },
-        pollMs,
+        pollMs: followerPollMs,
         signal: new AbortController().signal,
       }).catch((error: unknown) => world.fail(error))
     })
@@ -168,7 +173,7 @@ export class Poller {
       } catch (error) {
         if (!(error instanceof NoAnswer)) throw error
       }
-      await sleep(this.#random.below(pollMs))
+      await sleep(this.#random.below(this.#deps.isHealed() ? healedPollMs : pollMs))
     }
   }
 

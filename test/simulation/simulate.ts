@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
 const program = new URL('main.ts', import.meta.url).pathname
-export const simulationTimeoutMs = 400_000
+export const simulationTimeoutMs = 900_000
 
 /** Runs `npm run simulate` to its end. */
 export async function simulate(...options: string[]): Promise<{ readonly code: number; readonly stdout: string }> {

@@ -1,10 +1,10 @@
 import { simulate, simulationTimeoutMs } from './simulate.ts'
 
 test(
-  'no invariant is broken in 200 histories',
+  'no invariant is broken in 2,000 histories',
   async () => {
-    const { code, stdout } = await simulate('--seeds', '200')
-    expect(stdout).toMatch(/^200 seeds in \d+ s, 0 broken$/m)
+    const { code, stdout } = await simulate('--seeds', '2000')
+    expect(stdout).toMatch(/^2000 seeds in \d+ s, 0 broken$/m)
     expect(code).toBe(0)
   },
   simulationTimeoutMs,

@@ -131,6 +131,41 @@ export const mutants: readonly Mutant[] = [
     // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
   },
   {
+    name: 'change-tokens-read-before-the-watermark',
+    themes: ['delays'],
+    file: 'src/core/stores/accountKeyStore.ts',
+    from: ': freshnessIn(read, runId())',
+    to: ": await client.hmget(keys.watermark, 'published', 'run', 'generation').then((later) => freshnessIn([...later, ...read.slice(3)] as never, runId()))",
+  },
+  {
+    name: 'watermark-behind-one-that-redis-lost',
+    themes: ['redis', 'clocks'],
+    file: 'src/core/stores/watermark.ts',
+    from: "if published < highest then return 'behind' end",
+    to: '',
+  },
+  {
+    name: 'every-team-of-the-shard',
+    themes: ['contract'],
+    file: 'src/api/search/clauses.ts',
+    from: 'bool: { filter: [{ term: { teamId } }, ...filter] }',
+    to: 'bool: { filter: [...filter] }',
+  },
+  {
+    name: 'redis-away-is-an-internal-error',
+    themes: ['network'],
+    file: 'src/api/errors.ts',
+    from: "  if (thrown instanceof RedisUnavailable) return unavailable('redis', thrown)\n",
+    to: '  if (thrown instanceof RedisUnavailable) thrown.message += String(unavailable)\n',
+  },
+  {
+    name: 'run-of-redis-asked-once',
+    themes: ['network', 'redis'],
+    file: 'src/core/stores/redis.ts',
+    from: 'setTimeout(readRunId, runIdRetryMs, connection).unref()',
+    to: '',
+  },
+  {
     name: 'tombstone-with-an-ordinary-version',
     themes: ['crashes'],
     file: 'src/core/stores/documents.ts',

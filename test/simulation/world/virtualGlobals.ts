@@ -25,9 +25,34 @@ export const runSimulated = <T>(simulated: Simulated, code: () => T): T => runni
 /** Whose code is running; undefined outside of a simulation. */
 export const runningProcess = (): Simulated | undefined => running.getStore()
 
-/** Resolves in a later turn of the real event loop. */
-export const realTurn = (): Promise<void> => new Promise((resolve) => realSetImmediate(resolve))
-const realSetImmediate = globalThis.setImmediate
+/** So many callbacks wait for one turn of the event loop: a turn asks the operating system for events, which takes longer than most callbacks. */
+const callbacksPerTurn = 64
+
+/**
+ * Calls `act` until it returns false, and rejects with what it throws. Between two calls everything happens that follows from the first
+ * without waiting: Node empties its queues of promises and ticks after each callback.
+ */
+export function realTurns(act: () => boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let goesOn = true
+    const step = (): void => {
+      if (!goesOn) return
+      try {
+        goesOn = act()
+        if (!goesOn) resolve()
+      } catch (error) {
+        goesOn = false
+        reject(error as Error)
+      }
+    }
+    const turn = (): void => {
+      if (!goesOn) return
+      for (let count = 0; count < callbacksPerTurn; count++) real.setImmediate(step)
+      real.setImmediate(turn)
+    }
+    turn()
+  })
+}
 
 const RealDate = globalThis.Date
 class VirtualDate extends RealDate {

@@ -1,9 +1,8 @@
-import type { Random } from '../../support/random.ts'
 import { type EngineName, type Host, type Network, NetworkFailure } from '../network.ts'
 import { type Event, EventQueue } from './eventQueue.ts'
 import { SimulatedProcess } from './process.ts'
 import { randomFor } from './randomness.ts'
-import { realTurn, runningProcess, runSimulated } from './virtualGlobals.ts'
+import { realTurns, runningProcess, runSimulated } from './virtualGlobals.ts'
 
 /** When simulated time begins. */
 const startMs = Date.parse('2026-03-01T00:00:00.000Z')
@@ -39,6 +38,8 @@ export class World {
   readonly #trace: string[] = []
   /** Calls of these engines, or of a process to one of them, do not arrive until a moment: `kafka`, `indexer-1 kafka`. */
   readonly #outages = new Map<string, number>()
+  /** Calls of a process to an engine are slow until a moment. */
+  readonly #slow = new Map<string, number>()
   #weather: Weather = { lost: 0, late: 0 }
   #nowMs = startMs
   #order = 0
@@ -90,15 +91,17 @@ export class World {
       isOver = true
     }
     until.then(over, over)
-    for (let count = 0; ; count++) {
-      await realTurn()
+    let count = 0
+    await realTurns(() => {
       if (this.#violation !== undefined) throw this.#violation
-      if (isOver) return await until
-      if (count > maxEvents) throw new Violation('the simulation ends', `it has had ${maxEvents} events`)
+      if (isOver) return false
+      if (++count > maxEvents) throw new Violation('the simulation ends', `it has had ${maxEvents} events`)
       const event = this.#next()
       if (event === undefined) throw new Violation('the simulation ends', 'nothing is left that could happen')
       this.#happen(event)
-    }
+      return true
+    })
+    return await until
   }
 
   #next(): Event | undefined {
@@ -135,8 +138,14 @@ export class World {
     this.#outages.set(name, Math.max(this.#outages.get(name) ?? 0, this.#nowMs + forMs))
   }
 
+  /** Each call of a process to an engine, and each answer, may take long, for so long. */
+  slowDown(engine: EngineName, process: SimulatedProcess | undefined, forMs: number): void {
+    if (process !== undefined) this.#slow.set(`${process.name} ${engine}`, this.#nowMs + forMs)
+  }
+
   endOutages(): void {
     this.#outages.clear()
+    this.#slow.clear()
     this.#weather = { lost: 0, late: 0 }
   }
 
@@ -201,10 +210,10 @@ export class World {
             if (isSilent()) return
             act = () => reject(new NetworkFailure('unreachable', name))
           }
-          this.schedule(this.#delayMs(random), `${name}: ${outcome}`, process, () => settle(act))
+          this.schedule(this.#delayMs(engine, process), `${name}: ${outcome}`, process, () => settle(act))
         }
         const isLost = random.chance(this.#weather.lost)
-        this.schedule(this.#delayMs(random), name, undefined, async () => {
+        this.schedule(this.#delayMs(engine, process), name, undefined, async () => {
           if (isLost || this.#isCutOff(engine, process)) {
             this.note(`${name}: does not arrive`)
             if (!isSilent()) answer(() => reject(new NetworkFailure('unreachable', name)), 'connection refused')
@@ -232,7 +241,10 @@ export class World {
     }
   }
 
-  #delayMs(random: Random): number {
+  #delayMs(engine: EngineName, process: SimulatedProcess): number {
+    const random = process.randomOfCallsTo(engine)
+    const isSlow = (this.#slow.get(`${process.name} ${engine}`) ?? 0) > this.#nowMs
+    if (isSlow && random.chance(0.5)) return 100 + random.next() * 1_400
     if (random.chance(this.#weather.late)) return random.next() * 4_000
     return random.chance(0.05) ? random.next() * 60 : 0.1 + random.next() * 2
   }
