@@ -24,7 +24,8 @@ export function missedByRefresh(
 /**
  * Makes everything that was written to the indices searchable on every copy that may answer; rejects when some copy may lack it. No answer
  * names copies: one that took part and was lost after that could make up in the count for an active one that did not. So where copies are
- * missing, as many must be active before another refresh as after it.
+ * missing, as many must be active before another refresh as after it. One that is being recovered and took part can still make up for an
+ * active one that did not.
  */
 export async function refreshEveryCopy(
   client: Client,
