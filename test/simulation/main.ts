@@ -1,7 +1,7 @@
 import './world/virtualGlobals.ts'
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { availableParallelism, setPriority } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
 import { reportTo } from '../../indexer/terminalReport.ts'
 import type { Theme } from './history.ts'
@@ -12,8 +12,6 @@ import { plantMutant } from './mutants/plant.ts'
 const shrinkRuns = 150
 const defaultSeeds = 2_000
 const tracedLines = 60
-// What happens does not depend on how fast: whoever runs beside this, such as tests on real engines, comes first.
-setPriority(10)
 /** The code under test makes many errors that it expects; their stacks would take a tenth of the time. */
 Error.stackTraceLimit = 0
 const shownStackLines = 10
