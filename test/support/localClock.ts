@@ -48,14 +48,23 @@ export function localClock(timeZone: string): LocalClock {
     const date = dateOf(unit, epochMs)
     const known = starts.get(date)
     if (known !== undefined) return known
-    let [before, after] = [epochMs - longestMs[unit], epochMs]
-    while (after - before > 1) {
-      const middle = Math.floor((before + after) / 2)
-      if (dateOf(unit, middle) === date) after = middle
-      else before = middle
+    const firstAfter = (fromMs: number, toMs: number): number => {
+      let [before, after] = [fromMs, toMs]
+      while (after - before > 1) {
+        const middle = Math.floor((before + after) / 2)
+        if (dateOf(unit, middle) === date) after = middle
+        else before = middle
+      }
+      return after
     }
-    starts.set(date, after)
-    return after
+    const last = firstAfter(epochMs - longestMs[unit], epochMs)
+    // A clock that is put back soon after midnight shows the date before once more: the date has begun twice, and counts from the first time.
+    const minutes = offsetOf(last - 3 * hourMs) === offsetOf(last) ? 0 : 3 * 60
+    const earlier = Array.from({ length: minutes }, (_, at) => last - (minutes - at) * minuteMs)
+    const again = earlier.find((each) => dateOf(unit, each) === date)
+    const start = again === undefined ? last : firstAfter(again - minuteMs, again)
+    starts.set(date, start)
+    return start
   }
   return {
     read: (epochMs) => {
