@@ -91,31 +91,28 @@ export class Checks {
 
   /** Every document of the generation that is read has the version of the truth, on every copy, and there are no others. */
   expectFold(): void {
-    for (const topic of topics) {
-      const truth = this.#journal.versions(topic)
-      for (const kind of kindsOf[topic]) {
-        const copies = this.#visible(kind)
-        if (copies.length === 0)
-          throw new Violation('the documents are the fold of the records', `nothing serves ${kind}`)
-        for (const [copy, visible] of copies.entries())
-          if (!areEqual(visible, truth))
-            throw new Violation(
-              'the documents are the fold of the records',
-              `${kind}, copy ${copy}: ${described(visible)} instead of ${described(truth)}`,
-            )
-      }
-    }
+    const difference = this.#difference()
+    if (difference !== undefined) throw new Violation('the documents are the fold of the records', difference())
   }
 
   /** Whether every record is visible. */
   isComplete(): boolean {
-    return topics.every((topic) => {
+    return this.#difference() === undefined
+  }
+
+  /** What describes how the documents differ from the fold of the records. */
+  #difference(): (() => string) | undefined {
+    for (const topic of topics) {
       const truth = this.#journal.versions(topic)
-      return kindsOf[topic].every((kind) => {
+      for (const kind of kindsOf[topic]) {
         const copies = this.#visible(kind)
-        return copies.length > 0 && copies.every((visible) => areEqual(visible, truth))
-      })
-    })
+        if (copies.length === 0) return () => `nothing serves ${kind}`
+        for (const [copy, visible] of copies.entries())
+          if (!areEqual(visible, truth))
+            return () => `${kind}, copy ${copy}: ${described(visible)} instead of ${described(truth)}`
+      }
+    }
+    return undefined
   }
 
   /** What each node that answers finds by the read alias of a kind: id → version. */

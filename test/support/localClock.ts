@@ -26,13 +26,7 @@ export function localClock(timeZone: string): LocalClock {
   /** The moment from which on the clock has had the offset that it has at `toMs`, if it was changed after `fromMs`. */
   const changeBetween = (fromMs: number, toMs: number): number => {
     const offset = offsetOf(toMs)
-    let [before, after] = [fromMs, toMs]
-    while (after - before > 1) {
-      const middle = Math.floor((before + after) / 2)
-      if (offsetOf(middle) === offset) after = middle
-      else before = middle
-    }
-    return after
+    return startBetween(fromMs, toMs, (at) => offsetOf(at) === offset)
   }
   /** An hour begins when the clock shows a full one. */
   const startOfHour = (epochMs: number): number => {
@@ -48,21 +42,13 @@ export function localClock(timeZone: string): LocalClock {
     const date = dateOf(unit, epochMs)
     const known = starts.get(date)
     if (known !== undefined) return known
-    const firstAfter = (fromMs: number, toMs: number): number => {
-      let [before, after] = [fromMs, toMs]
-      while (after - before > 1) {
-        const middle = Math.floor((before + after) / 2)
-        if (dateOf(unit, middle) === date) after = middle
-        else before = middle
-      }
-      return after
-    }
-    const last = firstAfter(epochMs - longestMs[unit], epochMs)
+    const isOnDate = (at: number): boolean => dateOf(unit, at) === date
+    const last = startBetween(epochMs - longestMs[unit], epochMs, isOnDate)
     // A clock that is put back soon after midnight shows the date before once more: the date has begun twice, and counts from the first time.
     const minutes = offsetOf(last - 3 * hourMs) === offsetOf(last) ? 0 : 3 * 60
     const earlier = Array.from({ length: minutes }, (_, at) => last - (minutes - at) * minuteMs)
-    const again = earlier.find((each) => dateOf(unit, each) === date)
-    const start = again === undefined ? last : firstAfter(again - minuteMs, again)
+    const again = earlier.find(isOnDate)
+    const start = again === undefined ? last : startBetween(again - minuteMs, again, isOnDate)
     starts.set(date, start)
     return start
   }
@@ -76,6 +62,17 @@ export function localClock(timeZone: string): LocalClock {
     },
     startOf: (unit, epochMs) => (unit === 'hour' ? startOfHour(epochMs) : startOfDate(unit, epochMs)),
   }
+}
+
+/** By bisection, a moment from which on something holds that does not hold at `fromMs` and does at `toMs`. */
+function startBetween(fromMs: number, toMs: number, holds: (atMs: number) => boolean): number {
+  let [before, after] = [fromMs, toMs]
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2)
+    if (holds(middle)) after = middle
+    else before = middle
+  }
+  return after
 }
 
 /** When the units begin that lie between two moments, from the one that holds the first to the one that holds the last. */
