@@ -15,7 +15,7 @@ import { compressStreams } from './compression.ts'
 import { privateCaching } from './conditional.ts'
 import type { ApiMiddleware, ApiState, RouteState } from './context.ts'
 import { errors, rejectionReasons } from './errors.ts'
-import { createExports } from './exports.ts'
+import { createStreams } from './exports.ts'
 import { options, otherMethods, unrouted } from './methods.ts'
 import { normalizeRequest } from './normalizeRequest.ts'
 import { publicRoutes } from './openapi/docsPage.ts'
@@ -56,7 +56,7 @@ export function createApp(deps: ApiDeps): RequestListener {
   const router = routes({
     indexReader,
     readParameters: parameterReader(deps.metrics),
-    startExport: createExports(),
+    ...createStreams(),
     waitForChange: createWaiting({
       room: deps.waitingRoom,
       checkAgain: createRecheck(deps.accountKeys, deps.nowMs),
