@@ -31,9 +31,9 @@ export type LargeRows = {
 /** API processes of their own, and a team whose rows are large. */
 export type LargeStage = {
   /** Asks each process for pages, NDJSON and CSV at the same time. */
-  ask(path?: string): Promise<LargeRows>
-  /** Asks the first process for one thing. */
-  one(path: string, accept?: string): Promise<Received>
+  ask(): Promise<LargeRows>
+  /** Asks one process for a page, alone. */
+  askForPage(): Promise<Received>
   close(): Promise<void>
 }
 
@@ -47,7 +47,8 @@ export async function openLargeStage({ rows, rowBytes, processes }: LargeStageOp
   await store(replica, bystander, 0, 100, 1)
   await replica.publishWatermark(toInstant(Date.now()))
   const apis = await Promise.all(Array.from({ length: processes }, () => startApi(replica.prefix)))
-  const ask = async (path = '/api/v1/records'): Promise<LargeRows> => {
+  const path = '/api/v1/records'
+  const ask = async (): Promise<LargeRows> => {
     const watched = watch(apis, bystanderKey)
     const each = apis.flatMap(({ url }) => [
       ...Array.from({ length: pagesAtOnce }, (_, at) =>
@@ -61,7 +62,7 @@ export async function openLargeStage({ rows, rowBytes, processes }: LargeStageOp
   }
   return {
     ask,
-    one: (path, accept) => receive(`${apis[0]?.url}${path}`, key, accept),
+    askForPage: () => receive(`${apis[0]?.url}${path}?limit=${pageRows}`, key),
     close: async () => {
       for (const api of apis) await api.end('SIGTERM')
       await replica.close().catch(() => undefined)
