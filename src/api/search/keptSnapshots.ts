@@ -6,10 +6,14 @@ import { CountedSnapshot, createCountCache } from './countedSnapshot.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 
-/** A read of a team's list; `version` is the list's version before the read, null while it is unknown. */
+/**
+ * A read of a team's list; `version` is the list's version before the read, null while it is unknown, `isSettled` whether Elasticsearch showed
+ * just what that stands for.
+ */
 export type ListReader = {
   readonly teamId: TeamId
   readonly version: ListVersion | null
+  readonly isSettled: boolean
   readonly signal: AbortSignal
 }
 

@@ -6,10 +6,11 @@ import { type Filters, searchPage } from '../../../../src/api/search/searchPage.
 import { exactTitle, similarTitles } from '../../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
+import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
 
 const { signal } = new AbortController()
 const team = 'team-1' as TeamId
-const reader = { teamId: team, version: null, signal }
+const reader = { teamId: team, version: null, isSettled: false, signal }
 const emptyAnswer =
   '{"id":"pit","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0,"relation":"eq"},"hits":[]},"aggregations":{"steps":{"buckets":[]}}}'
 
@@ -203,4 +204,28 @@ test('a window without ends needs no clause', () => {
   expect(windowClauses('changedAt', undefined, until)).toEqual([{ range: { changedAt: { lte: until } } }])
   expect(windowClauses('createdAt', since, until)).toEqual([{ range: { createdAt: { gte: since, lte: until } } }])
   expect(windowClauses('createdAt', 'beyond-all', until)).toEqual([{ match_none: {} }])
+})
+
+test('a list without large rows is asked for them once for each of its versions, and always while a change is pending', async () => {
+  const asked: SearchRequest[] = []
+  const client: SearchClient = {
+    indexPrefix: 'tidemark',
+    send: async (question) => {
+      if (asksForLargeRows(question)) asked.push(question)
+      return { isFound: true, bytes: Buffer.from(emptyAnswer) }
+    },
+  }
+  const indexReader = createIndexReader(client, 1_000)
+  const timesAsked = async (version: string | null, isSettled: boolean): Promise<number> => {
+    asked.length = 0
+    const at = { ...reader, version: version as ListVersion | null, isSettled }
+    for (const page of [1, 2, 3]) await searchPage(indexReader, 'forms', at, [[]], { page, limit: 20 })
+    return asked.length
+  }
+  expect(await timesAsked('first', true)).toBe(1)
+  expect(await timesAsked('first', true)).toBe(0)
+  expect(await timesAsked('first', false)).toBe(3)
+  expect(await timesAsked('second', false)).toBe(3)
+  expect(await timesAsked('second', true)).toBe(1)
+  expect(await timesAsked(null, true)).toBe(3)
 })
