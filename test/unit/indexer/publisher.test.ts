@@ -375,6 +375,19 @@ test('how far a time was raised is noted before the record becomes visible, once
   expect(steps.slice(0, 2)).toEqual(['raised 30', 'refresh'])
 })
 
+test('what was written is made visible by the next round when how far its time was raised could not be noted', async () => {
+  const { offsets, changeTimes, publisher, steps, failing } = setting({ high: 1 })
+  changeTimes.watermarkDecided(80)
+  offsets.track(at(0), changeTimes.next(0n, 50))()
+  publisher.noteWrite(list)
+  failing.add('raised')
+  await expect(publisher.publish()).rejects.toThrow('raised fails')
+  expect(steps).toEqual([])
+  failing.clear()
+  await publisher.publish()
+  expect(steps).toEqual(['raised 30', 'refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
+})
+
 test('an indexer whose partitions were claimed by another one joins the group again', async () => {
   const { current, publisher, steps } = setting({ start: 7, high: 7 })
   current.isDisplaced = true
