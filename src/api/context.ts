@@ -47,6 +47,9 @@ export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 /** Starts an export. Resolves once its first part has arrived, so that an earlier failure is answered like that of any request. */
 export type StartExport = (ctx: RouteContext, open: (runQuery: RunQuery) => ExportParts) => Promise<Readable>
 
+/** Calls `onRefused` once the key of a request is no longer accepted; the returned function ends that. */
+export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
+
 /** Holds a request that prefers to wait until its list changes and `hasNews` says so; afterwards the freshness is that of now. */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, hasNews: () => Promise<boolean>) => Promise<void>
 

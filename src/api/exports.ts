@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { cutOff } from '../core/process/resettingServer.ts'
 import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'
-import type { ExportParts, RouteContext, StartExport } from './context.ts'
+import type { ExportParts, RouteContext, StartExport, WatchKey } from './context.ts'
 import { apiError } from './errors.ts'
 import { FairQueue, type NotAdmitted } from './fairQueue.ts'
 
@@ -25,8 +25,11 @@ const maxExports = { maxRunning: 32, maxRunningPerTenant: 4 }
 const turns = { maxWaiting: 1_000, maxWaitMs: 5_000 }
 const retryAfterSeconds = 5
 
-/** Limits concurrent exports. An export that fails midway resets its connection, so that no client takes a part for the whole. */
-export function createExports(): StartExport {
+/**
+ * Limits concurrent exports. An export that fails midway, or whose key is revoked, resets its connection, so that no client takes a part
+ * for the whole.
+ */
+export function createExports(watchKey: WatchKey): StartExport {
   const queue = new FairQueue({ ...maxExports, ...turns })
   return async (ctx, open) => {
     const permit = await acquireIn(queue, ctx)
@@ -42,14 +45,19 @@ export function createExports(): StartExport {
       throw error
     })
     const stream = Readable.from(startingWith(first, parts), { objectMode: false })
+    const breakOff = (error: Error): void => {
+      if (ctx.res.closed) return
+      ctx.app.emit('error', error, ctx)
+      cutOff(ctx.res)
+    }
+    // A stream that is destroyed waits for the part that it is reading, the response does not.
+    const unwatch = watchKey(ctx, () => breakOff(new Error('its key is no longer accepted')))
     stream.once('close', () => {
+      unwatch()
       permit()
       parts.return().catch(() => undefined)
     })
-    stream.once('error', (error) => {
-      ctx.app.emit('error', error, ctx)
-      cutOff(ctx.res)
-    })
+    stream.once('error', breakOff)
     whenClosed(ctx.res, () => stream.destroy())
     // nginx would buffer parts until its buffers are full.
     ctx.set('X-Accel-Buffering', 'no')

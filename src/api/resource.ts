@@ -90,7 +90,8 @@ export function listRoute<Selection extends ChangeWindow>(
     const parameters = readParameters(ctx, pageSchema) as unknown as Selection & PageRequest
     const validators = await onceChanged(ctx, deps, parameters, () => listValidators(ctx, type, parameters))
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
-    const { version } = validators
+    // While a change may be visible already, a snapshot of this version may lack what other pages show.
+    const version = validators.isSettled ? validators.version : null
     const { teamId } = ctx.state.holder
     const filters = filtersOf(teamId, parameters)
     const answer = await keptOrMade(ctx, answers, validators, async () => {
