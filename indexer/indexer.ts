@@ -17,7 +17,7 @@ import { Retries } from './backoff.ts'
 import { DeadLetterWriter } from './deadLetters/deadLetterWriter.ts'
 import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/servedGeneration.ts'
-import { indexerMetrics, type PipelineMetrics, pipelineMetrics, surveyMetrics } from './metrics.ts'
+import { contestedKeysMetric, indexerMetrics, type PipelineMetrics, pipelineMetrics, surveyMetrics } from './metrics.ts'
 import { observe } from './status/observe.ts'
 import { statusPages } from './status/statusPages.ts'
 import { ensureTopics, sourceTopics } from './topics.ts'
@@ -37,7 +37,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   const retries = new Retries(log, Math.random, closing.signal)
   const deadLetters = new DeadLetterWriter({ sink, config, log, retries })
   release('breakers', async () => deadLetters.stop())
-  const accountKeys = new AccountKeyApplier({ config, source, sink, store, deadLetters, retries })
+  const accountKeys = new AccountKeyApplier({ sink, store, retries })
   const replay = new AccountKeyReplay({ config, source, store, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
   const handlers = { accountKeys, deadLetters, metrics, retries, log, fail }
@@ -48,6 +48,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   const ofReplica = { ...stores, source: openSource(), serving, watermarkMs }
   const observer = observe(ofReplica, { clock: Date.now, signal: closing.signal })
   surveyMetrics(service.metrics, observer.observed)
+  contestedKeysMetric(service.metrics, () => replay.contested())
 
   prepare({ source, sink, stores, retries, log })
     .then((hasAppendTimes) => Promise.all([runner.run(hasAppendTimes), replay.run()]))

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
 import type { RedisMemory } from '../src/core/stores/redis.ts'
 import type { ItemOutcome } from './bulk/bulkFailure.ts'
 import type { Lag } from './publisher.ts'
@@ -149,6 +150,16 @@ export function surveyMetrics(registry: Registry, observed: () => Observed): voi
     () => memory().limitBytes,
   )
 }
+
+/** Names the keys that open nothing because another live key claims the same digest. */
+export const contestedKeysMetric = (registry: Registry, contested: () => readonly ContestedDigest[]): void =>
+  labelledGauge(
+    registry,
+    'tidemark_contested_account_keys',
+    '1 for each live account key that opens nothing, because another one claims the same digest',
+    ['key'],
+    () => contested().flatMap(({ keys }) => keys.map((key) => [{ key }, 1] as const)),
+  )
 
 /** A gauge that is absent while its value is unknown. */
 function gauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {

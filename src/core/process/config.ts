@@ -73,7 +73,6 @@ const defaultTopics = {
   TOPIC_ACCOUNT_KEYS: 'account-keys',
   TOPIC_DEAD_LETTERS: 'dead-letters',
   TOPIC_KEY_AUDIT: 'account-key-audit',
-  TOPIC_KEY_MEMORY: 'account-keys-memory',
 } as const
 
 const environmentSchema = z.object({
@@ -113,7 +112,6 @@ const environmentSchema = z.object({
   TOPIC_ACCOUNT_KEYS: topic(defaultTopics.TOPIC_ACCOUNT_KEYS),
   TOPIC_DEAD_LETTERS: topic(defaultTopics.TOPIC_DEAD_LETTERS),
   TOPIC_KEY_AUDIT: topic(defaultTopics.TOPIC_KEY_AUDIT),
-  TOPIC_KEY_MEMORY: topic(defaultTopics.TOPIC_KEY_MEMORY),
   MAX_IN_FLIGHT_BYTES: setting(integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
   RATE_LIMIT_PER_MINUTE: setting(integer(1, 1_000_000_000).default(120)),
   ANSWER_CACHE_BYTES: setting(integer(0, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
@@ -151,7 +149,7 @@ export function readConfig(
   needed: readonly Need[],
   enginesFile = 'var/engines.env',
 ): { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly problems: readonly Problem[] } {
-  const merged = withMemoryTopic({ ...readEnginesFile(enginesFile), ...withoutEmpty(environment) })
+  const merged = { ...readEnginesFile(enginesFile), ...withoutEmpty(environment) }
   const parsed = environmentSchema.safeParse(merged)
   const problems: Problem[] = parsed.success
     ? []
@@ -204,7 +202,6 @@ function combinationProblems(environment: Environment): Problem[] {
     'TOPIC_DEAD_LETTERS',
     'TOPIC_FORMS',
     'TOPIC_KEY_AUDIT',
-    'TOPIC_KEY_MEMORY',
     'TOPIC_SUBMISSIONS',
   ] as const
   for (const name of topics) {
@@ -215,12 +212,6 @@ function combinationProblems(environment: Environment): Problem[] {
   }
   return problems
 }
-
-/** The memory topic belongs to one topic of account keys, so its default name derives from that topic's. */
-const withMemoryTopic = (environment: Environment): Environment => ({
-  TOPIC_KEY_MEMORY: `${topicOf(environment, 'TOPIC_ACCOUNT_KEYS')}-memory`,
-  ...environment,
-})
 
 const topicOf = (environment: Environment, name: keyof typeof defaultTopics): string =>
   environment[name] ?? defaultTopics[name]
