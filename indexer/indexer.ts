@@ -17,7 +17,7 @@ import { Retries } from './backoff.ts'
 import { DeadLetterWriter } from './deadLetters/deadLetterWriter.ts'
 import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/servedGeneration.ts'
-import { contestedKeysMetric, indexerMetrics, type PipelineMetrics, pipelineMetrics, surveyMetrics } from './metrics.ts'
+import { indexerMetrics, type PipelineMetrics, pipelineMetrics, surveyMetrics } from './metrics.ts'
 import { observe } from './status/observe.ts'
 import { statusPages } from './status/statusPages.ts'
 import { ensureTopics, sourceTopics } from './topics.ts'
@@ -47,8 +47,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   const { generation: serving, watermarkMs } = own
   const ofReplica = { ...stores, source: openSource(), serving, watermarkMs }
   const observer = observe(ofReplica, { clock: Date.now, signal: closing.signal })
-  surveyMetrics(service.metrics, observer.observed)
-  contestedKeysMetric(service.metrics, () => replay.contested())
+  surveyMetrics(service.metrics, observer.observed, () => replay.contested())
 
   prepare({ source, sink, stores, retries, log })
     .then((hasAppendTimes) => Promise.all([runner.run(hasAppendTimes), replay.run()]))

@@ -123,7 +123,11 @@ export function indexerMetrics(
 }
 
 /** Metrics of the state that all indexers share: every indexer reports the same values. */
-export function surveyMetrics(registry: Registry, observed: () => Observed): void {
+export function surveyMetrics(
+  registry: Registry,
+  observed: () => Observed,
+  contested: () => readonly ContestedDigest[],
+): void {
   const perIndex = (name: string, help: string, of: 'documents' | 'bytes'): void =>
     labelledGauge(registry, name, help, ['index'], () =>
       (observed().indices?.value ?? []).map((index) => [{ index: index.name }, index[of]]),
@@ -141,6 +145,13 @@ export function surveyMetrics(registry: Registry, observed: () => Observed): voi
     'Share of the records that the generation of a rebuild holds; absent without a rebuild',
     () => group().rebuild?.progress,
   )
+  labelledGauge(
+    registry,
+    'tidemark_contested_account_keys',
+    '1 for each live account key that opens nothing, because another one claims the same digest',
+    ['key'],
+    () => contested().flatMap(({ keys }) => keys.map((key) => [{ key }, 1] as const)),
+  )
   const memory = (): Partial<RedisMemory> => observed().redisMemory?.value ?? {}
   gauge(registry, 'tidemark_redis_memory_bytes', 'Memory that Redis uses', () => memory().usedBytes)
   gauge(
@@ -150,16 +161,6 @@ export function surveyMetrics(registry: Registry, observed: () => Observed): voi
     () => memory().limitBytes,
   )
 }
-
-/** Names the keys that open nothing because another live key claims the same digest. */
-export const contestedKeysMetric = (registry: Registry, contested: () => readonly ContestedDigest[]): void =>
-  labelledGauge(
-    registry,
-    'tidemark_contested_account_keys',
-    '1 for each live account key that opens nothing, because another one claims the same digest',
-    ['key'],
-    () => contested().flatMap(({ keys }) => keys.map((key) => [{ key }, 1] as const)),
-  )
 
 /** A gauge that is absent while its value is unknown. */
 function gauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {

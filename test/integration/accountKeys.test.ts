@@ -208,7 +208,10 @@ describe('When Kafka fails', () => {
     })
     writing.kafka.isAway = true
     await expect(writing.keys.create({ team, name: 'n', by })).rejects.toThrow('no broker')
-    const late = { revision: 1, key: { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by } }
+    const late = {
+      revision: 1,
+      key: { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by },
+    }
     expect(await keyStore.apply(team as TeamId, id as EntityId, late as never)).toMatchObject({ kind: 'stale' })
   })
 

@@ -111,7 +111,9 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
     const groups = { groupId: config.CONSUMER_GROUP, rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP) }
     return [
       fetchStartOffsets(source, [], { ...groups, topics: documentTopics(config), generationOf: () => undefined }),
-      ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map((topic) => read(topic, `tidemark-verify-${randomUUID()}`)),
+      ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map((topic) =>
+        read(topic, `tidemark-verify-${randomUUID()}`),
+      ),
     ]
   },
 }

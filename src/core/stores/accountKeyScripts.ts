@@ -20,7 +20,7 @@ end`
 /**
  * A deletion beats all, then the higher revision. Of two records with one revision, which two writers made at once, the one that revokes the
  * key is the newer. Answers `{outcome, newest}`: the newest value where this record was appended after it and would outlive it in a
- * compacted topic.
+ * compacted topic, and a deletion whose own record may never have been appended.
  */
 export const applyScript = `${decode}
 local teamKeys, digests, contested, complete = unpack(KEYS)
@@ -41,7 +41,7 @@ if not isNewer() then
     return {'stale'}
   end
   local isConflict = not old.isDeleted and new.revision == old.revision
-  return {isConflict and 'conflict' or 'stale', isLater and oldPosition ~= '' and oldValue}
+  return {isConflict and 'conflict' or 'stale', isLater and (oldPosition ~= '' or old.isDeleted) and oldValue}
 end
 
 redis.call('HSET', teamKeys, id, position .. ' ' .. value)
