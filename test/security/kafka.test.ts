@@ -247,7 +247,7 @@ describe('the rights of Kafka', () => {
     await layOut()
   })
 
-  test('what the product writes, the settings area cannot read, and the indexer cannot change', async () => {
+  test('what the product writes, the settings area cannot read, and forms, submissions and the audit the indexer cannot write', async () => {
     const writes = async (user: string, topic: string): Promise<void> => {
       const sink = kafkaSink(connectKafka(testConfig(settingsAs(user)), silent))
       await sink.connect()
@@ -257,7 +257,7 @@ describe('the rights of Kafka', () => {
         await sink.disconnect()
       }
     }
-    for (const variable of ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_KEY_AUDIT'])
+    for (const variable of ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_KEY_AUDIT'])
       await expect(writes(indexer, own[variable] ?? '')).rejects.toThrow(refusal)
     await expect(writes(settings, own['TOPIC_FORMS'] ?? '')).rejects.toThrow(refusal)
     const source = kafkaSource(connectKafka(testConfig(settingsAs(settings)), silent))

@@ -8,7 +8,7 @@ import { accountKeyStore, type StoredKey, stateOf } from '../../src/core/stores/
 import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
-import { readListVersions, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, settlePending } from '../../src/core/stores/pendingWrites.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
@@ -64,6 +64,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await accountKeyStore(link, keys).isComplete()
     await accountKeyStore(link, keys).lookup(digestOf('plaintext'))
     await readListVersions(link, keys, team, randomUUID)
+    await readVersionsOf(link, keys, [teamList('forms', team)])
     await recordKeyUse(link, keys, team, keyId, Date.now())
     const limiter = createLimiter(link.client, keys, 1_000)
     await limiter.consume(`${team}/${keyId}`)
@@ -74,9 +75,11 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     const fold = await view.beginReplay(randomUUID())
     await view.apply(team, keyId, stateOf(keyWith(1, 'first')))
     await view.apply(team, keyId, stateOf(keyWith(2, 'second')))
+    await view.apply(team, 'key-3' as EntityId, stateOf({ ...keyWith(1, 'second'), id: 'key-3' }))
+    await view.contested(1)
+    await view.apply(team, 'key-3' as EntityId, deleted)
     await view.apply(team, keyId, deleted)
     await fold.complete()
-    await view.contested(1)
     await view.isComplete()
     await watermark.setWatermarkGeneration(link, keys, generation, 1)
     await watermark.readWatermarkGeneration(link, keys)
@@ -111,6 +114,8 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, keyId, stateOf(keyWith(1, 'first')))
     await view.apply(team, keyId, stateOf(keyWith(2, 'second')))
     await view.list(team)
+    await view.apply(team, 'key-3' as EntityId, stateOf({ ...keyWith(1, 'second'), id: 'key-3' }))
+    await view.apply(team, 'key-3' as EntityId, deleted)
     await view.apply(team, keyId, deleted)
     await view.find(team, keyId)
     await readLastUse(link, keys, team)
