@@ -49,6 +49,9 @@ export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 /** Starts an export. Resolves once its first part has arrived, so that an earlier failure is answered like that of any request. */
 export type StartExport = (ctx: RouteContext, open: (runQuery: RunQuery) => ExportParts) => Promise<Readable>
 
+/** Calls `onRefused` once the key of a request is no longer accepted; the returned function ends that. */
+export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
+
 /** What is sent part by part: a list as a whole, or a page whose rows are too large to be held in memory together. */
 export type Streams = { readonly startExport: StartExport; readonly startPage: StartExport }
 

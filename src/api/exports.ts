@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { cutOff } from '../core/process/resettingServer.ts'
 import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'
-import type { ExportParts, RouteContext, StartExport, Streams } from './context.ts'
+import type { ExportParts, RouteContext, StartExport, Streams, WatchKey } from './context.ts'
 import { FairQueue, type NotAdmitted } from './fairQueue.ts'
 import { teamIsBusy } from './queryQueue.ts'
 
@@ -26,20 +26,20 @@ const maxPages = { maxRunning: 16, maxRunningPerTenant: 2 }
  */
 const turns = { maxWaiting: 1_000, maxWaitMs: 5_000 }
 
-/** Limits what is sent part by part. What fails midway resets its connection, so that no client takes a part for the whole. */
-export function createStreams(): Streams {
+/** Limits what is sent part by part. What fails midway, or whose key is revoked, resets its connection: no client takes a part for the whole. */
+export function createStreams(watchKey: WatchKey): Streams {
   const exports = new FairQueue({ ...maxExports, ...turns })
   const pages = new FairQueue({ ...maxPages, ...turns })
   return {
-    startExport: start((ctx) => acquireIn(exports, ctx)),
-    startPage: start((ctx) => pages.acquire(ctx.state.holder.teamId, disconnectionOf(ctx.res))),
+    startExport: start(watchKey, (ctx) => acquireIn(exports, ctx)),
+    startPage: start(watchKey, (ctx) => pages.acquire(ctx.state.holder.teamId, disconnectionOf(ctx.res))),
   }
 }
 
 type Acquire = (ctx: RouteContext) => Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted>
 
 const start =
-  (acquire: Acquire): StartExport =>
+  (watchKey: WatchKey, acquire: Acquire): StartExport =>
   async (ctx, open) => {
     const permit = await acquire(ctx)
     if (permit === 'tenant-reached' || permit === 'own-share')
@@ -51,14 +51,19 @@ const start =
       throw error
     })
     const stream = Readable.from(startingWith(first, parts), { objectMode: false })
+    const breakOff = (error: Error): void => {
+      if (ctx.res.closed) return
+      ctx.app.emit('error', error, ctx)
+      cutOff(ctx.res)
+    }
+    // A stream that is destroyed waits for the part that it is reading, the response does not.
+    const unwatch = watchKey(ctx, () => breakOff(new Error('its key is no longer accepted')))
     stream.once('close', () => {
+      unwatch()
       permit()
       parts.return().catch(() => undefined)
     })
-    stream.once('error', (error) => {
-      ctx.app.emit('error', error, ctx)
-      cutOff(ctx.res)
-    })
+    stream.once('error', breakOff)
     whenClosed(ctx.res, () => stream.destroy())
     // nginx would buffer parts until its buffers are full.
     ctx.set('X-Accel-Buffering', 'no')

@@ -92,7 +92,8 @@ export function listRoute<Selection extends ChangeWindow>(
     const parameters = readParameters(ctx, pageSchema) as unknown as Selection & PageRequest
     const validators = await onceChanged(ctx, deps, parameters, () => listValidators(ctx, type, parameters))
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
-    const { version, isSettled } = validators
+    // While a change may be visible already, a snapshot of this version may lack what other pages show.
+    const version = validators.isSettled ? validators.version : null
     const { teamId } = ctx.state.holder
     const filters = filtersOf(teamId, parameters)
     const link = (totalDocs: number): void => setLink(ctx, `${baseUrl}/${paths[type]}`, parameters, totalDocs)
@@ -101,7 +102,7 @@ export function listRoute<Selection extends ChangeWindow>(
         const bytes = parameters.limit * largeBytes
         await ctx.state.holdAnswer(bytes)
         const read = (signal: AbortSignal): Promise<Page> =>
-          searchPage(indexReader, type, { teamId, version, isSettled, signal }, filters, parameters)
+          searchPage(indexReader, type, { teamId, version, signal }, filters, parameters)
         const page = await ctx.state.runQuery(read, bytes)
         return { body: renderPage(page), totalDocs: page.totalDocs }
       })

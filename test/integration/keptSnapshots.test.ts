@@ -61,7 +61,7 @@ async function read(
   version: ListVersion | null,
   page = 11,
 ): Promise<{ total: number; ids: string[] }> {
-  const reader = { teamId: team, version, isSettled: true, signal }
+  const reader = { teamId: team, version, signal }
   const found = await searchPage(indexReader, 'submissions', reader, [[]], { page, limit: 20 })
   return { total: found.totalDocs, ids: found.items.map((item) => (JSON.parse(item.toString()) as { id: string }).id) }
 }

@@ -102,9 +102,7 @@ function readList(random: Random): Promise<unknown> {
   const page = { page: 1 + random.below(4), limit: random.pick([1, 3, 7, 20]) }
   if (random.chance(0.8))
     return both(async ({ reader }) =>
-      renderPage(
-        await searchPage(reader, kind, { teamId: team, version: null, isSettled: false, signal }, filters, page),
-      ).toString(),
+      renderPage(await searchPage(reader, kind, { teamId: team, version: null, signal }, filters, page)).toString(),
     )
   const content = { filters, view: 'summary', deletions: [] } as const
   return both(async ({ reader }) => {

@@ -40,13 +40,12 @@ export async function searchPage(
 async function hasLargeRows(
   indexReader: IndexReader,
   kind: EntityType,
-  { teamId, version, isSettled, signal }: ListReader,
+  { teamId, version, signal }: ListReader,
 ): Promise<boolean> {
   const list = teamList(kind, teamId)
-  const known = isSettled && version !== null ? version : undefined
-  if (known !== undefined && indexReader.withoutLargeRows.get(list) === known) return false
+  if (version !== null && indexReader.withoutLargeRows.get(list) === version) return false
   const isFound = await hasLarge(indexReader, kind, teamId, 'summary', signal)
-  if (known !== undefined && !isFound) indexReader.withoutLargeRows.set(list, known)
+  if (version !== null && !isFound) indexReader.withoutLargeRows.set(list, version)
   return isFound
 }
 

@@ -62,7 +62,7 @@ const write = async (documents: readonly DocumentWrite[], by = clients): Promise
 const refresh = (): Promise<void> => refreshEveryCopy(clients.elasticsearch, Object.values(generation.indices), request)
 const total = async (): Promise<number> =>
   (
-    await searchPage(reader, 'submissions', { teamId: team, version: null, isSettled: false, signal }, [[]], {
+    await searchPage(reader, 'submissions', { teamId: team, version: null, signal }, [[]], {
       page: 1,
       limit: 10,
     })
@@ -204,15 +204,9 @@ test('an operator deletes indices and aliases', async () => {
 })
 
 test('what is not simulated is refused', async () => {
-  const search = searchPage(
-    reader,
-    'forms',
-    { teamId: team, version: null, isSettled: false, signal },
-    [[exactTitle(team, 'quiz')]],
-    {
-      ...{ page: 1, limit: 10 },
-    },
-  )
+  const search = searchPage(reader, 'forms', { teamId: team, version: null, signal }, [[exactTitle(team, 'quiz')]], {
+    ...{ page: 1, limit: 10 },
+  })
   await expect(search).rejects.toThrow(InvalidSearch)
   await expect(clients.elasticsearch.info()).rejects.toThrow('not_simulated_exception')
 })
