@@ -3,16 +3,19 @@ import type { KeyHolder } from './accountKeyStore.ts'
 import type { RedisConnection } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
-/** The holders of several keys in the order of `digests`, null for a key that nobody holds; undefined while the account-key store is not complete. */
+/** The holders of several keys in the order of `digests`, null for a key that nobody holds, or that several claim; undefined while the account-key store is not complete. */
 export async function readHolders(
   { client, runId }: RedisConnection,
   keys: RedisKeys,
   digests: readonly Digest[],
 ): Promise<(KeyHolder | null)[] | undefined> {
-  const [complete, ...entries] = await client.mget(
-    keys.accountKeysComplete,
-    ...digests.map((digest) => keys.accountKey(digest)),
-  )
+  // All are sent together. The store was complete when the holders were read if it is afterwards: what Redis forgets takes this name, too.
+  const [holders, complete] = await Promise.all([
+    Promise.all(digests.map((digest) => client.hvals(keys.accountKey(digest)))),
+    client.get(keys.accountKeysComplete),
+  ])
   if (complete == null || complete !== runId()) return undefined
-  return entries.map((entry) => (entry === null ? null : (JSON.parse(entry) as KeyHolder)))
+  return holders.map(([holder, ...others]) =>
+    holder === undefined || others.length > 0 ? null : (JSON.parse(holder) as KeyHolder),
+  )
 }
