@@ -7,6 +7,7 @@ import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
 import type { SourceRecord, TopicPartition } from '../src/core/stores/sourceRecord.ts'
+import { Retries } from './backoff.ts'
 import { ByteBudget } from './budget.ts'
 import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkApi.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
@@ -87,6 +88,7 @@ export class Pipeline {
   readonly #consumer: SourceConsumer
   readonly #publisher: Publisher
   readonly #pending: PendingWrites | undefined
+  readonly #marking: Retries
   #writerBlockedReason: string | undefined
 
   constructor(options: PipelineOptions) {
@@ -94,6 +96,7 @@ export class Pipeline {
     const { config, source, groupId, topics, generation, serving, metrics, log } = options
     this.#budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
     this.#pending = serving && new PendingWrites({ marks: serving, elapsedMs: () => performance.now() })
+    this.#marking = new Retries(log, Math.random, this.#writing.signal)
     this.#writer = new BulkWriter({
       send: (documents) => this.#send(documents),
       ...bulkBounds,
@@ -148,7 +151,7 @@ export class Pipeline {
   async shutDown(): Promise<void> {
     this.#consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
-    while (this.#budget.takenBytes > 0 && this.#writerBlockedReason === undefined && !deadline.aborted)
+    while (this.#budget.takenBytes > 0 && this.blockedReasons().writer === undefined && !deadline.aborted)
       await sleep(drainPollMs)
     try {
       if (this.#consumer.assigned().length > 0)
@@ -184,7 +187,7 @@ export class Pipeline {
 
   blockedReasons(): BlockedReasons {
     const reasons = {
-      writer: this.#writerBlockedReason,
+      writer: this.#writerBlockedReason ?? this.#marking.blockedReason(),
       publisher: this.#publisher.blockedReason(),
       consumer: this.#consumer.blockedReason(),
       decoding: this.#consumer.undecodableReason(),
@@ -263,7 +266,7 @@ export class Pipeline {
     const { elasticsearch, generation, metrics } = this.#options
     const body = encodeBulk(generation.indices, documents)
     metrics.bulkBytes.observe(body.length)
-    await this.#pending?.mark()
+    await this.#mark()
     const stop = metrics.bulkSeconds.startTimer()
     const options = { timeoutMs: bulkTimeoutMs, signal: this.#writing.signal }
     const message = { documents, bytes: body.length }
@@ -271,6 +274,12 @@ export class Pipeline {
     const outcomes = await bulkChannel.tracePromise(send, message)
     metrics.countItems(outcomes)
     return outcomes
+  }
+
+  /** Marks the lists of everything that was handed to the writer. It is not sent before Redis has taken the marks. */
+  async #mark(): Promise<void> {
+    const pending = this.#pending
+    if (pending !== undefined) await this.#marking.untilDone('marking lists in Redis', () => pending.mark())
   }
 
   async #refresh(): Promise<void> {

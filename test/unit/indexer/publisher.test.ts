@@ -425,7 +425,7 @@ describe('A list is marked before a change of it can be seen, until it has a new
     const { pending, submit, publisher, steps, failing, held } = setting({ high: 1 })
     const acknowledge = submit(0)
     failing.add('mark')
-    await pending.mark()
+    await expect(pending.mark()).rejects.toThrow('mark fails')
     failing.clear()
     acknowledge()
     held.set('mark', new Gate())
@@ -505,11 +505,14 @@ describe('A list is marked before a change of it can be seen, until it has a new
     expect(steps).toEqual([mark, ...visible, mark, settle, 'commit 1', `publish ${forms}=99000`])
   })
 
-  test('writes go on while Redis does not answer, and are marked as soon as it does', async () => {
-    const { pending, submit, steps, failing } = setting({ high: 1 })
-    submit(0)
+  test('while Redis takes no marks no write is sent, and nothing is refreshed', async () => {
+    const { pending, submit, publisher, steps, failing } = setting({ high: 1 })
+    const acknowledge = submit(0)
     failing.add('mark')
-    await pending.mark()
+    await expect(pending.mark()).rejects.toThrow('mark fails')
+    acknowledge()
+    await expect(publisher.publish()).rejects.toThrow('mark fails')
+    expect(steps).toEqual([])
     failing.clear()
     await pending.mark()
     await pending.mark()
