@@ -58,7 +58,7 @@ if lowest < tonumber(redis.call('HGET', KEYS[1], 'floor') or '-1') then return '
 local published = math.max(lowest, tonumber(redis.call('HGET', KEYS[1], 'published') or '-1'))
 if published < highest then return 'behind' end
 redis.call('HDEL', KEYS[1], 'floor')
-if redis.call('HEXISTS', KEYS[1], 'withheld') == 1 then return 'withheld' end
+if redis.call('HGET', KEYS[1], 'withheld') then return 'withheld' end
 redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2], 'highest', string.format('%.0f', published))
 return string.format('%.0f', published)`
 
