@@ -50,8 +50,14 @@ export type StartExport = (ctx: RouteContext, open: (runQuery: RunQuery) => Expo
 /** Calls `onRefused` once the key of a request is no longer accepted; the returned function ends that. */
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
-/** Holds a request that prefers to wait until its list changes and `hasNews` says so; afterwards the freshness is that of now. */
-export type WaitForChange = (ctx: RouteContext, type: EntityType, hasNews: () => Promise<boolean>) => Promise<void>
+/**
+ * What a list by time of change has for a request. `held`: an answer that the client names holds it all; `none`: nothing; `unpromised`: rows
+ * that the client may have, because no later watermark than the one from which it asks has been published; `promised`: anything else.
+ */
+export type News = 'held' | 'none' | 'unpromised' | 'promised'
+
+/** Holds a request that prefers to wait until its list has news for it; afterwards the freshness is that of now. */
+export type WaitForChange = (ctx: RouteContext, type: EntityType, readNews: () => Promise<News>) => Promise<void>
 
 /** What the routes need besides the request. */
 export type RouteDeps = {
