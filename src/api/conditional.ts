@@ -64,7 +64,8 @@ function etagOf(
   path: string,
   { changedSince, ...parameters }: Readonly<Record<string, unknown>>,
 ): string {
-  const sorted = Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1))
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
+  const sorted = given.sort(([a], [b]) => (a < b ? -1 : 1))
   const text = JSON.stringify([renderingVersion, versions, path, sorted])
   const digest = hash('sha256', text, 'base64url').slice(0, etagCharacters)
   return changedSince === undefined ? `W/"${digest}"` : `W/"${digest}/${String(changedSince)}"`
