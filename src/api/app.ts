@@ -15,7 +15,7 @@ import { compressStreams } from './compression.ts'
 import { privateCaching } from './conditional.ts'
 import type { ApiMiddleware, ApiState, RouteState, WatchKey } from './context.ts'
 import { errors, rejectionReasons } from './errors.ts'
-import { createExports } from './exports.ts'
+import { createStreams } from './exports.ts'
 import type { KeyWatch } from './keyWatch.ts'
 import { options, otherMethods, unrouted } from './methods.ts'
 import { normalizeRequest } from './normalizeRequest.ts'
@@ -59,7 +59,7 @@ export function createApp(deps: ApiDeps): RequestListener {
   const router = routes({
     indexReader,
     readParameters: parameterReader(deps.metrics),
-    startExport: createExports(watchKey),
+    ...createStreams(watchKey),
     waitForChange: createWaiting({
       room: deps.waitingRoom,
       checkAgain: createRecheck(deps.accountKeys, deps.nowMs),

@@ -12,7 +12,8 @@ import { createIndexReader, probe } from './search/indexReader.ts'
 import { openSearchClient } from './search/searchClient.ts'
 import { WaitingRoom } from './waiting/waitingRoom.ts'
 
-const defaultPort = 3_000
+/** The port it listens on unless it is told another one. */
+export const defaultPort = 3_000
 
 type ApiService = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
 

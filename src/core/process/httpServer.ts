@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Refuse, reasonOf, render } from './clientErrors.ts'
@@ -62,18 +62,6 @@ function listen(server: Server, address: ListenAddress): Promise<void> {
       resolve()
     })
   })
-}
-
-/** Why this machine cannot listen on `host`, on any port; undefined when it can. */
-export async function listeningProblem(host: string | undefined): Promise<string | undefined> {
-  const server = createServer()
-  try {
-    await listen(server, { port: 0, host })
-    server.close()
-    return undefined
-  } catch (error) {
-    return (error as Error).message
-  }
 }
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
