@@ -47,6 +47,7 @@ function openHouse() {
     elapsedMs,
   })
   let refuse = (): void => undefined
+  const permits: string[] = []
   const passTo = async (untilMs: number): Promise<void> => {
     while (nowMs < untilMs) {
       nowMs += 25
@@ -57,6 +58,7 @@ function openHouse() {
   return {
     passTo,
     settle,
+    permits,
     refuse: () => refuse(),
     now: (found: News) => {
       news = found
@@ -73,7 +75,11 @@ function openHouse() {
         set: () => undefined,
         req: { socket: { setTimeout: () => undefined } },
         res: Object.assign(new EventEmitter(), { closed: false }),
-        state: { holder: { teamId: 'acme' as TeamId }, freshness: freshness() },
+        state: {
+          holder: { teamId: 'acme' as TeamId },
+          freshness: freshness(),
+          permits: [{ pause: () => permits.push('paused'), resume: () => permits.push('resumed') }],
+        },
       } as unknown as RouteContext
       waitForChange(ctx, 'forms', async () => news).then(
         () => Object.assign(ended, { endedMs: nowMs }),
@@ -162,4 +168,14 @@ test('a key that is refused ends a wait at once', async () => {
   refuse()
   await turn()
   expect(asked).toEqual({ endedMs: 100, error: new Error('refused') })
+})
+
+test('who waits has no permit, and has it again when it goes on', async () => {
+  const { ask, change, permits, passTo } = openHouse()
+  ask()
+  await passTo(100)
+  expect(permits).toEqual(['paused'])
+  change('unpromised')
+  await passTo(200)
+  expect(permits).toEqual(['paused', 'resumed'])
 })
