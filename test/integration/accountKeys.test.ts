@@ -35,6 +35,8 @@ type Sent = { key: string; value: string | null }
 function kafka() {
   const state = {
     isAway: false,
+    /** After so many records of the next append, the connection breaks. */
+    breaksAfter: undefined as number | undefined,
     sent: [] as Sent[],
     memory: [] as Sent[],
     audit: [] as Sent[],
@@ -43,11 +45,15 @@ function kafka() {
   const append: KafkaSink['append'] = async (records) => {
     await state.onSend()
     if (state.isAway) throw new Error('no broker')
-    for (const { topic, key, value } of records)
+    const taken = records.slice(0, state.breaksAfter)
+    for (const { topic, key, value } of taken)
       state[topic as 'sent' | 'memory' | 'audit'].push({
         key: String(key),
         value: value === null ? null : String(value),
       })
+    const isBroken = state.breaksAfter !== undefined
+    state.breaksAfter = undefined
+    if (isBroken) throw new Error('the connection broke')
   }
   return { state, sink: { append } }
 }
@@ -211,6 +217,35 @@ describe('When Kafka fails', () => {
     await expect(writing.keys.create({ team, name: 'n', by })).rejects.toThrow('no broker')
     const late = { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by, revision: 1 }
     expect(await keyStore.apply(team as TeamId, id as EntityId, late as never)).toBe('stale')
+  })
+
+  test('no change of a key is in Kafka without its audit, wherever the connection breaks', async () => {
+    const { keys, kafka } = keysOver()
+    const { key } = await keys.create({ team, name: 'n', by })
+    const changes = [
+      () => keys.create({ team, name: 'other', by }),
+      () => keys.revoke({ team, id: key.id, by }),
+      () => keys.delete({ team, id: key.id, by }),
+    ]
+    for (const change of changes) {
+      const [audits, live] = [kafka.audit.length, kafka.sent.filter(({ value }) => value !== null).length]
+      kafka.breaksAfter = 1
+      await expect(change()).rejects.toThrow(KeyChangeIncomplete)
+      expect(kafka.audit).toHaveLength(audits + 1)
+      expect(kafka.sent.filter(({ value }) => value !== null)).toHaveLength(live)
+    }
+    expect(kafka.sent.filter((sent) => sent.key === `${team}/${key.id}`)).toHaveLength(1)
+  })
+
+  test('a record that Kafka took, though it did not say so, is followed by its deletion', async () => {
+    const { keys, kafka } = keysOver()
+    const auditAndKey = 2
+    kafka.breaksAfter = auditAndKey
+    await expect(keys.create({ team, name: 'n', by })).rejects.toThrow('no key was created')
+    expect(kafka.sent.map(({ value }) => value === null)).toEqual([false, true])
+    expect(new Set(kafka.sent.map((sent) => sent.key)).size).toBe(1)
+    expect(kafka.memory).toMatchObject([{ key: `deleted/${kafka.sent[0]?.key}` }])
+    expect(await keys.list(team)).toEqual([])
   })
 
   test('a revoked or deleted key has stopped all the same, and asking again completes it', async () => {
