@@ -93,10 +93,11 @@ async function withKeys(action: (keys: AccountKeyManager, lastUse: LastUse) => P
 /** Waits until the indexer has replayed all account keys into Redis, which knows only some of them before. */
 async function untilComplete(store: AccountKeyStore, signal: AbortSignal): Promise<void> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(replayDeadlineMs)])
-  let reason = 'the indexer has not replayed the account keys into Redis; is it running?'
+  let reason = 'Redis does not answer'
   while (!deadline.aborted) {
     try {
       if (await store.isComplete()) return
+      reason = 'the indexer has not replayed the account keys into Redis; is it running?'
     } catch (error) {
       reason = `Redis does not answer: ${(error as Error).message}`
     }

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import { type Run, runCommand } from '../support/command.ts'
@@ -87,6 +89,15 @@ asRoot(
     expect((await keys(['list', '--team', 'uids'])).stdout).toContain(`uid ${uid}`)
   },
 )
+
+test('the program prints a new key and nothing else, wherever it is called from', async () => {
+  const [program, folder] = [resolve('bin/tidemark'), tmpdir()]
+  const args = ['keys', 'create', '--team', 'program', '--name', 'n']
+  const options = { cwd: folder, env: { ...process.env, ...pipeline.names } }
+  const { stdout } = await promisify(execFile)(program, args, options)
+  expect(stdout).toMatch(/^rqp_acct_[A-Za-z0-9_-]{43}\n$/)
+  expect(await statusWith(stdout.trim())).toBe(200)
+})
 
 /** Gives a team keys as another program would, and waits until each has its slot. */
 async function storeKeys(team: string, count: number): Promise<void> {
