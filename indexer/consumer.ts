@@ -12,9 +12,10 @@ import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
 import type { Undecodable } from '../src/core/stores/recordBatches.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { backoffMs } from './backoff.ts'
-import { type ByteBudget, recordBytes } from './budget.ts'
+import { type ByteBudget, recordBytes, trackedBytes } from './budget.ts'
 import { ChangeTimes, type PartitionClaim, type Promised } from './changeTimes.ts'
 import type { StartOffset } from './committedOffsets.ts'
+import { Coverage } from './coverage.ts'
 import { OffsetTracker } from './offsetTracker.ts'
 
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
@@ -26,6 +27,7 @@ const recordsPerTurn = 100
 export type AssignedPartition = TopicPartition & {
   readonly start: StartOffset
   readonly offsets: OffsetTracker
+  readonly coverage: Coverage
   readonly changeTimes: ChangeTimes
   /** The claim under which watermarks of the partition are published. */
   readonly owner: string
@@ -41,6 +43,8 @@ type ConsumerOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly budget: ByteBudget
+  /** How long (ms) a topic keeps a deletion for certain. */
+  keptMs(topic: string): number
   /** The start offset of each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /** Claims the partitions before the first of their records is read. */
@@ -70,6 +74,8 @@ export class SourceConsumer {
   #undecodable = new Map<string, Undecodable>()
   #member: GroupMember | undefined
   #rejoin = new AbortController()
+  /** Members that have crashed since one has got its partitions. */
+  #crashes = 0
   #blockedReason: string | undefined = 'has not joined its group yet'
 
   constructor(options: ConsumerOptions) {
@@ -103,7 +109,7 @@ export class SourceConsumer {
 
   /** Reads until `pause` or `leave`. */
   async run(): Promise<void> {
-    for (let attempts = 1; !this.#stop.signal.aborted; attempts++) {
+    while (!this.#stop.signal.aborted) {
       try {
         this.#member = this.#createMember()
         this.#rejoin = new AbortController()
@@ -114,10 +120,17 @@ export class SourceConsumer {
       } catch (error) {
         this.#forgetAssignment()
         this.#blockedReason = summaryOf(error)
+        const attempts = ++this.#crashes
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
-        if (!this.#stop.signal.aborted) await sleep(backoffMs(attempts, this.#options.random))
+        await this.#rest(attempts)
       }
     }
+  }
+
+  /** Waits before another attempt, until the consumer stops at most. */
+  async #rest(attempts: number): Promise<void> {
+    const { signal } = this.#stop
+    await sleep(backoffMs(attempts, this.#options.random), undefined, { signal }).catch(() => undefined)
   }
 
   /** Stops fetching. The partitions stay assigned, so that records in flight can still be committed. */
@@ -166,6 +179,7 @@ export class SourceConsumer {
         ...each,
         start,
         offsets: new OffsetTracker(start.position),
+        coverage: new Coverage(start.coveredAtMs, () => this.#options.keptMs(each.topic)),
         changeTimes: new ChangeTimes(start.deadLetteredBelow, promisedOf(claimed, each)),
         owner: claimed.owner,
         nextOffset: start.position,
@@ -173,20 +187,21 @@ export class SourceConsumer {
     })
     member.fetchFrom(states)
     this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
+    this.#crashes = 0
     this.#blockedReason = undefined
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
   /** Claims the partitions; tries again while Redis is unreachable and the assignment `isCurrent`. */
   async #claim(partitions: readonly TopicPartition[], isCurrent: () => boolean): Promise<PartitionClaim | undefined> {
-    const { claim, random, log } = this.#options
+    const { claim, log } = this.#options
     for (let attempts = 1; isCurrent(); attempts++) {
       try {
         return await claim(partitions)
       } catch (error) {
         this.#blockedReason = `cannot claim its partitions: ${summaryOf(error)}`
         log.warn({ err: error, attempts }, 'partitions could not be claimed; trying again')
-        await sleep(backoffMs(attempts, random))
+        await this.#rest(attempts)
       }
     }
     return undefined
@@ -226,8 +241,8 @@ export class SourceConsumer {
     const markProcessed = state.offsets.track(record.offset, changedAtMs)
     budget.take(bytes)
     onRecord(record, changedAtMs, state, () => {
-      budget.release(bytes)
-      markProcessed()
+      const passed = markProcessed()
+      budget.release(bytes - trackedBytes + passed * trackedBytes)
     })
     state.nextOffset = record.offset + 1n
   }

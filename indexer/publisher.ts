@@ -9,7 +9,7 @@ import { partitionName, type TopicPartition } from '../src/core/stores/sourceRec
 import type { StartOffset } from './committedOffsets.ts'
 import type { AssignedPartition } from './consumer.ts'
 import { type OffsetTracker, type Progress, partitionWatermark } from './offsetTracker.ts'
-import type { PendingWrites } from './pendingWrites.ts'
+import type { AcknowledgedWrites, PendingWrites } from './pendingWrites.ts'
 
 /** How far a partition is visible, and how far it is behind its end. */
 export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }
@@ -47,7 +47,7 @@ type PublisherOptions = {
   refresh(): Promise<void>
   commit(commits: readonly PartitionCommit[]): Promise<void>
   /** The metadata of a partition's commit. */
-  commitMetadata(start: StartOffset): string
+  commitMetadata(start: StartOffset, coveredAtMs: number): string
   /** Undefined while the generation is rebuilt: it has no readers. */
   readonly redis: PublisherRedis | undefined
   /** Undefined while the generation is rebuilt. */
@@ -74,7 +74,8 @@ const idleIntervalMs = 1_000
 const allowedSkewMs = 1_000
 
 /** A partition as one round of publishing sees it. */
-type PartitionProgress = AssignedPartition & { readonly progress: Progress; readonly watermarkMs: number | undefined }
+type PartitionProgress = AssignedPartition &
+  Pick<StartOffset, 'coveredAtMs'> & { readonly progress: Progress; readonly watermarkMs: number | undefined }
 
 /**
  * Makes progress visible, always in this order: refresh, change tokens, marks of pending writes, commit, watermark. Therefore committed
@@ -88,7 +89,7 @@ export class Publisher {
   /** Lists whose documents were written since the last refresh. */
   #written = new Set<TeamList>()
   /** Lists that were refreshed and whose change tokens are still to be replaced. */
-  #refreshed = new Set<TeamList>()
+  readonly #refreshed = new Set<TeamList>()
   /** The round in progress. Concurrent rounds could commit what the other one has not refreshed yet. */
   #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = Number.NEGATIVE_INFINITY
@@ -176,6 +177,10 @@ export class Publisher {
     return round
   }
 
+  /**
+   * The steps of a round. Each step takes what it works on by itself, and gives it back when it fails: whichever step fails, the next round
+   * finds all that is left to do.
+   */
   async #publishOnce(): Promise<RoundResult> {
     const { assigned, offsetRanges, elapsedMs, pending } = this.#options
     this.#publishedAtMs = elapsedMs()
@@ -183,16 +188,13 @@ export class Publisher {
     // The clocks are read before the end offsets, so that a record beyond those was appended after that reading.
     const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()
-    const written = this.#written
-    this.#written = new Set()
-    const acknowledged = pending?.acknowledged()
     const partitions = owned.map((each) => decideWatermark(each, ranges.get(partitionName(each))?.high, askedAtMs))
     await this.#noteRaised(partitions)
     // What Redis did not hear before, and what it would soon forget.
     await pending?.mark()
-    await this.#makeSearchable(written)
+    const searchable = await this.#makeSearchable()
     await this.#replaceChangeTokens()
-    if (acknowledged !== undefined) await pending?.settle(acknowledged)
+    if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
     this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
     return await this.#publishWatermarks(partitions, ranges)
@@ -232,10 +234,15 @@ export class Publisher {
     return result
   }
 
-  async #makeSearchable(written: ReadonlySet<TeamList>): Promise<void> {
-    if (written.size === 0) return
-    const { refresh, elapsedMs } = this.#options
+  /** Refreshes what was written until now. Returns the acknowledged writes that can be seen from then on. */
+  async #makeSearchable(): Promise<AcknowledgedWrites | undefined> {
+    const { refresh, elapsedMs, pending } = this.#options
+    const acknowledged = pending?.acknowledged()
+    const written = this.#written
+    if (written.size === 0) return acknowledged
     const beganAtMs = elapsedMs()
+    // A list that is written during the refresh waits for the next one.
+    this.#written = new Set()
     await refresh().catch((error: unknown) => {
       for (const list of written) this.#written.add(list)
       throw error
@@ -243,32 +250,33 @@ export class Publisher {
     const endedAtMs = elapsedMs()
     this.#restedAtMs = endedAtMs + Math.min(Math.max(restFactor * (endedAtMs - beganAtMs), minRestMs), maxRestMs)
     for (const list of written) this.#refreshed.add(list)
+    return acknowledged
   }
 
   async #replaceChangeTokens(): Promise<void> {
     if (this.#refreshed.size === 0) return
     await this.#options.redis?.replaceChangeTokens([...this.#refreshed])
-    this.#refreshed = new Set()
+    this.#refreshed.clear()
   }
 
   async #commit(partitions: readonly PartitionProgress[]): Promise<void> {
     const { assigned, commit, commitMetadata } = this.#options
     // A rebalance during this round may have given the partition to another indexer, whose commits must not be overwritten.
     const current = new Set(assigned().map(({ offsets }) => offsets))
-    const due = partitions.filter(({ offsets, progress, start }) => {
+    const due = partitions.filter(({ offsets, progress, start, coverage, coveredAtMs }) => {
       const committed = this.#committed.get(offsets) ?? (start.isCommitted ? start.position : -1n)
-      return progress.position > committed && current.has(offsets)
+      return (progress.position > committed || coverage.isCommitDue(coveredAtMs)) && current.has(offsets)
     })
     if (due.length === 0) return
     await commit(
-      due.map(({ topic, partition, progress: { position }, start }) => ({
-        topic,
-        partition,
-        position,
-        metadata: commitMetadata(start),
-      })),
+      due.map(({ topic, partition, progress, start, coveredAtMs }) => {
+        return { topic, partition, position: progress.position, metadata: commitMetadata(start, coveredAtMs) }
+      }),
     )
-    for (const { offsets, progress } of due) this.#committed.set(offsets, progress.position)
+    for (const { offsets, progress, coverage, coveredAtMs } of due) {
+      this.#committed.set(offsets, progress.position)
+      coverage.committed(coveredAtMs)
+    }
   }
 }
 
@@ -282,7 +290,8 @@ function decideWatermark(partition: AssignedPartition, high: bigint | undefined,
   const known = partitionWatermark(progress, end, allowedSkewMs)
   const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)
   if (watermarkMs !== undefined) partition.changeTimes.watermarkDecided(watermarkMs)
-  return { ...partition, progress, watermarkMs }
+  if (end !== undefined) partition.coverage.note(progress.position, end)
+  return { ...partition, progress, watermarkMs, coveredAtMs: partition.coverage.coveredAtMs }
 }
 
 function lagOf(

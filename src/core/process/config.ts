@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Problem } from '../model/result.ts'
 import { type Environment, isBlank, readEnginesFile, withoutEmpty } from './config/environment.ts'
 import { combinationProblems, missingForSignIn } from './config/rules.ts'
-import { defaultTopics, topicProblems, withMemoryTopic } from './config/topics.ts'
+import { defaultTopics, topicProblems } from './config/topics.ts'
 import { unknownNameProblems } from './config/unknownNames.ts'
 import {
   authorities,
@@ -80,7 +80,6 @@ const environmentSchema = z.object({
   TOPIC_ACCOUNT_KEYS: topic(defaultTopics.TOPIC_ACCOUNT_KEYS),
   TOPIC_DEAD_LETTERS: topic(defaultTopics.TOPIC_DEAD_LETTERS),
   TOPIC_KEY_AUDIT: topic(defaultTopics.TOPIC_KEY_AUDIT),
-  TOPIC_KEY_MEMORY: topic(defaultTopics.TOPIC_KEY_MEMORY),
   MAX_IN_FLIGHT_BYTES: setting(integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
   RATE_LIMIT_PER_MINUTE: setting(integer(1, 1_000_000_000).default(120)),
   ANSWER_CACHE_BYTES: setting(integer(0, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
@@ -113,7 +112,7 @@ export function readConfig(
   enginesFile = 'var/engines.env',
 ): { readonly ok: true; readonly config: Config } | { readonly ok: false; readonly problems: readonly Problem[] } {
   const set = withoutEmpty(environment)
-  const merged = withMemoryTopic({ ...readEnginesFile(enginesFile), ...set })
+  const merged = { ...readEnginesFile(enginesFile), ...set }
   const parsed = environmentSchema.safeParse(merged)
   const problems: Problem[] = parsed.success
     ? []

@@ -16,19 +16,30 @@ export const mutants: readonly Mutant[] = [
     name: 'commit-before-refresh',
     themes: ['crashes'],
     file: 'indexer/publisher.ts',
-    from: 'await this.#makeSearchable(written)\n    await this.#replaceChangeTokens()',
-    to: 'await this.#commit(partitions)\n    await this.#makeSearchable(written)\n    await this.#replaceChangeTokens()',
+    from: 'const searchable = await this.#makeSearchable()\n',
+    to: 'await this.#commit(partitions)\n    const searchable = await this.#makeSearchable()\n',
+  },
+  {
+    name: 'written-lists-forgotten-when-a-step-fails',
+    themes: ['redis', 'clocks'],
+    file: 'indexer/publisher.ts',
+    from: 'await this.#noteRaised(partitions)\n',
+    to: `const written = this.#written
+    this.#written = new Set()
+    await this.#noteRaised(partitions)
+    for (const list of written) this.#written.add(list)
+`,
   },
   {
     name: 'change-tokens-after-the-watermark',
     themes: ['groups'],
     file: 'indexer/publisher.ts',
     from: `    await this.#replaceChangeTokens()
-    if (acknowledged !== undefined) await pending?.settle(acknowledged)
+    if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
     this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
     return await this.#publishWatermarks(partitions, ranges)`,
-    to: `    if (acknowledged !== undefined) await pending?.settle(acknowledged)
+    to: `    if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
     const result = await this.#publishWatermarks(partitions, ranges)
     await this.#replaceChangeTokens()
@@ -118,8 +129,15 @@ export const mutants: readonly Mutant[] = [
     name: 'no-mark-of-pending-writes',
     themes: ['groups'],
     file: 'indexer/pipeline.ts',
-    from: 'await this.#pending?.mark()\n    const stop',
+    from: 'await this.#mark()\n    const stop',
     to: 'const stop',
+  },
+  {
+    name: 'writes-go-on-unmarked',
+    themes: ['redis', 'crashes', 'groups'],
+    file: 'indexer/pendingWrites.ts',
+    from: 'await Promise.all(this.#marking)',
+    to: 'await Promise.allSettled(this.#marking)',
   },
   {
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
@@ -176,7 +194,7 @@ export const mutants: readonly Mutant[] = [
     name: 'revoked-in-kafka-only',
     themes: ['keys', 'network'],
     file: 'src/settings/accountKeyManager.ts',
-    from: "key.state === 'revoked' ? 'applied' : await store.apply(teamId, id as EntityId, revoked)",
+    from: "key.state === 'revoked' ? 'applied' : (await store.apply(teamId, keyId, stateOf(revoked))).kind",
     to: "'applied' as const",
   },
   {

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
 import type { AssignedPartition } from '../../../indexer/consumer.ts'
+import { Coverage } from '../../../indexer/coverage.ts'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import { Publisher, type RoundResult } from '../../../indexer/publisher.ts'
@@ -8,15 +9,22 @@ import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
 import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingWrites.ts'
 import { eventually } from '../../support/eventually.ts'
+import { Gate } from '../../support/gate.ts'
 
 const forms = 'forms/0'
 const list = teamList('forms', 'acme' as TeamId)
 const at = (offset: number): Offset => BigInt(offset) as Offset
 
 function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {
-  const start = { position: at(options.start ?? 0), isCommitted: options.isCommitted ?? true, deadLetteredBelow: at(0) }
+  const start = {
+    position: at(options.start ?? 0),
+    isCommitted: options.isCommitted ?? true,
+    deadLetteredBelow: at(0),
+    coveredAtMs: 1,
+  }
   const offsets = new OffsetTracker(start.position)
   const changeTimes = new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 })
+  const coverage = new Coverage(start.coveredAtMs, () => Number.POSITIVE_INFINITY)
   const current = {
     offsets,
     redisMs: Number.POSITIVE_INFINITY,
@@ -29,9 +37,12 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
   const failing = new Set<string>()
   /** What happens once while a step is under way. */
   const during = new Map<string, () => void>()
+  /** Steps that go on once their gate is open. */
+  const held = new Map<string, Gate>()
   const step = async (name: string, detail = ''): Promise<void> => {
     if (failing.has(name)) throw new Error(`${name} fails`)
     steps.push(name + detail)
+    await held.get(name)?.pass()
     during.get(name)?.()
     during.delete(name)
     await new Promise((resolve) => setImmediate(resolve))
@@ -46,7 +57,7 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     elapsedMs: () => current.nowMs,
   })
   const assigned = (): AssignedPartition[] => [
-    { topic: 'forms', partition: 0, start, offsets: current.offsets, changeTimes, owner: 'we' },
+    { topic: 'forms', partition: 0, start, offsets: current.offsets, changeTimes, coverage, owner: 'we' },
   ]
   const publisher = new Publisher({
     assigned,
@@ -83,7 +94,7 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
       processed()
     }
   }
-  return { offsets, changeTimes, current, publisher, pending, submit, steps, failing, during }
+  return { offsets, changeTimes, current, publisher, pending, submit, steps, failing, held, during }
 }
 
 test('what was written is refreshed first, then committed, then promised', async () => {
@@ -375,6 +386,19 @@ test('how far a time was raised is noted before the record becomes visible, once
   expect(steps.slice(0, 2)).toEqual(['raised 30', 'refresh'])
 })
 
+test('what was written is made visible by the next round when how far its time was raised could not be noted', async () => {
+  const { offsets, changeTimes, publisher, steps, failing } = setting({ high: 1 })
+  changeTimes.watermarkDecided(80)
+  offsets.track(at(0), changeTimes.next(0n, 50))()
+  publisher.noteWrite(list)
+  failing.add('raised')
+  await expect(publisher.publish()).rejects.toThrow('raised fails')
+  expect(steps).toEqual([])
+  failing.clear()
+  await publisher.publish()
+  expect(steps).toEqual(['raised 30', 'refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
+})
+
 test('an indexer whose partitions were claimed by another one joins the group again', async () => {
   const { current, publisher, steps } = setting({ start: 7, high: 7 })
   current.isDisplaced = true
@@ -402,6 +426,23 @@ describe('A list is marked before a change of it can be seen, until it has a new
     for (const acknowledge of writes) acknowledge()
     await publisher.publish()
     expect(steps).toEqual([mark, ...visible, settle, 'commit 2', `publish ${forms}=99000`])
+  })
+
+  test('a list whose mark failed is marked before the next refresh shows its change', async () => {
+    const { pending, submit, publisher, steps, failing, held } = setting({ high: 1 })
+    const acknowledge = submit(0)
+    failing.add('mark')
+    await expect(pending.mark()).rejects.toThrow('mark fails')
+    failing.clear()
+    acknowledge()
+    held.set('mark', new Gate())
+    const round = publisher.publish()
+    await held.get('mark')?.untilReached()
+    await someTurns()
+    expect(steps).toEqual([mark])
+    held.get('mark')?.open()
+    await round
+    expect(steps).toEqual([mark, ...visible, settle, 'commit 1', `publish ${forms}=99000`])
   })
 
   test('the next write after that marks it again', async () => {
@@ -471,11 +512,14 @@ describe('A list is marked before a change of it can be seen, until it has a new
     expect(steps).toEqual([mark, ...visible, mark, settle, 'commit 1', `publish ${forms}=99000`])
   })
 
-  test('writes go on while Redis does not answer, and are marked as soon as it does', async () => {
-    const { pending, submit, steps, failing } = setting({ high: 1 })
-    submit(0)
+  test('while Redis takes no marks no write is sent, and nothing is refreshed', async () => {
+    const { pending, submit, publisher, steps, failing } = setting({ high: 1 })
+    const acknowledge = submit(0)
     failing.add('mark')
-    await pending.mark()
+    await expect(pending.mark()).rejects.toThrow('mark fails')
+    acknowledge()
+    await expect(publisher.publish()).rejects.toThrow('mark fails')
+    expect(steps).toEqual([])
     failing.clear()
     await pending.mark()
     await pending.mark()

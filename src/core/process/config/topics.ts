@@ -7,14 +7,7 @@ export const defaultTopics = {
   TOPIC_ACCOUNT_KEYS: 'account-keys',
   TOPIC_DEAD_LETTERS: 'dead-letters',
   TOPIC_KEY_AUDIT: 'account-key-audit',
-  TOPIC_KEY_MEMORY: 'account-keys-memory',
 } as const
-
-/** The memory topic belongs to one topic of account keys, so its default name derives from that topic's. */
-export const withMemoryTopic = (environment: Environment): Environment => ({
-  TOPIC_KEY_MEMORY: `${topicOf(environment, 'TOPIC_ACCOUNT_KEYS')}-memory`,
-  ...environment,
-})
 
 /** No two variables may name the same topic. */
 export function topicProblems(environment: Environment): Problem[] {

@@ -44,7 +44,6 @@ test('what is not set has its documented default, and so has what is set to noth
     TOPIC_ACCOUNT_KEYS: 'account-keys',
     TOPIC_DEAD_LETTERS: 'dead-letters',
     TOPIC_KEY_AUDIT: 'account-key-audit',
-    TOPIC_KEY_MEMORY: 'account-keys-memory',
     MAX_IN_FLIGHT_BYTES: 64 * 1024 * 1024,
     RATE_LIMIT_PER_MINUTE: 120,
     DEEP_PAGE_FROM: 1_000,
@@ -52,12 +51,6 @@ test('what is not set has its documented default, and so has what is set to noth
   expect(configOf({})).toMatchObject(expected)
   expect([configOf({}).HOST, configOf({ HOST: '' }).HOST]).toEqual([undefined, undefined])
   expect(configOf(Object.fromEntries(Object.keys(expected).map((name) => [name, ''])))).toMatchObject(expected)
-})
-
-test('what is remembered of account keys is named after their topic, unless it has a name of its own', () => {
-  expect(configOf({ TOPIC_ACCOUNT_KEYS: 'keys-2' }).TOPIC_KEY_MEMORY).toBe('keys-2-memory')
-  expect(configOf({ TOPIC_ACCOUNT_KEYS: 'keys-2', TOPIC_KEY_MEMORY: 'kept' }).TOPIC_KEY_MEMORY).toBe('kept')
-  expect(namesOf({ ...engines, TOPIC_FORMS: 'account-keys-memory' })).toEqual(['TOPIC_KEY_MEMORY'])
 })
 
 test('lists are separated by commas, with or without spaces', () => {
