@@ -9,8 +9,18 @@ import { clusterDeadlineMs, startOwnBrokers } from '../support/ownEngines.ts'
 import { topicRecords } from '../support/topicRecords.ts'
 
 const topics = ['forms', 'submissions']
-const transactions = 300
+const transactions = 60
 const keyOf = (at: number): string => `acme/e${at}`
+
+const keys = Array.from({ length: transactions }, (_, at) => [1, 2, 3].map((copy) => `${keyOf(at)}-${copy}`)).flat()
+const keysIn = async (topic: string): Promise<string[]> =>
+  (await topicRecords(topic, keys)).map(({ key }) => String(key)).sort()
+/** A broker that has just become a leader, or is none any more, says so for a moment. */
+const countIn = (topic: string): Promise<number> =>
+  keysIn(topic).then(
+    (found) => found.length,
+    () => -1,
+  )
 
 let cluster: Cluster
 let example: ChildProcess | undefined
@@ -22,6 +32,7 @@ beforeAll(async () => {
   const shape = { numPartitions: 6, replicationFactor: 3, configEntries: [{ name: 'min.insync.replicas', value: '1' }] }
   await admin.createTopics({ topics: topics.map((topic) => ({ topic, ...shape })), waitForLeaders: true })
   await admin.disconnect()
+  for (const topic of topics) await eventually(async () => (await countIn(topic)) === 0)
 }, clusterDeadlineMs)
 afterAll(async () => {
   example?.kill('SIGKILL')
@@ -50,13 +61,11 @@ test('of transactions over two topics, nothing is lost and nothing is halved whe
   }
   child.stdin.end()
 
-  const keys = Array.from({ length: transactions }, (_, at) => [1, 2, 3].map((copy) => `${keyOf(at)}-${copy}`)).flat()
-  const keysIn = async (topic: string): Promise<string[]> =>
-    (await topicRecords(topic, keys)).map(({ key }) => String(key)).sort()
-  await eventually(async () => (await keysIn('submissions')).length > 30)
+  await eventually(async () => (await countIn('submissions')) > 30)
   cluster.kafka[1]?.kill('SIGKILL')
   const [code] = await ended
   expect([code, said]).toEqual([0, ''])
+  for (const topic of topics) await eventually(async () => (await countIn(topic)) >= 0)
   expect(await keysIn('forms')).toEqual([...keys].sort())
   expect(await keysIn('submissions')).toEqual([...keys].sort())
 })
