@@ -1,12 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
-import { readVersionsOf } from '../core/stores/listVersions.ts'
+import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
 import { createIndexReader, probe } from './search/indexReader.ts'
+import { readPrimaries } from './search/readPrimaries.ts'
 import { openSearchClient } from './search/searchClient.ts'
 import { WaitingRoom } from './waiting/waitingRoom.ts'
 
@@ -41,7 +43,15 @@ export function openApi(
   const { config, engines, log, metrics } = service
   const elasticsearch = engines.elasticsearchBytes(config)
   const { redis, redisKeys, accountKeys } = openStores(service, elasticsearch)
-  const indexReader = createIndexReader(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
+  const search = readPrimaries(
+    openSearchClient(elasticsearch, config.INDEX_PREFIX),
+    async (type, teamId) => {
+      const { settled, watermark } = await readListVersions(redis, redisKeys, teamId, randomUUID)
+      return { isSettled: settled[type], watermark }
+    },
+    nowMs,
+  )
+  const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
   const waitingRoom = new WaitingRoom({
     readVersions: (lists) => readVersionsOf(redis, redisKeys, lists),
     elapsedMs,

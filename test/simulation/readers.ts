@@ -30,7 +30,7 @@ type ReaderDeps = {
   readonly keyOf: (team: string) => string
   /** Whether append times and watermark are on one time line, so that each answer can be held against its watermark. */
   readonly clocksAgree: boolean
-  /** Whether Elasticsearch answers all searches of a team, and from one copy of its shard. */
+  /** Whether Elasticsearch answers all searches, of copies that can be reached. */
   readonly searchesAnswer: boolean
   /** Whether nothing disturbs the system any more. */
   isHealed(): boolean

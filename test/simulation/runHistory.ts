@@ -56,9 +56,9 @@ export async function runHistory(history: History): Promise<Outcome> {
   return { history, violation, trace: world.trace }
 }
 
-/** Without an answer of Elasticsearch, or from another copy, a reader may meet an older row, though none older than its watermark. */
+/** Without an answer of Elasticsearch, a reader may meet an older row in a kept answer, though none older than its watermark. */
 const mayStopSearches = (event: HistoryEvent): boolean =>
-  ['node-away', 'weather', 'delete-indices', 'remove-aliases'].includes(event.kind) ||
+  ['weather', 'delete-indices', 'remove-aliases'].includes(event.kind) ||
   ((event.kind === 'outage' || event.kind === 'cut-off') && event.engine === 'elasticsearch')
 
 class Run {
