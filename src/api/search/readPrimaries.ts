@@ -104,7 +104,7 @@ async function findPrimary(client: SearchClient, place: Place, signal: AbortSign
   const { success, data } = shardsSchema.safeParse(JSON.parse(bytes.toString()))
   if (!success) throw new ElasticsearchUnavailable('partial', 'the shards are not named')
   const { node, allocation_id: allocation } = data.shards.flat().find(({ primary }) => primary) ?? {}
-  return typeof node !== 'string' || allocation === undefined ? undefined : { node, id: allocation.id }
+  return node && allocation ? { node, id: allocation.id } : undefined
 }
 
 /** What a request asks of a team's shard, if it does. All searches of one request are of one team, in one index. */
