@@ -199,18 +199,11 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'any-copy-of-a-shard',
-    themes: ['copies'],
+    themes: ['copies', 'delays'],
     file: 'src/api/search/readPrimaries.ts',
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
     from: '`_only_nodes:${node}`',
     to: '`team:${node}`',
     // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
-  },
-  {
-    name: 'new-primary-read-at-once',
-    themes: ['copies'],
-    file: 'src/api/search/readPrimaries.ts',
-    from: 'return isSettled ||',
-    to: 'return true || isSettled ||',
   },
 ]
