@@ -6,8 +6,6 @@ import { Redis } from 'ioredis'
 import { type Admin, ConfigResourceTypes, type Kafka, type PartitionMetadata } from 'kafkajs'
 import { pino } from 'pino'
 import { ensureTopics } from '../../indexer/topics.ts'
-import { readPrimaries } from '../../src/api/search/readPrimaries.ts'
-import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import { connectKafka } from '../../src/core/stores/kafka.ts'
 import { type KafkaSink, kafkaSink } from '../../src/core/stores/kafkaSink.ts'
@@ -131,49 +129,6 @@ describe('Elasticsearch', () => {
     await node.start()
     await until(isWhole)
     expect(await found()).toBe(2)
-  })
-
-  test('a team is read from one copy, whichever node is asked, while the other copy is lost and comes back', async () => {
-    const { settings, mappings } = JSON.parse(await readFile('mappings/forms.json', 'utf8'))
-    const asked = 'tidemark-read-forms'
-    await elasticsearch.indices.create({ index: asked, settings, mappings })
-    await until(isWhole)
-    await elasticsearch.index({ index: asked, id: 'row', routing: 'team', document: { teamId: 'team' }, refresh: true })
-    const config = testConfig({ ELASTICSEARCH_URL: cluster.urls.ELASTICSEARCH_URL })
-    const client = connectElasticsearchBytes(config)
-    const fresh = async () => ({ isSettled: true, watermark: null })
-    const { send } = readPrimaries(openSearchClient(client, 'tidemark-read'), fresh, Date.now)
-    const copies = (await elasticsearch.searchShards({ index: asked })).shards.flat()
-    const named = (await elasticsearch.nodes.info()).nodes
-    const replica = copies.find(({ primary }) => !primary)?.node ?? ''
-    const answered = new Set<unknown>()
-    const read = async (): Promise<void> => {
-      const { bytes } = await send(
-        {
-          method: 'POST',
-          path: `/${asked}/_search`,
-          querystring: { routing: 'team', allow_partial_search_results: false },
-          body: { explain: true },
-        },
-        AbortSignal.timeout(deadlineMs),
-      )
-      answered.add(JSON.parse(bytes.toString()).hits.hits[0]?._node)
-    }
-    const stop = new AbortController()
-    const reading = (async () => {
-      while (!stop.signal.aborted) await read().catch(() => undefined)
-    })()
-
-    const node = cluster.elasticsearch.find(({ name }) => name === named[replica]?.name) as Engine
-    await kill(node)
-    await node.start()
-    await until(isWhole)
-    // Each node in turn.
-    for (let turn = 0; turn < 6; turn++) await read()
-    stop.abort()
-    await reading
-    expect([...answered]).toEqual([copies.find(({ primary }) => primary)?.node])
-    await client.close()
   })
 })
 
