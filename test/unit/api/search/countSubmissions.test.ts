@@ -57,10 +57,7 @@ describe('counts by time', () => {
       },
     })
     expect(asked.map(({ path, querystring }) => [path, querystring])).toEqual(
-      asked.map(() => [
-        '/tidemark-submissions/_search',
-        { routing: 'team-1', preference: 'team:team-1', allow_partial_search_results: false },
-      ]),
+      asked.map(() => ['/tidemark-submissions/_search', { routing: 'team-1', allow_partial_search_results: false }]),
     )
     expect(asked).toHaveLength(2)
   })

@@ -49,7 +49,7 @@ describe('searchPage', () => {
       {
         method: 'POST',
         path: '/tidemark-forms/_search',
-        querystring: { routing: 'team-1', preference: 'team:team-1', allow_partial_search_results: false },
+        querystring: { routing: 'team-1', allow_partial_search_results: false },
         body: {
           query: { bool: { filter: [{ term: { teamId: 'team-1' } }] } },
           sort: [{ teamId: 'asc' }, { position: 'desc' }],
@@ -113,7 +113,6 @@ describe('a list that is known to be long', () => {
     const header = {
       index: 'tidemark-submissions',
       routing: 'team-1',
-      preference: 'team:team-1',
       allow_partial_search_results: false,
     }
     const query = { bool: { filter: [{ term: { teamId: 'team-1' } }] } }
