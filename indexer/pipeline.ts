@@ -19,7 +19,7 @@ import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
 import { projectRecord } from './projectRecord.ts'
-import { type Lag, Publisher, type PublisherRedis } from './publisher.ts'
+import { Publisher, type PublisherRedis, type VisiblePosition } from './publisher.ts'
 import { announceRecord, bulkChannel } from './recordChannels.ts'
 import { refreshEveryCopy } from './refresh.ts'
 import { documentTopics } from './topics.ts'
@@ -176,8 +176,9 @@ export class Pipeline {
     return this.#budget.takenBytes
   }
 
-  lags(): readonly Lag[] {
-    return this.#publisher.lags()
+  /** How far every owned partition is visible. */
+  positions(): readonly VisiblePosition[] {
+    return this.#publisher.positions()
   }
 
   /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
