@@ -6,7 +6,7 @@ import type { RecordKey } from '../src/core/model/record.ts'
 import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
-import type { SourceRecord, TopicPartition } from '../src/core/stores/sourceRecord.ts'
+import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { Retries } from './backoff.ts'
 import { ByteBudget } from './budget.ts'
 import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkApi.ts'
@@ -62,6 +62,8 @@ type PipelineOptions = {
   readonly generation: Generation
   readonly groupId: string
   readonly topics: readonly string[]
+  /** How long (ms) a topic keeps a deletion for certain. */
+  keptMs(topic: string): number
   /** Claims partitions before their records are read. */
   claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
   /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles invalid records and account keys. */
@@ -111,6 +113,7 @@ export class Pipeline {
       groupId,
       topics,
       budget: this.#budget,
+      keptMs: (topic) => options.keptMs(topic),
       startOffsets: (partitions) => this.#startOffsets(partitions),
       claim: (partitions) => options.claim(partitions),
       onRecord: (record, changedAtMs, assigned, onProcessed) =>
@@ -124,7 +127,7 @@ export class Pipeline {
       offsetRanges: () => source.offsetRanges(topics),
       refresh: () => this.#refresh(),
       commit: (commits) => this.#consumer.commit(commits),
-      commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
+      commitMetadata: (start, coveredAtMs) => commitMetadata(generation.tag, start.deadLetteredBelow, coveredAtMs),
       redis: serving,
       pending: this.#pending,
       isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
@@ -181,6 +184,14 @@ export class Pipeline {
     return this.#publisher.positions()
   }
 
+  /** The partitions of which a deletion may have been missed, by name. */
+  mayHaveMissed(): readonly string[] {
+    return this.#consumer
+      .assigned()
+      .filter(({ coverage }) => coverage.mayHaveMissed)
+      .map(partitionName)
+  }
+
   /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
   clockOffsetMs(): number | undefined {
     return this.#publisher.clockOffsetMs()
@@ -211,7 +222,8 @@ export class Pipeline {
       topics,
       groupId,
       rebuildGroupId: serving?.rebuildGroupId,
-      generationOf: (topic) => (indexed.includes(topic) ? generation.tag : undefined),
+      generationOf: (topic) => (indexed.includes(topic) ? generation : undefined),
+      clock: Date.now,
     })
   }
 
@@ -277,10 +289,9 @@ export class Pipeline {
     return outcomes
   }
 
-  /** Marks the lists of everything that was handed to the writer. It is not sent before Redis has taken the marks. */
+  /** Marks the lists of all that was handed to the writer, which is not sent before. */
   async #mark(): Promise<void> {
-    const pending = this.#pending
-    if (pending !== undefined) await this.#marking.untilDone('marking lists in Redis', () => pending.mark())
+    await this.#marking.untilDone('marking lists in Redis', async () => await this.#pending?.mark())
   }
 
   async #refresh(): Promise<void> {
