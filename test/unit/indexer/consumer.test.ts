@@ -49,7 +49,7 @@ function setting(
     source: { groupMember } as unknown as KafkaSource,
     ...{ groupId: 'indexers', topics: ['forms'], budget },
     startOffsets: async () =>
-      new Map([['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0), coveredAtMs: undefined }]]),
+      new Map([['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0), coveredAtMs: 0 }]]),
     claim: async () => {
       if (failing.has('claim')) throw new Error('Redis is away')
       return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0, partitionWatermarks: new Map() }
