@@ -37,7 +37,6 @@ export const mutants: readonly Mutant[] = [
     from: `    await this.#replaceChangeTokens()
     if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
-    this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
     return await this.#publishWatermarks(partitions, ranges)`,
     to: `    if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
