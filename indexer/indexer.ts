@@ -99,6 +99,7 @@ function ownState(maxInFlightBytes: number, runner: GenerationRunner, metrics: P
     inFlightBytes: () => runner.inFlightBytes(),
     watermarkMs: () => runner.watermarkMs(),
     clockOffsetMs: () => runner.clockOffsetMs(),
+    writerBlockedMs: () => runner.writerBlockedMs(),
     lags: () => runner.lags(),
     generation: () => runner.generationNumber(),
     records: async () => (await metrics.records.get()).values,

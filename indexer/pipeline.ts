@@ -8,9 +8,11 @@ import type { Config } from '../src/core/process/config.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
 import type { SourceRecord, TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { ByteBudget } from './budget.ts'
-import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkApi.ts'
+import { bulkBounds } from './bulk/bulkApi.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
-import { BulkWriter, type Outcome } from './bulk/bulkWriter.ts'
+import { bulkSender } from './bulk/bulkSender.ts'
+import { BulkWriter } from './bulk/bulkWriter.ts'
+import type { Outcome } from './bulk/job.ts'
 import type { PartitionClaim } from './changeTimes.ts'
 import { commitMetadata, fetchStartOffsets, type StartOffset } from './committedOffsets.ts'
 import { type AssignedPartition, SourceConsumer } from './consumer.ts'
@@ -19,12 +21,11 @@ import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
 import { projectRecord } from './projectRecord.ts'
 import { type Lag, Publisher, type PublisherRedis } from './publisher.ts'
-import { announceRecord, bulkChannel } from './recordChannels.ts'
+import { announceRecord } from './recordChannels.ts'
 import { refreshEveryCopy } from './refresh.ts'
 import { documentTopics } from './topics.ts'
 
 const maxConcurrentRequests = 2
-const bulkTimeoutMs = 60_000
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
 /** After this time the group is left without a last commit: the next owner of the partitions reads again what was not committed. */
@@ -87,7 +88,7 @@ export class Pipeline {
   readonly #consumer: SourceConsumer
   readonly #publisher: Publisher
   readonly #pending: PendingWrites | undefined
-  #writerBlockedReason: string | undefined
+  #isWriterBlocked = false
 
   constructor(options: PipelineOptions) {
     this.#options = options
@@ -95,9 +96,14 @@ export class Pipeline {
     this.#budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
     this.#pending = serving && new PendingWrites({ marks: serving, elapsedMs: () => performance.now() })
     this.#writer = new BulkWriter({
-      send: (documents) => this.#send(documents),
+      ...bulkSender({
+        ...{ elasticsearch: options.elasticsearch, indices: generation.indices, metrics, signal: this.#writing.signal },
+        mark: async () => await this.#pending?.mark(),
+      }),
       ...bulkBounds,
       maxConcurrentRequests,
+      maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
+      elapsedMs: () => performance.now(),
       random: Math.random,
       signal: this.#writing.signal,
       onBlocked: (failure) => this.#noteBlockedWriter(failure),
@@ -148,8 +154,7 @@ export class Pipeline {
   async shutDown(): Promise<void> {
     this.#consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
-    while (this.#budget.takenBytes > 0 && this.#writerBlockedReason === undefined && !deadline.aborted)
-      await sleep(drainPollMs)
+    while (this.#budget.takenBytes > 0 && !this.#isWriterBlocked && !deadline.aborted) await sleep(drainPollMs)
     try {
       if (this.#consumer.assigned().length > 0)
         await Promise.race([this.#publisher.publish(), sleep(lastPublishDeadlineMs, undefined, { ref: false })])
@@ -184,7 +189,7 @@ export class Pipeline {
 
   blockedReasons(): BlockedReasons {
     const reasons = {
-      writer: this.#writerBlockedReason,
+      writer: this.#writer.blockedReason(),
       publisher: this.#publisher.blockedReason(),
       consumer: this.#consumer.blockedReason(),
       decoding: this.#consumer.undecodableReason(),
@@ -192,12 +197,20 @@ export class Pipeline {
     return Object.fromEntries(Object.entries(reasons).filter(([, reason]) => reason !== undefined))
   }
 
+  /** For how long the record that waits longest has not been stored (ms); 0 when none waits after a failure. */
+  writerBlockedMs(): number {
+    return this.#writer.blockedMs()
+  }
+
   #noteBlockedWriter(failure: BulkFailure | null): void {
     const { log } = this.#options
-    if (failure !== null && this.#writerBlockedReason === undefined)
-      log.warn({ kind: failure.kind }, 'documents cannot be written; trying again')
-    if (failure === null && this.#writerBlockedReason !== undefined) log.info('documents are written again')
-    this.#writerBlockedReason = failure?.reason
+    if (failure !== null && !this.#isWriterBlocked)
+      log.warn(
+        { kind: failure.kind, reason: this.#writer.blockedReason() },
+        'documents cannot be written; trying again',
+      )
+    if (failure === null && this.#isWriterBlocked) log.info('documents are written again')
+    this.#isWriterBlocked = failure !== null
   }
 
   async #startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>> {
@@ -224,6 +237,10 @@ export class Pipeline {
     }
     const reject = async (problem: Problem): Promise<void> =>
       finish((await serving?.rejectRecord(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')
+    const rejectRepeated = (): Promise<void> => {
+      metrics.revisionConflicts.inc({ topic: record.topic })
+      return reject({ path: 'revision', rule: 'must grow with every change: it is stored with another content' })
+    }
     const applyAccountKey = async (change: Change<AccountKey>): Promise<void> => {
       const applied = (await serving?.applyAccountKey(change, record, this.#writing.signal)) ?? 'stale'
       return typeof applied === 'string' ? accept(applied) : await reject(applied)
@@ -245,9 +262,12 @@ export class Pipeline {
           this.#publisher.noteWrite(list)
           acknowledge?.()
           if (outcome.kind === 'rejected') this.#failUnlessDone(reject({ path: 'document', rule: outcome.reason }))
+          else if (outcome.kind === 'conflict') this.#failUnlessDone(rejectRepeated())
           else accept(outcome.kind)
         }
-        this.#writer.submit({ documents, version, done })
+        // What is below has been read by indexers that told of it; a rebuild leaves it to them.
+        const isCompared = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
+        this.#writer.submit({ documents, version, isCompared, place: () => placeOf(record), done })
       }
     }
   }
@@ -259,20 +279,6 @@ export class Pipeline {
     })
   }
 
-  async #send(documents: Parameters<typeof sendBulk>[2]): ReturnType<typeof sendBulk> {
-    const { elasticsearch, generation, metrics } = this.#options
-    const body = encodeBulk(generation.indices, documents)
-    metrics.bulkBytes.observe(body.length)
-    await this.#pending?.mark()
-    const stop = metrics.bulkSeconds.startTimer()
-    const options = { timeoutMs: bulkTimeoutMs, signal: this.#writing.signal }
-    const message = { documents, bytes: body.length }
-    const send = (): ReturnType<typeof sendBulk> => sendBulk(elasticsearch, body, documents, options).finally(stop)
-    const outcomes = await bulkChannel.tracePromise(send, message)
-    metrics.countItems(outcomes)
-    return outcomes
-  }
-
   async #refresh(): Promise<void> {
     const { elasticsearch, generation, metrics } = this.#options
     const stop = metrics.refreshSeconds.startTimer()
@@ -281,3 +287,7 @@ export class Pipeline {
     await refreshEveryCopy(elasticsearch, index, options).finally(stop)
   }
 }
+
+/** Names a record whose key is known to be valid. */
+const placeOf = ({ topic, partition, offset, key }: SourceRecord): string =>
+  `${topic}/${partition}/${offset}, key ${key?.toString()}`

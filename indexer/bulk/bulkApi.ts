@@ -1,13 +1,16 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
-import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../../src/core/stores/indices.ts'
+import { type DocumentKind, documentKinds, type PhysicalIndex, writeAliasOf } from '../../src/core/stores/indices.ts'
 import { classifyItem, type ItemError, type ItemOutcome } from './bulkFailure.ts'
+import type { Stored } from './job.ts'
 
 type ResponseItem = { _id?: string; status?: number; error?: ItemError }
 type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 
 /** The bounds of one bulk request; a single record may be larger. */
 export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 } as const
+
+type Access = { readonly timeoutMs: number; readonly signal: AbortSignal }
 
 /** The items of a bulk response do not correspond to the documents of its request. */
 export class MalformedBulkResponse extends Error {
@@ -52,7 +55,7 @@ export async function sendBulk(
   client: Client,
   bulkBody: Buffer,
   writes: readonly DocumentWrite[],
-  options: { timeoutMs: number; signal: AbortSignal },
+  options: Access,
 ): Promise<ItemOutcome[]> {
   const response = await client.transport.request<Response>(
     {
@@ -74,4 +77,31 @@ export async function sendBulk(
     if (index?.status === undefined || index._id !== writes[at]?.id) throw new MalformedBulkResponse(`item ${at}`)
     return classifyItem(index.status, index.error)
   })
+}
+
+/**
+ * What Elasticsearch holds of these list documents now, searchable or not, in their order; undefined for one that the asked copy does not
+ * hold. Throws unless every document can be asked for.
+ */
+export async function readStored(
+  client: Client,
+  indices: Indices,
+  lists: readonly DocumentWrite[],
+  { timeoutMs, signal }: Access,
+): Promise<(Stored | undefined)[]> {
+  const found = new Map<DocumentWrite, Stored>()
+  for (const kind of documentKinds) {
+    const ofKind = lists.filter((list) => list.kind === kind)
+    if (ofKind.length === 0) continue
+    const docs = ofKind.map(({ id, teamId }) => ({ _id: id, routing: teamId, _source: ['digest'] }))
+    const options = { requestTimeout: timeoutMs, signal }
+    const answer = await client.mget<{ digest?: string }>({ index: indices[kind], docs }, options)
+    ofKind.forEach((list, at) => {
+      const stored = answer.docs[at]
+      if (stored === undefined || 'error' in stored || stored._id !== list.id)
+        throw new MalformedBulkResponse(`${indices[kind]} cannot be asked for document ${at}`)
+      if (stored.found) found.set(list, { version: stored._version ?? 0, digest: stored._source?.digest })
+    })
+  }
+  return lists.map((list) => found.get(list))
 }

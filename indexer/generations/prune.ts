@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { rebuildSteps } from './foundState.ts'
 import { countReaders, deleteGeneration, findGenerations, type Generation } from './generations.ts'
 import type { RebuildOptions } from './rebuildOptions.ts'
-import { reconcileAll } from './reconcile.ts'
+import { reconcileAll } from './reconcileAll.ts'
 
 const requestTimeoutMs = 30_000
 /** Longer than any API request that began on the old indices. */

@@ -29,7 +29,7 @@ import { pruneRetired, pruneUnfinished } from './prune.ts'
 import { raiseUnseen } from './raiseUnseen.ts'
 import type { RebuildOptions } from './rebuildOptions.ts'
 import { RebuildWorkers } from './rebuildWorkers.ts'
-import { reconcileAll } from './reconcile.ts'
+import { reconcileAll } from './reconcileAll.ts'
 
 const requestTimeoutMs = 30_000
 /** A rebuild that was killed stays a member of its group until its session times out. */

@@ -186,4 +186,18 @@ export const mutants: readonly Mutant[] = [
     from: 'this.#publisher.noteWrite(list)',
     to: "if (outcome.kind !== 'stale') this.#publisher.noteWrite(list)",
   },
+  {
+    name: 'other-content-is-stale',
+    themes: ['contract'],
+    file: 'indexer/bulk/job.ts',
+    from: "stored.version === version ? 'conflict' : 'stale'",
+    to: "stored.version === version ? 'stale' : 'stale'",
+  },
+  {
+    name: 'later-content-counts',
+    themes: ['contract'],
+    file: 'indexer/bulk/job.ts',
+    from: 'one.order < other.order',
+    to: 'one.order > other.order',
+  },
 ]
