@@ -37,7 +37,8 @@ export class PendingWrites {
   /** By owner, partition and list. */
   readonly #pending = new Map<string, Pending>()
   #unmarked = new Set<Pending>()
-  #marking: Promise<unknown> = Promise.resolve()
+  /** Every request to mark that is under way. */
+  #marking: Promise<void> = Promise.resolve()
   #renewedAtMs: number
 
   constructor(options: PendingWritesOptions) {
@@ -76,7 +77,10 @@ export class PendingWrites {
       this.#renewedAtMs = elapsedMs()
       this.#unmarked = new Set(this.#pending.values())
     }
-    if (this.#unmarked.size > 0) this.#marking = Promise.all([this.#marking, this.#markUnmarked()])
+    if (this.#unmarked.size > 0) {
+      const [earlier, own] = [this.#marking, this.#markUnmarked()]
+      this.#marking = earlier.then(() => own)
+    }
     await this.#marking
   }
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Logger } from 'pino'
-import type { AccountKey } from '../src/core/model/accountKey.ts'
-import type { Change } from '../src/core/model/record.ts'
+import type { AccountKeyState } from '../src/core/model/accountKey.ts'
+import type { RecordKey } from '../src/core/model/record.ts'
 import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
@@ -16,6 +16,7 @@ import type { Outcome } from './bulk/job.ts'
 import type { PartitionClaim } from './changeTimes.ts'
 import { commitMetadata, fetchStartOffsets, type StartOffset } from './committedOffsets.ts'
 import { type AssignedPartition, SourceConsumer } from './consumer.ts'
+import { sameRevision } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
@@ -46,7 +47,7 @@ type ServingTasks = PublisherRedis &
     ): Promise<'dead-letter' | 'stale'>
     /** Applies a change of an account key, or returns why its record is invalid. */
     applyAccountKey(
-      change: Change<AccountKey>,
+      change: RecordKey & AccountKeyState,
       record: SourceRecord,
       signal: AbortSignal,
     ): Promise<'indexed' | 'stale' | Problem>
@@ -235,13 +236,11 @@ export class Pipeline {
       serving?.recordAccepted(record)
       finish(outcome)
     }
-    const reject = async (problem: Problem): Promise<void> =>
+    const reject = async (problem: Problem): Promise<void> => {
+      if (problem === sameRevision) metrics.revisionConflicts.inc({ topic: record.topic })
       finish((await serving?.rejectRecord(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')
-    const rejectRepeated = (): Promise<void> => {
-      metrics.revisionConflicts.inc({ topic: record.topic })
-      return reject({ path: 'revision', rule: 'must grow with every change: it is stored with another content' })
     }
-    const applyAccountKey = async (change: Change<AccountKey>): Promise<void> => {
+    const applyAccountKey = async (change: RecordKey & AccountKeyState): Promise<void> => {
       const applied = (await serving?.applyAccountKey(change, record, this.#writing.signal)) ?? 'stale'
       return typeof applied === 'string' ? accept(applied) : await reject(applied)
     }
@@ -262,7 +261,7 @@ export class Pipeline {
           this.#publisher.noteWrite(list)
           acknowledge?.()
           if (outcome.kind === 'rejected') this.#failUnlessDone(reject({ path: 'document', rule: outcome.reason }))
-          else if (outcome.kind === 'conflict') this.#failUnlessDone(rejectRepeated())
+          else if (outcome.kind === 'conflict') this.#failUnlessDone(reject(sameRevision))
           else accept(outcome.kind)
         }
         // What is below has been read by indexers that told of it; a rebuild leaves it to them.
