@@ -80,28 +80,37 @@ export async function sendBulk(
 }
 
 /**
- * What Elasticsearch holds of these list documents now, searchable or not, in their order; undefined for one that the asked copy does not
- * hold. Throws unless every document can be asked for.
+ * What Elasticsearch holds of each record's documents now, searchable or not: the lowest of their versions, and the digest of the list
+ * document. Undefined for a record of which the asked copy lacks a document. Throws unless every document can be asked for.
  */
 export async function readStored(
   client: Client,
   indices: Indices,
-  lists: readonly DocumentWrite[],
+  records: readonly (readonly DocumentWrite[])[],
   { timeoutMs, signal }: Access,
 ): Promise<(Stored | undefined)[]> {
   const found = new Map<DocumentWrite, Stored>()
-  for (const kind of documentKinds) {
-    const ofKind = lists.filter((list) => list.kind === kind)
-    if (ofKind.length === 0) continue
-    const docs = ofKind.map(({ id, teamId }) => ({ _id: id, routing: teamId, _source: ['digest'] }))
+  const readKind = async (kind: DocumentKind): Promise<void> => {
+    const ofKind = records.flatMap((documents) => documents.filter((document) => document.kind === kind))
+    if (ofKind.length === 0) return
+    const docs = ofKind.map(({ id, teamId, digest }) => ({
+      ...{ _id: id, routing: teamId },
+      // Only its version is read of what has no digest, which is a third of the work.
+      _source: digest === undefined ? false : ['digest'],
+    }))
     const options = { requestTimeout: timeoutMs, signal }
     const answer = await client.mget<{ digest?: string }>({ index: indices[kind], docs }, options)
-    ofKind.forEach((list, at) => {
+    ofKind.forEach((document, at) => {
       const stored = answer.docs[at]
-      if (stored === undefined || 'error' in stored || stored._id !== list.id)
+      if (stored === undefined || 'error' in stored || stored._id !== document.id)
         throw new MalformedBulkResponse(`${indices[kind]} cannot be asked for document ${at}`)
-      if (stored.found) found.set(list, { version: stored._version ?? 0, digest: stored._source?.digest })
+      if (stored.found) found.set(document, { version: stored._version ?? 0, digest: stored._source?.digest })
     })
   }
-  return lists.map((list) => found.get(list))
+  await Promise.all(documentKinds.map(readKind))
+  return records.map((documents) => {
+    const stored = documents.map((document) => found.get(document))
+    const version = Math.min(...stored.map((each) => each?.version ?? 0))
+    return version === 0 ? undefined : { version, digest: stored[0]?.digest }
+  })
 }

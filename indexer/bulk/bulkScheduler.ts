@@ -18,8 +18,12 @@ export type SchedulerOptions = BulkBounds & {
 
 /** What has become of the jobs of one batch. */
 export type BatchResult = {
-  /** Jobs that must be sent again, with a `failure` after a backoff. All others are done. */
+  /** Jobs that must be sent again, with a `failure` after a backoff. All others are done, but for the compared ones. */
   readonly again: readonly Job[]
+  /** Jobs that are still being compared with what is stored, while the next request is sent. */
+  readonly compared: readonly Job[]
+  /** Resolves once they are, with those of them that must be sent again. */
+  readonly comparing: Promise<readonly Job[]>
   /** Whether any request of the batch had results by document. */
   readonly hasResults: boolean
 }
@@ -79,17 +83,32 @@ export class BulkScheduler {
   }
 
   async #sendBatch(jobs: readonly Job[]): Promise<void> {
-    const { again, hasResults } = await this.#send(jobs)
-    const failed = again.filter(({ failure }) => failure !== undefined)
-    const waiting = new Set(failed.map(({ entity }) => entity))
-    this.#queue.release(jobs.filter(({ entity }) => !waiting.has(entity)))
-    this.#queue.putBack(again.filter(({ failure }) => failure === undefined))
-    const retries = [...Map.groupBy(failed, ({ attempts }) => attempts)].map((each) => this.#retryLater(...each))
+    const { again, compared, comparing, hasResults } = await this.#send(jobs)
+    const open = new Set(compared.map(({ entity }) => entity))
+    const retries = this.#settle(
+      jobs.filter(({ entity }) => !open.has(entity)),
+      again,
+    )
+    if (open.size > 0) this.#run(this.#settleCompared(compared, comparing))
     // Nothing got through: then nothing is sent in the place of this request, either.
     if (!hasResults) await Promise.all(retries)
     else for (const retry of retries) this.#run(retry)
     this.#requests--
     this.#sendBatches()
+  }
+
+  async #settleCompared(jobs: readonly Job[], comparing: Promise<readonly Job[]>): Promise<void> {
+    for (const retry of this.#settle(jobs, await comparing)) this.#run(retry)
+    this.#sendBatches()
+  }
+
+  /** Takes jobs that are done out of flight; returns the retries of those that have failed. */
+  #settle(jobs: readonly Job[], again: readonly Job[]): Promise<void>[] {
+    const failed = again.filter(({ failure }) => failure !== undefined)
+    const waiting = new Set(failed.map(({ entity }) => entity))
+    this.#queue.release(jobs.filter(({ entity }) => !waiting.has(entity)))
+    this.#queue.putBack(again.filter(({ failure }) => failure === undefined))
+    return [...Map.groupBy(failed, ({ attempts }) => attempts)].map((each) => this.#retryLater(...each))
   }
 
   /** Records that have failed equally often wait together, and no others with them. */

@@ -31,7 +31,7 @@ export function bulkSender({ elasticsearch, indices, metrics, signal, mark }: Se
       metrics.countItems(outcomes)
       return outcomes
     },
-    readStored: (lists: readonly DocumentWrite[]): Promise<(Stored | undefined)[]> =>
-      readStored(elasticsearch, indices, lists, access),
+    readStored: (records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]> =>
+      readStored(elasticsearch, indices, records, access),
   }
 }

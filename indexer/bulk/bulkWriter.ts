@@ -37,8 +37,8 @@ type BatchState = {
 type WriterOptions = SchedulerOptions & {
   /** Sends one bulk request; outcomes in the order of the documents. */
   send(documents: readonly DocumentWrite[]): Promise<ItemOutcome[]>
-  /** Reads what Elasticsearch holds of list documents, in their order. */
-  readStored(lists: readonly DocumentWrite[]): Promise<(Stored | undefined)[]>
+  /** Reads what Elasticsearch holds of the documents of records, in their order. */
+  readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]>
   /** Called with what keeps documents from being stored, and with null once nothing does. */
   onBlocked(failure: BulkFailure | null): void
 }
@@ -53,6 +53,8 @@ export class BulkWriter {
   readonly #scheduler: BulkScheduler
   readonly #suspicions = new Suspicions()
   readonly #blocked = new BlockedRecords()
+  /** Whether most records of the last batch were stored already. */
+  #isReadingAgain = false
 
   constructor(options: WriterOptions) {
     this.#options = options
@@ -76,9 +78,28 @@ export class BulkWriter {
 
   async #sendBatch(jobs: readonly Job[]): Promise<BatchResult> {
     const batch: BatchState = { hasResults: false, badRequests: [], repeated: [] }
-    const again = await this.#attempt(jobs, batch)
-    again.push(...this.#resolveBadRequests(batch), ...(await this.#compareRepeated(batch.repeated)))
-    return { again, hasResults: batch.hasResults }
+    const left = this.#isReadingAgain ? await this.#withoutStored(jobs) : jobs
+    const again = left.length === 0 ? [] : await this.#attempt(left, batch)
+    again.push(...this.#resolveBadRequests(batch))
+    const { repeated: compared } = batch
+    this.#isReadingAgain = jobs.length - left.length + compared.length > jobs.length / 2
+    const hasResults = batch.hasResults || left.length === 0
+    return { again, hasResults, compared, comparing: this.#compareRepeated(compared) }
+  }
+
+  /** Finishes those that are stored already, and returns the others. To ask costs less than to be told by a version conflict. */
+  async #withoutStored(jobs: readonly Job[]): Promise<readonly Job[]> {
+    const isAsked = ({ attempts, isDeduplicated }: Job): boolean => attempts === 0 && !isDeduplicated
+    const asked = jobs.filter(isAsked)
+    // What keeps Elasticsearch from answering, the write tells.
+    const found = await this.#options.readStored(asked.map(({ documents }) => documents)).catch(() => [])
+    const left = asked.filter((job, at) => {
+      const stored = found[at]
+      if (stored === undefined || stored.version < job.version) return true
+      this.#finish(job, stored)
+      return false
+    })
+    return [...left, ...jobs.filter((job) => !isAsked(job))]
   }
 
   /** Sends the jobs; returns those that must be sent again. */
@@ -198,7 +219,7 @@ export class BulkWriter {
     if (jobs.length === 0) return []
     let stored: readonly (Stored | undefined)[]
     try {
-      stored = await this.#options.readStored(jobs.map(({ list }) => list))
+      stored = await this.#options.readStored(jobs.map(({ list }) => [list]))
     } catch (error) {
       const failure = this.#classify(error)
       if (failure.kind === 'fatal') throw error

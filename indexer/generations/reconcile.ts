@@ -70,7 +70,7 @@ export class Reconciliation {
     const access = { timeoutMs: requestTimeoutMs, signal }
     return new BulkWriter({
       send: (documents) => sendBulk(elasticsearch, encodeBulk(to.indices, documents, versionType), documents, access),
-      readStored: (lists) => readStored(elasticsearch, to.indices, lists, access),
+      readStored: (records) => readStored(elasticsearch, to.indices, records, access),
       ...bulkBounds,
       maxConcurrentRequests: 1,
       maxRecordsPerSecond: undefined,

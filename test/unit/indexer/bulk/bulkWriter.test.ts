@@ -52,8 +52,8 @@ function writing(send: Send, bounds: Bounds = {}) {
     },
     maxBulkBytes: bounds.maxBulkBytes ?? 1_000_000,
     maxBulkDocuments: bounds.maxBulkDocuments ?? 1_000,
-    readStored: async (lists) =>
-      lists.map((list) => (bounds.stored ?? (({ version, digest }) => ({ version, digest })))(list)),
+    readStored: async (records) =>
+      records.flatMap(([list]) => list && (bounds.stored ?? (({ version, digest }) => ({ version, digest })))(list)),
     maxConcurrentRequests: 2,
     maxRecordsPerSecond: bounds.maxRecordsPerSecond,
     elapsedMs: () => clock.nowMs,
@@ -272,6 +272,32 @@ describe('a revision that is there already', () => {
     const outcomes = await Promise.all(['a', 'b', 'c', 'd'].map((entity) => submit(entity, 1)))
     expect(outcomes.map(({ kind }) => kind)).toEqual(['conflict', 'stale', 'indexed', 'conflict'])
     expect(asked).toEqual(['t/a', 't/d'])
+  })
+
+  test('while most records are there already, Elasticsearch is asked before it is sent anything', async () => {
+    const contents = new Map<string, Stored>()
+    const { submit, requests } = writing(
+      async (documents) =>
+        documents.map(({ id, version, digest }) => {
+          if (contents.has(id)) return stale
+          if (digest === undefined) contents.set(id, { version, digest: '{"a":1}' })
+          return written
+        }),
+      { stored: ({ id }) => contents.get(id) },
+    )
+    const names = Array.from({ length: 10 }, (_, at) => `e${at}`)
+    const pass = (source: string): Promise<Outcome[]> => Promise.all(names.map((entity) => submit(entity, 1, source)))
+    const kindsOf = async (source: string): Promise<Set<string>> =>
+      new Set((await pass(source)).map(({ kind }) => kind))
+    expect(await kindsOf('{"a":1}')).toEqual(new Set(['indexed']))
+    expect(await kindsOf('{"a":1}')).toEqual(new Set(['stale']))
+    expect(requests).toHaveLength(2)
+    expect(await kindsOf('{"a":1}')).toEqual(new Set(['stale']))
+    expect(await kindsOf('{"a":2}')).toEqual(new Set(['conflict']))
+    expect(requests).toHaveLength(2)
+    // What is not there is written.
+    expect(await submit('new', 1)).toEqual({ kind: 'indexed' })
+    expect(requests).toHaveLength(3)
   })
 
   test('a copy that lags is asked again', async () => {

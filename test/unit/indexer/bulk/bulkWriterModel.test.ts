@@ -51,13 +51,14 @@ class Engine {
     return documents.map((document) => this.#write(document))
   }
 
-  async readStored(lists: readonly DocumentWrite[]): Promise<(Stored | undefined)[]> {
+  async readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]> {
     await this.#scheduler.schedule(Promise.resolve())
     this.#failSometimes(1)
-    return lists.map(({ kind, id }) => {
-      const { version, content } = this.stored.get(`${kind} ${id}`) ?? {}
+    return records.map((documents) => {
+      const stored = documents.map(({ kind, id }) => this.stored.get(`${kind} ${id}`))
+      const version = Math.min(...stored.map((each) => each?.version ?? 0))
       // A copy that lags.
-      return version === undefined || this.#next() % 8 === 0 ? undefined : { version, digest: content }
+      return version === 0 || this.#next() % 8 === 0 ? undefined : { version, digest: stored[0]?.content }
     })
   }
 
@@ -115,7 +116,7 @@ async function outcomesOf(
     send: (documents) => engine.send(documents),
     maxBulkBytes: 1_000,
     maxBulkDocuments: maxDocuments,
-    readStored: (lists) => engine.readStored(lists),
+    readStored: (asked) => engine.readStored(asked),
     maxConcurrentRequests: 2,
     maxRecordsPerSecond: undefined,
     elapsedMs: () => 0,
