@@ -28,9 +28,7 @@ export type AcknowledgedWrites = ReadonlyMap<Pending, number>
  * any indexer shows the acknowledged writes of all of them, up to ten seconds before their lists have new tokens: only the mark tells
  * readers of that time.
  *
- * Writes go on while Redis does not answer. Their lists are marked with the next request to Elasticsearch or the next round of
- * publishing; until then a reader that reaches Redis may take an older answer for the current one. After a restart of Redis none does:
- * its versions begin anew.
+ * A write waits until Redis has its mark: else a reader that reaches Redis again could take an older answer for the current one.
  */
 export class PendingWrites {
   readonly #options: PendingWritesOptions
@@ -38,7 +36,7 @@ export class PendingWrites {
   readonly #pending = new Map<string, Pending>()
   #unmarked = new Set<Pending>()
   /** Every request to mark that is under way. */
-  #marking: Promise<void> = Promise.resolve()
+  readonly #marking = new Set<Promise<void>>()
   #renewedAtMs: number
 
   constructor(options: PendingWritesOptions) {
@@ -70,7 +68,7 @@ export class PendingWrites {
     this.#unmarked.add(pending)
   }
 
-  /** Resolves once every submitted write is marked, or Redis could not be asked. */
+  /** Resolves once every submitted write is marked. Rejects when Redis does not take a mark; then the next call asks for it again. */
   async mark(): Promise<void> {
     const { elapsedMs } = this.#options
     if (elapsedMs() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
@@ -78,17 +76,19 @@ export class PendingWrites {
       this.#unmarked = new Set(this.#pending.values())
     }
     if (this.#unmarked.size > 0) {
-      const [earlier, own] = [this.#marking, this.#markUnmarked()]
-      this.#marking = earlier.then(() => own)
+      const marking = this.#markUnmarked().finally(() => this.#marking.delete(marking))
+      this.#marking.add(marking)
     }
-    await this.#marking
+    // A list may be in a request that began earlier.
+    await Promise.all(this.#marking)
   }
 
   async #markUnmarked(): Promise<void> {
     const due = [...this.#unmarked]
     this.#unmarked.clear()
-    await this.#options.marks.markPending(due).catch(() => {
+    await this.#options.marks.markPending(due).catch((error: unknown) => {
       for (const each of due) if (this.#pending.get(each.name) === each) this.#unmarked.add(each)
+      throw error
     })
   }
 

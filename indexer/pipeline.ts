@@ -6,7 +6,8 @@ import type { RecordKey } from '../src/core/model/record.ts'
 import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
-import type { SourceRecord, TopicPartition } from '../src/core/stores/sourceRecord.ts'
+import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
+import { Retries } from './backoff.ts'
 import { ByteBudget } from './budget.ts'
 import { bulkBounds } from './bulk/bulkApi.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
@@ -19,11 +20,12 @@ import { type AssignedPartition, SourceConsumer } from './consumer.ts'
 import { sameRevision } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
-import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
+import { PendingWrites } from './pendingWrites.ts'
 import { projectRecord } from './projectRecord.ts'
-import { type Lag, Publisher, type PublisherRedis } from './publisher.ts'
+import { type Lag, Publisher } from './publisher.ts'
 import { announceRecord } from './recordChannels.ts'
 import { refreshEveryCopy } from './refresh.ts'
+import type { ServingTasks } from './servingTasks.ts'
 import { documentTopics } from './topics.ts'
 
 const maxConcurrentRequests = 2
@@ -33,28 +35,6 @@ const drainDeadlineMs = 4_000
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
 
-/** What a pipeline does besides writing documents when readers see its generation. */
-type ServingTasks = PublisherRedis &
-  PendingMarks & {
-    /** The group of rebuilds: its committed offsets count where they name this generation. */
-    readonly rebuildGroupId: string
-    /** Handles an invalid record; the record is processed once it resolves. */
-    rejectRecord(
-      record: SourceRecord,
-      problem: Problem,
-      start: StartOffset,
-      signal: AbortSignal,
-    ): Promise<'dead-letter' | 'stale'>
-    /** Applies a change of an account key, or returns why its record is invalid. */
-    applyAccountKey(
-      change: RecordKey & AccountKeyState,
-      record: SourceRecord,
-      signal: AbortSignal,
-    ): Promise<'indexed' | 'stale' | Problem>
-    /** Called for every record that was not rejected. */
-    recordAccepted(record: SourceRecord): void
-  }
-
 type PipelineOptions = {
   readonly config: Config
   readonly source: KafkaSource
@@ -63,6 +43,8 @@ type PipelineOptions = {
   readonly generation: Generation
   readonly groupId: string
   readonly topics: readonly string[]
+  /** How long (ms) a topic keeps a deletion for certain. */
+  keptMs(topic: string): number
   /** Claims partitions before their records are read. */
   claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
   /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles invalid records and account keys. */
@@ -89,6 +71,7 @@ export class Pipeline {
   readonly #consumer: SourceConsumer
   readonly #publisher: Publisher
   readonly #pending: PendingWrites | undefined
+  readonly #marking: Retries
   #isWriterBlocked = false
 
   constructor(options: PipelineOptions) {
@@ -96,10 +79,11 @@ export class Pipeline {
     const { config, source, groupId, topics, generation, serving, metrics, log } = options
     this.#budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
     this.#pending = serving && new PendingWrites({ marks: serving, elapsedMs: () => performance.now() })
+    this.#marking = new Retries(log, Math.random, this.#writing.signal)
     this.#writer = new BulkWriter({
       ...bulkSender({
         ...{ elasticsearch: options.elasticsearch, indices: generation.indices, metrics, signal: this.#writing.signal },
-        mark: async () => await this.#pending?.mark(),
+        mark: () => this.#mark(),
       }),
       ...bulkBounds,
       maxConcurrentRequests,
@@ -115,6 +99,7 @@ export class Pipeline {
       groupId,
       topics,
       budget: this.#budget,
+      keptMs: (topic) => options.keptMs(topic),
       startOffsets: (partitions) => this.#startOffsets(partitions),
       claim: (partitions) => options.claim(partitions),
       onRecord: (record, changedAtMs, assigned, onProcessed) =>
@@ -128,7 +113,7 @@ export class Pipeline {
       offsetRanges: () => source.offsetRanges(topics),
       refresh: () => this.#refresh(),
       commit: (commits) => this.#consumer.commit(commits),
-      commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
+      commitMetadata: (start, coveredAtMs) => commitMetadata(generation.tag, start.deadLetteredBelow, coveredAtMs),
       redis: serving,
       pending: this.#pending,
       isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
@@ -155,7 +140,8 @@ export class Pipeline {
   async shutDown(): Promise<void> {
     this.#consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
-    while (this.#budget.takenBytes > 0 && !this.#isWriterBlocked && !deadline.aborted) await sleep(drainPollMs)
+    while (this.#budget.takenBytes > 0 && this.blockedReasons().writer === undefined && !deadline.aborted)
+      await sleep(drainPollMs)
     try {
       if (this.#consumer.assigned().length > 0)
         await Promise.race([this.#publisher.publish(), sleep(lastPublishDeadlineMs, undefined, { ref: false })])
@@ -183,6 +169,14 @@ export class Pipeline {
     return this.#publisher.lags()
   }
 
+  /** The partitions of which a deletion may have been missed, by name. */
+  mayHaveMissed(): readonly string[] {
+    return this.#consumer
+      .assigned()
+      .filter(({ coverage }) => coverage.mayHaveMissed)
+      .map(partitionName)
+  }
+
   /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
   clockOffsetMs(): number | undefined {
     return this.#publisher.clockOffsetMs()
@@ -190,7 +184,7 @@ export class Pipeline {
 
   blockedReasons(): BlockedReasons {
     const reasons = {
-      writer: this.#writer.blockedReason(),
+      writer: this.#writer.blockedReason() ?? this.#marking.blockedReason(),
       publisher: this.#publisher.blockedReason(),
       consumer: this.#consumer.blockedReason(),
       decoding: this.#consumer.undecodableReason(),
@@ -221,7 +215,8 @@ export class Pipeline {
       topics,
       groupId,
       rebuildGroupId: serving?.rebuildGroupId,
-      generationOf: (topic) => (indexed.includes(topic) ? generation.tag : undefined),
+      generationOf: (topic) => (indexed.includes(topic) ? generation : undefined),
+      clock: Date.now,
     })
   }
 
@@ -276,6 +271,12 @@ export class Pipeline {
     handling.catch((error: unknown) => {
       if (!this.#writing.signal.aborted) this.#options.fail(error)
     })
+  }
+
+  /** Marks the lists of everything that was handed to the writer. It is not sent before Redis has taken the marks. */
+  async #mark(): Promise<void> {
+    const pending = this.#pending
+    if (pending !== undefined) await this.#marking.untilDone('marking lists in Redis', () => pending.mark())
   }
 
   async #refresh(): Promise<void> {

@@ -16,6 +16,8 @@ import {
   kindsOf,
   type ListSource,
   listMembers,
+  requestTimeoutMs,
+  shardsOf,
   teamOf,
   timeFields,
   type Version,
@@ -27,13 +29,14 @@ type ReconcileOptions = {
   readonly raw: Client
   readonly from: Generation
   readonly to: Generation
+  /** Takes entities that only the old generation has, until it is known whether the topics still hold them. */
+  readonly forgotten: { takes(kind: DocumentKind, id: DocumentId, version: number): boolean }
   readonly signal: AbortSignal
   onProgress(documents: number): void
   /** Called with the reason why documents cannot be written, and with null once they are written again. */
   onBlocked(reason: string | null): void
 }
 
-const requestTimeoutMs = 60_000
 const keepAlive = '2m'
 const idsPerRequest = 2_000
 /** Each may be a megabyte or more. */
@@ -50,7 +53,6 @@ export class Reconciliation {
   readonly #options: ReconcileOptions
   /** `<index>/<shard>` → the highest sequence number that was compared. */
   readonly #compared = new Map<string, number>()
-
   readonly #copies: BulkWriter
   readonly #replacements: BulkWriter
   /** Rejects when the writer meets a bug, or the signal aborts. */
@@ -95,23 +97,25 @@ export class Reconciliation {
 
   /** Writes list documents to the new generation, also over those of the same version. */
   async replaceLists(documents: readonly DocumentWrite[]): Promise<void> {
-    await this.#write(
-      this.#replacements,
-      documents.filter(({ kind }) => isList(kind)),
-    )
+    const lists = documents.filter(({ kind }) => isList(kind))
+    await this.#write(this.#replacements, lists)
   }
 
   async #passOf(kind: DocumentKind): Promise<Comparison> {
     const { from, onProgress } = this.#options
     const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
     const sums = { old: 0, new: 0 }
-    for (const { shard, last } of await this.#shards(from.indices[kind])) {
+    for (const { shard, last } of await shardsOf(
+      this.#options.elasticsearch,
+      from.indices[kind],
+      this.#options.signal,
+    )) {
       const shardName = `${from.indices[kind]}/${shard}`
       for await (const old of this.#written(kind, shard, this.#compared.get(shardName) ?? -1, last)) {
         const known = await this.#compare(kind, old, tally)
         old.forEach((each, at) => {
           const version = known[at]?.version ?? 0
-          if (version > each.version) return
+          if (version > each.version || this.#isTaken(kind, each, version)) return
           sums.old = addFingerprint(sums.old, each)
           sums.new = addFingerprint(sums.new, { ...each, version })
         })
@@ -129,7 +133,10 @@ export class Reconciliation {
     tally: { documents: number; reconciled: number; newerInTarget: number },
   ): Promise<Version[]> {
     const known = await this.#versions(kind, old)
-    const missing = old.filter(({ version }, at) => version > (known[at]?.version ?? 0))
+    const missing = old.filter((each, at) => {
+      const version = known[at]?.version ?? 0
+      return each.version > version && !this.#isTaken(kind, each, version)
+    })
     tally.documents += old.length
     tally.reconciled += missing.length
     tally.newerInTarget += old.filter(({ version }, at) => version < (known[at]?.version ?? 0)).length
@@ -140,29 +147,13 @@ export class Reconciliation {
       ({ version, digest }, at) =>
         version === known[at]?.version && digest !== undefined && digest !== known[at]?.digest,
     )
-    for (let at = 0; at < missing.length; at += sourcesPerRequest)
-      await this.#copy(kind, missing.slice(at, at + sourcesPerRequest))
+    await this.copy(kind, missing.map(idOf))
     for (let at = 0; at < earlier.length; at += sourcesPerRequest)
       await this.#keepTimes(kind, earlier.slice(at, at + sourcesPerRequest))
     for (let at = 0; at < others.length; at += sourcesPerRequest)
       await this.#replaceContents(kind, others.slice(at, at + sourcesPerRequest))
     if (missing.length === 0) return known
     return await this.#versions(kind, old)
-  }
-
-  async #shards(index: PhysicalIndex): Promise<{ shard: number; last: number }[]> {
-    const { elasticsearch, signal } = this.#options
-    const stats = await elasticsearch.indices.stats(
-      { index, level: 'shards' },
-      { signal, requestTimeout: requestTimeoutMs },
-    )
-    const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
-    if (shards.length === 0) throw new Error(`${index} has no shard statistics`)
-    return shards.map(([shard, copies]) => {
-      const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.max_seq_no
-      if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
-      return { shard: Number(shard), last }
-    })
   }
 
   /** Ids and versions of what was written to a shard above one sequence number, up to and including another. */
@@ -200,7 +191,8 @@ export class Reconciliation {
         if (hits.length === 0) return
         yield hits.map((hit) => {
           const [changedAt] = timeFields.flatMap((field): Instant[] => hit.fields?.[field] ?? [])
-          return { id: hit._id ?? '', version: hit._version ?? 0, changedAt, digest: hit.fields?.['digest']?.[0] }
+          const digest = hit.fields?.['digest']?.[0]
+          return { id: (hit._id ?? '') as DocumentId, version: hit._version ?? 0, changedAt, digest }
         })
         after = hits.at(-1)?.sort
       }
@@ -210,7 +202,7 @@ export class Reconciliation {
   }
 
   /** Versions in the new index, in the order of the documents; 0 for one that is not there. */
-  async #versions(kind: DocumentKind, documents: readonly Version[]): Promise<Version[]> {
+  async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
     const { elasticsearch, to, signal } = this.#options
     const _source = isList(kind) ? listMembers : false
     const answer = await elasticsearch.mget<ListSource>(
@@ -221,25 +213,48 @@ export class Reconciliation {
       if ('error' in found) throw new Error(`${to.indices[kind]} cannot be asked for ${documents[at]?.id}`)
       const { changedAt, tombstone, digest } = found._source ?? {}
       const version = found.found ? (found._version ?? 0) : 0
-      return { id: found._id, version, changedAt: changedAt ?? tombstone?.deletedAt, digest }
+      return { id: found._id as DocumentId, version, changedAt: changedAt ?? tombstone?.deletedAt, digest }
     })
   }
 
-  async #copy(kind: DocumentKind, documents: readonly Version[]): Promise<void> {
-    await this.#write(this.#copies, await this.#sources(this.#options.from.indices[kind], kind, documents))
+  /** Whether a document that the new generation lacks waits until it is known whether the topics still hold its entity. */
+  #isTaken(kind: DocumentKind, { id, version }: Version, known: number): boolean {
+    return known === 0 && this.#options.forgotten.takes(kind, id, version)
+  }
+
+  /** Copies documents from the old generation; one that is not there, or has a higher version in the new one, is left out. */
+  async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<void> {
+    for (let at = 0; at < ids.length; at += sourcesPerRequest) {
+      const some = ids.slice(at, at + sourcesPerRequest)
+      await this.#write(this.#copies, await this.#sources(this.#options.from.indices[kind], kind, some))
+    }
+  }
+
+  /** Writes those of the documents that the new generation lacks; returns how many. */
+  async addMissing(documents: readonly DocumentWrite[]): Promise<number> {
+    let added = 0
+    for (const kind of documentKinds) {
+      const ofKind = documents.filter((each) => each.kind === kind)
+      if (ofKind.length === 0) continue
+      const known = await this.#versions(kind, ofKind)
+      const missing = ofKind.filter((_, at) => known[at]?.version === 0)
+      await this.#write(this.#copies, missing)
+      added += missing.length
+    }
+    return added
   }
 
   /** Gives entities of the new generation the list and detail documents of the old one. */
   async #replaceContents(kind: DocumentKind, lists: readonly Version[]): Promise<void> {
     const { from } = this.#options
     for (const each of kindsOf(kind))
-      await this.#write(this.#replacements, await this.#sources(from.indices[each], each, lists))
+      await this.#write(this.#replacements, await this.#sources(from.indices[each], each, lists.map(idOf)))
   }
 
   /** Gives documents of the new index the later times of the old ones. */
   async #keepTimes(kind: DocumentKind, documents: readonly Version[]): Promise<void> {
-    const times = new Map(documents.map(({ id, changedAt }) => [id, changedAt]))
-    const sources = await this.#sources(this.#options.to.indices[kind], kind, documents)
+    const times = new Map<DocumentId, Instant | undefined>(documents.map(({ id, changedAt }) => [id, changedAt]))
+    const sources = await this.#sources(this.#options.to.indices[kind], kind, documents.map(idOf))
     await this.#write(
       this.#replacements,
       sources.flatMap((each) => {
@@ -250,13 +265,13 @@ export class Reconciliation {
   }
 
   /** Reads whole documents; one that is not there is left out. */
-  async #sources(index: PhysicalIndex, kind: DocumentKind, documents: readonly Version[]): Promise<DocumentWrite[]> {
+  async #sources(index: PhysicalIndex, kind: DocumentKind, ids: readonly DocumentId[]): Promise<DocumentWrite[]> {
     const { raw, signal } = this.#options
     const text = await raw.transport.request<string>(
       {
         method: 'POST',
         path: `/${index}/_mget`,
-        body: { docs: documents.map(({ id }) => ({ _id: id, routing: teamOf(id) })) },
+        body: { docs: ids.map((id) => ({ _id: id, routing: teamOf(id) })) },
       },
       { signal, requestTimeout: requestTimeoutMs },
     )
@@ -285,3 +300,5 @@ export class Reconciliation {
     })
   }
 }
+
+const idOf = ({ id }: Version): DocumentId => id

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { TeamId } from '../../src/core/model/ids.ts'
+import type { Client } from '@elastic/elasticsearch'
+import type { DocumentId, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { entityTypes } from '../../src/core/model/teamList.ts'
-import { type DocumentKind, documentKinds } from '../../src/core/stores/indices.ts'
+import { type DocumentKind, documentKinds, type PhysicalIndex } from '../../src/core/stores/indices.ts'
 
 /** A document as generations are compared by. All but id and version are of list documents alone. */
 export type Version = {
-  readonly id: string
+  readonly id: DocumentId
   readonly version: number
   /** An ISO instant; of a tombstone the instant of deletion. */
   readonly changedAt?: Instant | undefined
@@ -38,3 +39,25 @@ const checksumBytes = 6
 export const addFingerprint = (sum: number, { id, version }: Version): number =>
   (sum + createHash('sha256').update(`${id} ${version}`).digest().readUIntBE(0, checksumBytes)) %
   2 ** (8 * checksumBytes)
+
+/** How long one request to Elasticsearch may take while generations are compared. */
+export const requestTimeoutMs = 60_000
+
+/** The shards of an index, each with its highest sequence number. */
+export async function shardsOf(
+  elasticsearch: Client,
+  index: PhysicalIndex,
+  signal: AbortSignal,
+): Promise<{ shard: number; last: number }[]> {
+  const stats = await elasticsearch.indices.stats(
+    { index, level: 'shards' },
+    { signal, requestTimeout: requestTimeoutMs },
+  )
+  const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
+  if (shards.length === 0) throw new Error(`${index} has no shard statistics`)
+  return shards.map(([shard, copies]) => {
+    const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.max_seq_no
+    if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
+    return { shard: Number(shard), last }
+  })
+}

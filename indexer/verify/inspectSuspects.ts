@@ -3,7 +3,7 @@ import { type DocumentKind, documentKinds } from '../../src/core/stores/indices.
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import { type Commits, type CommittedPartition, withPresentEnds } from './commits.ts'
 import type { Suspect } from './compareDocuments.ts'
-import { type DocumentEntry, placeOf, type RecordEntry } from './entries.ts'
+import { type DocumentEntry, deadLetterVersion, placeOf, type RecordEntry } from './entries.ts'
 import { judge } from './judge.ts'
 import type { Pace } from './pace.ts'
 import { type RecordReader, verifyGroup } from './readRecords.ts'
@@ -111,7 +111,10 @@ export class Inspection {
     const { config, source, signal } = this.#options
     const topics = { forms: config.TOPIC_FORMS, submissions: config.TOPIC_SUBMISSIONS }
     const placeOfRecord = ({ type, partition, offset }: RecordEntry): string => `${topics[type]}/${partition}/${offset}`
-    const wanted = new Set(suspects.flatMap(({ suspect }) => suspect.records.map(placeOfRecord)))
+    const stored = suspects.flatMap(({ suspect }) =>
+      suspect.records.filter(({ version }) => version !== deadLetterVersion),
+    )
+    const wanted = new Set(stored.map(placeOfRecord))
     const rejected = new Set<string>()
     await source.readTopic({
       ...{ topic: config.TOPIC_DEAD_LETTERS, groupId: verifyGroup(), signal },

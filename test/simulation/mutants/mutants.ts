@@ -129,8 +129,15 @@ export const mutants: readonly Mutant[] = [
     name: 'no-mark-of-pending-writes',
     themes: ['groups'],
     file: 'indexer/pipeline.ts',
-    from: 'await this.#pending?.mark()\n    const stop',
+    from: 'await this.#mark()\n    const stop',
     to: 'const stop',
+  },
+  {
+    name: 'writes-go-on-unmarked',
+    themes: ['redis', 'crashes', 'groups'],
+    file: 'indexer/pendingWrites.ts',
+    from: 'await Promise.all(this.#marking)',
+    to: 'await Promise.allSettled(this.#marking)',
   },
   {
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
