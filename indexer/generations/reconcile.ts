@@ -12,6 +12,8 @@ import type { Generation } from './generations.ts'
 import type { Comparison } from './rebuildOptions.ts'
 import {
   addFingerprint,
+  fieldsOf,
+  idOf,
   isList,
   kindsOf,
   type ListSource,
@@ -178,9 +180,7 @@ export class Reconciliation {
             size: idsPerRequest,
             version: true,
             _source: false,
-            docvalue_fields: isList(kind)
-              ? [...timeFields.map((field) => ({ field, format: 'strict_date_time' })), { field: 'digest' }]
-              : [],
+            docvalue_fields: fieldsOf(kind),
             track_total_hits: false,
             allow_partial_search_results: false,
           },
@@ -255,13 +255,11 @@ export class Reconciliation {
   async #keepTimes(kind: DocumentKind, documents: readonly Version[]): Promise<void> {
     const times = new Map<DocumentId, Instant | undefined>(documents.map(({ id, changedAt }) => [id, changedAt]))
     const sources = await this.#sources(this.#options.to.indices[kind], kind, documents.map(idOf))
-    await this.#write(
-      this.#replacements,
-      sources.flatMap((each) => {
-        const changedAt = times.get(each.id)
-        return changedAt === undefined ? [] : [{ ...each, source: withChangedAt(each.source, changedAt) }]
-      }),
-    )
+    const changed = sources.flatMap((each) => {
+      const changedAt = times.get(each.id)
+      return changedAt === undefined ? [] : [{ ...each, source: withChangedAt(each.source, changedAt) }]
+    })
+    await this.#write(this.#replacements, changed)
   }
 
   /** Reads whole documents; one that is not there is left out. */
@@ -300,5 +298,3 @@ export class Reconciliation {
     })
   }
 }
-
-const idOf = ({ id }: Version): DocumentId => id

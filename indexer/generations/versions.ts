@@ -61,3 +61,9 @@ export async function shardsOf(
     return { shard: Number(shard), last }
   })
 }
+
+export const idOf = ({ id }: Version): DocumentId => id
+
+/** What a search asks for of each document of a kind. */
+export const fieldsOf = (kind: DocumentKind): { field: string; format?: string }[] =>
+  isList(kind) ? [...timeFields.map((field) => ({ field, format: 'strict_date_time' })), { field: 'digest' }] : []
