@@ -65,7 +65,7 @@ export const mutants: readonly Mutant[] = [
     name: 'commit-of-another-generation-counts',
     themes: ['generations'],
     file: 'indexer/committedOffsets.ts',
-    from: '(generation === undefined || own.generation === generation)',
+    from: '(generation === undefined || own.generation === generation.tag)',
     to: '(generation === undefined || own.generation !== undefined)',
   },
   {
@@ -128,8 +128,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'no-mark-of-pending-writes',
     themes: ['groups'],
-    file: 'indexer/pipeline.ts',
-    from: 'await this.#mark()\n    const stop',
+    file: 'indexer/bulk/bulkSender.ts',
+    from: 'await mark()\n      const stop',
     to: 'const stop',
   },
   {
