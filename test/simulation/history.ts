@@ -104,7 +104,10 @@ const moment = (random: Random): number => 200 + random.below(lengthMs)
 
 const times = <T>(count: number, one: () => T): T[] => Array.from({ length: count }, one)
 
-/** States of a few entities: new ones, late ones, repeated ones, deletions, and some that break the contract. */
+/**
+ * States of a few entities: new ones, late ones, repeated ones, some with another content under the same revision, deletions, and some
+ * that break the contract.
+ */
 function writes(random: Random): HistoryEvent[] {
   const revisions = new Map<string, number>()
   const count = appends.min + random.below(appends.spread)
@@ -121,6 +124,7 @@ function writes(random: Random): HistoryEvent[] {
       // Some come late: a newer revision may have been there before.
       const atMs = random.chance(0.15) ? at + random.below(3_000) : at
       const append = { atMs, kind: 'append', topic, key, value: nextValue(topic, id, revision, random) } as const
+      if (random.chance(0.08)) return [append, { ...append, value: stateOf(topic, id, revision, random) }]
       return random.chance(0.1) ? [append, append] : [append]
     })
 }

@@ -64,7 +64,7 @@ export const mutants: readonly Mutant[] = [
     name: 'commit-of-another-generation-counts',
     themes: ['generations'],
     file: 'indexer/committedOffsets.ts',
-    from: '(generation === undefined || own.generation === generation)',
+    from: '(generation === undefined || own.generation === generation.tag)',
     to: '(generation === undefined || own.generation !== undefined)',
   },
   {
@@ -127,8 +127,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'no-mark-of-pending-writes',
     themes: ['groups'],
-    file: 'indexer/pipeline.ts',
-    from: 'await this.#mark()\n    const stop',
+    file: 'indexer/bulk/bulkSender.ts',
+    from: 'await mark()\n      const stop',
     to: 'const stop',
   },
   {
@@ -211,5 +211,19 @@ export const mutants: readonly Mutant[] = [
     from: '`_only_nodes:${node}`',
     to: '`team:${node}`',
     // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
+  },
+  {
+    name: 'other-content-is-stale',
+    themes: ['contract'],
+    file: 'indexer/bulk/job.ts',
+    from: "stored.version === version ? 'conflict' : 'stale'",
+    to: "stored.version === version ? 'stale' : 'stale'",
+  },
+  {
+    name: 'later-content-counts',
+    themes: ['contract'],
+    file: 'indexer/bulk/job.ts',
+    from: 'one.order < other.order',
+    to: 'one.order > other.order',
   },
 ]

@@ -175,7 +175,7 @@ test('writes are refused for a while', async () => {
   await expect(write(submission('a'))).rejects.toMatchObject({ statusCode: 429 })
   simulated.refuseWrites(undefined)
   simulated.refuseDocuments(1)
-  expect(await write(submission('a'))).toEqual(['retry', 'retry'])
+  expect(await write(submission('a'))).toEqual(['busy', 'busy'])
   simulated.refuseDocuments(0)
   expect(await write(submission('a'))).toEqual(['written', 'written'])
 })
