@@ -22,6 +22,14 @@ export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'cut-off'; readonly engine: EngineName; readonly which: number; readonly forMs: number }
   /** Calls of one process to an engine, or their answers, take up to a second and a half. */
   | { readonly kind: 'slow-calls'; readonly engine: EngineName; readonly which: number; readonly forMs: number }
+  /** An engine refuses single calls of one process: this share of them. */
+  | {
+      readonly kind: 'refuse-calls'
+      readonly engine: EngineName
+      readonly which: number
+      readonly share: number
+      readonly forMs: number
+    }
   | { readonly kind: 'rebalance' | 'compact' }
   | {
       readonly kind: 'leader-clock'
@@ -73,6 +81,7 @@ const themes = [
   'generations',
   'keys',
   'delays',
+  'refusals',
 ] as const
 export type Theme = (typeof themes)[number]
 /** Those of histories of which no themes were named: a rebuild that pauses takes long, and so do late leaders beside it. */
@@ -152,6 +161,14 @@ function stateOf(topic: DocumentTopic, id: string, revision: number, random: Ran
         }
   return JSON.stringify({ revision, ...entity })
 }
+
+/** Changes with pauses between them: nothing that is written later makes up for what was left out. */
+const singleChanges = (random: Random): HistoryEvent[] =>
+  times(8, () => {
+    const atMs = lengthMs + random.below(4_000)
+    const value = stateOf('submissions', 's7', atMs, random)
+    return { atMs, kind: 'append', topic: 'submissions', key: `${teams[0]}/s7`, value }
+  })
 
 const engines: readonly EngineName[] = ['elasticsearch', 'kafka', 'redis']
 
@@ -313,7 +330,7 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       const key = `${random.pick(teams)}/${topic === 'forms' ? 'f9' : 's9'}`
       return { atMs: moment(random), kind: 'append', topic, key, value: `{"revision":${1 + random.below(99)}}` }
     }),
-  // Single changes with pauses between them, in which readers come to hold what is current, and slow calls to one engine.
+  // Single changes, between which readers come to hold what is current, and slow calls to one engine.
   delays: (random) => [
     ...times(
       3,
@@ -325,11 +342,22 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
         forMs: 2_000 + random.below(5_000),
       }),
     ),
-    ...times(8, (): HistoryEvent => {
-      const atMs = lengthMs + random.below(4_000)
-      const value = stateOf('submissions', 's7', atMs, random)
-      return { atMs, kind: 'append', topic: 'submissions', key: `${teams[0]}/s7`, value }
-    }),
+    ...singleChanges(random),
+  ],
+  // Single calls fail, so that any step of a sequence may fail alone; in half of them `changedAt` rises, because leaders are late.
+  refusals: (random) => [
+    ...times(
+      4,
+      (): HistoryEvent => ({
+        atMs: moment(random),
+        kind: 'refuse-calls',
+        engine: random.chance(0.5) ? 'redis' : random.pick(engines),
+        which: random.below(random.chance(0.7) ? 2 : 4),
+        share: 0.05 + random.next() ** 2 * 0.7,
+        forMs: 1_000 + random.below(5_000),
+      }),
+    ),
+    ...(random.chance(0.5) ? [...eventsOf.late(random), ...singleChanges(random)] : []),
   ],
   generations: (random) => [{ atMs: moment(random), kind: random.chance(0.5) ? 'delete-indices' : 'remove-aliases' }],
   keys: (random) => [

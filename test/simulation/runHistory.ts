@@ -246,6 +246,9 @@ class Run {
       case 'slow-calls':
         world.slowDown(event.engine, this.#anyProcess(event.which), event.forMs)
         break
+      case 'refuse-calls':
+        world.refuseCalls(event.engine, this.#anyProcess(event.which), event.share, event.forMs)
+        break
       case 'rebalance':
         engines.simulatedKafka.forceRebalance(system.config.CONSUMER_GROUP)
         break

@@ -40,6 +40,8 @@ export class World {
   readonly #outages = new Map<string, number>()
   /** Calls of a process to an engine are slow until a moment. */
   readonly #slow = new Map<string, number>()
+  /** Which share of the calls of a process to an engine is refused, until a moment. */
+  readonly #refused = new Map<string, { readonly share: number; readonly untilMs: number }>()
   #weather: Weather = { lost: 0, late: 0 }
   #nowMs = startMs
   #order = 0
@@ -143,15 +145,27 @@ export class World {
     if (process !== undefined) this.#slow.set(`${process.name} ${engine}`, this.#nowMs + forMs)
   }
 
+  /** An engine refuses this share of the calls of a process, each by itself, for so long: any step of a sequence may fail alone. */
+  refuseCalls(engine: EngineName, process: SimulatedProcess | undefined, share: number, forMs: number): void {
+    if (process !== undefined) this.#refused.set(`${process.name} ${engine}`, { share, untilMs: this.#nowMs + forMs })
+  }
+
   endOutages(): void {
     this.#outages.clear()
     this.#slow.clear()
+    this.#refused.clear()
     this.#weather = { lost: 0, late: 0 }
   }
 
   #isCutOff(engine: EngineName, process: SimulatedProcess): boolean {
     const untilMs = Math.max(this.#outages.get(engine) ?? 0, this.#outages.get(`${process.name} ${engine}`) ?? 0)
     return untilMs > this.#nowMs
+  }
+
+  #isRefused(engine: EngineName, process: SimulatedProcess): boolean {
+    const refused = this.#refused.get(`${process.name} ${engine}`)
+    if (refused === undefined || refused.untilMs <= this.#nowMs) return false
+    return process.randomOfCallsTo(engine).chance(refused.share)
   }
 
   /** Where an engine runs whose clock is ahead by `clockOffsetMs()`. */
@@ -217,6 +231,10 @@ export class World {
           if (isLost || this.#isCutOff(engine, process)) {
             this.note(`${name}: does not arrive`)
             if (!isSilent()) answer(() => reject(new NetworkFailure('unreachable', name)), 'connection refused')
+            return
+          }
+          if (this.#isRefused(engine, process)) {
+            answer(() => reject(new NetworkFailure('refused', name)), 'refused')
             return
           }
           try {

@@ -161,6 +161,9 @@ class SimulatedClient extends EventEmitter {
       const { waiting } = batch
       batch.waiting = []
       for (const { reject } of waiting) reject(new Error('Command timed out'))
+    } else if (error instanceof NetworkFailure && error.kind === 'refused') {
+      this.#sent.splice(this.#sent.indexOf(batch), 1)
+      for (const { reject } of batch.waiting) reject(new ReplyError('BUSY Redis is busy running a script.'))
     } else this.#lose(error)
   }
 
