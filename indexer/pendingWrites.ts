@@ -28,16 +28,15 @@ export type AcknowledgedWrites = ReadonlyMap<Pending, number>
  * any indexer shows the acknowledged writes of all of them, up to ten seconds before their lists have new tokens: only the mark tells
  * readers of that time.
  *
- * Writes go on while Redis does not answer. Their lists are marked with the next request to Elasticsearch or the next round of
- * publishing; until then a reader that reaches Redis may take an older answer for the current one. After a restart of Redis none does:
- * its versions begin anew.
+ * Nothing is written while Redis does not take the marks: a reader that reaches it would take an older answer for the current one.
  */
 export class PendingWrites {
   readonly #options: PendingWritesOptions
   /** By owner, partition and list. */
   readonly #pending = new Map<string, Pending>()
   #unmarked = new Set<Pending>()
-  #marking: Promise<unknown> = Promise.resolve()
+  /** Every request to mark that is under way. */
+  #marking: Promise<void> = Promise.resolve()
   #renewedAtMs: number
 
   constructor(options: PendingWritesOptions) {
@@ -69,15 +68,19 @@ export class PendingWrites {
     this.#unmarked.add(pending)
   }
 
-  /** Resolves once every submitted write is marked, or Redis could not be asked. */
-  async mark(): Promise<void> {
+  /** Resolves with whether every submitted write is marked. What Redis did not take is marked by the next call. */
+  async mark(): Promise<boolean> {
     const { elapsedMs } = this.#options
     if (elapsedMs() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
       this.#renewedAtMs = elapsedMs()
       this.#unmarked = new Set(this.#pending.values())
     }
-    if (this.#unmarked.size > 0) this.#marking = Promise.all([this.#marking, this.#markUnmarked()])
-    await this.#marking
+    if (this.#unmarked.size > 0) {
+      const [earlier, own] = [this.#marking, this.#markUnmarked()]
+      this.#marking = earlier.then(() => own)
+    }
+    for (let marking: Promise<void> | undefined; marking !== this.#marking; await marking) marking = this.#marking
+    return this.#unmarked.size === 0
   }
 
   async #markUnmarked(): Promise<void> {

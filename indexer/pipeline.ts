@@ -7,6 +7,7 @@ import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
 import type { SourceRecord, TopicPartition } from '../src/core/stores/sourceRecord.ts'
+import { backoffMs } from './backoff.ts'
 import { ByteBudget } from './budget.ts'
 import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkApi.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
@@ -263,7 +264,7 @@ export class Pipeline {
     const { elasticsearch, generation, metrics } = this.#options
     const body = encodeBulk(generation.indices, documents)
     metrics.bulkBytes.observe(body.length)
-    await this.#pending?.mark()
+    await this.#untilMarked()
     const stop = metrics.bulkSeconds.startTimer()
     const options = { timeoutMs: bulkTimeoutMs, signal: this.#writing.signal }
     const message = { documents, bytes: body.length }
@@ -271,6 +272,14 @@ export class Pipeline {
     const outcomes = await bulkChannel.tracePromise(send, message)
     metrics.countItems(outcomes)
     return outcomes
+  }
+
+  /** Resolves once the list of every submitted write is marked as pending. Rejects when the pipeline shuts down. */
+  async #untilMarked(): Promise<void> {
+    for (let attempts = 1; this.#pending !== undefined && !(await this.#pending.mark()); attempts++) {
+      this.#noteBlockedWriter({ kind: 'retry', reason: 'Redis does not take the marks of pending writes' })
+      await sleep(backoffMs(attempts, Math.random), undefined, { signal: this.#writing.signal })
+    }
   }
 
   async #refresh(): Promise<void> {

@@ -118,7 +118,7 @@ export const mutants: readonly Mutant[] = [
     name: 'no-mark-of-pending-writes',
     themes: ['groups'],
     file: 'indexer/pipeline.ts',
-    from: 'await this.#pending?.mark()\n    const stop',
+    from: 'await this.#untilMarked()\n    const stop',
     to: 'const stop',
   },
   {
