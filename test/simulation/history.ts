@@ -34,7 +34,8 @@ export type HistoryEvent = { readonly atMs: number } & (
   | {
       readonly kind: 'leader-clock'
       readonly topic: DocumentTopic
-      readonly partition: number
+      /** Undefined: those of all partitions. */
+      readonly partition: number | undefined
       readonly offsetMs: number
     }
   | { readonly kind: 'process-clock'; readonly which: number; readonly offsetMs: number }
@@ -163,12 +164,17 @@ function stateOf(topic: DocumentTopic, id: string, revision: number, random: Ran
 }
 
 /** Changes with pauses between them: nothing that is written later makes up for what was left out. */
-const singleChanges = (random: Random): HistoryEvent[] =>
+const singleChanges = (topic: DocumentTopic, id: string, random: Random): HistoryEvent[] =>
   times(8, () => {
     const atMs = lengthMs + random.below(4_000)
-    const value = stateOf('submissions', 's7', atMs, random)
-    return { atMs, kind: 'append', topic: 'submissions', key: `${teams[0]}/s7`, value }
+    return { atMs, kind: 'append', topic, key: `${teams[0]}/${id}`, value: stateOf(topic, id, atMs, random) }
   })
+
+/** A change whose append time is further behind than that of the change before. */
+const appendedLater = (change: HistoryEvent): HistoryEvent[] => [
+  { atMs: change.atMs, kind: 'leader-clock', topic: 'forms', partition: undefined, offsetMs: lengthMs - change.atMs },
+  change,
+]
 
 const engines: readonly EngineName[] = ['elasticsearch', 'kafka', 'redis']
 
@@ -342,14 +348,14 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
         forMs: 2_000 + random.below(5_000),
       }),
     ),
-    ...singleChanges(random),
+    ...singleChanges('submissions', 's7', random),
   ],
-  // Single calls fail, so that any step of a sequence may fail alone; in half of them `changedAt` rises, because leaders are late.
+  // Single calls fail, so that any step of a sequence may fail alone; in half of them `changedAt` rises with every change.
   refusals: (random) => [
     ...times(
       4,
       (): HistoryEvent => ({
-        atMs: moment(random),
+        atMs: moment(random) + (random.chance(0.5) ? lengthMs : 0),
         kind: 'refuse-calls',
         engine: random.chance(0.5) ? 'redis' : random.pick(engines),
         which: random.below(random.chance(0.7) ? 2 : 4),
@@ -357,7 +363,7 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
         forMs: 1_000 + random.below(5_000),
       }),
     ),
-    ...(random.chance(0.5) ? [...eventsOf.late(random), ...singleChanges(random)] : []),
+    ...(random.chance(0.5) ? singleChanges('forms', 'f7', random).flatMap(appendedLater) : []),
   ],
   generations: (random) => [{ atMs: moment(random), kind: random.chance(0.5) ? 'delete-indices' : 'remove-aliases' }],
   keys: (random) => [

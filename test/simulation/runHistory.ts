@@ -59,7 +59,7 @@ export async function runHistory(history: History): Promise<Outcome> {
 /** Without an answer of Elasticsearch, or from another copy, a reader may meet an older row, though none older than its watermark. */
 const mayStopSearches = (event: HistoryEvent): boolean =>
   ['node-away', 'weather', 'delete-indices', 'remove-aliases'].includes(event.kind) ||
-  ((event.kind === 'outage' || event.kind === 'cut-off') && event.engine === 'elasticsearch')
+  (['outage', 'cut-off', 'refuse-calls'].includes(event.kind) && 'engine' in event && event.engine === 'elasticsearch')
 
 class Run {
   readonly #world: World
