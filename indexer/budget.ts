@@ -4,6 +4,9 @@ import type { SourceRecord } from '../src/core/stores/sourceRecord.ts'
 export const recordBytes = ({ key, value }: Pick<SourceRecord, 'key' | 'value'>): number =>
   (key?.length ?? 0) + 3 * (value?.length ?? 0) + 1_024
 
+/** Bytes of these that stay taken once a record is processed, as long as one before it in its partition is not. */
+export const trackedBytes = 128
+
 /** Bounds the bytes in flight. `take` never fails and may exceed the bound; callers wait for `room` before they fetch more. */
 export class ByteBudget {
   readonly maxBytes: number

@@ -12,7 +12,7 @@ import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
 import type { Undecodable } from '../src/core/stores/recordBatches.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { backoffMs } from './backoff.ts'
-import { type ByteBudget, recordBytes } from './budget.ts'
+import { type ByteBudget, recordBytes, trackedBytes } from './budget.ts'
 import { ChangeTimes, type PartitionClaim, type Promised } from './changeTimes.ts'
 import type { StartOffset } from './committedOffsets.ts'
 import { OffsetTracker } from './offsetTracker.ts'
@@ -70,6 +70,8 @@ export class SourceConsumer {
   #undecodable = new Map<string, Undecodable>()
   #member: GroupMember | undefined
   #rejoin = new AbortController()
+  /** Members that have crashed since one has got its partitions. */
+  #crashes = 0
   #blockedReason: string | undefined = 'has not joined its group yet'
 
   constructor(options: ConsumerOptions) {
@@ -103,7 +105,7 @@ export class SourceConsumer {
 
   /** Reads until `pause` or `leave`. */
   async run(): Promise<void> {
-    for (let attempts = 1; !this.#stop.signal.aborted; attempts++) {
+    while (!this.#stop.signal.aborted) {
       try {
         this.#member = this.#createMember()
         this.#rejoin = new AbortController()
@@ -114,10 +116,17 @@ export class SourceConsumer {
       } catch (error) {
         this.#forgetAssignment()
         this.#blockedReason = summaryOf(error)
+        const attempts = ++this.#crashes
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
-        if (!this.#stop.signal.aborted) await sleep(backoffMs(attempts, this.#options.random))
+        await this.#rest(attempts)
       }
     }
+  }
+
+  /** Waits before another attempt, until the consumer stops at most. */
+  async #rest(attempts: number): Promise<void> {
+    const { signal } = this.#stop
+    await sleep(backoffMs(attempts, this.#options.random), undefined, { signal }).catch(() => undefined)
   }
 
   /** Stops fetching. The partitions stay assigned, so that records in flight can still be committed. */
@@ -173,20 +182,21 @@ export class SourceConsumer {
     })
     member.fetchFrom(states)
     this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
+    this.#crashes = 0
     this.#blockedReason = undefined
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
   /** Claims the partitions; tries again while Redis is unreachable and the assignment `isCurrent`. */
   async #claim(partitions: readonly TopicPartition[], isCurrent: () => boolean): Promise<PartitionClaim | undefined> {
-    const { claim, random, log } = this.#options
+    const { claim, log } = this.#options
     for (let attempts = 1; isCurrent(); attempts++) {
       try {
         return await claim(partitions)
       } catch (error) {
         this.#blockedReason = `cannot claim its partitions: ${summaryOf(error)}`
         log.warn({ err: error, attempts }, 'partitions could not be claimed; trying again')
-        await sleep(backoffMs(attempts, random))
+        await this.#rest(attempts)
       }
     }
     return undefined
@@ -226,8 +236,8 @@ export class SourceConsumer {
     const markProcessed = state.offsets.track(record.offset, changedAtMs)
     budget.take(bytes)
     onRecord(record, changedAtMs, state, () => {
-      budget.release(bytes)
-      markProcessed()
+      const passed = markProcessed()
+      budget.release(bytes - trackedBytes + passed * trackedBytes)
     })
     state.nextOffset = record.offset + 1n
   }

@@ -10,17 +10,16 @@ export type Progress = {
   readonly processedAtMs: number | undefined
 }
 
-type Entry = { readonly offset: bigint; readonly changedAtMs: number; isProcessed: boolean }
+/** A record. `end`: the next offset that may hold another one. */
+type Entry = { end: bigint; readonly changedAtMs: number; isProcessed: boolean }
 
-/** A batch end is no record and has no `changedAt`. */
-const noChangeTime = Number.NaN
-/** The processed entries at the head of the list are removed once there are so many. */
+/** The passed entries at the head of the list are removed once there are so many. */
 const compactAfter = 1_000
 
 /**
  * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered). Records may be processed in
  * any order; the position covers only the contiguous ones. Offsets have gaps (compaction, transaction markers), so the position
- * also advances to the end of every batch.
+ * also advances to the end of every batch. Nothing is kept of records below the position.
  */
 export class OffsetTracker {
   #entries: Entry[] = []
@@ -33,37 +32,53 @@ export class OffsetTracker {
     this.#position = start
   }
 
-  /** Adds a fetched record, in the order of offsets. The returned function marks the record as processed. */
-  track(offset: Offset, changedAtMs: number): () => void {
-    const entry = { offset, changedAtMs, isProcessed: false }
+  /**
+   * Adds a fetched record, in the order of offsets. The returned function marks it as processed, and returns of how many records, this
+   * one or others, nothing has to be kept from then on.
+   */
+  track(offset: Offset, changedAtMs: number): () => number {
+    const entry = { end: offset + 1n, changedAtMs, isProcessed: false }
     this.#entries.push(entry)
     return () => {
       entry.isProcessed = true
+      return this.#advance()
     }
   }
 
   /** Notes the end of a batch: no records but the tracked ones lie at or below `lastOffset`. */
   endBatch(lastOffset: Offset): void {
-    this.#entries.push({ offset: lastOffset, changedAtMs: noChangeTime, isProcessed: true })
+    const end = lastOffset + 1n
+    const last = this.#entries.at(-1)
+    if (last === undefined) this.#moveTo(end)
+    else if (end > last.end) last.end = end
   }
 
   progress(): Progress {
-    let entry = this.#entries[this.#head]
-    while (entry?.isProcessed) {
-      if (entry.offset >= this.#position) this.#position = entry.offset + 1n
-      if (!Number.isNaN(entry.changedAtMs)) this.#processedAtMs = entry.changedAtMs
-      this.#head++
-      entry = this.#entries[this.#head]
+    return {
+      position: this.#position as Offset,
+      oldestUnprocessedAtMs: this.#entries[this.#head]?.changedAtMs,
+      processedAtMs: this.#processedAtMs,
     }
-    if (this.#head > compactAfter || entry === undefined) {
+  }
+
+  #moveTo(position: bigint): void {
+    if (position > this.#position) this.#position = position
+  }
+
+  /** Passes the processed records at the head; returns how many. */
+  #advance(): number {
+    const from = this.#head
+    for (let entry = this.#entries[from]; entry?.isProcessed; entry = this.#entries[this.#head]) {
+      this.#moveTo(entry.end)
+      this.#processedAtMs = entry.changedAtMs
+      this.#head++
+    }
+    const passed = this.#head - from
+    if (this.#head > compactAfter || this.#head === this.#entries.length) {
       this.#entries = this.#entries.slice(this.#head)
       this.#head = 0
     }
-    return {
-      position: this.#position as Offset,
-      oldestUnprocessedAtMs: entry?.changedAtMs,
-      processedAtMs: this.#processedAtMs,
-    }
+    return passed
   }
 }
 

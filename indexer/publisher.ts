@@ -9,7 +9,7 @@ import { partitionName, type TopicPartition } from '../src/core/stores/sourceRec
 import type { StartOffset } from './committedOffsets.ts'
 import type { AssignedPartition } from './consumer.ts'
 import { type OffsetTracker, type Progress, partitionWatermark } from './offsetTracker.ts'
-import type { PendingWrites } from './pendingWrites.ts'
+import type { AcknowledgedWrites, PendingWrites } from './pendingWrites.ts'
 
 /** How far a partition is visible, and how far it is behind its end. */
 export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }
@@ -88,7 +88,7 @@ export class Publisher {
   /** Lists whose documents were written since the last refresh. */
   #written = new Set<TeamList>()
   /** Lists that were refreshed and whose change tokens are still to be replaced. */
-  #refreshed = new Set<TeamList>()
+  readonly #refreshed = new Set<TeamList>()
   /** The round in progress. Concurrent rounds could commit what the other one has not refreshed yet. */
   #round: Promise<unknown> = Promise.resolve()
   #publishedAtMs = Number.NEGATIVE_INFINITY
@@ -176,6 +176,10 @@ export class Publisher {
     return round
   }
 
+  /**
+   * The steps of a round. Each step takes what it works on by itself, and gives it back when it fails: whichever step fails, the next round
+   * finds all that is left to do.
+   */
   async #publishOnce(): Promise<RoundResult> {
     const { assigned, offsetRanges, elapsedMs, pending } = this.#options
     this.#publishedAtMs = elapsedMs()
@@ -183,16 +187,13 @@ export class Publisher {
     // The clocks are read before the end offsets, so that a record beyond those was appended after that reading.
     const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()
-    const written = this.#written
-    this.#written = new Set()
-    const acknowledged = pending?.acknowledged()
     const partitions = owned.map((each) => decideWatermark(each, ranges.get(partitionName(each))?.high, askedAtMs))
     await this.#noteRaised(partitions)
     // What Redis did not hear before, and what it would soon forget.
     await pending?.mark()
-    await this.#makeSearchable(written)
+    const searchable = await this.#makeSearchable()
     await this.#replaceChangeTokens()
-    if (acknowledged !== undefined) await pending?.settle(acknowledged)
+    if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
     this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
     return await this.#publishWatermarks(partitions, ranges)
@@ -232,10 +233,15 @@ export class Publisher {
     return result
   }
 
-  async #makeSearchable(written: ReadonlySet<TeamList>): Promise<void> {
-    if (written.size === 0) return
-    const { refresh, elapsedMs } = this.#options
+  /** Refreshes what was written until now. Returns the acknowledged writes that can be seen from then on. */
+  async #makeSearchable(): Promise<AcknowledgedWrites | undefined> {
+    const { refresh, elapsedMs, pending } = this.#options
+    const acknowledged = pending?.acknowledged()
+    const written = this.#written
+    if (written.size === 0) return acknowledged
     const beganAtMs = elapsedMs()
+    // A list that is written during the refresh waits for the next one.
+    this.#written = new Set()
     await refresh().catch((error: unknown) => {
       for (const list of written) this.#written.add(list)
       throw error
@@ -243,12 +249,13 @@ export class Publisher {
     const endedAtMs = elapsedMs()
     this.#restedAtMs = endedAtMs + Math.min(Math.max(restFactor * (endedAtMs - beganAtMs), minRestMs), maxRestMs)
     for (const list of written) this.#refreshed.add(list)
+    return acknowledged
   }
 
   async #replaceChangeTokens(): Promise<void> {
     if (this.#refreshed.size === 0) return
     await this.#options.redis?.replaceChangeTokens([...this.#refreshed])
-    this.#refreshed = new Set()
+    this.#refreshed.clear()
   }
 
   async #commit(partitions: readonly PartitionProgress[]): Promise<void> {

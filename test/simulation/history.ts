@@ -43,6 +43,8 @@ export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'redis-restart'; readonly losesLastMs: number }
   | { readonly kind: 'redis-failover' }
   | { readonly kind: 'redis-flush' }
+  /** Its memory is full: it answers and reads, but writes nothing. */
+  | { readonly kind: 'redis-full'; readonly forMs: number }
   | { readonly kind: 'node-away'; readonly node: number; readonly noticedAfterMs: number; readonly forMs: number }
   | { readonly kind: 'refuse-writes'; readonly forMs: number }
   | { readonly kind: 'delete-indices' | 'remove-aliases' }
@@ -264,6 +266,7 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
         { atMs, kind: 'redis-restart', losesLastMs: random.below(1_000) },
         { atMs, kind: 'redis-failover' },
         { atMs, kind: 'redis-flush' },
+        { atMs, kind: 'redis-full', forMs: random.below(3_000) },
       ])
     }),
   copies: (random) => [

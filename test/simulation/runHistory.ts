@@ -276,6 +276,10 @@ class Run {
       case 'redis-flush':
         engines.simulatedRedis.flush()
         break
+      case 'redis-full':
+        engines.simulatedRedis.setFull(true)
+        world.schedule(event.forMs, 'Redis has memory again', undefined, () => engines.simulatedRedis.setFull(false))
+        break
       case 'node-away':
         engines.simulatedElasticsearch.loseNode(event.node)
         world.schedule(event.noticedAfterMs, 'the master notices lost nodes', undefined, () =>
@@ -372,6 +376,7 @@ class Run {
     this.#world.endOutages()
     for (const node of nodes) this.#returnNode(node)
     this.#engines.simulatedElasticsearch.refuseWrites(undefined)
+    this.#engines.simulatedRedis.setFull(false)
     if (this.#system.running('indexer').length === 0) this.#system.startIndexer()
     if (this.#system.running('api').length === 0) this.#system.startApi()
   }

@@ -16,19 +16,30 @@ export const mutants: readonly Mutant[] = [
     name: 'commit-before-refresh',
     themes: ['crashes'],
     file: 'indexer/publisher.ts',
-    from: 'await this.#makeSearchable(written)\n    await this.#replaceChangeTokens()',
-    to: 'await this.#commit(partitions)\n    await this.#makeSearchable(written)\n    await this.#replaceChangeTokens()',
+    from: 'const searchable = await this.#makeSearchable()\n',
+    to: 'await this.#commit(partitions)\n    const searchable = await this.#makeSearchable()\n',
+  },
+  {
+    name: 'written-lists-forgotten-when-a-step-fails',
+    themes: ['redis', 'clocks'],
+    file: 'indexer/publisher.ts',
+    from: 'await this.#noteRaised(partitions)\n',
+    to: `const written = this.#written
+    this.#written = new Set()
+    await this.#noteRaised(partitions)
+    for (const list of written) this.#written.add(list)
+`,
   },
   {
     name: 'change-tokens-after-the-watermark',
     themes: ['groups'],
     file: 'indexer/publisher.ts',
     from: `    await this.#replaceChangeTokens()
-    if (acknowledged !== undefined) await pending?.settle(acknowledged)
+    if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
     this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
     return await this.#publishWatermarks(partitions, ranges)`,
-    to: `    if (acknowledged !== undefined) await pending?.settle(acknowledged)
+    to: `    if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
     const result = await this.#publishWatermarks(partitions, ranges)
     await this.#replaceChangeTokens()

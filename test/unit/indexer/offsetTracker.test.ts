@@ -1,3 +1,5 @@
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { OffsetTracker, partitionWatermark } from '../../../indexer/offsetTracker.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
@@ -100,6 +102,33 @@ test('thousands of settled records leave the later ones in place', () => {
   expect(offsets.progress()).toEqual({ position: 4_000n, oldestUnprocessedAtMs: 4_000, processedAtMs: 3_999 })
   marks.slice(4_000).map((settle) => settle())
   expect(offsets.progress()).toEqual({ position: 5_000n, oldestUnprocessedAtMs: undefined, processedAtMs: 4_999 })
+})
+
+/** Bytes of live objects. */
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  return getHeapStatistics().used_heap_size
+}
+
+test('settled records take no memory, though nobody asks how far they are', () => {
+  const offsets = new OffsetTracker(at(0))
+  const settle = (from: number, to: number): void => {
+    for (let offset = from; offset < to; offset++) offsets.track(at(offset), offset)()
+    offsets.endBatch(at(to - 1))
+  }
+  settle(0, 1_000)
+  const before = heapBytes()
+  const count = 100_000
+  settle(1_000, count)
+  expect((heapBytes() - before) / count).toBeLessThan(8)
+  expect(offsets.progress().position).toBe(BigInt(count))
+})
+
+test('a record that settles tells of how many nothing is kept from then on', () => {
+  const offsets = new OffsetTracker(at(0))
+  const settle = [0, 1, 2, 3].map((offset) => offsets.track(at(offset), offset))
+  expect([1, 2, 0, 3].map((which) => settle[which]?.())).toEqual([0, 0, 3, 1])
 })
 
 describe('Everything appended to a partition before its mark is settled', () => {

@@ -8,6 +8,7 @@ import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
 import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingWrites.ts'
 import { eventually } from '../../support/eventually.ts'
+import { Gate } from '../../support/gate.ts'
 
 const forms = 'forms/0'
 const list = teamList('forms', 'acme' as TeamId)
@@ -29,9 +30,12 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
   const failing = new Set<string>()
   /** What happens once while a step is under way. */
   const during = new Map<string, () => void>()
+  /** Steps that go on once their gate is open. */
+  const held = new Map<string, Gate>()
   const step = async (name: string, detail = ''): Promise<void> => {
     if (failing.has(name)) throw new Error(`${name} fails`)
     steps.push(name + detail)
+    await held.get(name)?.pass()
     during.get(name)?.()
     during.delete(name)
     await new Promise((resolve) => setImmediate(resolve))
@@ -83,7 +87,7 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
       processed()
     }
   }
-  return { offsets, changeTimes, current, publisher, pending, submit, steps, failing, during }
+  return { offsets, changeTimes, current, publisher, pending, submit, steps, failing, held, during }
 }
 
 test('what was written is refreshed first, then committed, then promised', async () => {
@@ -375,6 +379,19 @@ test('how far a time was raised is noted before the record becomes visible, once
   expect(steps.slice(0, 2)).toEqual(['raised 30', 'refresh'])
 })
 
+test('what was written is made visible by the next round when how far its time was raised could not be noted', async () => {
+  const { offsets, changeTimes, publisher, steps, failing } = setting({ high: 1 })
+  changeTimes.watermarkDecided(80)
+  offsets.track(at(0), changeTimes.next(0n, 50))()
+  publisher.noteWrite(list)
+  failing.add('raised')
+  await expect(publisher.publish()).rejects.toThrow('raised fails')
+  expect(steps).toEqual([])
+  failing.clear()
+  await publisher.publish()
+  expect(steps).toEqual(['raised 30', 'refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
+})
+
 test('an indexer whose partitions were claimed by another one joins the group again', async () => {
   const { current, publisher, steps } = setting({ start: 7, high: 7 })
   current.isDisplaced = true
@@ -402,6 +419,23 @@ describe('A list is marked before a change of it can be seen, until it has a new
     for (const acknowledge of writes) acknowledge()
     await publisher.publish()
     expect(steps).toEqual([mark, ...visible, settle, 'commit 2', `publish ${forms}=99000`])
+  })
+
+  test('a list whose mark failed is marked before the next refresh shows its change', async () => {
+    const { pending, submit, publisher, steps, failing, held } = setting({ high: 1 })
+    const acknowledge = submit(0)
+    failing.add('mark')
+    await pending.mark()
+    failing.clear()
+    acknowledge()
+    held.set('mark', new Gate())
+    const round = publisher.publish()
+    await held.get('mark')?.untilReached()
+    await someTurns()
+    expect(steps).toEqual([mark])
+    held.get('mark')?.open()
+    await round
+    expect(steps).toEqual([mark, ...visible, settle, 'commit 1', `publish ${forms}=99000`])
   })
 
   test('the next write after that marks it again', async () => {

@@ -135,6 +135,23 @@ describe('The simulated Redis', () => {
     await reconnected(before)
   })
 
+  test('refuses what takes memory while it is full, also in scripts that have written nothing yet', async () => {
+    const { client } = link
+    await client.hset('h', 'a', '1')
+    redis.setFull(true)
+    const full = /OOM command not allowed/
+    await expect(client.set('a', 'x')).rejects.toThrow(full)
+    expect(await client.hget('h', 'a')).toBe('1')
+    expect(await client.time()).toHaveLength(2)
+    const reads = "local a = redis.call('HGET', KEYS[1], 'a')"
+    expect(await client.eval(`${reads} return a`, 1, 'h')).toBe('1')
+    await expect(client.eval(`${reads} redis.call('HSET', KEYS[1], 'b', '2') return a`, 1, 'h')).rejects.toThrow(full)
+    await client.eval("redis.call('HDEL', KEYS[1], 'a') redis.call('HSET', KEYS[1], 'c', '3') return 1", 1, 'h')
+    redis.setFull(false)
+    expect(await client.hgetall('h')).toEqual({ c: '3' })
+    expect(await client.set('a', 'x')).toBe('OK')
+  })
+
   test('may have carried out a command whose connection broke', async () => {
     network.isHolding = true
     const sum = link.client.incrby('n', 1)

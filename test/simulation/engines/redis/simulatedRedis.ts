@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { OnCommand, RedisConnection } from '../../../../src/core/stores/redis.ts'
 import type { Host, Network } from '../../network.ts'
 import { connectSimulated } from './client.ts'
-import { commands, type Reply } from './commands.ts'
+import { commands, growing, isWrite, type Reply } from './commands.ts'
 import { Keyspace, ReplyError } from './keyspace.ts'
 import { runLua } from './lua.ts'
 import { Session } from './session.ts'
@@ -18,6 +18,7 @@ export class SimulatedRedis {
   readonly #scripts = new Map<string, string>()
   readonly #sessions = new Set<Session>()
   #runId: string
+  #isFull = false
 
   constructor(host: Host) {
     this.#host = host
@@ -48,6 +49,11 @@ export class SimulatedRedis {
     this.#keys.flush()
   }
 
+  /** Its memory is full, or is not any more: it reads, but refuses what would take more memory. */
+  setFull(isFull: boolean): void {
+    this.#isFull = isFull
+  }
+
   get runId(): string {
     return this.#runId
   }
@@ -76,8 +82,14 @@ export class SimulatedRedis {
       case 'info':
         return ['# Server', `run_id:${this.#runId}`, '# Memory', 'used_memory:1000000', 'maxmemory:0', ''].join('\r\n')
       default:
+        this.#refuseWhenFull(name)
         return this.#command(name, args)
     }
+  }
+
+  #refuseWhenFull(name: string): void {
+    if (this.#isFull && growing.has(name))
+      throw new ReplyError("OOM command not allowed when used memory > 'maxmemory'.")
   }
 
   #command(name: string, args: readonly string[]): Reply {
@@ -92,7 +104,13 @@ export class SimulatedRedis {
 
   #evaluate(script: string, [count, ...values]: readonly string[]): Reply {
     const names = Number(count)
-    return runLua(script, values.slice(0, names), values.slice(names), (name, args) => this.#command(name, args))
+    let hasWritten = false
+    return runLua(script, values.slice(0, names), values.slice(names), (name, args) => {
+      // A script that has written goes on to its end.
+      if (!hasWritten) this.#refuseWhenFull(name)
+      hasWritten ||= isWrite(name)
+      return this.#command(name, args)
+    })
   }
 
   #newRunId(): string {

@@ -1,0 +1,168 @@
+import { pino } from 'pino'
+import { ByteBudget } from '../../../indexer/budget.ts'
+import { SourceConsumer } from '../../../indexer/consumer.ts'
+import type { Offset } from '../../../src/core/model/ids.ts'
+import { aborted } from '../../../src/core/process/aborted.ts'
+import type { GroupMember, GroupOptions } from '../../../src/core/stores/consumerGroup.ts'
+import type { KafkaSource } from '../../../src/core/stores/kafkaSource.ts'
+import type { SourceRecord } from '../../../src/core/stores/sourceRecord.ts'
+import { eventually } from '../../support/eventually.ts'
+
+const forms = { topic: 'forms', partition: 0 }
+const at = (offset: number): Offset => BigInt(offset) as Offset
+const record = (offset: number): SourceRecord => ({
+  ...{ ...forms, offset: at(offset), appendedAtMs: offset },
+  ...{ key: Buffer.from('acme/f1'), value: Buffer.alloc(100), headers: {} },
+})
+
+/** A consumer of one partition. Its members do what `run` says; records are processed when the test says so. */
+function setting(
+  options: { maxBytes?: number; random?: () => number; run?: (join: () => void) => Promise<void> } = {},
+) {
+  const budget = new ByteBudget(options.maxBytes ?? 1_000_000)
+  const attempts: number[] = []
+  const processed = new Map<bigint, () => void>()
+  const failing = new Set<'claim'>()
+  let group: GroupOptions | undefined
+  const groupMember = (of: GroupOptions): GroupMember => {
+    group = of
+    return {
+      run: async (signal) => {
+        if (options.run !== undefined) return await options.run(() => void of.onAssigned([forms]))
+        await of.onAssigned([forms])
+        await aborted(signal).catch(() => undefined)
+      },
+      fetchFrom: () => undefined,
+      pause: () => undefined,
+      resume: () => undefined,
+      commit: async () => undefined,
+      leave: async () => undefined,
+    }
+  }
+  const hears = {
+    write: (line: string) => {
+      const { attempts: count } = JSON.parse(line)
+      if (count !== undefined) attempts.push(count)
+    },
+  }
+  const consumer = new SourceConsumer({
+    source: { groupMember } as unknown as KafkaSource,
+    ...{ groupId: 'indexers', topics: ['forms'], budget },
+    startOffsets: async () => new Map([['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0) }]]),
+    claim: async () => {
+      if (failing.has('claim')) throw new Error('Redis is away')
+      return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0, partitionWatermarks: new Map() }
+    },
+    onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
+    onRebalance: () => undefined,
+    log: pino({ level: 'warn' }, hears),
+    random: options.random ?? (() => 0),
+  })
+  /** Brings the records of these offsets; tells whether all of them were taken. */
+  const bring = async (offsets: readonly number[]): Promise<boolean | undefined> => {
+    const records = offsets.map(record)
+    const batch = { ...forms, fetchedFrom: at(offsets[0] ?? 0), records, undecodable: undefined }
+    const isTaken = await group?.onBatch({ ...batch, isRunning: () => true, heartbeat: async () => undefined })
+    if (isTaken) group?.onBatchEnd(forms, at(offsets.at(-1) ?? 0))
+    return isTaken
+  }
+  const process = (offset: number): void => processed.get(BigInt(offset))?.()
+  const position = (): bigint | undefined => consumer.assigned()[0]?.offsets.progress().position
+  return { consumer, budget, attempts, processed, failing, bring, process, position }
+}
+
+const span = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, each) => from + each)
+const joined = ({ consumer }: ReturnType<typeof setting>): Promise<void> =>
+  eventually(() => consumer.assigned().length === 1)
+
+test('records that were processed take no memory, also while nobody publishes them', async () => {
+  const bench = setting()
+  const running = bench.consumer.run()
+  await joined(bench)
+  for (let from = 0; from < 5_000; from += 500) {
+    await bench.bring(span(from, from + 500))
+    for (const offset of span(from, from + 500).reverse()) bench.process(offset)
+    expect(bench.budget.takenBytes).toBe(0)
+  }
+  expect(bench.position()).toBe(5_000n)
+  await bench.consumer.leave()
+  await running
+})
+
+test('reading pauses once what waits behind one stuck record takes the memory, and goes on after it', async () => {
+  const bench = setting({ maxBytes: 30_000 })
+  const running = bench.consumer.run()
+  await joined(bench)
+  const taken = bench.bring(span(0, 400))
+  let done = 0
+  const processOthers = (): void => {
+    for (const offset of bench.processed.keys())
+      if (offset > 0n && offset >= BigInt(done)) {
+        bench.process(Number(offset))
+        done = Number(offset) + 1
+      }
+  }
+  // As many as there is room for come, and no more.
+  let before = -1
+  await eventually(() => {
+    processOthers()
+    const isPaused = before === bench.processed.size && !bench.budget.hasRoom()
+    before = bench.processed.size
+    return isPaused
+  })
+  expect(bench.processed.size).toBeGreaterThan(100)
+  expect(bench.processed.size).toBeLessThan(300)
+  expect(bench.position()).toBe(0n)
+  bench.process(0)
+  await eventually(() => {
+    processOthers()
+    return bench.position() === 400n
+  })
+  expect(await taken).toBe(true)
+  expect(bench.budget.takenBytes).toBe(0)
+  await bench.consumer.leave()
+  await running
+})
+
+test('the waits between members that crash begin anew once one of them has joined', async () => {
+  let runs = 0
+  const bench = setting({
+    run: async (join) => {
+      if (++runs === 4) {
+        join()
+        await joined(bench)
+      }
+      if (runs < 7) throw new Error('crashed')
+      bench.consumer.pause()
+    },
+  })
+  await bench.consumer.run()
+  expect(bench.attempts).toEqual([1, 2, 3, 1, 2, 3])
+})
+
+/** Longer than any test. */
+const forLong = (): number => 1_000_000
+
+test('a stop ends the wait for another member', async () => {
+  const bench = setting({
+    random: forLong,
+    run: async () => {
+      throw new Error('crashed')
+    },
+  })
+  const running = bench.consumer.run()
+  await eventually(() => bench.attempts.length === 1)
+  await bench.consumer.leave()
+  await running
+})
+
+test('a stop ends the wait for Redis', async () => {
+  const claimed = Promise.withResolvers<void>()
+  const bench = setting({ random: forLong })
+  bench.failing.add('claim')
+  const running = bench.consumer.run().then(claimed.resolve)
+  await eventually(() => bench.attempts.length === 1)
+  await bench.consumer.leave()
+  await claimed.promise
+  await running
+})
