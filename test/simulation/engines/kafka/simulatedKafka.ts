@@ -100,6 +100,11 @@ export class SimulatedKafka {
     this.#broker.coordinator.group(groupId).rebalance()
   }
 
+  /** Takes every member of a group for dead, so that none of them is known any more. */
+  endSessions(groupId: string): void {
+    this.#broker.coordinator.group(groupId).endSessions()
+  }
+
   #log(topic: string, partition: number): PartitionLog {
     const log = this.#broker.topics.find({ topic, partition })
     if (log === undefined) throw new Error(`${topic}/${partition} is not there`)
