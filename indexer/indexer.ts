@@ -37,7 +37,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   const retries = new Retries(log, Math.random, closing.signal)
   const deadLetters = new DeadLetterWriter({ sink, config, log, retries })
   release('breakers', async () => deadLetters.stop())
-  const accountKeys = new AccountKeyApplier({ config, source, sink, store, deadLetters, retries })
+  const accountKeys = new AccountKeyApplier({ sink, store, retries })
   const replay = new AccountKeyReplay({ config, source, store, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
   const handlers = { accountKeys, deadLetters, metrics, retries, log, fail }
@@ -47,7 +47,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   const { generation: serving, watermarkMs } = own
   const ofReplica = { ...stores, source: openSource(), serving, watermarkMs }
   const observer = observe(ofReplica, { clock: Date.now, signal: closing.signal })
-  surveyMetrics(service.metrics, observer.observed)
+  surveyMetrics(service.metrics, observer.observed, () => replay.contested())
 
   prepare({ source, sink, stores, retries, log })
     .then((hasAppendTimes) => Promise.all([runner.run(hasAppendTimes), replay.run()]))

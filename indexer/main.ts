@@ -7,7 +7,6 @@ Buffer.poolSize = 256 * 1024
 await runService({
   name: 'indexer',
   needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
-  listensOn: ['ADMIN_HOST'],
   adminPort: 9102,
   start: startIndexer,
 })

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
 import type { RedisMemory } from '../src/core/stores/redis.ts'
 import type { ItemOutcome } from './bulk/bulkFailure.ts'
 import type { Lag } from './publisher.ts'
@@ -122,7 +123,11 @@ export function indexerMetrics(
 }
 
 /** Metrics of the state that all indexers share: every indexer reports the same values. */
-export function surveyMetrics(registry: Registry, observed: () => Observed): void {
+export function surveyMetrics(
+  registry: Registry,
+  observed: () => Observed,
+  contested: () => readonly ContestedDigest[],
+): void {
   const perIndex = (name: string, help: string, of: 'documents' | 'bytes'): void =>
     labelledGauge(registry, name, help, ['index'], () =>
       (observed().indices?.value ?? []).map((index) => [{ index: index.name }, index[of]]),
@@ -139,6 +144,13 @@ export function surveyMetrics(registry: Registry, observed: () => Observed): voi
     'tidemark_rebuild_progress_ratio',
     'Share of the records that the generation of a rebuild holds; absent without a rebuild',
     () => group().rebuild?.progress,
+  )
+  labelledGauge(
+    registry,
+    'tidemark_contested_account_keys',
+    '1 for each live account key that opens nothing, because another one claims the same digest',
+    ['key'],
+    () => contested().flatMap(({ keys }) => keys.map((key) => [{ key }, 1] as const)),
   )
   const memory = (): Partial<RedisMemory> => observed().redisMemory?.value ?? {}
   gauge(registry, 'tidemark_redis_memory_bytes', 'Memory that Redis uses', () => memory().usedBytes)

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Logger } from 'pino'
-import type { AccountKey } from '../src/core/model/accountKey.ts'
-import type { Change } from '../src/core/model/record.ts'
+import type { AccountKeyState } from '../src/core/model/accountKey.ts'
+import type { RecordKey } from '../src/core/model/record.ts'
 import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
@@ -46,7 +46,7 @@ type ServingTasks = PublisherRedis &
     ): Promise<'dead-letter' | 'stale'>
     /** Applies a change of an account key, or returns why its record is invalid. */
     applyAccountKey(
-      change: Change<AccountKey>,
+      change: RecordKey & AccountKeyState,
       record: SourceRecord,
       signal: AbortSignal,
     ): Promise<'indexed' | 'stale' | Problem>
@@ -225,7 +225,7 @@ export class Pipeline {
     }
     const reject = async (problem: Problem): Promise<void> =>
       finish((await serving?.rejectRecord(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')
-    const applyAccountKey = async (change: Change<AccountKey>): Promise<void> => {
+    const applyAccountKey = async (change: RecordKey & AccountKeyState): Promise<void> => {
       const applied = (await serving?.applyAccountKey(change, record, this.#writing.signal)) ?? 'stale'
       return typeof applied === 'string' ? accept(applied) : await reject(applied)
     }

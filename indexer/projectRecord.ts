@@ -1,7 +1,13 @@
-import type { AccountKey } from '../src/core/model/accountKey.ts'
+import type { AccountKeyState } from '../src/core/model/accountKey.ts'
 import { deletedRevision, type Revision } from '../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../src/core/model/instant.ts'
-import { type Change, readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../src/core/model/record.ts'
+import {
+  type Change,
+  type RecordKey,
+  readAccountKeyRecord,
+  readFormRecord,
+  readSubmissionRecord,
+} from '../src/core/model/record.ts'
 import type { Problem, Result } from '../src/core/model/result.ts'
 import { type EntityType, type TeamList, teamList } from '../src/core/model/teamList.ts'
 import type { Config } from '../src/core/process/config.ts'
@@ -17,7 +23,7 @@ type Projection =
       /** The list that the record's entity belongs to. */
       readonly list: TeamList
     }
-  | { readonly kind: 'account-key'; readonly change: Change<AccountKey> }
+  | { readonly kind: 'account-key'; readonly change: RecordKey & AccountKeyState }
   | { readonly kind: 'invalid'; readonly problem: Problem }
 
 type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'TOPIC_ACCOUNT_KEYS'>

@@ -6,9 +6,8 @@ const dayMs = 86_400_000
 /** A topic with more partitions is created beforehand by whoever needs them. */
 const sourcePartitions = 4
 
-const compacted = { 'cleanup.policy': 'compact' }
 const sourceSettings = {
-  ...compacted,
+  'cleanup.policy': 'compact',
   'message.timestamp.type': 'LogAppendTime',
   'delete.retention.ms': 7 * dayMs,
 }
@@ -35,8 +34,6 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   const topics: NewTopic[] = [
     ...sourceTopics(config).map((topic) => ({ topic, partitions: sourcePartitions, settings: sourceSettings })),
     { topic: config.TOPIC_DEAD_LETTERS, partitions: 1, settings: deadLetterSettings },
-    // Only our own processes append to it, and it is read whole: it needs no append times.
-    { topic: config.TOPIC_KEY_MEMORY, partitions: 1, settings: compacted },
     { topic: config.TOPIC_KEY_AUDIT, partitions: 1, settings: auditSettings },
   ]
   await source.createMissingTopics(topics)

@@ -1,46 +1,25 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AccountKey } from '../../src/core/model/accountKey.ts'
-import type { Change } from '../../src/core/model/record.ts'
+import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
+import { deletedRevision } from '../../src/core/model/ids.ts'
+import type { RecordKey } from '../../src/core/model/record.ts'
 import type { Problem } from '../../src/core/model/result.ts'
-import type { Config } from '../../src/core/process/config.ts'
-import { claimRecord, deletedRecords, newestRecord } from '../../src/core/stores/accountKeyMemory.ts'
-import {
-  type AccountKeyStore,
-  type AppendPosition,
-  type Applied,
-  type ApplyRecordResult,
-  appendPositionOf,
-  type DisplacedKey,
-  partitionAndOffsetOf,
-  type StoredKey,
-} from '../../src/core/stores/accountKeyStore.ts'
+import { type AccountKeyStore, type Applied, appendPositionOf } from '../../src/core/stores/accountKeyStore.ts'
 import type { KafkaSink } from '../../src/core/stores/kafkaSink.ts'
-import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import type { Retries } from '../backoff.ts'
-import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
 
 const completeCheckMs = 200
-const digestHeld: Problem = { path: 'key.digest', rule: 'is held by another key' }
+const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
 
 type AccountKeyApplierDeps = {
-  readonly config: Config
-  readonly source: KafkaSource
   readonly sink: KafkaSink
   readonly store: AccountKeyStore
-  readonly deadLetters: DeadLetterWriter
   readonly retries: Retries
 }
 
-/** The key as the account-key store holds it, or null when it is deleted. */
-export const storedKey = ({ live }: Change<AccountKey>): StoredKey | null =>
-  live === null ? null : { ...live.entity, revision: live.revision }
-
 /**
- * Applies account-key records to the store as the indexer consumes them. It waits until the store is complete, because only a
- * complete store knows which of two keys with the same digest was first. What compaction could remove is written to the
- * key-memory topic before a record counts as processed. Every step may be repeated.
+ * Applies account-key records to the store as the indexer consumes them. A record that was appended after a newer one would outlive it in
+ * the compacted topic; so the newer one is appended again before the record counts as processed. Every step may be repeated.
  */
 export class AccountKeyApplier {
   readonly #deps: AccountKeyApplierDeps
@@ -50,44 +29,30 @@ export class AccountKeyApplier {
     this.#deps = deps
   }
 
-  /** Applies a change until that succeeds; returns the problem of a key whose digest belongs to another one. */
+  /** Applies a change until that succeeds; returns the problem of a record whose revision is stored with another content. */
   async apply(
-    change: Change<AccountKey>,
+    change: RecordKey & AccountKeyState,
     record: SourceRecord,
     signal: AbortSignal,
   ): Promise<'indexed' | 'stale' | Problem> {
     const attempt = (): Promise<Applied> => this.#apply(change, record, signal)
-    const applied = await this.#deps.retries.untilDone('applying an account key', attempt, signal)
-    if (applied === 'digest-held') return digestHeld
-    return applied === 'applied' ? 'indexed' : 'stale'
+    const { kind } = await this.#deps.retries.untilDone('applying an account key', attempt, signal)
+    if (kind === 'conflict') return sameRevision
+    return kind === 'applied' ? 'indexed' : 'stale'
   }
 
-  async #apply(change: Change<AccountKey>, record: SourceRecord, signal: AbortSignal): Promise<Applied> {
-    const { teamId, entityId } = change
-    let mayDisplace: DisplacedKey | undefined
+  async #apply(change: RecordKey & AccountKeyState, record: SourceRecord, signal: AbortSignal): Promise<Applied> {
+    const { teamId, entityId, revision, key } = change
+    const { store, sink } = this.#deps
     for (;;) {
-      const result = await this.#deps.store.applyRecord(
-        teamId,
-        entityId,
-        storedKey(change),
-        appendPositionOf(record),
-        mayDisplace,
-      )
-      switch (result.kind) {
-        case 'incomplete':
-          await this.#untilComplete(signal)
-          break
-        case 'displaces':
-          // Before the digest is taken from its holder: a repetition after a crash finds the holder again.
-          if (result.at !== undefined) await this.#writeDeadLetter(result.at, signal)
-          mayDisplace = result.holder
-          break
-        case 'applied':
-        case 'stale':
-        case 'digest-held':
-          await this.#remember(change, result)
-          return result.kind
+      const applied = await store.applyRecord(teamId, entityId, { revision, key }, appendPositionOf(record))
+      if (applied.kind === 'incomplete') {
+        await this.#untilComplete(signal)
+        continue
       }
+      if (applied.kind !== 'applied' && applied.newest !== undefined)
+        await sink.append([{ topic: record.topic, key: record.key, value: recordValue(applied.newest) }])
+      return applied
     }
   }
 
@@ -101,35 +66,8 @@ export class AccountKeyApplier {
     })
     return this.#completing
   }
-
-  /** Appends to the key-memory topic what compaction of the account-keys topic may remove of a change. */
-  async #remember(
-    { teamId, entityId }: Change<AccountKey>,
-    { isDeleted, contested, newest }: Extract<ApplyRecordResult, { kind: Applied }>,
-  ): Promise<void> {
-    const { sink, config } = this.#deps
-    const topic = config.TOPIC_KEY_MEMORY
-    const records = contested.map((claim) => claimRecord(topic, claim))
-    if (newest !== undefined) records.push(newestRecord(topic, teamId, entityId, newest))
-    // Also a key that only Redis knows to be deleted: its creation failed, or the process that deleted it died.
-    const needed = isDeleted ? deletedRecords(topic, teamId, entityId) : records
-    if (needed.length > 0) await sink.append(needed)
-  }
-
-  /** Writes the dead letter of a record that was applied earlier. When compaction has removed it, a newer one exists. */
-  async #writeDeadLetter(position: AppendPosition, signal: AbortSignal): Promise<void> {
-    const { source, config, deadLetters } = this.#deps
-    const { partition, offset } = partitionAndOffsetOf(position)
-    let found: SourceRecord | undefined
-    await source.readTopic({
-      topic: config.TOPIC_ACCOUNT_KEYS,
-      groupId: `tidemark-key-replay-again-${randomUUID()}`,
-      ranges: new Map([[partition, { from: offset, to: offset + 1n }]]),
-      signal,
-      onRecord: async (record) => {
-        found = record
-      },
-    })
-    if (found !== undefined) await deadLetters.write(found, digestHeld)
-  }
 }
+
+/** A null value that the product wrote is written again as such: no record may have its revision. */
+const recordValue = (state: AccountKeyState): string | null =>
+  state.revision === deletedRevision ? null : accountKeyValue(state)

@@ -1,19 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
+import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
 import { documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
-import type { KeyHolder, StoredKey } from '../../src/core/stores/accountKeyStore.ts'
+import type { KeyHolder } from '../../src/core/stores/accountKeyStore.ts'
 import type { AccountKeySurvey } from '../../src/core/stores/accountKeySurvey.ts'
-import type { AccountKeyFold } from './accountKeyFold.ts'
+import type { AccountKeyFold, FoldedKey } from './accountKeyFold.ts'
 import type { Difference, DifferenceKind } from './difference.ts'
 
-/** What Redis holds: the survey, and which keys of the teams in the fold it remembers as deleted. */
-export type StoredAccountKeys = AccountKeySurvey & {
-  readonly deleted: ReadonlyMap<TeamId, ReadonlySet<EntityId>>
-}
-
-/** Compares the account-key store with the fold of the topics; with a team only that team's keys. By a name that is the same next time. */
+/** Compares the account-key store with the fold of the topic; with a team only that team's keys. By a name that is the same next time. */
 export function compareAccountKeys(
   fold: AccountKeyFold,
-  stored: StoredAccountKeys,
+  stored: AccountKeySurvey,
   team: TeamId | undefined,
 ): Map<string, Difference> {
   const differences = new Map<string, Difference>()
@@ -23,38 +19,39 @@ export function compareAccountKeys(
     const name = `${kind} ${documentId(teamId, keyId)}`
     if (!differences.has(name)) differences.set(name, difference)
   }
-  compareHolders(fold, stored, add)
+  compareClaims(fold, stored, add)
   compareStates(fold, stored, add)
-  for (const [teamId, keyIds] of fold.deleted)
-    for (const keyId of keyIds)
-      if (stored.deleted.get(teamId)?.has(keyId) !== true)
-        add('key-deletion', teamId, keyId, 'deleted in the topics, not remembered as deleted in Redis')
   return differences
 }
 
 type Add = (kind: DifferenceKind, teamId: TeamId, keyId: EntityId, detail: string) => void
 
-function compareHolders(fold: AccountKeyFold, { holders }: StoredAccountKeys, add: Add): void {
-  const expected = fold.holders()
-  for (const [digest, found] of holders) {
-    const allowed = expected.get(digest) ?? []
-    if (allowed.some((each) => isDeepStrictEqual(each, found))) continue
-    const { teamId, keyId } = found
-    const known = allowed[0]
-    const detail = known === undefined ? 'no key in the topics has its digest' : `the topics say ${describe(known)}`
-    add(
-      isAccepted(found, allowed) ? 'key-accepted' : 'key-differs',
-      teamId,
-      keyId,
-      `${describe(found)} in Redis, ${detail}`,
-    )
+function compareClaims(fold: AccountKeyFold, { claims }: AccountKeySurvey, add: Add): void {
+  const expected = fold.claims()
+  for (const [digest, found] of claims) compareOpened(opens(found), opens(expected.get(digest)) ?? [], add)
+  for (const [digest, claimants] of expected) {
+    const holders = claimants.flatMap(([holder]) => holder ?? [])
+    const names = holders.map(({ teamId, keyId }) => documentId(teamId, keyId)).join(', ')
+    for (const holder of holders) {
+      const { teamId, keyId } = holder
+      if (holders.length > 1) add('key-contested', teamId, keyId, `opens nothing: ${names} claim one digest`)
+      else if (opens(claims.get(digest)) === undefined)
+        add('key-missing', teamId, keyId, `${describe(holder)} in the topic, no look-up in Redis finds it`)
+    }
   }
-  for (const [digest, [known]] of expected)
-    if (known !== undefined && !holders.has(digest))
-      add('key-missing', known.teamId, known.keyId, `${describe(known)} in the topics, unknown to look-ups in Redis`)
 }
 
-/** Whether Redis accepts a key that the topics do not, or for longer. */
+/** The one of a digest's claims that a look-up finds. */
+const opens = <T>(claims: readonly T[] = []): T | undefined => (claims.length === 1 ? claims[0] : undefined)
+
+function compareOpened(found: KeyHolder | undefined, allowed: readonly KeyHolder[], add: Add): void {
+  if (found === undefined || allowed.some((each) => isDeepStrictEqual(each, found))) return
+  const known = allowed[0] === undefined ? 'nobody may use its digest' : `the topic says ${describe(allowed[0])}`
+  const kind = isAccepted(found, allowed) ? 'key-accepted' : 'key-differs'
+  add(kind, found.teamId, found.keyId, `${describe(found)} in Redis, ${known}`)
+}
+
+/** Whether Redis accepts a key that the topic does not, or for longer. */
 const isAccepted = (found: KeyHolder, allowed: readonly KeyHolder[]): boolean =>
   found.state === 'active' &&
   !allowed.some(
@@ -68,27 +65,35 @@ const isAccepted = (found: KeyHolder, allowed: readonly KeyHolder[]): boolean =>
 const describe = ({ teamId, keyId, state, expiresAtMs }: KeyHolder): string =>
   `${state}${expiresAtMs === null ? '' : ` until ${new Date(expiresAtMs).toISOString()}`} as ${documentId(teamId, keyId)}`
 
-function compareStates(fold: AccountKeyFold, { keys, deleted }: StoredAccountKeys, add: Add): void {
-  const found = new Map(keys.map(({ teamId, keyId, stored }) => [documentId(teamId, keyId), stored]))
-  for (const { teamId, keyId, newest } of fold.live()) {
-    const id = documentId(teamId, keyId)
-    const stored = found.get(id)
-    found.delete(id)
-    if (deleted.get(teamId)?.has(keyId) === true)
-      add('key-missing', teamId, keyId, 'live in the topics, deleted in Redis')
-    else if (stored === undefined) add('key-missing', teamId, keyId, 'live in the topics, not in Redis')
-    else if (!newest.some((each) => isDeepStrictEqual(plain(each), plain(stored))))
-      add('key-differs', teamId, keyId, describeStates(stored, newest[0]))
+function compareStates(fold: AccountKeyFold, { keys }: AccountKeySurvey, add: Add): void {
+  const found = new Map(keys.map(({ teamId, keyId, state }) => [documentId(teamId, keyId), state]))
+  for (const { teamId, keyId, newest } of fold.keys()) {
+    const problem = problemOf(found.get(documentId(teamId, keyId)), newest)
+    if (problem !== undefined) add(problem[0], teamId, keyId, problem[1])
   }
-  for (const { teamId, keyId, stored } of keys)
-    if (found.has(documentId(teamId, keyId)))
-      add('key-differs', teamId, keyId, `revision ${stored.revision} in Redis, none in the topics`)
+  const known = new Set(fold.keys().map(({ teamId, keyId }) => documentId(teamId, keyId)))
+  // Redis remembers a deletion whose record Kafka has forgotten.
+  for (const { teamId, keyId, state } of keys)
+    if (state.key !== null && !known.has(documentId(teamId, keyId)))
+      add('key-differs', teamId, keyId, `revision ${state.revision} in Redis, none in the topic`)
 }
 
-const describeStates = (stored: StoredKey, newest: StoredKey | undefined): string =>
-  stored.revision === newest?.revision
-    ? `revision ${stored.revision} differs from its record`
-    : `revision ${stored.revision} in Redis, ${newest?.revision} in the topics`
+function problemOf(
+  stored: AccountKeyState | undefined,
+  newest: FoldedKey['newest'],
+): readonly [DifferenceKind, string] | undefined {
+  const [known] = newest
+  if (known.key === null)
+    return stored?.key === null
+      ? undefined
+      : ['key-deletion', 'deleted in the topic, not remembered as deleted in Redis']
+  if (stored === undefined) return ['key-missing', 'live in the topic, not in Redis']
+  if (stored.key === null) return ['key-missing', 'live in the topic, deleted in Redis']
+  const isKnown = newest.some((each) => accountKeyValue(each) === accountKeyValue(stored))
+  return isKnown ? undefined : ['key-differs', describeStates(stored, known)]
+}
 
-/** A key without members that say nothing: the settings area and a record may leave them out or not. */
-const plain = (key: StoredKey): object => Object.fromEntries(Object.entries(key).filter(([, value]) => value != null))
+const describeStates = (stored: AccountKeyState, known: AccountKeyState): string =>
+  stored.revision === known.revision
+    ? `revision ${stored.revision} differs from its record`
+    : `revision ${stored.revision} in Redis, ${known.revision} in the topic`

@@ -7,6 +7,8 @@ export const differenceKinds = [
   'key-accepted',
   /** A deleted key is not remembered as deleted: a late record could bring it back. */
   'key-deletion',
+  /** Several live keys claim one digest, which therefore opens none of them. */
+  'key-contested',
   'key-missing',
   'key-differs',
   /** The index has a live document without any record. */

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { readDeletedKeys, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
+import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { AccountKeyFold } from './accountKeyFold.ts'
+import { AccountKeyFold, type FoldedKey } from './accountKeyFold.ts'
 import { compareAccountKeys } from './compareAccountKeys.ts'
 import type { Difference } from './difference.ts'
 import { Pace } from './pace.ts'
@@ -14,12 +13,12 @@ import { NotJudged, type VerifyOptions } from './verifyOptions.ts'
 const comparisons = 5
 const pauseMs = 1_000
 
-/** Compares the account-key store in Redis with the topics. Returns how many live keys they hold. */
+/** Compares the account-key store in Redis with the topic. Returns how many live keys it holds. */
 export async function verifyAccountKeys(
   options: VerifyOptions,
   onDifference: (difference: Difference) => void,
 ): Promise<number> {
-  options.report.step('account keys in Redis are compared with the topics')
+  options.report.step('account keys in Redis are compared with their topic')
   const runId = await expectComplete(options)
   const first = await compareOnce(options)
   let lasting = first.differences
@@ -46,24 +45,15 @@ async function compareOnce(
   const { config, source, redis, team, signal } = options
   const pace = new Pace(signal)
   const fold = new AccountKeyFold()
-  const topics = [
-    [config.TOPIC_ACCOUNT_KEYS, fold.apply.bind(fold)],
-    [config.TOPIC_KEY_MEMORY, fold.applyMemory.bind(fold)],
-  ] as const
-  for (const [topic, apply] of topics)
-    await source.readTopic({
-      ...{ topic, groupId: verifyGroup(), signal },
-      onRecord: async (record) => {
-        apply(record)
-        await pace.rest()
-      },
-    })
-  const names = redisKeys(config.INDEX_PREFIX)
-  const live = fold.live().filter(({ teamId }) => team === undefined || teamId === team)
-  const teams = new Set([...fold.deleted.keys(), ...live.map(({ teamId }) => teamId)])
-  const deleted = new Map<TeamId, ReadonlySet<EntityId>>()
-  for (const teamId of teams)
-    if (team === undefined || teamId === team) deleted.set(teamId, await readDeletedKeys(redis, names, teamId))
-  const survey = await surveyAccountKeys(redis, names)
-  return { keys: live.length, differences: compareAccountKeys(fold, { ...survey, deleted }, team) }
+  await source.readTopic({
+    ...{ topic: config.TOPIC_ACCOUNT_KEYS, groupId: verifyGroup(), signal },
+    onRecord: async (record) => {
+      fold.apply(record)
+      await pace.rest()
+    },
+  })
+  const isJudged = ({ teamId, newest }: FoldedKey): boolean =>
+    newest[0].key !== null && (team === undefined || teamId === team)
+  const survey = await surveyAccountKeys(redis, redisKeys(config.INDEX_PREFIX))
+  return { keys: fold.keys().filter(isJudged).length, differences: compareAccountKeys(fold, survey, team) }
 }

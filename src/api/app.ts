@@ -10,12 +10,13 @@ import type { RedisConnection } from '../core/stores/redis.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import { admitRequests } from './admission.ts'
 import { AnswerCache } from './answerCache.ts'
-import { authenticate, createHolderLookup, createRecheck, createUseRecorder } from './authenticate.ts'
+import { authenticate, createHolderLookup, createRecheck, createUseRecorder, keyDigestOf } from './authenticate.ts'
 import { compressStreams } from './compression.ts'
 import { privateCaching } from './conditional.ts'
-import type { ApiMiddleware, ApiState, RouteState } from './context.ts'
+import type { ApiMiddleware, ApiState, RouteState, WatchKey } from './context.ts'
 import { errors, rejectionReasons } from './errors.ts'
-import { createExports } from './exports.ts'
+import { createStreams } from './exports.ts'
+import type { KeyWatch } from './keyWatch.ts'
 import { options, otherMethods, unrouted } from './methods.ts'
 import { normalizeRequest } from './normalizeRequest.ts'
 import { publicRoutes } from './openapi/docsPage.ts'
@@ -39,6 +40,7 @@ type ApiDeps = {
   /** The public URL of the API. */
   readonly baseUrl: string
   readonly waitingRoom: WaitingRoom
+  readonly keyWatch: KeyWatch
   readonly nowMs: () => number
   /** Time that never steps. */
   readonly elapsedMs: () => number
@@ -53,13 +55,15 @@ const maxListeners = 20
 export function createApp(deps: ApiDeps): RequestListener {
   const { log, baseUrl, indexReader } = deps
   const metrics = requestMetrics(deps.metrics, rejectionReasons)
+  const watchKey: WatchKey = (ctx, onRefused) => deps.keyWatch.watch(keyDigestOf(ctx), ctx.state.holder, onRefused)
   const router = routes({
     indexReader,
     readParameters: parameterReader(deps.metrics),
-    startExport: createExports(),
+    ...createStreams(watchKey),
     waitForChange: createWaiting({
       room: deps.waitingRoom,
       checkAgain: createRecheck(deps.accountKeys, deps.nowMs),
+      watchKey,
       elapsedMs: deps.elapsedMs,
     }),
     baseUrl,

@@ -49,7 +49,8 @@ export function authenticate({ lookUpHolder, requestsPerMinute, recordUse }: Aut
   }
 }
 
-function keyDigestOf(ctx: Pick<ApiContext, 'req' | 'get'>): Digest {
+/** The digest of the key that a request carries. Throws `unauthorized` without one. */
+export function keyDigestOf(ctx: Pick<ApiContext, 'req' | 'get'>): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
     throw apiError('bad_request', 'Authorization must be sent only once')
   const token = bearerToken(ctx.get('Authorization'))
@@ -57,7 +58,7 @@ function keyDigestOf(ctx: Pick<ApiContext, 'req' | 'get'>): Digest {
   return digestOf(token)
 }
 
-const unauthorized = (isTokenSent: boolean): ApiError =>
+export const unauthorized = (isTokenSent: boolean): ApiError =>
   apiError('unauthorized', 'a valid account API key is required: Authorization: Bearer <API_KEY>', {
     headers: { 'WWW-Authenticate': isTokenSent ? 'Bearer error="invalid_token"' : 'Bearer' },
     rejection: 'unauthorized',
@@ -113,11 +114,13 @@ export const createRecheck =
   (keys: Pick<AccountKeyStore, 'lookup'>, nowMs: () => number) =>
   async (ctx: RouteContext): Promise<void> => {
     const lookup = await lookUp(keys, keyDigestOf(ctx))
-    const { teamId, keyId } = ctx.state.holder
-    if (lookup.found === null || !isValid(lookup.found, nowMs())) throw unauthorized(true)
-    if (lookup.found.teamId !== teamId || lookup.found.keyId !== keyId) throw unauthorized(true)
+    if (lookup.found === null || !isHeldBy(ctx.state.holder, lookup.found, nowMs())) throw unauthorized(true)
     ctx.state.freshness = lookup.freshness
   }
+
+/** Whether a key is still valid, and that of the holder for whom its request was accepted. */
+export const isHeldBy = ({ teamId, keyId }: KeyHolder, found: KeyHolder | null, nowMs: number): boolean =>
+  found !== null && isValid(found, nowMs) && found.teamId === teamId && found.keyId === keyId
 
 const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)

@@ -31,6 +31,8 @@ export type RouteState = ApiState & {
   holder: KeyHolder
   freshness: Freshness
   runQuery: RunQuery
+  /** Waits until the team may hold so many bytes more in whole answers; they are held until the response is closed. */
+  holdAnswer: (bytes: number) => Promise<void>
 }
 
 export type ApiContext = RouterContext<ApiState, object>
@@ -47,14 +49,19 @@ export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 /** Starts an export. Resolves once its first part has arrived, so that an earlier failure is answered like that of any request. */
 export type StartExport = (ctx: RouteContext, open: (runQuery: RunQuery) => ExportParts) => Promise<Readable>
 
+/** Calls `onRefused` once the key of a request is no longer accepted; the returned function ends that. */
+export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
+
+/** What is sent part by part: a list as a whole, or a page whose rows are too large to be held in memory together. */
+export type Streams = { readonly startExport: StartExport; readonly startPage: StartExport }
+
 /** Holds a request that prefers to wait until its list changes and `hasNews` says so; afterwards the freshness is that of now. */
 export type WaitForChange = (ctx: RouteContext, type: EntityType, hasNews: () => Promise<boolean>) => Promise<void>
 
 /** What the routes need besides the request. */
-export type RouteDeps = {
+export type RouteDeps = Streams & {
   readonly indexReader: IndexReader
   readonly readParameters: ParameterReader
-  readonly startExport: StartExport
   readonly waitForChange: WaitForChange
   readonly answers: AnswerCache
   /** The public URL of the API. */

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { cutOff } from '../core/process/resettingServer.ts'
 import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'
-import type { ExportParts, RouteContext, StartExport } from './context.ts'
-import { apiError } from './errors.ts'
+import type { ExportParts, RouteContext, StartExport, Streams, WatchKey } from './context.ts'
 import { FairQueue, type NotAdmitted } from './fairQueue.ts'
+import { teamIsBusy } from './queryQueue.ts'
 
 /** The media type of newline-delimited JSON. */
 export const ndjson = 'application/x-ndjson'
@@ -19,22 +19,31 @@ export function exportFormat(ctx: RouteContext): typeof ndjson | typeof csv | un
 
 /** Concurrent exports of one process, in total and of one team. */
 const maxExports = { maxRunning: 32, maxRunningPerTenant: 4 }
+/** The same of large pages, which take turns. */
+const maxPages = { maxRunning: 16, maxRunningPerTenant: 2 }
 /**
  * Exports that waited for a change, and then begin together, take turns. At most a thousand requests wait (`waiting/waitingRoom.ts`).
  */
 const turns = { maxWaiting: 1_000, maxWaitMs: 5_000 }
-const retryAfterSeconds = 5
 
-/** Limits concurrent exports. An export that fails midway resets its connection, so that no client takes a part for the whole. */
-export function createExports(): StartExport {
-  const queue = new FairQueue({ ...maxExports, ...turns })
-  return async (ctx, open) => {
-    const permit = await acquireIn(queue, ctx)
-    if (permit === 'tenant-reached')
-      throw apiError('rate_limited', "too many of the team's exports are running; retry when one has ended", {
-        headers: { 'Retry-After': String(retryAfterSeconds) },
-        rejection: 'rate_limited',
-      })
+/** Limits what is sent part by part. What fails midway, or whose key is revoked, resets its connection: no client takes a part for the whole. */
+export function createStreams(watchKey: WatchKey): Streams {
+  const exports = new FairQueue({ ...maxExports, ...turns })
+  const pages = new FairQueue({ ...maxPages, ...turns })
+  return {
+    startExport: start(watchKey, (ctx) => acquireIn(exports, ctx)),
+    startPage: start(watchKey, (ctx) => pages.acquire(ctx.state.holder.teamId, disconnectionOf(ctx.res))),
+  }
+}
+
+type Acquire = (ctx: RouteContext) => Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted>
+
+const start =
+  (watchKey: WatchKey, acquire: Acquire): StartExport =>
+  async (ctx, open) => {
+    const permit = await acquire(ctx)
+    if (permit === 'tenant-reached' || permit === 'own-share')
+      throw teamIsBusy("too many of the team's exports are running; retry when one has ended")
     if (typeof permit === 'string') throw overCapacity(`too many exports are running (${permit})`)
     const parts = open(ctx.state.runQuery)
     const first = await parts.next().catch((error: unknown) => {
@@ -42,14 +51,19 @@ export function createExports(): StartExport {
       throw error
     })
     const stream = Readable.from(startingWith(first, parts), { objectMode: false })
+    const breakOff = (error: Error): void => {
+      if (ctx.res.closed) return
+      ctx.app.emit('error', error, ctx)
+      cutOff(ctx.res)
+    }
+    // A stream that is destroyed waits for the part that it is reading, the response does not.
+    const unwatch = watchKey(ctx, () => breakOff(new Error('its key is no longer accepted')))
     stream.once('close', () => {
+      unwatch()
       permit()
       parts.return().catch(() => undefined)
     })
-    stream.once('error', (error) => {
-      ctx.app.emit('error', error, ctx)
-      cutOff(ctx.res)
-    })
+    stream.once('error', breakOff)
     whenClosed(ctx.res, () => stream.destroy())
     // nginx would buffer parts until its buffers are full.
     ctx.set('X-Accel-Buffering', 'no')
@@ -57,7 +71,6 @@ export function createExports(): StartExport {
     if (ctx.method === 'HEAD') stream.destroy()
     return stream
   }
-}
 
 async function* startingWith(first: IteratorResult<Buffer, void>, parts: ExportParts): AsyncGenerator<Buffer> {
   for (let part = first; !part.done; part = await parts.next()) yield part.value

@@ -1,10 +1,10 @@
 import { runService } from '../core/process/service.ts'
-import { startApi } from './startApi.ts'
+import { defaultPort, startApi } from './startApi.ts'
 
 await runService({
   name: 'api',
   needs: ['ELASTICSEARCH_URL', 'REDIS_URL'],
-  listensOn: ['HOST', 'ADMIN_HOST'],
+  port: defaultPort,
   adminPort: 9101,
   start: startApi,
 })

@@ -3,6 +3,7 @@ import type { Served } from '../core/json/shape.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import type { WindowBound } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
+import { largeBytes } from '../core/stores/documents.ts'
 import {
   holdsVersion,
   isConditional,
@@ -28,9 +29,10 @@ import {
   noPageParameters,
 } from './parameterSchemas.ts'
 import { windowClauses } from './search/clauses.ts'
-import { type ExportContent, exportList } from './search/exportList.ts'
+import { type ExportContent, exportList, exportPage } from './search/exportList.ts'
 import { hasMatches } from './search/hasMatches.ts'
-import { type PageRequest, renderPage } from './search/page.ts'
+import { LargePage } from './search/largePage.ts'
+import { type Page, type PageRequest, renderPage, renderPageParts } from './search/page.ts'
 import type { SearchClient } from './search/searchClient.ts'
 import { type Filters, searchPage } from './search/searchPage.ts'
 
@@ -90,18 +92,35 @@ export function listRoute<Selection extends ChangeWindow>(
     const parameters = readParameters(ctx, pageSchema) as unknown as Selection & PageRequest
     const validators = await onceChanged(ctx, deps, parameters, () => listValidators(ctx, type, parameters))
     if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
-    const { version } = validators
+    // While a change may be visible already, a snapshot of this version may lack what other pages show.
+    const version = validators.isSettled ? validators.version : null
     const { teamId } = ctx.state.holder
     const filters = filtersOf(teamId, parameters)
-    const answer = await keptOrMade(ctx, answers, validators, async () => {
-      const page = await ctx.state.runQuery((signal) =>
-        searchPage(indexReader, type, { teamId, version, signal }, filters, parameters),
-      )
-      return { body: renderPage(page), totalDocs: page.totalDocs }
-    })
-    send(ctx, validators, answer)
-    if (answer !== 'not-modified' && ctx.status === 200)
-      setLink(ctx, `${baseUrl}/${paths[type]}`, parameters, answer.totalDocs ?? 0)
+    const link = (totalDocs: number): void => setLink(ctx, `${baseUrl}/${paths[type]}`, parameters, totalDocs)
+    try {
+      const answer = await keptOrMade(ctx, answers, validators, async () => {
+        const bytes = parameters.limit * largeBytes
+        await ctx.state.holdAnswer(bytes)
+        const read = (signal: AbortSignal): Promise<Page> =>
+          searchPage(indexReader, type, { teamId, version, signal }, filters, parameters)
+        const page = await ctx.state.runQuery(read, bytes)
+        return { body: renderPage(page), totalDocs: page.totalDocs }
+      })
+      send(ctx, validators, answer)
+      if (answer !== 'not-modified' && ctx.status === 200) link(answer.totalDocs ?? 0)
+    } catch (error) {
+      if (!(error instanceof LargePage)) throw error
+      let totalDocs = 0
+      const stream = await deps.startPage(ctx, (runQuery) => {
+        const parts = exportPage(indexReader, type, teamId, filters, parameters, runQuery)
+        return renderPageParts(
+          parameters,
+          noting(parts, ({ total }) => (totalDocs = total)),
+        )
+      })
+      sendExport(ctx, validators, 'json', stream)
+      link(totalDocs)
+    }
   }
   const respondWithExport: Route = async (ctx, deps) => {
     const { readParameters, indexReader, startExport } = deps
@@ -137,6 +156,13 @@ export function listRoute<Selection extends ChangeWindow>(
     const format = exportFormat(ctx)
     if (format === csv) return respondWithCsv(ctx, deps)
     return format === ndjson ? respondWithExport(ctx, deps) : respondWithPage(ctx, deps)
+  }
+}
+
+async function* noting<Part>(parts: AsyncIterable<Part>, note: (part: Part) => void): AsyncGenerator<Part> {
+  for await (const part of parts) {
+    note(part)
+    yield part
   }
 }
 
@@ -196,6 +222,9 @@ type ReadDetail<Parameters> = (
   signal: AbortSignal,
 ) => Promise<Buffer | undefined>
 
+/** What is counted for a single entity: as much as a record may have unless the broker's limit is raised. */
+const detailBytes = 1024 * 1024
+
 /** The route of a single entity, whose error answers call it `what`. */
 export const detailRoute =
   <Schema extends z.ZodObject>(
@@ -209,8 +238,10 @@ export const detailRoute =
     const validators = validatorsOf(ctx, type, parameters)
     if (isNotModified(ctx, validators) && !matchesAny(ctx)) return sendNotModified(ctx, validators)
     const answer = await keptOrMade(ctx, answers, validators, async () => {
-      const found = await ctx.state.runQuery((signal) =>
-        read(indexReader, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal),
+      await ctx.state.holdAnswer(detailBytes)
+      const found = await ctx.state.runQuery(
+        (signal) => read(indexReader, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal),
+        detailBytes,
       )
       if (found === undefined) throw apiError('not_found', `no such ${what}`)
       return { body: found }

@@ -1,16 +1,19 @@
 import type { RequestListener } from 'node:http'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
+import { readHolders } from '../core/stores/keyHolders.ts'
 import { readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
+import { KeyWatch } from './keyWatch.ts'
 import { createIndexReader, probe } from './search/indexReader.ts'
 import { openSearchClient } from './search/searchClient.ts'
 import { WaitingRoom } from './waiting/waitingRoom.ts'
 
-const defaultPort = 3_000
+/** The port it listens on unless it is told another one. */
+export const defaultPort = 3_000
 
 type ApiService = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
 
@@ -48,6 +51,7 @@ export function openApi(
     repeat,
     registry: metrics,
   })
+  const keyWatch = new KeyWatch({ readHolders: (digests) => readHolders(redis, redisKeys, digests), nowMs, repeat })
   const listener = createApp({
     indexReader,
     redis,
@@ -57,6 +61,7 @@ export function openApi(
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,
     answerCacheBytes: config.ANSWER_CACHE_BYTES,
     waitingRoom,
+    keyWatch,
     nowMs,
     elapsedMs,
     log,

@@ -1,9 +1,8 @@
-import { maxKeysPerTeam } from '../core/model/accountKey.ts'
-import { documentId, type EntityId, isIdentifier, type TeamId } from '../core/model/ids.ts'
+import { type AccountKeyState, accountKeyValue, deletedAfter, maxKeysPerTeam } from '../core/model/accountKey.ts'
+import { deletedRevision, documentId, type EntityId, isIdentifier, type TeamId } from '../core/model/ids.ts'
 import { type Instant, toInstant } from '../core/model/instant.ts'
 import type { Config } from '../core/process/config.ts'
-import { deletedRecords, keyRecord } from '../core/stores/accountKeyMemory.ts'
-import type { AccountKeyStore, StoredKey } from '../core/stores/accountKeyStore.ts'
+import { type AccountKeyStore, type StoredKey, stateOf } from '../core/stores/accountKeyStore.ts'
 import type { KafkaSink, NewRecord } from '../core/stores/kafkaSink.ts'
 import {
   type CreatedKey,
@@ -32,8 +31,7 @@ export type KeyChange = {
 type AccountKeyManagerDeps = {
   readonly store: AccountKeyStore
   readonly sink: Pick<KafkaSink, 'append'>
-  /** The topics of the account keys, of what a replay needs besides, and of the audit. */
-  readonly topics: Pick<Config, 'TOPIC_ACCOUNT_KEYS' | 'TOPIC_KEY_MEMORY' | 'TOPIC_KEY_AUDIT'>
+  readonly topics: Pick<Config, 'TOPIC_ACCOUNT_KEYS' | 'TOPIC_KEY_AUDIT'>
   /** Called after every completed change. */
   readonly onChange: (change: KeyChange) => void
   readonly nowMs: () => number
@@ -95,36 +93,34 @@ export class AccountKeyManager {
 
   /** The key stops working at once; it still holds its slot. */
   async revoke({ team, id, by }: { team: string; id: string; by: string }): Promise<void> {
-    const { store, nowMs, onChange } = this.#deps
+    const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
+    const keyId = id as EntityId
     for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
       const key = await this.#find(teamId, id)
       const revoked = key.state === 'revoked' ? key : revokedKey(key, by, nowMs())
-      const applied = key.state === 'revoked' ? 'applied' : await store.apply(teamId, id as EntityId, revoked)
-      if (applied === 'stale') continue
-      const change = this.#changeOf('revoked', teamId, by, revoked)
-      await incompleteOnError(this.#record(teamId, id as EntityId, revoked, change), `key ${id} no longer works`)
-      return onChange(change)
+      const applied = key.state === 'revoked' ? 'applied' : (await store.apply(teamId, keyId, stateOf(revoked))).kind
+      if (applied !== 'applied') continue
+      return await this.#complete(stateOf(revoked), this.#changeOf('revoked', teamId, by, revoked))
     }
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
   }
 
-  /** The key is gone for good and its slot is free. */
+  /** The key is gone for good and its slot is free. Deleting again completes a deletion that Kafka did not take. */
   async delete({ team, id, by }: { team: string; id: string; by: string }): Promise<void> {
-    const { store, onChange } = this.#deps
+    const { store } = this.#deps
     const teamId = readTeam(team)
     const keyId = id as EntityId
-    // Deleting again completes a deletion that Kafka did not take.
-    const wasDeleted = isIdentifier(id) && (await store.wasDeleted(teamId, keyId))
-    const change = this.#changeOf('deleted', teamId, by, wasDeleted ? { id: keyId } : await this.#find(teamId, id))
-    await store.apply(teamId, keyId, null)
-    await incompleteOnError(this.#record(teamId, keyId, null, change), `key ${id} no longer works`)
-    onChange(change)
+    const stored = isIdentifier(id) ? await store.find(teamId, keyId) : undefined
+    if (stored === undefined) throw unknownKey(teamId, id)
+    const deleted = stored.key === null ? stored : deletedAfter(stored.revision)
+    if (stored.key !== null) await store.apply(teamId, keyId, deleted)
+    await this.#complete(deleted, this.#changeOf('deleted', teamId, by, stored.key ?? { id: keyId }))
   }
 
   async #find(team: TeamId, id: string): Promise<StoredKey> {
     const key = (await this.#deps.store.list(team)).find((each) => each.id === id)
-    if (key === undefined) throw new KeyRefused('unknown-key', `team ${team} has no key ${id}`)
+    if (key === undefined) throw unknownKey(team, id)
     return key
   }
 
@@ -133,48 +129,70 @@ export class AccountKeyManager {
     const { store } = this.#deps
     const id = key.id as EntityId
     try {
-      await this.#record(team, id, key, change)
+      await this.#record(stateOf(key), change)
     } catch (error) {
       if (error instanceof KeyRefused) throw error
       const reason = `its record was not completed (${(error as Error).message})`
+      const deleted = deletedAfter(key.revision)
       // Deleted rather than released: Kafka may have written the record after all, and an eleventh key must not come of it.
-      await store.apply(team, id, null).catch((failure: Error) => {
+      await store.apply(team, id, deleted).catch((failure: Error) => {
         throw new KeyChangeIncomplete(
           `${reason}, and its slot could not be given back (${failure.message}): delete ${id}`,
         )
       })
-      // For a Redis that forgets. When Kafka does not take this either, an indexer that reads the record writes it.
-      await this.#send(this.#recordsOf(team, id, null)).catch(() => undefined)
+      // For a Redis that forgets. When Kafka does not take this either, an indexer that reads the record later writes it.
+      await this.#append(team, id, deleted).catch(() => undefined)
       throw new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
-    const applied = await store.apply(team, id, key).catch((error: Error) => {
+    const { kind } = await store.apply(team, id, stateOf(key)).catch((error: Error) => {
       throw new KeyChangeIncomplete(`key ${id} is recorded, but Redis does not have it (${error.message}): delete it`)
     })
-    if (applied === 'digest-held') throw new Error(`another key has the digest of ${id}`)
-    if (applied === 'stale' && (await store.wasDeleted(team, id)))
-      throw new KeyRefused('deleted', `key ${id} was deleted meanwhile`)
+    if (kind !== 'applied' && (await store.find(team, id))?.key === null) throw deletedMeanwhile(id)
   }
 
-  /** Writes the audit record and the key's own record to Kafka; `key` is null for a deletion. */
-  async #record(team: TeamId, id: EntityId, key: StoredKey | null, change: KeyChange): Promise<void> {
-    const { store, topics } = this.#deps
+  /** Makes a change durable that has taken effect in Redis, and tells of it. */
+  async #complete(state: AccountKeyState, change: KeyChange): Promise<void> {
+    const { id } = change.key
+    try {
+      await this.#record(state, change)
+    } catch (error) {
+      if (error instanceof KeyRefused) throw error
+      throw new KeyChangeIncomplete(
+        `key ${id} no longer works, but that is not durable yet (${(error as Error).message}): try again`,
+      )
+    }
+    this.#deps.onChange(change)
+  }
+
+  /**
+   * Writes the audit record and the key's own record to Kafka. If another process has changed the key meanwhile, its record may have been
+   * appended before this one; so it is appended again, until the newest record is the last.
+   */
+  async #record(state: AccountKeyState, change: KeyChange): Promise<void> {
+    const { store, sink, topics } = this.#deps
+    const { team } = change
+    const id = change.key.id as EntityId
     const audit = { topic: topics.TOPIC_KEY_AUDIT, key: documentId(team, id), value: JSON.stringify(change) }
-    await this.#send([audit, ...this.#recordsOf(team, id, key)])
-    if (key === null || !(await store.wasDeleted(team, id))) return
-    // The key's record may have been appended after its tombstone, which must be the last.
-    await this.#send(this.#recordsOf(team, id, null))
-    throw new KeyRefused('deleted', `key ${id} was deleted meanwhile`)
+    await sink.append([audit, this.#recordOf(team, id, state)], kafkaTimeoutMs)
+    let appended = state
+    for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
+      const newest = await store.find(team, id)
+      if (newest === undefined || newest.revision < appended.revision) break
+      if (accountKeyValue(newest) === accountKeyValue(appended)) break
+      await this.#append(team, id, newest)
+      appended = newest
+    }
+    if (appended.key === null && state.key !== null) throw deletedMeanwhile(id)
   }
 
-  #recordsOf(team: TeamId, id: EntityId, key: StoredKey | null): NewRecord[] {
-    const { topics } = this.#deps
-    const value = key === null ? null : keyRecord(key)
-    const records = [{ topic: topics.TOPIC_ACCOUNT_KEYS, key: documentId(team, id), value }]
-    return key === null ? [...records, ...deletedRecords(topics.TOPIC_KEY_MEMORY, team, id)] : records
+  async #append(team: TeamId, id: EntityId, state: AccountKeyState): Promise<void> {
+    await this.#deps.sink.append([this.#recordOf(team, id, state)], kafkaTimeoutMs)
   }
 
-  async #send(records: readonly NewRecord[]): Promise<void> {
-    await this.#deps.sink.append(records, kafkaTimeoutMs)
+  /** A null value that the product wrote is written again as such: no record may have its revision. */
+  #recordOf(team: TeamId, id: EntityId, state: AccountKeyState): NewRecord {
+    const value = state.revision === deletedRevision ? null : accountKeyValue(state)
+    return { topic: this.#deps.topics.TOPIC_ACCOUNT_KEYS, key: documentId(team, id), value }
   }
 
   #changeOf(change: KeyChange['change'], team: TeamId, by: string, key: KeyChange['key']): KeyChange {
@@ -184,12 +202,7 @@ export class AccountKeyManager {
   }
 }
 
-/** Any error but a refusal means that the change took effect in Redis (`done`), and not yet in Kafka. */
-async function incompleteOnError(recorded: Promise<void>, done: string): Promise<void> {
-  try {
-    await recorded
-  } catch (error) {
-    if (error instanceof KeyRefused) throw error
-    throw new KeyChangeIncomplete(`${done}, but that is not durable yet (${(error as Error).message}): try again`)
-  }
-}
+const unknownKey = (team: TeamId, id: string): KeyRefused =>
+  new KeyRefused('unknown-key', `team ${team} has no key ${id}`)
+
+const deletedMeanwhile = (id: string): KeyRefused => new KeyRefused('deleted', `key ${id} was deleted meanwhile`)

@@ -12,7 +12,8 @@ import { answerClientError, createSettingsApp } from './app.ts'
 import { createSessions, usedTokens } from './sessions.ts'
 import { tokenVerifier } from './signIn/verifyToken.ts'
 
-const defaultPort = 3_001
+/** The port it listens on unless it is told another one. */
+export const defaultPort = 3_001
 const reconnectMs = 1_000
 
 /**

@@ -71,6 +71,32 @@ describe.each(kinds)('an export as %s in %s that fails on its way', (accept, enc
   })
 })
 
+test.each([
+  ['revoked', { state: 'revoked', revision: 2 }],
+  ['deleted', null],
+] as const)('an export whose key is %s breaks off, whatever it waits for', async (how, change) => {
+  const id = `ends-${how}`
+  const key = await api.replica.storeKey(team, { id })
+  const held = hold()
+  const exportOf = async (plaintext: string): Promise<IncomingMessage> => {
+    const headers = { authorization: `Bearer ${plaintext}`, accept: ndjson }
+    const sent = request({ port: api.port, path: '/api/v1/records', agent: false, headers }).end()
+    return ((await once(sent, 'response')) as [IncomingMessage])[0]
+  }
+  const [broken, other] = await Promise.all([exportOf(key), exportOf(api.key)])
+  const [end, whole] = [readText(broken).catch((error: Error) => error.message), readText(other)]
+  await held.untilReached()
+  if (change === null) await api.replica.deleteKey(team, id)
+  else await api.replica.storeKey(team, { id, plaintext: key, ...change })
+  expect(await end).toBe('aborted')
+  const { 'x-request-id': requestId } = broken.headers
+  const isLogged = ({ requestId: of, err }: (typeof api.logLines)[number]): boolean =>
+    of === requestId && /key/.test((err as { message?: string } | undefined)?.message ?? '')
+  await eventually(() => api.logLines.some(isLogged))
+  held.goOn()
+  expect((await whole).split('\n').length).toBeGreaterThan(100)
+})
+
 test('what breaks an export off is logged with the id of its request', async () => {
   const held = hold()
   const exporting = exportInOldHttp(api.port, 'gzip')

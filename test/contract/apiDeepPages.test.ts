@@ -1,3 +1,6 @@
+import type { TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { type Random, seeded } from '../support/random.ts'
 import { useApi } from '../support/useApi.ts'
@@ -32,6 +35,7 @@ const byPosition = (a: Row, b: Row): number => {
 }
 
 const api = useApi({
+  teams: ['team-1', 'team-2'],
   submissions: [
     ...rows.map((row) => ({
       team: 'team-1',
@@ -78,4 +82,26 @@ test('every page of every filter, however deep, holds the rows that stand there,
 test('a page beyond all counting is empty, with the true total', async () => {
   const { status, json } = await api.get(`/api/v1/records?limit=100&page=${Number.MAX_SAFE_INTEGER}`)
   expect([status, json]).toEqual([200, { totalDocs: count, page: Number.MAX_SAFE_INTEGER, limit: 100, items: [] }])
+})
+
+test('while a change is pending, pages near the top and deep ones show the same list, from every process', async () => {
+  const list = teamList('submissions', 'team-2' as TeamId)
+  await api.replica.publishWatermark('2026-11-21T10:00:00.000Z' as Instant)
+  const processes = [await api.startAnother(), await api.startAnother({ DEEP_PAGE_FROM: '10000' })]
+  const totals = (): Promise<unknown[]> =>
+    Promise.all(
+      [...processes, api].map(async ({ send }) => {
+        const { json } = await send('/api/v1/records?limit=20&page=2', { key: api.keyOf('team-2') })
+        return (json as { totalDocs: number }).totalDocs
+      }),
+    )
+  expect(await totals()).toEqual([50, 50, 50])
+  await api.replica.setPending(list, true)
+  await api.replica.storeSubmissions({ team: 'team-2', id: 'pending', entity: submissionEntity({ id: 'pending' }) })
+  expect(await totals()).toEqual([51, 51, 51])
+  await api.replica.replaceChangeToken(list)
+  await api.replica.setPending(list, false)
+  expect(await totals()).toEqual([51, 51, 51])
+  await api.replica.publishWatermark(null)
+  await Promise.all(processes.map(({ close }) => close()))
 })

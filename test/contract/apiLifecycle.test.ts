@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { startTestApi } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
-import { refusalOf, runCommand } from '../support/command.ts'
+import { refusalOf } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
 import { answer, emptySearch, startFakeElasticsearch } from '../support/fakeElasticsearch.ts'
 import { killPrograms, startProgram, untilReady } from '../support/programs.ts'
@@ -40,10 +43,53 @@ test('a request that runs when the API stops is answered; no other is accepted',
   await closed
 })
 
-test('a process that cannot do its work at all ends by itself, and its log tells why', async () => {
+test('a port that another process has, or that serves both clients and operators, is told at once, by name', async () => {
   const api = close(await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } }))
-  const { code, stderr } = await runCommand('src/api/main.ts', [], { PORT: String(api.port), ADMIN_PORT: '0' })
-  expect([code, stderr]).toEqual([1, expect.stringContaining('EADDRINUSE')])
+  const taken = String(api.port)
+  expect(await refusalOf('src/api/main.ts', { PORT: taken })).toMatch(/^PORT cannot be listened on here: .*EADDRINUSE/)
+  for (const script of ['src/api/main.ts', 'indexer/main.ts'])
+    expect(await refusalOf(script, { ADMIN_PORT: taken })).toMatch(
+      /^ADMIN_PORT cannot be listened on here: .*EADDRINUSE/,
+    )
+  const [port = 0] = await chooseDistinctPorts(1)
+  const same = { PORT: String(port), ADMIN_PORT: String(port) }
+  expect(await refusalOf('src/api/main.ts', same)).toBe(`ADMIN_PORT must differ from PORT: both are ${port}\n`)
+  // The default, too.
+  expect(await refusalOf('src/api/main.ts', { PORT: '', ADMIN_PORT: '3000' })).toMatch(/^ADMIN_PORT must differ/)
+})
+
+test('an Elasticsearch of another major version is told by name, also to who may not ask for its version', async () => {
+  const fake = close(await startFakeElasticsearch())
+  const settings = { INDEX_PREFIX: replica.prefix, ELASTICSEARCH_URL: fake.url }
+  // As 8.19.4 does: it refuses what the client of 9 sends, whoever asks, and answers what has no body.
+  const refused = { error: { type: 'media_type_header_exception', reason: 'Invalid media-type' }, status: 400 }
+  fake.answerWith((request, response) => {
+    const hasBody = request.headers['content-length'] !== undefined && request.headers['content-length'] !== '0'
+    answer(hasBody ? 400 : 403, hasBody ? refused : {})(request, response)
+  })
+  expect(await refusalOf('src/api/main.ts', settings)).toBe(
+    'ELASTICSEARCH_URL names an older release; Elasticsearch 9 is needed\n',
+  )
+  fake.answerWith(answer(200, { version: { number: '10.0.1' } }))
+  expect(await refusalOf('src/api/main.ts', settings)).toMatch(/^ELASTICSEARCH_URL names version 10\.0\.1/)
+  fake.answerWith((_request, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end('{"version":{"distribution":"opensearch","number":"3.1.0"}}')
+  })
+  expect(await refusalOf('src/api/main.ts', settings)).toMatch(/^ELASTICSEARCH_URL names something else/)
+})
+
+test('a process that is asked to stop while it looks for its engines ends at once, with 0', async () => {
+  const accepted = Promise.withResolvers<void>()
+  const silent = createServer(() => accepted.resolve())
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  const api = await startProgram('src/api/main.ts', { REDIS_URL: `redis://127.0.0.1:${port}` })
+  await accepted.promise
+  expect(await api.end('SIGTERM')).toBe(0)
+  expect(api.log()).toBe('')
+  silent.close()
 })
 
 test('addresses that the machine does not have are told at once, by name', async () => {

@@ -133,7 +133,7 @@ test('an index that does not allow what is asked gives 500 internal_error withou
   ])
   expect(text).not.toMatch(/elastic|shard|search|index|position/i)
   const logged = api.logLines.filter(({ requestId }) => requestId === headers['x-request-id'])
-  expect(JSON.stringify(logged)).toContain('search_phase_execution_exception')
+  expect(JSON.stringify(logged)).toContain('query_shard_exception')
   expect(JSON.stringify(logged)).not.toContain('secret')
 })
 

@@ -189,6 +189,17 @@ test('a key that is revoked meanwhile gets nothing', async () => {
   expect((await answer).json).toMatchObject({ error: { code: 'unauthorized' } })
 })
 
+test('a key that is revoked while nothing changes gets its 401 at once', async () => {
+  const key = await api.replica.storeKey(team, { id: 'revoked-2' })
+  const answers = [page, whole].map((headers) => api.get(records, { ...prefer('wait=60', headers), key }))
+  const other = api.get(records, prefer('wait=4'))
+  await untilWaiting(3)
+  await api.replica.storeKey(team, { id: 'revoked-2', plaintext: key, state: 'revoked', revision: 2 })
+  for (const answer of answers) expect(applied(await answer)).toEqual([401, undefined])
+  await untilWaiting(1)
+  expect(applied(await other)).toEqual([200, 'wait=4'])
+})
+
 test('ten of a team wait in a process, and any further one is answered at once; who disconnects leaves a place', async () => {
   const clients = Array.from({ length: maxOfTeam }, () => new AbortController())
   const answers = clients.map(({ signal }) => api.get(records, { ...prefer('wait=60'), signal }))

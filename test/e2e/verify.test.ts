@@ -161,17 +161,17 @@ test('each kind of difference is found, by name, and nothing else', async () => 
   await remove('forms', 'f-1')
   const names = redisKeys(pipeline.names['INDEX_PREFIX'] ?? '')
   const holder = (keyId: string) => JSON.stringify({ teamId: team, keyId, state: 'active', expiresAtMs: null })
-  await redis.set(names.accountKey(digestOf('k-ghost')), holder('k-ghost'))
-  await redis.set(names.accountKey(digestOf('k-revoked')), holder('k-revoked'))
+  await redis.hset(names.accountKey(digestOf('k-ghost')), `${team}/k-ghost`, holder('k-ghost'))
+  await redis.hset(names.accountKey(digestOf('k-revoked')), `${team}/k-revoked`, holder('k-revoked'))
   await redis.del(names.accountKey(digestOf('k-lost')))
-  await redis.srem(names.deletedKeys(team), 'k-gone')
+  await redis.hdel(names.teamKeys(team), 'k-gone')
   const stored = (await redis.hget(names.teamKeys(team), 'k-older')) ?? ''
   await redis.hset(names.teamKeys(team), 'k-older' as EntityId, stored.replace('"name":"k-older"', '"name":"other"'))
 
   const found = await verify()
   const expected = [
-    /^key-accepted planted k-ghost \(account-keys\) active as planted\/k-ghost in Redis, no key in the topics has its digest$/,
-    /^key-accepted planted k-revoked \(account-keys\) active .* in Redis, the topics say revoked/,
+    /^key-accepted planted k-ghost \(account-keys\) active as planted\/k-ghost in Redis, nobody may use its digest$/,
+    /^key-accepted planted k-revoked \(account-keys\) active .* in Redis, the topic says revoked/,
     /^key-deletion planted k-gone \(account-keys\)/,
     /^key-missing planted k-lost \(account-keys\)/,
     /^key-differs planted k-older \(account-keys\)/,

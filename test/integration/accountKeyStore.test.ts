@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { digestOf } from '../../src/core/model/accountKey.ts'
+import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
@@ -7,7 +7,9 @@ import {
   type AccountKeyStore,
   AccountKeysIncomplete,
   accountKeyStore,
+  appendPositionOf,
   type StoredKey,
+  stateOf,
 } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
@@ -36,16 +38,20 @@ afterEach(async () => {
 })
 const lose = (): Promise<void> => clearRedis(link.client, prefix)
 
-const keyOf = (changes: Partial<StoredKey> = {}): StoredKey => ({
-  id: k1,
-  name: 'Dashboard',
-  digest: digestOf('rqp_acct_one'),
-  state: 'active',
-  createdAt: '2026-01-01T00:00:00.000Z' as Instant,
-  createdBy: 'owner',
-  revision: 1 as Revision,
-  ...changes,
-})
+const keyOf = (changes: Partial<StoredKey> = {}): AccountKeyState =>
+  stateOf({
+    id: k1,
+    name: 'Dashboard',
+    digest: digestOf('rqp_acct_one'),
+    state: 'active',
+    createdAt: '2026-01-01T00:00:00.000Z' as Instant,
+    createdBy: 'owner',
+    revision: 1 as Revision,
+    ...changes,
+  })
+const deleted: AccountKeyState = { revision: 2 as Revision, key: null }
+const apply = async (id: string, state: AccountKeyState, team = acme): Promise<string> =>
+  (await store.apply(team, id as EntityId, state)).kind
 const revision = (number: number): { revision: Revision } => ({ revision: number as Revision })
 const found = async (plaintext: string) => {
   const lookup = await store.lookup(digestOf(plaintext))
@@ -55,64 +61,94 @@ const found = async (plaintext: string) => {
 describe('A change of a key', () => {
   test('takes effect on the next look-up', async () => {
     expect(await found('rqp_acct_one')).toBeNull()
-    expect(await store.apply(acme, k1, keyOf({ expiresAt: '1970-01-01T00:00:01.000Z' as Instant }))).toBe('applied')
+    expect(await apply(k1, keyOf({ expiresAt: '1970-01-01T00:00:01.000Z' as Instant }))).toBe('applied')
     expect(await found('rqp_acct_one')).toEqual({ teamId: 'acme', keyId: 'k1', state: 'active', expiresAtMs: 1_000 })
-    expect(await store.apply(acme, k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
+    expect(await apply(k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
     expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked', expiresAtMs: null })
   })
 
   test('that comes twice or late changes nothing', async () => {
-    await store.apply(acme, k1, keyOf({ ...revision(3), state: 'revoked' }))
-    for (const late of [3, 2, 1]) expect(await store.apply(acme, k1, keyOf(revision(late)))).toBe('stale')
+    await apply(k1, keyOf({ ...revision(3), state: 'revoked' }))
+    expect(await apply(k1, keyOf({ ...revision(3), state: 'revoked' }))).toBe('stale')
+    for (const late of [2, 1]) expect(await apply(k1, keyOf(revision(late)))).toBe('stale')
     expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked' })
   })
 
   test('is compared exactly, up to the highest revisions', async () => {
-    await store.apply(acme, k1, keyOf(revision(2 ** 53 - 3)))
-    expect(await store.apply(acme, k1, keyOf({ ...revision(2 ** 53 - 2), state: 'revoked' }))).toBe('applied')
-    expect(await store.apply(acme, k1, keyOf(revision(2 ** 53 - 3)))).toBe('stale')
+    await apply(k1, keyOf(revision(2 ** 53 - 3)))
+    expect(await apply(k1, keyOf({ ...revision(2 ** 53 - 2), state: 'revoked' }))).toBe('applied')
+    expect(await apply(k1, keyOf(revision(2 ** 53 - 3)))).toBe('stale')
   })
 
   test('cannot bring a deleted key back, and a deletion may come before everything else', async () => {
-    await store.apply(acme, k1, keyOf())
-    expect(await store.apply(acme, k1, null)).toBe('applied')
+    await apply(k1, keyOf())
+    expect(await apply(k1, deleted)).toBe('applied')
     expect(await found('rqp_acct_one')).toBeNull()
     for (const id of ['k1', 'never-seen'] as EntityId[]) {
-      await store.apply(acme, id, null)
-      expect(await store.apply(acme, id, keyOf({ ...revision(99), id }))).toBe('stale')
-      expect(await store.wasDeleted(acme, id)).toBe(true)
+      await apply(id, deleted)
+      expect(await apply(id, keyOf({ ...revision(99), id }))).toBe('stale')
+      expect(await store.find(acme, id)).toMatchObject({ key: null })
     }
     expect(await store.list(acme)).toEqual([])
   })
 
   test('of its digest ends the old one', async () => {
-    await store.apply(acme, k1, keyOf())
-    await store.apply(acme, k1, keyOf({ ...revision(2), digest: digestOf('rqp_acct_two') }))
+    await apply(k1, keyOf())
+    await apply(k1, keyOf({ ...revision(2), digest: digestOf('rqp_acct_two') }))
     expect(await found('rqp_acct_one')).toBeNull()
     expect(await found('rqp_acct_two')).toMatchObject({ keyId: 'k1' })
   })
 
-  test('to a digest that another key holds is refused, in its own team as in another, until that key is deleted', async () => {
-    await store.apply(acme, k1, keyOf())
-    const thief = keyOf({ id: 'k2' })
-    expect(await store.apply(acme, 'k2' as EntityId, thief)).toBe('digest-held')
-    expect(await store.apply('other' as TeamId, k1, keyOf())).toBe('digest-held')
-    expect(await found('rqp_acct_one')).toMatchObject({ teamId: 'acme', keyId: 'k1' })
-    expect((await store.list(acme)).map(({ id }) => id)).toEqual(['k1'])
-    await store.apply(acme, k1, null)
-    expect(await found('rqp_acct_one')).toMatchObject({ teamId: 'acme', keyId: 'k2' })
-    await store.apply(acme, 'k2' as EntityId, null)
-    expect(await found('rqp_acct_one')).toMatchObject({ teamId: 'other', keyId: 'k1' })
+  test('to a digest that another live key claims opens neither, in its own team as in another, until one of them gives it up', async () => {
+    const [other, second] = ['other' as TeamId, 'k2']
+    await apply(k1, keyOf())
+    await apply(second, keyOf({ id: second, state: 'revoked' }))
+    await apply(k1, keyOf(), other)
+    const digest = digestOf('rqp_acct_one')
+    expect([await found('rqp_acct_one'), await store.contested(9)]).toEqual([
+      null,
+      [{ digest, keys: ['acme/k1', 'acme/k2', 'other/k1'] }],
+    ])
+    expect((await store.list(acme)).map(({ id }) => id).sort()).toEqual(['k1', 'k2'])
+    await apply(second, deleted)
+    expect(await found('rqp_acct_one')).toBeNull()
+    await apply(k1, keyOf({ ...revision(2), digest: digestOf('rqp_acct_two') }))
+    expect(await found('rqp_acct_one')).toMatchObject({ teamId: other, keyId: 'k1' })
+    expect(await found('rqp_acct_two')).toMatchObject({ teamId: acme, keyId: 'k1' })
+    expect(await store.contested(9)).toEqual([])
+  })
+
+  test('of a revision that is stored with another content is a conflict, unless it revokes the key', async () => {
+    await apply(k1, keyOf())
+    expect(await apply(k1, keyOf({ name: 'Other' }))).toBe('conflict')
+    expect(await apply(k1, keyOf({ name: 'Other', state: 'revoked' }))).toBe('applied')
+    expect(await apply(k1, keyOf())).toBe('conflict')
+    expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked' })
+  })
+
+  test('that was appended after a newer one is told what compaction would lose, also when it is read again', async () => {
+    const at = (offset: bigint) => appendPositionOf({ partition: 0, offset })
+    const newer = keyOf({ ...revision(3), state: 'revoked' })
+    await store.apply(acme, k1, newer)
+    // Where the newer one was appended is not known yet.
+    expect(await store.apply(acme, k1, keyOf(), at(4n))).toEqual({ kind: 'stale', newest: undefined })
+    await store.apply(acme, k1, newer, at(7n))
+    expect(await store.apply(acme, k1, keyOf(), at(6n))).toEqual({ kind: 'stale', newest: undefined })
+    for (const _ of ['first', 'again'])
+      expect(await store.apply(acme, k1, keyOf(), at(10n))).toMatchObject({ newest: { revision: 3 } })
+    await store.apply(acme, k1, newer, at(11n))
+    expect(await store.apply(acme, k1, keyOf(), at(10n))).toEqual({ kind: 'stale', newest: undefined })
+    await store.apply(acme, k1, deleted, at(12n))
+    expect(await store.apply(acme, k1, keyOf(revision(9)), at(13n))).toEqual({ kind: 'stale', newest: deleted })
   })
 
   test('may hold any text: half surrogates, NUL, quotes; no script stumbles over it', async () => {
     const name = 'x\ud800\u0000"\\\n\ud83d\udd11'
-    const { revision: first, ...key } = keyOf({ name })
-    const value = JSON.stringify({ revision: first, key })
+    const value = JSON.stringify(keyOf({ name }))
     const read = readAccountKeyRecord(Buffer.from('acme/k1'), Buffer.from(value))
-    if (!read.ok || read.value.live === null) throw new Error('refused')
-    expect(await store.apply(acme, k1, { ...read.value.live.entity, revision: first })).toBe('applied')
-    expect(await store.apply(acme, k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
+    if (!read.ok) throw new Error('refused')
+    expect(await apply(k1, read.value)).toBe('applied')
+    expect(await apply(k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
     expect(await store.reserve(acme, 'k2' as EntityId, nowMs, nowMs + 1)).toBe('reserved')
   })
 })
@@ -133,10 +169,10 @@ describe('The ten slots of a team', () => {
       const id = `k${at}` as EntityId
       expect(await reserve(id)).toBe('reserved')
       expect(await store.list(acme)).toHaveLength(at)
-      await store.apply(acme, id, keyOf({ id, digest: digestOf(id), state: at < 5 ? 'revoked' : 'active' }))
+      await apply(id, keyOf({ id, digest: digestOf(id), state: at < 5 ? 'revoked' : 'active' }))
     }
     expect(await reserve('eleventh')).toBe('full')
-    await store.apply(acme, 'k3' as EntityId, null)
+    await apply('k3', deleted)
     expect(await reserve('eleventh')).toBe('reserved')
     expect(await reserve('twelfth')).toBe('full')
   })
@@ -149,14 +185,14 @@ describe('The ten slots of a team', () => {
 
   test('are given back by a deletion, also when they were only reserved', async () => {
     for (let at = 0; at < 10; at++) await reserve(`r${at}`)
-    await store.apply(acme, 'r4' as EntityId, null)
+    await apply('r4', deleted)
     expect([await reserve('n1'), await reserve('n2')]).toEqual(['reserved', 'full'])
   })
 })
 
 describe('A store that Redis has lost', () => {
   test('says so, instead of calling keys unknown or slots free', async () => {
-    await store.apply(acme, k1, keyOf())
+    await apply(k1, keyOf())
     await lose()
     expect(await store.isComplete()).toBe(false)
     expect(await found('rqp_acct_one')).toBe('incomplete')
@@ -170,7 +206,7 @@ describe('A store that Redis has lost', () => {
     await lose()
     expect(await undone.complete()).toBe(false)
     const fold = await store.beginReplay('b')
-    await store.apply(acme, k1, keyOf())
+    await apply(k1, keyOf())
     expect(await fold.complete()).toBe(true)
     expect(await found('rqp_acct_one')).toMatchObject({ keyId: 'k1' })
   })

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { digestOf } from '../../src/core/model/accountKey.ts'
-import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
+import { deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
+import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import type { KafkaSink } from '../../src/core/stores/kafkaSink.ts'
@@ -36,7 +36,6 @@ function kafka() {
   const state = {
     isAway: false,
     sent: [] as Sent[],
-    memory: [] as Sent[],
     audit: [] as Sent[],
     onSend: async (): Promise<void> => undefined,
   }
@@ -44,7 +43,7 @@ function kafka() {
     await state.onSend()
     if (state.isAway) throw new Error('no broker')
     for (const { topic, key, value } of records)
-      state[topic as 'sent' | 'memory' | 'audit'].push({
+      state[topic as 'sent' | 'audit'].push({
         key: String(key),
         value: value === null ? null : String(value),
       })
@@ -56,7 +55,7 @@ function keysOver(over: Partial<AccountKeyStore> = {}) {
   const changes: KeyChange[] = []
   const options = {
     sink,
-    topics: { TOPIC_ACCOUNT_KEYS: 'sent', TOPIC_KEY_MEMORY: 'memory', TOPIC_KEY_AUDIT: 'audit' },
+    topics: { TOPIC_ACCOUNT_KEYS: 'sent', TOPIC_KEY_AUDIT: 'audit' },
     nowMs: () => nowMs,
     randomBytes,
   }
@@ -89,7 +88,7 @@ test('a created key works at once, and Kafka has its record, without the plainte
   const read = readAccountKeyRecord(Buffer.from(record?.key ?? ''), Buffer.from(record?.value ?? ''))
   expect(read).toMatchObject({
     ok: true,
-    value: { live: { revision: 1, entity: { name: 'Dashboard', createdBy: by } } },
+    value: { revision: 1, key: { name: 'Dashboard', createdBy: by } },
   })
 })
 
@@ -147,10 +146,10 @@ describe('A seed', () => {
     kafka.onSend = async () => {
       kafka.onSend = async () => undefined
       const id = (await link.client.hkeys(redisKeys(prefix).teamKeys(team as TeamId)))[0] as EntityId
-      await keyStore.apply(team as TeamId, id, null)
+      await keyStore.apply(team as TeamId, id, deletedAfter(1 as Revision))
     }
     await expect(keys.create({ team, name: 'n', by, seed })).rejects.toMatchObject({ reason: 'deleted' })
-    expect(kafka.sent.map(({ value }) => value === null)).toEqual([false, true])
+    expect(kafka.sent.map(({ value }) => JSON.parse(value ?? '').key === null)).toEqual([false, true])
   })
 })
 
@@ -187,8 +186,8 @@ test('a deleted key is gone, from Kafka for good; deleting it again is safe', as
   for (const _ of ['first', 'again']) await keys.delete({ team, id: key.id, by })
   expect([await holderOf(plaintext), await keys.list(team)]).toEqual([null, []])
   expect(kafka.sent.slice(1)).toEqual([
-    { key: `${team}/${key.id}`, value: null },
-    { key: `${team}/${key.id}`, value: null },
+    { key: `${team}/${key.id}`, value: '{"revision":2,"key":null}' },
+    { key: `${team}/${key.id}`, value: '{"revision":2,"key":null}' },
   ])
 })
 
@@ -209,8 +208,11 @@ describe('When Kafka fails', () => {
     })
     writing.kafka.isAway = true
     await expect(writing.keys.create({ team, name: 'n', by })).rejects.toThrow('no broker')
-    const late = { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by, revision: 1 }
-    expect(await keyStore.apply(team as TeamId, id as EntityId, late as never)).toBe('stale')
+    const late = {
+      revision: 1,
+      key: { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by },
+    }
+    expect(await keyStore.apply(team as TeamId, id as EntityId, late as never)).toMatchObject({ kind: 'stale' })
   })
 
   test('a revoked or deleted key has stopped all the same, and asking again completes it', async () => {
@@ -277,14 +279,14 @@ test('of two teams whose keys have the same id, each revokes and deletes its own
   const teams = ['acme', 'other', 'third'] as TeamId[]
   const shared = 'key_shared' as EntityId
   for (const each of teams) {
-    const key = { name: each, digest: digestOf(each), state: 'active', createdAt: '', createdBy: by, revision: 1 }
-    await keyStore.apply(each, shared, { id: shared, ...key } as never)
+    const key = { id: shared, name: each, digest: digestOf(each), state: 'active', createdAt: '', createdBy: by }
+    await keyStore.apply(each, shared, { revision: 1, key } as never)
   }
   await keys.revoke({ team: 'acme', id: shared, by })
   await keys.delete({ team: 'other', id: shared, by })
   const states = teams.map(async (each) => (await holderOf(each)) as { state: string } | null)
   expect((await Promise.all(states)).map((each) => each?.state)).toEqual(['revoked', undefined, 'active'])
-  const deleted = teams.map((each) => keyStore.wasDeleted(each, shared))
+  const deleted = teams.map(async (each) => (await keyStore.find(each, shared))?.key === null)
   expect(await Promise.all(deleted)).toEqual([false, true, false])
   expect((await keys.list('third')).map(({ name }) => name)).toEqual(['third'])
 })

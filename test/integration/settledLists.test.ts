@@ -26,13 +26,15 @@ beforeEach(async () => {
   const store = accountKeyStore(link, keys)
   await (await store.beginReplay('first')).complete()
   await store.apply(acme, 'k1' as EntityId, {
-    id: 'k1' as EntityId,
-    name: 'Dashboard',
-    digest: digestOf(plaintext),
-    state: 'active',
-    createdAt: '2026-01-01T00:00:00.000Z' as Instant,
-    createdBy: 'owner',
     revision: 1 as Revision,
+    key: {
+      id: 'k1' as EntityId,
+      name: 'Dashboard',
+      digest: digestOf(plaintext),
+      state: 'active',
+      createdAt: '2026-01-01T00:00:00.000Z' as Instant,
+      createdBy: 'owner',
+    },
   })
   await setWatermarkGeneration(link, keys, '1-0123456789abcdef' as GenerationTag, undefined)
 })

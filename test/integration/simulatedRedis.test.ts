@@ -51,26 +51,22 @@ describe.each([
     expect(await client.hget(key('h'), 'none')).toBeNull()
     expect(await client.hmget(key('h'), 'a', 'none')).toEqual(['2', null])
     expect(await client.hgetall(key('h'))).toEqual({ b: '3', a: '2', c: '4' })
+    expect(await client.hkeys(key('h'))).toEqual(['b', 'a', 'c'])
+    expect(await client.hvals(key('h'))).toEqual(['3', '2', '4'])
+    expect(await client.hlen(key('h'))).toBe(3)
     expect(await client.hdel(key('h'), 'a', 'none')).toBe(1)
     expect(await client.hdel(key('h'), 'b', 'c')).toBe(2)
     expect(await client.exists(key('h'))).toBe(0)
     expect(await client.hgetall(key('h'))).toEqual({})
   })
 
-  test('sets and sorted sets', async () => {
+  test('sets', async () => {
     const { client } = link
     expect(await client.sadd(key('s'), 'x', 'y', 'x')).toBe(2)
-    expect(await client.sismember(key('s'), 'x')).toBe(1)
-    expect(await client.sismember(key('s'), 'z')).toBe(0)
     expect((await client.smembers(key('s'))).sort()).toEqual(['x', 'y'])
-    expect(await client.zadd(key('z'), 0, 'b', 0, 'a')).toBe(2)
-    expect(await client.zadd(key('z'), 0, 'Z', 0, 'a')).toBe(1)
-    expect(await client.zcard(key('z'))).toBe(3)
-    expect(await client.zrange(key('z'), '0', '0')).toEqual(['Z'])
-    expect(await client.zrange(key('z'), '0', '9')).toEqual(['Z', 'a', 'b'])
-    expect(await client.zrem(key('z'), 'a', 'none')).toBe(1)
-    expect(await client.zrem(key('z'), 'b', 'Z')).toBe(2)
-    expect(await client.exists(key('z'))).toBe(0)
+    expect(await client.srem(key('s'), 'x', 'none')).toBe(1)
+    expect(await client.srem(key('s'), 'y')).toBe(1)
+    expect(await client.exists(key('s'))).toBe(0)
   })
 
   test('a key expires; writing it anew keeps no expiry, changing it does', async () => {
@@ -179,11 +175,9 @@ describe('A script', () => {
     ['patterns', `return {string.match('2026 acme/k/1', '^%S+ ([^/]+)/(.+)$')}`],
     ['what JSON holds', `local v = cjson.decode(ARGV[1]) return {v.a[2], v.n, v.f .. '', v.t.u, tostring(v.x)}`],
     ['null of JSON counts as true', `local v = cjson.decode(ARGV[1]) return v.none and 'is' or 'is not'`],
-    ['JSON with slashes and controls', String.raw`return cjson.encode({a = 'x/y"\\ \n \127 \1 ä'})`],
-    ['JSON of what JSON holds', `return cjson.encode({n = cjson.decode(ARGV[1]).none, t = {}, b = true})`],
     [
-      'fields in the order of JSON',
-      `return cjson.encode(cjson.decode('{"one":"1","two":"2","three":"3","four":"4"}'))`,
+      'null of JSON',
+      `local v = cjson.decode(ARGV[1]) return {tostring(v.none == cjson.null), tostring(v.x == cjson.null)}`,
     ],
   ])('answers alike: %s', async (_what, lua) => {
     const { sha } = script(lua)

@@ -19,7 +19,7 @@ import { signInSettings } from '../support/signIns.ts'
 
 const own = ownNames()
 const defaults = { forms: 'TOPIC_FORMS', submissions: 'TOPIC_SUBMISSIONS', 'account-keys': 'TOPIC_ACCOUNT_KEYS' }
-const kept = { 'account-keys-memory': 'TOPIC_KEY_MEMORY', 'account-key-audit': 'TOPIC_KEY_AUDIT' }
+const kept = { 'account-key-audit': 'TOPIC_KEY_AUDIT' }
 const named = { ...defaults, ...kept, 'dead-letters': 'TOPIC_DEAD_LETTERS' }
 const acls = await readAcls({
   ...Object.fromEntries(Object.entries(named).map(([name, variable]) => [name, own[variable] ?? ''])),
@@ -72,7 +72,7 @@ async function layOut(): Promise<void> {
   const [source, sink] = [kafkaSource(client), kafkaSink(client)]
   await sink.connect()
   await untilDone(() => ensureTopics(source, config, silent))
-  const topics = [...sourceTopics(config), config.TOPIC_DEAD_LETTERS, config.TOPIC_KEY_MEMORY, config.TOPIC_KEY_AUDIT]
+  const topics = [...sourceTopics(config), config.TOPIC_DEAD_LETTERS, config.TOPIC_KEY_AUDIT]
   for (const topic of topics) await untilDone(() => sink.append([{ topic, key: 'acme/x', value: 'x' }]))
   await Promise.all([source.close(), sink.disconnect()])
 }
@@ -98,23 +98,22 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
       read(config.TOPIC_SUBMISSIONS, groups.rebuildGroupId),
       read(config.TOPIC_FORMS, `${groups.rebuildGroupId}-${randomUUID()}`),
       read(config.TOPIC_ACCOUNT_KEYS, `tidemark-key-replay-${randomUUID()}`),
-      read(config.TOPIC_KEY_MEMORY, `tidemark-key-replay-${randomUUID()}`),
-      write(config.TOPIC_KEY_MEMORY),
+      write(config.TOPIC_ACCOUNT_KEYS),
       write(config.TOPIC_DEAD_LETTERS),
     ]
   },
-  [settings]: ({ config, write }) =>
-    [config.TOPIC_ACCOUNT_KEYS, config.TOPIC_KEY_MEMORY, config.TOPIC_KEY_AUDIT].map(write),
+  [settings]: ({ config, write }) => [config.TOPIC_ACCOUNT_KEYS, config.TOPIC_KEY_AUDIT].map(write),
   [deadLetters]: ({ config, read, write }) => [
     read(config.TOPIC_DEAD_LETTERS, `tidemark-dead-letters-${randomUUID()}`),
     ...sourceTopics(config).map(write),
   ],
   [verify]: ({ config, source, read }) => {
     const groups = { groupId: config.CONSUMER_GROUP, rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP) }
-    const { TOPIC_KEY_MEMORY: memory, TOPIC_DEAD_LETTERS: letters } = config
     return [
       fetchStartOffsets(source, [], { ...groups, topics: documentTopics(config), generationOf: () => undefined }),
-      ...[...sourceTopics(config), memory, letters].map((topic) => read(topic, `tidemark-verify-${randomUUID()}`)),
+      ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map((topic) =>
+        read(topic, `tidemark-verify-${randomUUID()}`),
+      ),
     ]
   },
 }
@@ -248,7 +247,7 @@ describe('the rights of Kafka', () => {
     await layOut()
   })
 
-  test('what the product writes, the settings area cannot read, and the indexer cannot change', async () => {
+  test('what the product writes, the settings area cannot read, and forms, submissions and the audit the indexer cannot write', async () => {
     const writes = async (user: string, topic: string): Promise<void> => {
       const sink = kafkaSink(connectKafka(testConfig(settingsAs(user)), silent))
       await sink.connect()
@@ -258,7 +257,7 @@ describe('the rights of Kafka', () => {
         await sink.disconnect()
       }
     }
-    for (const variable of ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS', 'TOPIC_KEY_AUDIT'])
+    for (const variable of ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_KEY_AUDIT'])
       await expect(writes(indexer, own[variable] ?? '')).rejects.toThrow(refusal)
     await expect(writes(settings, own['TOPIC_FORMS'] ?? '')).rejects.toThrow(refusal)
     const source = kafkaSource(connectKafka(testConfig(settingsAs(settings)), silent))

@@ -4,11 +4,11 @@ import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
-import { accountKeyStore, type StoredKey } from '../../src/core/stores/accountKeyStore.ts'
-import { readDeletedKeys, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
+import { accountKeyStore, type StoredKey, stateOf } from '../../src/core/stores/accountKeyStore.ts'
+import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
-import { readListVersions, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
+import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, settlePending } from '../../src/core/stores/pendingWrites.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
@@ -47,6 +47,7 @@ afterAll(async () => {
   await redis?.stop()
 })
 
+const deleted = { revision: 3 as Revision, key: null }
 const keyWith = (revision: number, plaintext: string): StoredKey => ({
   id: keyId,
   name: 'a key',
@@ -63,6 +64,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await accountKeyStore(link, keys).isComplete()
     await accountKeyStore(link, keys).lookup(digestOf('plaintext'))
     await readListVersions(link, keys, team, randomUUID)
+    await readVersionsOf(link, keys, [teamList('forms', team)])
     await recordKeyUse(link, keys, team, keyId, Date.now())
     const limiter = createLimiter(link.client, keys, 1_000)
     await limiter.consume(`${team}/${keyId}`)
@@ -71,9 +73,12 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
   'tidemark-indexer': async (link) => {
     const view = accountKeyStore(link, keys)
     const fold = await view.beginReplay(randomUUID())
-    await view.apply(team, keyId, keyWith(1, 'first'))
-    await view.apply(team, keyId, keyWith(2, 'second'))
-    await view.apply(team, keyId, null)
+    await view.apply(team, keyId, stateOf(keyWith(1, 'first')))
+    await view.apply(team, keyId, stateOf(keyWith(2, 'second')))
+    await view.apply(team, 'key-3' as EntityId, stateOf({ ...keyWith(1, 'second'), id: 'key-3' }))
+    await view.contested(1)
+    await view.apply(team, 'key-3' as EntityId, deleted)
+    await view.apply(team, keyId, deleted)
     await fold.complete()
     await view.isComplete()
     await watermark.setWatermarkGeneration(link, keys, generation, 1)
@@ -106,11 +111,13 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.reserve(team, keyId, Date.now() - 2, Date.now() - 1)
     await view.reserve(team, keyId, Date.now(), Date.now() + 1_000)
     await view.reserve(team, 'key-2' as EntityId, Date.now() + 2_000, Date.now() + 3_000)
-    await view.apply(team, keyId, keyWith(1, 'first'))
-    await view.apply(team, keyId, keyWith(2, 'second'))
+    await view.apply(team, keyId, stateOf(keyWith(1, 'first')))
+    await view.apply(team, keyId, stateOf(keyWith(2, 'second')))
     await view.list(team)
-    await view.apply(team, keyId, null)
-    await view.wasDeleted(team, keyId)
+    await view.apply(team, 'key-3' as EntityId, stateOf({ ...keyWith(1, 'second'), id: 'key-3' }))
+    await view.apply(team, 'key-3' as EntityId, deleted)
+    await view.apply(team, keyId, deleted)
+    await view.find(team, keyId)
     await readLastUse(link, keys, team)
     const sessions = createSessions(link, keys, Date.now, (count) => Buffer.alloc(count, randomUUID()))
     await sessions.end((await sessions.open({ team, sub: 'owner' })).id)
@@ -119,7 +126,6 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
   'tidemark-verify': async (link) => {
     await accountKeyStore(link, keys).isComplete()
     await surveyAccountKeys(link, keys)
-    await readDeletedKeys(link, keys, team)
   },
 }
 

@@ -57,13 +57,14 @@ function registerIndexer(registry: Registry): void {
     lags: () => [],
     nowMs: () => 0,
   })
-  surveyMetrics(registry, () => ({
+  const observed = () => ({
     group: undefined,
     watermarkMs: undefined,
     marks: new Map(),
     redisMemory: undefined,
     indices: undefined,
-  }))
+  })
+  surveyMetrics(registry, observed, () => [])
 }
 
 const labelsOf = (metric: object): string[] =>

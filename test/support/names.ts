@@ -12,7 +12,6 @@ export function ownNames(): Record<string, string> {
     TOPIC_ACCOUNT_KEYS: `${id}-account-keys`,
     TOPIC_DEAD_LETTERS: `${id}-dead-letters`,
     TOPIC_KEY_AUDIT: `${id}-account-key-audit`,
-    TOPIC_KEY_MEMORY: `${id}-account-keys-memory`,
   }
 }
 

@@ -122,3 +122,38 @@ function started(engines: Engines, name: EngineName): Engine {
   if (found === undefined) throw new Error(`${name} was not started`)
   return found
 }
+
+export type OwnElasticsearch = { readonly elasticsearch: Engine; stop(): Promise<void> }
+
+/**
+ * Starts an Elasticsearch of 512 MiB of heap with its own breakers and garbage collector, as in a small container, beside the Kafka and the
+ * Redis of all tests, and leads this process to it.
+ */
+export async function startSmallElasticsearch(): Promise<OwnElasticsearch> {
+  const { KAFKA_BROKERS = '', REDIS_URL = '' } = process.env
+  const folder = await temporaryFolder('tidemark-small-')
+  const engines = await startEngines({
+    folder,
+    distributions: 'var/engines',
+    clean: true,
+    quick: false,
+    external: { KAFKA_BROKERS, REDIS_URL },
+    adapt: (definition) => ({
+      ...definition,
+      prepare: async (port, signal) => {
+        const command = await definition.prepare(port, signal)
+        const args = [...command.args, '-Eindices.breaker.total.use_real_memory=true']
+        return { ...command, args, env: { ...command.env, ES_JAVA_OPTS: '-Xms512m -Xmx512m' } }
+      },
+    }),
+    signal: AbortSignal.timeout(startDeadlineMs),
+  })
+  Object.assign(process.env, engines.urls)
+  return {
+    elasticsearch: started(engines, 'elasticsearch'),
+    stop: async () => {
+      await engines.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -7,5 +7,7 @@ export const repeating = [
   ...['apiRecordCounts', 'apiRestartedRedis', 'apiWaiting'],
 ].map((name) => `contract/${name}`)
 
-/** These ask processes with and without kept answers side by side. */
-export const sideBySide = ['keptAnswers', 'apiOracle', 'apiCountOracle'].map((name) => `contract/${name}`)
+/** These ask processes with and without kept answers side by side, or do not look at bodies. */
+export const sideBySide = ['keptAnswers', 'apiOracle', 'apiCountOracle', 'hostileHeaders'].map(
+  (name) => `contract/${name}`,
+)

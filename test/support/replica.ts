@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
-import { type EntityId, type Revision, randomToken, type TeamId } from '../../src/core/model/ids.ts'
+import { deletedRevision, type EntityId, type Revision, randomToken, type TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
 import type { TeamList } from '../../src/core/model/teamList.ts'
@@ -153,19 +153,21 @@ export async function createTestReplica(): Promise<TestReplica> {
     storeKey: async (team, { id = 'key-1', plaintext, state = 'active', expiresAt, revision = 1 } = {}) => {
       const key = plaintext ?? `${accountKeyPrefix}${randomUUID()}`
       await keys.apply(team as TeamId, id as EntityId, {
-        id,
-        name: 'a key',
-        digest: digestOf(key),
-        state,
-        createdAt: '2026-01-01T00:00:00.000Z' as Instant,
-        createdBy: 'owner-1',
         revision: revision as Revision,
-        ...(expiresAt !== undefined && { expiresAt: expiresAt as Instant }),
+        key: {
+          id,
+          name: 'a key',
+          digest: digestOf(key),
+          state,
+          createdAt: '2026-01-01T00:00:00.000Z' as Instant,
+          createdBy: 'owner-1',
+          ...(expiresAt !== undefined && { expiresAt: expiresAt as Instant }),
+        },
       })
       return key
     },
     deleteKey: async (team, id) => {
-      await keys.apply(team as TeamId, id as EntityId, null)
+      await keys.apply(team as TeamId, id as EntityId, { revision: deletedRevision, key: null })
     },
     completeAccountKeys: async () => {
       const fold = await keys.beginReplay(randomUUID())

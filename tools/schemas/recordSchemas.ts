@@ -18,10 +18,10 @@ const instantPattern =
 export const recordSchemas: Readonly<Record<string, JsonSchema>> = {
   form: valueSchema('form', 'forms', formSchema),
   submission: valueSchema('submission', 'submissions', submissionSchema),
-  'account-key': valueSchema('key', 'account-keys', accountKeySchema),
+  'account-key': valueSchema('key', 'account-keys', accountKeySchema.nullable()),
 }
 
-function valueSchema(member: string, topic: string, entity: z.ZodObject): JsonSchema {
+function valueSchema(member: string, topic: string, entity: z.ZodType): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(entity, { io: 'input', unrepresentable: 'any', override })
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

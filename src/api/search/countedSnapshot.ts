@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import type { Clause } from './clauses.ts'
 import { findPage, type ListCounts, type PagePosition } from './findPage.ts'
+import { LargePage, maxPageBytes } from './largePage.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 
 /** What of a snapshot is counted. */
-export type CountableSnapshot = Pick<ListSnapshot, 'countsOf' | 'rows' | 'survey'>
+export type CountableSnapshot = Pick<ListSnapshot, 'countsOf' | 'rows' | 'survey' | 'hasLarge' | 'weights'>
 
 /** A range of rows of a list; the first row has offset 0. */
 type RowRange = { readonly offset: number; readonly limit: number }
@@ -46,6 +47,7 @@ export class CountedSnapshot {
   readonly #cache: CountCache
   readonly #name: string
   readonly #list: string
+  #hasLarge: boolean | undefined
 
   /** `name` is the key of the snapshot in the cache, `list` the key of the list. */
   constructor(snapshot: CountableSnapshot, cache: CountCache, { name, list }: { name: string; list: string }) {
@@ -55,8 +57,21 @@ export class CountedSnapshot {
     this.#list = list
   }
 
-  /** The rows of the range that match the filter, and how many match it in all. */
+  /** Whether the list has any large row. */
+  async hasLarge(signal: AbortSignal): Promise<boolean> {
+    this.#hasLarge ??= await this.#snapshot.hasLarge(signal)
+    return this.#hasLarge
+  }
+
+  /** At most how many bytes each row of the range has. */
+  async weights(filter: readonly Clause[], rows: RowRange, signal: AbortSignal): Promise<readonly number[]> {
+    const { range } = await this.locate(filter, rows, signal)
+    return range === undefined ? [] : await this.#snapshot.weights(filter, range, rows.limit, signal)
+  }
+
+  /** The rows of the range that match the filter, and how many match it in all. Throws `LargePage`. */
   async page(filter: readonly Clause[], rows: RowRange, signal: AbortSignal): Promise<RowsFound> {
+    if (await this.hasLarge(signal)) await this.#refuseLarge(filter, rows, signal)
     const known = await findInCache(this.#cache, this.#name, filter, rows)
     const predicted = known === undefined ? await this.#readByPrediction(filter, rows, signal) : undefined
     if (predicted !== undefined) return predicted
@@ -68,6 +83,11 @@ export class CountedSnapshot {
   /** Where the rows are, and how many match the filter in all. */
   locate(filter: readonly Clause[], { offset, limit }: RowRange, signal: AbortSignal): Promise<PagePosition> {
     return findPage(cached(this.#cache, this.#name, filter, this.#snapshot.countsOf(filter, signal)), offset, limit)
+  }
+
+  async #refuseLarge(filter: readonly Clause[], rows: RowRange, signal: AbortSignal): Promise<void> {
+    const weights = await this.weights(filter, rows, signal)
+    if (weights.reduce((sum, each) => sum + each, 0) > maxPageBytes) throw new LargePage()
   }
 
   /** The first attempt measures how many rows were added or removed; the second one applies that. */

@@ -1,15 +1,15 @@
 import type { TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
 import type { Clause } from './clauses.ts'
-import { CountedSnapshot, createCountCache } from './countedSnapshot.ts'
 import { exportDeletions } from './exportDeletions.ts'
 import { readWholeEntities } from './exportWhole.ts'
-import type { KeyRange } from './findPage.ts'
+import { listIds, listRows } from './listParts.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
+import type { PageRequest } from './page.ts'
 import { PartSize } from './partSize.ts'
 import { readAhead } from './readAhead.ts'
 import type { RunQuery } from './runQuery.ts'
-import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
+import type { SearchClient } from './searchClient.ts'
 import type { Filters } from './searchPage.ts'
 
 /** What an export holds. */
@@ -23,8 +23,6 @@ export type ExportContent = {
 
 /** The keep-alive of the snapshot: how long a client may take to read one part. */
 const exportLifeMs = 120_000
-
-const maxCountedBytes = 1024 * 1024
 
 /**
  * For how many parts of details ids are found at once: finding few ids takes as long as finding many. While they are read, the
@@ -47,24 +45,27 @@ export async function* exportList(
   const snapshot = await runQuery((signal) => openListSnapshot(client, kind, teamId, { lifeMs: exportLifeMs, signal }))
   try {
     if (view === 'full') yield* wholeEntities(client, kind, teamId, snapshot, filters, runQuery)
-    else yield* summaries(snapshot, kind, filters, runQuery)
+    else for await (const { rows } of listRows(snapshot, kind, filters, runQuery)) if (rows.length > 0) yield rows
     if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
   } finally {
     snapshot.close()
   }
 }
 
-async function* summaries(
-  snapshot: ListSnapshot,
+/** Yields one page of a list like an export: its rows in parts, each with the total of the list. At least one part, which may be empty. */
+export async function* exportPage(
+  client: SearchClient,
   kind: EntityType,
+  teamId: TeamId,
   filters: Filters,
+  { page, limit }: PageRequest,
   runQuery: RunQuery,
-): AsyncGenerator<readonly Buffer[], void, undefined> {
-  const size = new PartSize()
-  const read: ReadRange<Buffer> = (...range) => snapshot.rows(...range)
-  for await (const rows of parts(snapshot, kind, filters, () => size.rows, read, runQuery)) {
-    size.noteRows(rows)
-    yield rows
+): AsyncGenerator<{ readonly total: number; readonly rows: readonly Buffer[] }, void, undefined> {
+  const snapshot = await runQuery((signal) => openListSnapshot(client, kind, teamId, { lifeMs: exportLifeMs, signal }))
+  try {
+    yield* listRows(snapshot, kind, filters, runQuery, { offset: (page - 1) * limit, limit })
+  } finally {
+    snapshot.close()
   }
 }
 
@@ -78,40 +79,6 @@ function wholeEntities(
   runQuery: RunQuery,
 ): AsyncGenerator<readonly Buffer[], void, undefined> {
   const size = new PartSize()
-  const limit = (): number => partsOfIds * size.rows
-  const ids = parts(snapshot, kind, filters, limit, (...range) => snapshot.ids(...range), runQuery)
+  const ids = listIds(snapshot, kind, filters, () => partsOfIds * size.rows, runQuery)
   return readAhead(readWholeEntities(client, kind, teamId, readAhead(ids), size, runQuery))
-}
-
-type ReadRange<Row> = (
-  filter: readonly Clause[],
-  range: KeyRange,
-  limit: number,
-  signal: AbortSignal,
-) => Promise<readonly Row[]>
-
-/** Every row of the first filter that finds any, in parts of at most so many rows as `maxRows` says each time. */
-async function* parts<Row>(
-  snapshot: ListSnapshot,
-  kind: EntityType,
-  filters: Filters,
-  maxRows: () => number,
-  read: ReadRange<Row>,
-  runQuery: RunQuery,
-): AsyncGenerator<readonly Row[], void, undefined> {
-  const counted = new CountedSnapshot(snapshot, createCountCache(maxCountedBytes), { name: 'export', list: kind })
-  for (const filter of filters) {
-    for (let offset = 0; ; ) {
-      const limit = maxRows()
-      const { total, rows } = await runQuery(async (signal) => {
-        const { total, range } = await counted.locate(filter, { offset, limit }, signal)
-        return { total, rows: range === undefined ? [] : await read(filter, range, limit, signal) }
-      })
-      if (total === 0) break
-      if (rows.length === 0) throw new ElasticsearchUnavailable('partial', `${offset} rows of ${total}`)
-      yield rows
-      offset += rows.length
-      if (offset >= total) return
-    }
-  }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EntityId, TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
+import { detailParts } from './largeParts.ts'
 import type { PartSize } from './partSize.ts'
 import { type Detail, detailKinds, readDetails } from './readDetails.ts'
 import type { RunQuery } from './runQuery.ts'
@@ -11,7 +12,7 @@ const attempts = 8
 const pauseMs = 250
 
 /**
- * The details of entities whose ids come in pages, in the same order, in parts of this size. They are as new as what a search finds now, so at least as new as the
+ * The details of entities whose ids come in pages, in the same order, in parts of this size or, where some are large, of bounded bytes. They are as new as what a search finds now, so at least as new as the
  * snapshot of the ids. An entity that was deleted after the snapshot is left out: its deletion has not been covered by any watermark
  * that was published before the snapshot. Rejects with `ElasticsearchUnavailable`, also if an entity has no detail.
  */
@@ -23,26 +24,37 @@ export async function* readWholeEntities(
   size: PartSize,
   runQuery: RunQuery,
 ): AsyncGenerator<readonly Buffer[], void, undefined> {
-  const read = (ids: readonly EntityId[], isRealtime: boolean): Promise<readonly Detail[]> =>
-    runQuery((signal) => readDetails(client, detailKinds[kind], teamId, ids, isRealtime, signal))
   for await (const page of pages) {
     for (let at = 0, ids = page; at < page.length; at += ids.length) {
       ids = page.slice(at, at + size.rows)
-      const details = await read(ids, false)
-      const found = details.includes('missing') ? await findMissing(ids, details, read) : details
-      const rows = found.filter((detail): detail is Buffer => detail instanceof Buffer)
-      if (rows.length === 0) continue
-      size.noteRows(rows)
-      yield rows
+      const parts = await runQuery((signal) => detailParts(client, kind, teamId, ids, signal))
+      let from = 0
+      for (const { rows: count, bytes } of parts) {
+        const read: ReadAgain = (some, isRealtime) =>
+          runQuery((signal) => readDetails(client, detailKinds[kind], teamId, some, isRealtime, signal), bytes)
+        const rows = await readPart(ids.slice(from, from + count), read)
+        from += count
+        if (rows.length === 0) continue
+        size.noteRows(rows)
+        yield rows
+      }
     }
   }
+}
+
+type ReadAgain = (ids: readonly EntityId[], isRealtime: boolean) => Promise<readonly Detail[]>
+
+async function readPart(ids: readonly EntityId[], read: ReadAgain): Promise<readonly Buffer[]> {
+  const details = await read(ids, false)
+  const found = details.includes('missing') ? await findMissing(ids, details, read) : details
+  return found.filter((detail): detail is Buffer => detail instanceof Buffer)
 }
 
 /** The same details with those that were missing. They may be stored without being searchable yet, or not be stored yet. */
 async function findMissing(
   ids: readonly EntityId[],
   details: readonly Detail[],
-  read: (ids: readonly EntityId[], isRealtime: boolean) => Promise<readonly Detail[]>,
+  read: ReadAgain,
 ): Promise<readonly Detail[]> {
   const found = [...details]
   for (let attempt = 1; ; attempt++) {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type DocumentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
 import { isObject } from '../../core/model/schema.ts'
-import { idInPosition, summaryDelimiter } from '../../core/stores/documents.ts'
-import { ElasticsearchUnavailable } from './searchClient.ts'
+import { type EntityPart, idInPosition, largeBytes, summaryDelimiter } from '../../core/stores/documents.ts'
+import { ElasticsearchUnavailable, innermostType } from './searchClient.ts'
 
 const delimiter = summaryDelimiter.charCodeAt(0)
 /** Replaces each summary in the parsed rest of the response. */
@@ -25,7 +25,11 @@ const envelopeSchema = envelopeOf(z.object({ _source: z.object({ summary: z.null
 /** In a snapshot, Elasticsearch adds a place to the sort values. */
 const positionsSchema = envelopeOf(z.object({ sort: z.tuple([z.string(), z.string()]).rest(z.unknown()) }))
 const deletionsSchema = envelopeOf(z.object({ _id: z.string(), sort: z.tuple([z.int()]) }))
-const errorSchema = z.object({ status: z.int(), error: z.object({ type: z.string() }) })
+/** A hit without a document: of a row that is not large, no size is stored. */
+const weightsSchema = envelopeOf(
+  z.object({ _id: z.string().optional(), fields: z.record(z.string(), z.array(z.string())).optional() }),
+)
+const errorSchema = z.object({ status: z.int(), error: z.looseObject({ type: z.string() }) })
 const responsesSchema = z.object({ responses: z.array(z.unknown()) })
 
 export type SearchAnswer = {
@@ -57,7 +61,7 @@ export function readAnswers(bytes: Buffer): (SearchAnswer | SearchError)[] {
     responses.map((response) => {
       if (!isObject(response) || response['error'] === undefined) return answerOf(response, next)
       const { status, error } = parseWith(errorSchema, response)
-      return { status, type: error.type }
+      return { status, type: innermostType(error) }
     }),
   )
 }
@@ -80,6 +84,19 @@ export function readDeletions(bytes: Buffer): SearchFacts & Deletions {
   const { hits, pit_id } = parseWith(deletionsSchema, parse(bytes.toString()))
   const ids = hits.hits.map(({ _id }) => entityIdOf(_id as DocumentId))
   return { ids, last: hits.hits.at(-1)?.sort[0], total: hits.total?.value, snapshotId: pit_id }
+}
+
+/** A row of which at most so many bytes would be returned. */
+type Weight = { readonly id: string | undefined; readonly bytes: number }
+
+/** Reads the response of a search that asks only how large a part of each hit is. Throws like `readAnswer`. */
+export function readWeights(bytes: Buffer, part: EntityPart): SearchFacts & { readonly weights: readonly Weight[] } {
+  const { hits, pit_id } = parseWith(weightsSchema, parse(bytes.toString()))
+  const weights = hits.hits.map(({ _id, fields }) => ({
+    id: _id,
+    bytes: Number(fields?.[`large.${part}Bytes`]?.[0] ?? largeBytes),
+  }))
+  return { weights, total: hits.total?.value, snapshotId: pit_id }
 }
 
 /** The exact total. Throws `ElasticsearchUnavailable` if the search did not count. */

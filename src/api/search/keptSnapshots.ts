@@ -6,7 +6,10 @@ import { CountedSnapshot, createCountCache } from './countedSnapshot.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 
-/** A read of a team's list; `version` is the list's version before the read, null while it is unknown. */
+/**
+ * A read of a team's list; `version` is the list's version before the read, null while it is unknown, or while Elasticsearch may show more
+ * than it stands for.
+ */
 export type ListReader = {
   readonly teamId: TeamId
   readonly version: ListVersion | null
@@ -37,7 +40,7 @@ type Kept = {
 /**
  * A cache of snapshots, each valid while its list has the same version, so that later pages reuse its counts. The version is
  * replaced after the refresh that makes a change visible, and a snapshot is opened after its version was read. So a snapshot holds
- * every change that its version stands for.
+ * every change that its version stands for. Without a version, each read has a snapshot of its own.
  */
 export function keepSnapshots(indexReader: SearchClient): ReadSnapshot {
   const countCache = createCountCache(maxCountedBytes)

@@ -4,7 +4,8 @@ import type { EntityType } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, deletedOfTeam, newestFirst, ofTeam, oldestFirst } from './clauses.ts'
 import { createdBetween, type KeyRange, type ListCounts } from './findPage.ts'
-import { type Deletions, readAnswer, readDeletions, readIds, type SearchAnswer, totalOf } from './hits.ts'
+import { type Deletions, readAnswer, readDeletions, readIds, readWeights, type SearchAnswer, totalOf } from './hits.ts'
+import { anyAtAll, bytesOf, largeOf } from './largeParts.ts'
 import { multiSearch } from './multiSearch.ts'
 import { ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
 
@@ -16,6 +17,10 @@ export type ListSnapshot = {
   rows(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
   /** The ids of the same rows, without reading any document. */
   ids(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly EntityId[]>
+  /** Whether the list has any large row. */
+  hasLarge(signal: AbortSignal): Promise<boolean>
+  /** At most how many bytes each of the same rows has, without reading any document. */
+  weights(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly number[]>
   /** The same rows, with the counts of matching rows in total and before the range, in one request. */
   survey(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<Survey>
   /**
@@ -156,6 +161,23 @@ class PointInTime implements ListSnapshot {
   ): Promise<readonly EntityId[]> {
     const body = this.#body([...filter, range.clause], { ...rowsOf(range, limit), ...noDocuments })
     return (await this.#read(body, readIds, signal)).ids
+  }
+
+  async hasLarge(signal: AbortSignal): Promise<boolean> {
+    const body = { pit: this.#pit, query: largeOf(this.#teamId, 'summary'), ...anyAtAll }
+    return totalOf(await this.#read(body, readAnswer, signal)) > 0
+  }
+
+  async weights(
+    filter: readonly Clause[],
+    range: KeyRange,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
+    const asked = { ...rowsOf(range, limit), ...noDocuments, docvalue_fields: [{ field: bytesOf('summary') }] }
+    const body = this.#body([...filter, range.clause], asked)
+    const { weights } = await this.#read(body, (bytes) => readWeights(bytes, 'summary'), signal)
+    return weights.map(({ bytes }) => bytes)
   }
 
   async deletions(

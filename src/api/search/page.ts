@@ -5,11 +5,26 @@ export type PageRequest = { readonly page: number; readonly limit: number }
 export type Page = PageRequest & { readonly totalDocs: number; readonly items: readonly Buffer[] }
 
 /** Renders the list envelope; items are copied byte for byte. */
-export function renderPage({ totalDocs, page, limit, items }: Page): Buffer {
-  const parts: Buffer[] = [Buffer.from(`{"totalDocs":${totalDocs},"page":${page},"limit":${limit},"items":[`)]
-  for (const [at, item] of items.entries()) parts.push(...(at === 0 ? [] : [comma]), item)
-  return Buffer.concat([...parts, end])
+export const renderPage = (page: Page): Buffer => Buffer.concat([beginOf(page), ...separated(page.items), end])
+
+/** The same envelope, part by part. */
+export async function* renderPageParts(
+  request: PageRequest,
+  parts: AsyncIterable<{ readonly total: number; readonly rows: readonly Buffer[] }>,
+): AsyncGenerator<Buffer, void, undefined> {
+  let before: Buffer | undefined
+  for await (const { total, rows } of parts) {
+    yield Buffer.concat([before ?? beginOf({ ...request, totalDocs: total }), ...separated(rows)])
+    before = comma
+  }
+  yield end
 }
+
+const beginOf = ({ totalDocs, page, limit }: Omit<Page, 'items'>): Buffer =>
+  Buffer.from(`{"totalDocs":${totalDocs},"page":${page},"limit":${limit},"items":[`)
+
+const separated = (items: readonly Buffer[]): readonly Buffer[] =>
+  items.flatMap((item, at) => (at === 0 ? [item] : [comma, item]))
 
 const comma = Buffer.from(',')
 const end = Buffer.from(']}')

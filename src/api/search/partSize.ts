@@ -1,6 +1,7 @@
 const firstRows = 100
-const maxRows = 500
-/** The target size of a part. It is exceeded only if its rows are much larger than those of the part before. */
+/** Rows that are not large have 4 MiB together, whatever those before had. */
+export const maxRows = 256
+/** The target size of a part. */
 const partBytes = 512 * 1024
 
 /** How many rows the next part of an export has: as many as the average of the last part's rows makes `partBytes`. */

@@ -5,7 +5,7 @@ import type { EntityType } from '../../core/model/teamList.ts'
 import { isTombstone } from '../../core/stores/documents.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { parse } from './hits.ts'
-import { ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
+import { classifyErrorResponse, ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
 
 /** The stored detail of an entity as raw bytes, or why there is none. */
 export type Detail = Buffer | 'deleted' | 'missing'
@@ -74,12 +74,18 @@ function readDocument(document: Buffer, kind: string, name: DocumentId | undefin
   const { success, data } = foundSchema.safeParse(envelope)
   if (!success) {
     const type = failedSchema.safeParse(envelope).data?.error.type ?? 'without a reason'
-    throw new ElasticsearchUnavailable(type === missingIndex ? 'missing-index' : 'partial', `${kind}: ${type}`)
+    throw type === missingIndex ? new ElasticsearchUnavailable('missing-index', kind) : failed(kind, type)
   }
   if (data._id !== name) throw new ElasticsearchUnavailable('partial', `${kind}: an answer for another document`)
   if (!data.found || sourceAt === -1) return 'missing'
   const source = document.subarray(sourceAt + sourceStart.length, -1)
   return isTombstone(source) ? 'deleted' : source
+}
+
+function failed(kind: string, type: string): Error {
+  const error = classifyErrorResponse(0, type)
+  const isOverloaded = error instanceof ElasticsearchUnavailable && error.reason === 'overloaded'
+  return isOverloaded ? error : new ElasticsearchUnavailable('partial', `${kind}: ${type}`)
 }
 
 const missingIndex = 'index_not_found_exception'

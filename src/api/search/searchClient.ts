@@ -36,9 +36,17 @@ export type SearchClient = {
 /**
  * Why Elasticsearch cannot answer now:
  * `unreachable` no connection; `deadline` no response in time; `partial` an incomplete response; `missing-index` the alias points
- * to no index; `missing-snapshot` the point in time has expired; `refused` Elasticsearch rejected the request (overload, permissions).
+ * to no index; `missing-snapshot` the point in time has expired; `overloaded` it has too little memory or too many requests now; `refused`
+ * Elasticsearch rejected the request (permissions).
  */
-type UnavailableReason = 'unreachable' | 'deadline' | 'partial' | 'missing-index' | 'missing-snapshot' | 'refused'
+type UnavailableReason =
+  | 'unreachable'
+  | 'deadline'
+  | 'partial'
+  | 'missing-index'
+  | 'missing-snapshot'
+  | 'overloaded'
+  | 'refused'
 
 /** Elasticsearch cannot answer now. The message repeats no part of the request, because requests hold what users typed. */
 export class ElasticsearchUnavailable extends Error {
@@ -100,12 +108,21 @@ function classifyClientError(error: unknown): unknown {
 }
 
 /**
+ * Errors of status 400 that are no fault of the request: a closed index; a search that was cancelled, for which Elasticsearch may name no cause.
+ */
+const faultless = new Set(['index_closed_exception', 'task_cancelled_exception', 'search_phase_execution_exception'])
+
+/** What Elasticsearch answers when it has too little memory, or too many requests; inside of others whatever their status. */
+const overloads = new Set(['circuit_breaking_exception', 'es_rejected_execution_exception'])
+
+/**
  * Classifies an error response by its status and error type; its reason text would repeat the request. A request that
  * Elasticsearch does not understand is a bug.
  */
 export function classifyErrorResponse(status: number, type: string): Error {
   const detail = `${status} ${type}`
-  return status === 400 && type !== 'index_closed_exception'
+  if (status === 429 || overloads.has(type)) return new ElasticsearchUnavailable('overloaded', detail)
+  return status === 400 && !faultless.has(type)
     ? new InvalidSearch(detail, type)
     : new ElasticsearchUnavailable('refused', detail)
 }
@@ -113,16 +130,20 @@ export function classifyErrorResponse(status: number, type: string): Error {
 type ErrorBody = Readonly<Record<string, unknown>>
 
 function innermostCause(error: ErrorBody): ErrorBody {
-  const cause = error['caused_by']
+  const cause = error['caused_by'] ?? firstOf(error['root_cause'])
   return isObject(cause) ? innermostCause(cause) : error
 }
 
-/** The type of the innermost cause of an error response, without its reason. */
+const firstOf = (causes: unknown): unknown => (Array.isArray(causes) ? causes[0] : undefined)
+
+/** The type of the innermost cause of an error, without its reason. */
+export const innermostType = (error: unknown): string =>
+  isObject(error) ? String(innermostCause(error)['type']) : 'without a reason'
+
 function errorType(body: unknown): string {
   try {
     const response: unknown = typeof body === 'string' ? JSON.parse(body) : body
-    const error = isObject(response) ? response['error'] : undefined
-    return isObject(error) ? String(innermostCause(error)['type']) : 'without a reason'
+    return innermostType(isObject(response) ? response['error'] : undefined)
   } catch {
     return 'without a reason'
   }

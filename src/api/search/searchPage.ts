@@ -4,6 +4,7 @@ import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { totalOf } from './hits.ts'
 import type { IndexReader } from './indexReader.ts'
 import type { ListReader } from './keptSnapshots.ts'
+import { hasLarge } from './largeParts.ts'
 import { multiSearch } from './multiSearch.ts'
 import type { Page, PageRequest } from './page.ts'
 import { teamShard } from './searchClient.ts'
@@ -14,8 +15,8 @@ export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
 
 /**
  * One page of a team's list, newest first, with the exact total, by the first filter that finds any row. A page past the last one is
- * empty. A page that begins at offset `deepPageFrom` or later is read from a snapshot, without skipping the rows before it.
- * Rejects with `ElasticsearchUnavailable`.
+ * empty. A page that begins at offset `deepPageFrom` or later is read from a snapshot, without skipping the rows before it; so is every page of
+ * a list with large rows, which are weighed before they are read. Rejects with `ElasticsearchUnavailable` and `LargePage`.
  */
 export async function searchPage(
   indexReader: IndexReader,
@@ -25,7 +26,10 @@ export async function searchPage(
   { page, limit }: PageRequest,
 ): Promise<Page> {
   const request = { page, limit }
-  const read = offsetOf(request) < indexReader.deepPageFrom ? shallowPage : deepPage
+  const { teamId, signal } = reader
+  const isDeep =
+    offsetOf(request) >= indexReader.deepPageFrom || (await hasLarge(indexReader, kind, teamId, 'summary', signal))
+  const read = isDeep ? deepPage : shallowPage
   let found = await read(indexReader, kind, reader, first, request)
   for (const other of others) {
     if (found.totalDocs > 0) break

@@ -1,8 +1,11 @@
 /** How long a request may be held. */
 export const maxWaitSeconds = 60
 
-/** A preference of `Prefer`; a comma in a quoted string separates nothing. */
-const preference = /(?:[^,"]|"(?:[^"\\]|\\.)*")+/g
+/**
+ * A preference of `Prefer`; a comma in a quoted string separates nothing. A string that nothing ends goes on to the end of the header, so
+ * that no part of it is looked at twice.
+ */
+const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
 const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
 const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i
 

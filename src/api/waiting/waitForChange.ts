@@ -2,7 +2,7 @@ import { teamList } from '../../core/model/teamList.ts'
 import { stallMs } from '../../core/process/httpServer.ts'
 import { Stopwatch } from '../../core/process/stopwatch.ts'
 import { pausePermits, whenClosed } from '../admission.ts'
-import type { RouteContext, WaitForChange } from '../context.ts'
+import type { RouteContext, WaitForChange, WatchKey } from '../context.ts'
 import { preferredWaitSeconds } from './preferredWait.ts'
 import type { Place, Wait, WaitingRoom } from './waitingRoom.ts'
 
@@ -14,6 +14,8 @@ type WaitingDeps = {
   readonly room: WaitingRoom
   /** Judges the key of a request again, and reads the freshness of the team's lists anew. */
   checkAgain(ctx: RouteContext): Promise<void>
+  /** Calls `onRefused` once the key of a request is no longer accepted; the returned function ends that. */
+  readonly watchKey: WatchKey
   /** Time that never steps. */
   readonly elapsedMs: () => number
 }
@@ -29,6 +31,7 @@ export const createWaiting =
     const place = seconds === undefined ? undefined : deps.room.enter(ctx.state.holder.teamId)
     if (seconds === undefined || place === undefined) return
     whenClosed(ctx.res, place.leave)
+    const unwatch = deps.watchKey(ctx, place.wake)
     ctx.set('Preference-Applied', `wait=${seconds}`)
     ctx.state.waited = new Stopwatch(deps.elapsedMs)
     const deadlineMs = deps.elapsedMs() + seconds * 1_000
@@ -42,6 +45,7 @@ export const createWaiting =
         if (!(await heldUntilChanged(ctx, deps, place, wait))) return
       }
     } finally {
+      unwatch()
       place.leave()
     }
   }

@@ -27,6 +27,8 @@ export type Wait = {
 export type Place = {
   /** Resolves once the list has another version, or the wait has ended for another reason. */
   untilChanged(wait: Wait): Promise<Woken>
+  /** Ends a wait as if the list had changed, so that its request looks for itself. */
+  wake(): void
   /** Gives the place back; ends a wait with `gone`. */
   leave(): void
 }
@@ -83,6 +85,9 @@ export class WaitingRoom {
         waiter = { ...wait, wake: resolve }
         this.#add(waiter)
         return await promise
+      },
+      wake: () => {
+        if (waiter !== undefined) this.#wake(waiter, 'changed')
       },
       leave: () => {
         if (hasLeft) return

@@ -3,9 +3,10 @@ import type { z } from 'zod'
 import { longestNumber, nestingDepth, rawMembers } from '../json/rawJson.ts'
 import { RecordRenderer, type Rendered } from '../json/renderer.ts'
 import { maxDepth, maxNumberCharacters } from '../json/scanner.ts'
-import { type AccountKey, accountKeySchema } from './accountKey.ts'
+import { type AccountKeyState, accountKeySchema } from './accountKey.ts'
 import { type Form, formSchema, servedForm, servedFormSummary } from './form.ts'
 import {
+  deletedRevision,
   type EntityId,
   identifierRule,
   isIdentifier,
@@ -45,7 +46,6 @@ export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-export const readAccountKeyRecord = reader<AccountKey>('key', (value) => readValue('key', accountKeySchema, value))
 export const readFormRecord = reader<RenderedForm>('form', readForm)
 export const readSubmissionRecord = reader<RenderedSubmission>(
   'submission',
@@ -63,11 +63,31 @@ function reader<Entity extends { id: string }>(member: string, read: (value: Buf
     if (value === null) return accepted({ ...key.value, live: null })
     const live = read(value)
     if (!live.ok) return live
-    if (live.value.entity.id !== key.value.entityId) return refused(`${member}.id`, 'must be the id in the record key')
+    if (live.value.entity.id !== key.value.entityId) return refused(`${member}.id`, mustBeTheKeysId)
     const { teamId, entityId } = key.value
     return accepted({ teamId, entityId, live: live.value })
   }
 }
+
+/**
+ * Reads a record of `account-keys`. A deletion is `{"revision": …, "key": null}`, which compaction keeps, or a null value, which Kafka
+ * keeps for `delete.retention.ms`.
+ */
+export function readAccountKeyRecord(
+  recordKey: Buffer | null,
+  value: Buffer | null,
+): Result<RecordKey & AccountKeyState> {
+  const key = readKey(recordKey)
+  if (!key.ok) return key
+  if (value === null) return accepted({ ...key.value, revision: deletedRevision, key: null })
+  const read = readValue('key', accountKeySchema.nullable(), value)
+  if (!read.ok) return read
+  const { revision, entity } = read.value
+  if (entity !== null && entity.id !== key.value.entityId) return refused('key.id', mustBeTheKeysId)
+  return accepted({ ...key.value, revision, key: entity })
+}
+
+const mustBeTheKeysId = 'must be the id in the record key'
 
 /** Parses a record key, `<teamId>/<entityId>`. */
 export function readKey(key: Buffer | null): Result<RecordKey> {

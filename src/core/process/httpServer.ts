@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Refuse, reasonOf, render } from './clientErrors.ts'
@@ -11,6 +11,11 @@ export const stallMs = 60_000
 const keepAliveMs = 65_000
 /** Connections above this number are closed at once. */
 const maxConnections = 20_000
+/** A header that only says what a client prefers counts as not sent when it is longer: parsers of libraries may take quadratic time. */
+const maxPreferenceBytes = 1_024
+const preferences = ['accept', 'accept-encoding', 'accept-language', 'prefer'] as const
+/** A name has 253 characters at most, a port five. */
+const maxHostBytes = 260
 
 /** Where a server listens. Port 0 means any free port, no host means all interfaces. */
 export type ListenAddress = { readonly port: number; readonly host?: string | undefined }
@@ -26,6 +31,7 @@ export async function serve(listener: RequestListener, address: ListenAddress, r
     })
     // Node drops what a client sent after a request with `Upgrade`; closing the connection tells the client.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
+    dropLongPreferences(request)
     if (namesOneHost(request)) return listener(request, response)
     const { status, headers, body } = refuse('host')
     response.writeHead(status, { ...headers }).end(body)
@@ -58,18 +64,6 @@ function listen(server: Server, address: ListenAddress): Promise<void> {
   })
 }
 
-/** Why this machine cannot listen on `host`, on any port; undefined when it can. */
-export async function listeningProblem(host: string | undefined): Promise<string | undefined> {
-  const server = createServer()
-  try {
-    await listen(server, { port: 0, host })
-    server.close()
-    return undefined
-  } catch (error) {
-    return (error as Error).message
-  }
-}
-
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
 
 /** Ends a connection with an answer, after the answers to earlier requests. */
@@ -86,6 +80,10 @@ function endWith(socket: Duplex, renderAnswer: () => string): void {
   else socket.destroy()
 }
 
+function dropLongPreferences({ headers }: IncomingMessage): void {
+  for (const name of preferences) if ((headers[name]?.length ?? 0) > maxPreferenceBytes) delete headers[name]
+}
+
 const hostPattern = /^(?<name>\[[\da-f:.]+\]|[^\s/?#@[\]\\:]*)(?::\d*)?$/i
 
 /** The name or address in a `Host` header, in lower case; undefined when the header is malformed. */
@@ -94,7 +92,7 @@ export const hostnameOf = (host: string): string | undefined => hostPattern.exec
 function namesOneHost({ httpVersion, headersDistinct }: IncomingMessage): boolean {
   const [host, ...more] = headersDistinct['host'] ?? []
   if (host === undefined) return Number(httpVersion) < 1.1
-  return more.length === 0 && hostnameOf(host) !== undefined
+  return more.length === 0 && host.length <= maxHostBytes && hostnameOf(host) !== undefined
 }
 
 /** The port on which a server listens. */

@@ -3,6 +3,4 @@
  * nothing: every `fetch` with `If-None-Match` adds it, and it is meant for caches on the way.
  */
 export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
-  ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((tag) => opaque(tag) === opaque(etag))
-
-const opaque = (etag: string): string => etag.trim().replace(/^W\//, '')
+  ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))

@@ -7,7 +7,7 @@ import { preflight } from '../stores/preflight/preflight.ts'
 import { type AdminPage, type AdminPages, serveAdmin } from './adminServer.ts'
 import { type Config, type Engine, type Need, readConfig } from './config.ts'
 import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
-import { listeningProblem } from './httpServer.ts'
+import { type DefaultPorts, isListeningError, listeningProblems } from './listening.ts'
 import { createLog } from './log.ts'
 import { processMetrics } from './processMetrics.ts'
 
@@ -33,9 +33,6 @@ export type Service = {
   fail(error: unknown): void
 }
 
-/** Variables that name an address to listen on. */
-type ListenVariable = 'HOST' | 'ADMIN_HOST'
-
 const stopDeadlineMs = 9_000
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
@@ -49,25 +46,17 @@ export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (
 
 async function checkedConfigOrExit(
   needs: readonly Need[],
-  listensOn: readonly ListenVariable[] = [],
+  ports?: DefaultPorts,
 ): Promise<{ readonly config: Config; readonly unreachable: Engine[] }> {
   const read = readConfig(process.env, needs)
   if (!read.ok) return exitWith(read.problems)
   const engines = needs.filter((need) => need !== 'sign-in')
   const [listening, { rejections, unreachable }] = await Promise.all([
-    listeningProblems(read.config, listensOn),
+    ports === undefined ? [] : listeningProblems(read.config, ports),
     preflightAll(read.config, engines, new AbortController().signal),
   ])
   const problems = [...listening, ...rejections]
   return problems.length > 0 ? exitWith(problems) : { config: read.config, unreachable }
-}
-
-async function listeningProblems(config: Config, names: readonly ListenVariable[]): Promise<Problem[]> {
-  const problems = names.map(async (path) => {
-    const reason = await listeningProblem(config[path])
-    return reason === undefined ? [] : [{ path, rule: `cannot be listened on here: ${reason}` }]
-  })
-  return (await Promise.all(problems)).flat()
 }
 
 function exitWith(problems: readonly Problem[]): never {
@@ -87,11 +76,9 @@ async function preflightAll(
   }
 }
 
-type ServiceOptions = {
+type ServiceOptions = DefaultPorts & {
   readonly name: string
   readonly needs: readonly Need[]
-  readonly listensOn: readonly ListenVariable[]
-  readonly adminPort: number
   start(service: Service): Promise<Started>
 }
 
@@ -100,18 +87,21 @@ type ServiceOptions = {
  * stderr, an admin port with `/livez`, `/readyz` and `/metrics`, releasers, exit 0 within ten seconds of the signal.
  */
 export async function runService(options: ServiceOptions): Promise<void> {
-  const { config, unreachable } = await checkedConfigOrExit(options.needs, options.listensOn)
+  let stop = (): void => process.exit(0)
+  process.on('SIGTERM', () => stop())
+  process.on('SIGINT', () => stop())
+  const { config, unreachable } = await checkedConfigOrExit(options.needs, options)
   const log = createLog({ name: options.name, level: config.LOG_LEVEL }, destination({ fd: 2, sync: true }))
   const lifetime = new Lifetime(log)
-  process.on('SIGTERM', () => lifetime.end())
-  process.on('SIGINT', () => lifetime.end())
-  process.on('unhandledRejection', lifetime.fail)
-  process.on('uncaughtException', lifetime.fail)
+  stop = () => lifetime.end()
+  process.on('unhandledRejection', (error) => lifetime.fail(error))
+  process.on('uncaughtException', (error) => lifetime.fail(error))
   try {
     await start(options, { config, unreachable }, lifetime, log)
     log.info('started')
   } catch (error) {
-    lifetime.fail(error)
+    // Another process was faster than the check at the start.
+    lifetime.fail(error, isListeningError(error) ? configExitCode : 1)
   }
 }
 
@@ -196,9 +186,9 @@ class Lifetime {
     this.#releasers.push({ what, releaser })
   }
 
-  readonly fail = (error: unknown): void => {
+  readonly fail = (error: unknown, exitCode = 1): void => {
     this.#log.fatal({ err: error }, 'process failed')
-    this.end(1)
+    this.end(exitCode)
   }
 
   /** A later call changes the exit code alone, if it names one. */

@@ -1,156 +1,74 @@
-import { deletedRevision } from '../model/ids.ts'
-
 /*
  * The Lua scripts of the account-key store. Each is atomic.
  *
- * An entry of `teamKeys` is `{"revision", "key", "expiresAtMs", "at"}`: the newest record, and its position if it is known. A reserved
- * slot is `{"revision": 0, "reservedUntilMs"}`. Lua never writes an entry anew, because it does not keep all digits of a revision.
+ * A field of `teamKeys` is `<position> <value>`: the newest record's value, as `accountKeyValue` writes it, and where it was appended, or
+ * nothing while that is not known. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Values are never encoded anew: Lua does not
+ * keep all digits of a revision.
  *
- * A claim is `<position> <teamId>/<keyId>`: where the first record of a key with this digest was appended. The first claim in the order
- * of positions holds the digest. `digestClaims` has the claims of all live keys with a digest, while there are several. `keyClaims` has
- * the positions of all digests that a key ever had, as far as its entry does not tell them, so that neither the order nor the number of
- * times in which records are applied matters.
+ * A hash under `accountKey` has a field for each live key that claims a digest: `<teamId>/<keyId>` and its holder. A digest with several
+ * claims opens nothing; `contestedDigests` names it.
  */
 
-/** After every other. */
-export const lastPosition = '9999-12-31T23:59:59.999Z/9999999999/9999999999999999999'
-
-/** What a look-up by digest finds. */
-const holderOf = `
-local function holderOf(team, id, entry)
-  local expiresAtMs = entry.expiresAtMs and string.format('%.0f', entry.expiresAtMs) or 'null'
-  return '{"teamId":"' .. team .. '","keyId":"' .. id .. '","state":"' .. entry.key.state .. '","expiresAtMs":' .. expiresAtMs .. '}'
+const decode = `
+local function decode(field)
+  local position, value = string.match(field or ' {"revision":0}', '^(%S*) (.*)$')
+  local entry = cjson.decode(value)
+  if entry.key == cjson.null then entry.key, entry.isDeleted = nil, true end
+  return entry, position, value
 end`
 
-/** Of two records with one revision, which two writers made at once, the one that revokes the key is the newer. */
-export const applyScript = `${holderOf}
-local teamKeys, deletedKeys, keyClaims, digestClaims, holders, complete = unpack(KEYS)
-local team, id, revision, record, digest, position, mayDisplace, runId = unpack(ARGV)
-revision = tonumber(revision)
-if complete and redis.call('GET', complete) ~= runId then return cjson.encode({outcome = 'incomplete'}) end
-if redis.call('SISMEMBER', deletedKeys, id) == 1 then return cjson.encode({outcome = 'stale', isDeleted = true}) end
+/**
+ * A deletion beats all, then the higher revision. Of two records with one revision, which two writers made at once, the one that revokes the
+ * key is the newer. Answers `{outcome, newest}`: the newest value where this record was appended after it and would outlive it in a
+ * compacted topic, and a deletion whose own record may never have been appended.
+ */
+export const applyScript = `${decode}
+local teamKeys, digests, contested, complete = unpack(KEYS)
+local team, id, position, value, holder, runId = unpack(ARGV)
+if complete and redis.call('GET', complete) ~= runId then return {'incomplete'} end
+local old, oldPosition, oldValue = decode(redis.call('HGET', teamKeys, id))
+local new = decode(' ' .. value)
 
-local function entryOf(itsTeam, itsId)
-  local text = redis.call('HGET', teamKeys .. itsTeam, itsId)
-  return text and cjson.decode(text) or {revision = 0}, text
+local function isNewer()
+  if old.isDeleted or new.isDeleted then return not old.isDeleted end
+  if new.revision ~= old.revision then return new.revision > old.revision end
+  return new.key.state == 'revoked' and old.key.state ~= 'revoked'
 end
-local function positionsOf(itsTeam, itsId, entry)
-  local positions = cjson.decode(redis.call('HGET', keyClaims .. itsTeam, itsId) or '{}')
-  local its = entry.key and entry.key.digest
-  if its and not positions[its] then positions[its] = entry.at or '${lastPosition}' end
-  return positions
-end
-local function claimOf(itsPosition, itsTeam, itsId) return itsPosition .. ' ' .. itsTeam .. '/' .. itsId end
-local function firstClaim(of) return redis.call('ZRANGE', digestClaims .. of, 0, 0)[1] end
-local function claimant(claim) return string.match(claim, '^%S+ ([^/]+)/(.+)$') end
-local function openClaims(of)
-  local holder = redis.call('GET', holders .. of)
-  if not holder or redis.call('ZCARD', digestClaims .. of) > 0 then return end
-  local its = cjson.decode(holder)
-  local positions = positionsOf(its.teamId, its.keyId, entryOf(its.teamId, its.keyId))
-  redis.call('ZADD', digestClaims .. of, 0, claimOf(positions[of], its.teamId, its.keyId))
-end
-local function closeClaims(of)
-  local first = firstClaim(of)
-  if first then
-    local itsTeam, itsId = claimant(first)
-    redis.call('SET', holders .. of, holderOf(itsTeam, itsId, (entryOf(itsTeam, itsId))))
-  else redis.call('DEL', holders .. of) end
-  if redis.call('ZCARD', digestClaims .. of) == 1 then redis.call('DEL', digestClaims .. of) end
-end
-
-local old, oldText = entryOf(team, id)
-local oldDigest = old.key and old.key.digest
-local positions = positionsOf(team, id, old)
-local oldClaim = oldDigest and claimOf(positions[oldDigest], team, id)
-if oldDigest then openClaims(oldDigest) end
-
-if revision == ${deletedRevision} then
-  redis.call('HDEL', teamKeys .. team, id)
-  redis.call('HDEL', keyClaims .. team, id)
-  redis.call('SADD', deletedKeys, id)
-  if oldDigest then
-    redis.call('ZREM', digestClaims .. oldDigest, oldClaim)
-    closeClaims(oldDigest)
+if not isNewer() then
+  local isLater = position ~= '' and position > oldPosition
+  if value == oldValue or old.isDeleted and new.isDeleted then
+    if isLater then redis.call('HSET', teamKeys, id, position .. ' ' .. oldValue) end
+    return {'stale'}
   end
-  return cjson.encode({outcome = 'applied', isDeleted = true})
+  local isConflict = not old.isDeleted and new.revision == old.revision
+  return {isConflict and 'conflict' or 'stale', isLater and (oldPosition ~= '' or old.isDeleted) and oldValue}
 end
 
-local isNewer, isOlder, isSame = revision > old.revision, revision < old.revision, false
-if revision == old.revision and old.key then
-  local isRevoked, wasRevoked = cjson.decode(record).key.state == 'revoked', old.key.state == 'revoked'
-  isNewer, isOlder = isRevoked and not wasRevoked, wasRevoked and not isRevoked
-  isSame = isRevoked == wasRevoked
+redis.call('HSET', teamKeys, id, position .. ' ' .. value)
+local function claim(digest, its)
+  if its then redis.call('HSET', digests .. digest, team .. '/' .. id, its)
+  else redis.call('HDEL', digests .. digest, team .. '/' .. id) end
+  redis.call(redis.call('HLEN', digests .. digest) > 1 and 'SADD' or 'SREM', contested, digest)
 end
-local isStored = isNewer or isSame and not old.at
-if not positions[digest] or position < positions[digest] then positions[digest] = position end
-local newDigest = isStored and digest or oldDigest
-if not newDigest then
-  redis.call('HSET', keyClaims .. team, id, cjson.encode(positions))
-  return cjson.encode({outcome = 'stale'})
-end
+if old.key and not (new.key and new.key.digest == old.key.digest) then claim(old.key.digest) end
+if new.key then claim(new.key.digest, holder) end
+return {'applied'}`
 
-openClaims(newDigest)
-local claim, before = claimOf(positions[newDigest], team, id), firstClaim(newDigest)
-if oldClaim then redis.call('ZREM', digestClaims .. oldDigest, oldClaim) end
-redis.call('ZADD', digestClaims .. newDigest, 0, claim)
-local first = firstClaim(newDigest)
-local isDisplacing = first == claim and before and before ~= claim and before ~= oldClaim
-if isDisplacing and mayDisplace ~= '*' and mayDisplace ~= before then
-  redis.call('ZREM', digestClaims .. newDigest, claim)
-  if oldClaim then redis.call('ZADD', digestClaims .. oldDigest, 0, oldClaim) end
-  closeClaims(newDigest)
-  if oldDigest and oldDigest ~= newDigest then closeClaims(oldDigest) end
-  local _, entry = entryOf(claimant(before))
-  return cjson.encode({outcome = 'displaces', first = before, entry = entry})
-end
-
-if isStored then redis.call('HSET', teamKeys .. team, id, record) end
-local told = isStored and position or old.at or '${lastPosition}'
-if positions[newDigest] == told then positions[newDigest] = nil end
-if next(positions) then redis.call('HSET', keyClaims .. team, id, cjson.encode(positions))
-else redis.call('HDEL', keyClaims .. team, id) end
-local answer = {outcome = isNewer and 'applied' or 'stale'}
-if first ~= claim and not isOlder then answer.outcome = 'digest-held' end
-if redis.call('ZCARD', digestClaims .. newDigest) > 1 then
-  answer.digest, answer.claim, answer.first = newDigest, claim, first
-end
-if isOlder then answer.entry = oldText end
-closeClaims(newDigest)
-if oldDigest and oldDigest ~= newDigest then closeClaims(oldDigest) end
-return cjson.encode(answer)`
-
-const holdsItsDigest = `${holderOf}
-local function holdsItsDigest(team, id, entry, holders)
-  return entry.revision > 0 and redis.call('GET', holders .. entry.key.digest) == holderOf(team, id, entry)
-end`
-
-/** The entries of a team's keys that hold their digests. */
-export const listScript = `${holdsItsDigest}
-local teamKeys, holders = unpack(KEYS)
-local all, held = redis.call('HGETALL', teamKeys), {}
-for i = 1, #all, 2 do
-  if holdsItsDigest(ARGV[1], all[i], cjson.decode(all[i + 1]), holders) then held[#held + 1] = all[i + 1] end
-end
-return held`
-
-/** A reserved slot is below every record, and given up when its time is over. A key without its digest takes none. */
-export const reserveScript = `${holdsItsDigest}
-local teamKeys, deletedKeys, holders = unpack(KEYS)
-local team, id, now, untilMs, max = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-if redis.call('SISMEMBER', deletedKeys, id) == 1 then return 'deleted' end
+/** A reserved slot is below every record, and given up when its time is over. */
+export const reserveScript = `${decode}
+local teamKeys = KEYS[1]
+local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local held = redis.call('HGETALL', teamKeys)
 local taken = 0
 for i = 1, #held, 2 do
-  local slot = cjson.decode(held[i + 1])
-  if held[i] == id then
-    if slot.revision > 0 then return 'held' end
-  elseif slot.revision == 0 then
-    if slot.reservedUntilMs < now then redis.call('HDEL', teamKeys, held[i]) else taken = taken + 1 end
-  elseif holdsItsDigest(team, held[i], slot, holders) then taken = taken + 1 end
+  local slot = decode(held[i + 1])
+  if held[i] == id and slot.isDeleted then return 'deleted' end
+  if held[i] == id and slot.key then return 'held' end
+  if slot.reservedUntilMs and slot.reservedUntilMs < now then redis.call('HDEL', teamKeys, held[i])
+  elseif held[i] ~= id and not slot.isDeleted then taken = taken + 1 end
 end
 if taken >= max then return 'full' end
-redis.call('HSET', teamKeys, id, '{"revision":0,"reservedUntilMs":' .. untilMs .. '}')
+redis.call('HSET', teamKeys, id, ' {"revision":0,"reservedUntilMs":' .. untilMs .. '}')
 return 'reserved'`
 
 export const completeScript = `

@@ -1,19 +1,8 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { type AccountKey, maxKeysPerTeam } from '../model/accountKey.ts'
-import {
-  type Branded,
-  type Digest,
-  deletedRevision,
-  type EntityId,
-  type Offset,
-  type Revision,
-  randomToken,
-  type TeamId,
-  toOffset,
-} from '../model/ids.ts'
-import { toInstant } from '../model/instant.ts'
-import { applyScript, completeScript, lastPosition, listScript, reserveScript } from './accountKeyScripts.ts'
+import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
+import { type Branded, type Digest, type EntityId, type Revision, randomToken, type TeamId } from '../model/ids.ts'
+import { applyScript, completeScript, reserveScript } from './accountKeyScripts.ts'
 import {
   type Freshness,
   type FreshnessReply,
@@ -29,45 +18,34 @@ import type { RedisKeys } from './redisKeys.ts'
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
 export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
 
-/** A key as the store holds it: the newest state in its records, and its revision. */
+/** A live key as the store holds it: the newest state in its records, and its revision. */
 export type StoredKey = AccountKey & { readonly revision: Revision }
 
-/** Where a record was appended, as text that sorts in the order of append time, partition and offset. */
+export const stateOf = ({ revision, ...key }: StoredKey): AccountKeyState => ({ revision, key })
+
+/** Where a record was appended, as text that sorts in the order of its partition. */
 export type AppendPosition = Branded<string, 'AppendPosition'>
-
-/** Where the first record of a key with this digest was appended. */
-export type Claim = {
-  readonly teamId: TeamId
-  readonly keyId: EntityId
-  readonly digest: Digest
-  readonly position: AppendPosition
-}
-
-/** The result of applying a record from the topic. */
-export type ApplyRecordResult =
-  | { readonly kind: 'incomplete' }
-  /** Nothing was changed: a key that was appended later holds the digest. `at` is the position of its newest record, if it is known. */
-  | { readonly kind: 'displaces'; readonly holder: DisplacedKey; readonly at: AppendPosition | undefined }
-  | {
-      readonly kind: Applied
-      readonly isDeleted: boolean
-      /** The first claim and this key's own, as far as their positions are known, when several live keys have the digest. */
-      readonly contested: readonly Claim[]
-      /** The newest record of the key, when this one is older but was appended after it. */
-      readonly newest: StoredKey | undefined
-    }
-
-/** The claim of the key that holds a digest and has to give it to a key that was appended earlier. */
-export type DisplacedKey = Branded<string, 'DisplacedKey'>
 
 /** The holder of a key, with how fresh the lists of its team are. */
 export type Lookup =
   | { readonly found: KeyHolder; readonly freshness: Freshness }
   | { readonly found: null }
   | 'incomplete'
-export type Applied = 'applied' | 'stale' | 'digest-held'
+
+/** What applying a record did. */
+export type Applied =
+  | { readonly kind: 'applied' }
+  /**
+   * Nothing was changed: what is stored is the same or newer (`conflict`: of the same revision, with another content). `newest` is what is
+   * stored if this record was appended after it: compaction would keep this one.
+   */
+  | { readonly kind: 'stale' | 'conflict'; readonly newest: AccountKeyState | undefined }
+
 /** `held`: the id has a key already. */
 type Reserved = 'reserved' | 'full' | 'held' | 'deleted'
+
+/** A digest that several live keys claim, with those keys (`<teamId>/<keyId>`). */
+export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
 
 /** Redis has lost account keys, and the indexer has not replayed them yet. */
 export class AccountKeysIncomplete extends Error {
@@ -79,9 +57,8 @@ export class AccountKeysIncomplete extends Error {
 
 /**
  * The account keys in Redis, by which requests are authenticated. Kafka is their durable copy. Every write goes through one of the
- * scripts in accountKeyScripts.ts. The scripts compare revisions and positions, so records may be applied twice, late, in any order
- * and by several writers. Of the live keys that have one digest, revoked ones included, the first by position holds it; a look-up
- * never finds the others.
+ * scripts in accountKeyScripts.ts. The scripts compare revisions, so records may be applied twice, late, and by several writers.
+ * A look-up finds nothing by a digest that several live keys claim, revoked ones included, until one of them is deleted or has another.
  */
 export type AccountKeyStore = {
   /**
@@ -89,26 +66,26 @@ export type AccountKeyStore = {
    * the store is complete.
    */
   lookup(digest: Digest): Promise<Lookup>
-  /** Applies one change, also to an incomplete store; null deletes for good. Without a position it comes after all that have one. */
-  apply(teamId: TeamId, keyId: EntityId, key: StoredKey | null, position?: AppendPosition): Promise<Applied>
-  /** Applies a record to a complete store only. It takes the digest from no other key than `mayDisplace`. */
+  /** Applies a state, also to an incomplete store. `position`: where its record was appended, if there is one yet. */
+  apply(teamId: TeamId, keyId: EntityId, state: AccountKeyState, position?: AppendPosition): Promise<Applied>
+  /** Applies a record to a complete store only. */
   applyRecord(
     teamId: TeamId,
     keyId: EntityId,
-    key: StoredKey | null,
+    state: AccountKeyState,
     position: AppendPosition,
-    mayDisplace?: DisplacedKey,
-  ): Promise<ApplyRecordResult>
-  /** Stores that a record of this key with this digest was appended at this position. */
-  claim(claim: Claim): Promise<void>
+  ): Promise<Applied | { readonly kind: 'incomplete' }>
   /**
    * Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one, a deletion frees it. An id
    * that was reserved before keeps its slot.
    */
   reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved>
-  /** The team's keys, without slots that are only reserved and keys that do not hold their digest. */
+  /** The team's live keys, without slots that are only reserved. */
   list(teamId: TeamId): Promise<StoredKey[]>
-  wasDeleted(teamId: TeamId, keyId: EntityId): Promise<boolean>
+  /** The newest state of a key; undefined for one that is unknown or only reserved. */
+  find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined>
+  /** Digests that several live keys claim; at most `max`, of so many keys each. */
+  contested(max: number): Promise<ContestedDigest[]>
   isComplete(): Promise<boolean>
   /** Starts a replay of all records under a token of its own. `complete` ends it; false when Redis lost keys meanwhile. */
   beginReplay(token: string): Promise<{ complete(): Promise<boolean> }>
@@ -118,40 +95,22 @@ export type AccountKeyStore = {
 const replayLifeMs = 3_600_000
 
 const [partitionDigits, offsetDigits] = [10, 19]
-const belowAllRevisions = 0
-const anyDisplaced = '*'
 
 /** The position of a record in its topic. */
-export const appendPositionOf = (record: { appendedAtMs: number; partition: number; offset: bigint }): AppendPosition =>
-  [
-    toInstant(record.appendedAtMs),
-    String(record.partition).padStart(partitionDigits, '0'),
-    String(record.offset).padStart(offsetDigits, '0'),
-  ].join('/') as AppendPosition
+export const appendPositionOf = ({ partition, offset }: { partition: number; offset: bigint }): AppendPosition =>
+  `${String(partition).padStart(partitionDigits, '0')}/${String(offset).padStart(offsetDigits, '0')}` as AppendPosition
 
-/** Where to find the record again. */
-export function partitionAndOffsetOf(position: AppendPosition): {
-  readonly partition: number
-  readonly offset: Offset
-} {
-  const [, partition = '', offset = ''] = position.split('/')
-  return { partition: Number(partition), offset: toOffset(offset) }
-}
-
-const applyReply = z.object({
-  outcome: z.enum(['incomplete', 'displaces', 'applied', 'stale', 'digest-held']),
-  digest: z.string().optional(),
-  claim: z.string().optional(),
-  first: z.string().optional(),
-  entry: z.string().optional(),
-  isDeleted: z.boolean().default(false),
-})
+const applyReply = z.union([
+  z.tuple([z.literal('incomplete')]),
+  z.tuple([z.literal('applied')]),
+  z.tuple([z.enum(['stale', 'conflict'])]).rest(z.string().nullable()),
+])
 const reserveReply = z.enum(['reserved', 'full', 'held', 'deleted'])
 
 const lookupScript = script(`${freshnessLua}
-local read = redis.call('MGET', ARGV[1], ARGV[2])
-if not read[2] then return read end
-return {read[1], read[2], unpack(freshnessOf(cjson.decode(read[2]).teamId, 3))}`)
+local complete, holders = redis.call('GET', ARGV[1]), redis.call('HVALS', ARGV[2])
+if #holders ~= 1 then return {complete, false} end
+return {complete, holders[1], unpack(freshnessOf(cjson.decode(holders[1]).teamId, 3))}`)
 type LookupReply = readonly [complete: string | null, holder: string | null, ...FreshnessReply]
 
 export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): AccountKeyStore {
@@ -160,8 +119,16 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
   const requireComplete = async (): Promise<void> => {
     if (!(await isComplete())) throw new AccountKeysIncomplete()
   }
-  const applied = (change: Change, mayDisplace: string, run?: string): Promise<ApplyRecordResult> =>
-    applyTo(client, keys, change, mayDisplace, run)
+  const apply = async (change: Change, run?: string): Promise<Applied | { readonly kind: 'incomplete' }> => {
+    const { teamId, keyId, state, position } = change
+    const names = [
+      ...[keys.teamKeys(teamId), keys.accountKeyPrefix, keys.contestedDigests],
+      ...(run === undefined ? [] : [keys.accountKeysComplete]),
+    ]
+    const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
+    const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, run ?? '']
+    return readApplyReply(await evaluate(client, applyScript, names, values))
+  }
   return {
     isComplete,
     lookup: async (digest) => {
@@ -175,31 +142,35 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
         : freshnessIn(read, runId())
       return { found, freshness }
     },
-    apply: async (teamId, keyId, key, position = lastPosition as AppendPosition) => {
-      const { kind } = await applied(changeOf(teamId, keyId, key, position), anyDisplaced)
-      if (kind === 'incomplete' || kind === 'displaces') throw new Error(`a change was answered with ${kind}`)
-      return kind
+    apply: async (teamId, keyId, state, position) => {
+      const applied = await apply({ teamId, keyId, state, position })
+      if (applied.kind === 'incomplete') throw new Error('a change was answered with incomplete')
+      return applied
     },
-    applyRecord: async (teamId, keyId, key, position, mayDisplace) =>
-      await applied(changeOf(teamId, keyId, key, position), mayDisplace ?? '', runId() ?? ''),
-    claim: async (claim) => {
-      await applied({ ...claim, revision: belowAllRevisions, entry: '' }, anyDisplaced)
-    },
+    applyRecord: async (teamId, keyId, state, position) =>
+      await apply({ teamId, keyId, state, position }, runId() ?? ''),
     reserve: async (teamId, keyId, nowMs, untilMs) => {
       await requireComplete()
-      const names = [keys.teamKeys(teamId), keys.deletedKeys(teamId), keys.accountKeyPrefix]
-      const answer = await evaluate(client, reserveScript, names, [teamId, keyId, nowMs, untilMs, maxKeysPerTeam])
-      return reserveReply.parse(answer)
+      const values = [keyId, nowMs, untilMs, maxKeysPerTeam]
+      return reserveReply.parse(await evaluate(client, reserveScript, [keys.teamKeys(teamId)], values))
     },
     list: async (teamId) => {
       await requireComplete()
-      const entries = await evaluate(client, listScript, [keys.teamKeys(teamId), keys.accountKeyPrefix], [teamId])
-      return z
-        .array(z.string())
-        .parse(entries)
-        .map((text) => keyIn(JSON.parse(text) as Entry))
+      const fields = Object.values(await client.hgetall(keys.teamKeys(teamId)))
+      return fields.flatMap((field) => {
+        const { revision, key } = readField(field) ?? { key: null }
+        return key === null || revision === undefined ? [] : [{ ...key, revision }]
+      })
     },
-    wasDeleted: async (teamId, keyId) => (await client.sismember(keys.deletedKeys(teamId), keyId)) === 1,
+    find: async (teamId, keyId) => {
+      await requireComplete()
+      return readField((await client.hget(keys.teamKeys(teamId), keyId)) ?? '')
+    },
+    contested: async (max) => {
+      const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
+      const claims = await Promise.all(digests.map((digest) => client.hkeys(keys.accountKey(digest))))
+      return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
+    },
     beginReplay: async (token) => {
       const startedOn = runId()
       const replay = keys.accountKeyReplay(token)
@@ -213,80 +184,35 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
   }
 }
 
-/** Applies a change; with `run` only when the store was completed in this run of Redis. */
-async function applyTo(
-  client: Redis,
-  keys: RedisKeys,
-  change: Change,
-  mayDisplace: string,
-  run: string | undefined,
-): Promise<ApplyRecordResult> {
-  const { teamId, keyId, revision, entry, digest, position } = change
-  const names = [
-    keys.teamKeysPrefix,
-    keys.deletedKeys(teamId),
-    keys.keyClaimsPrefix,
-    keys.digestClaimsPrefix,
-    keys.accountKeyPrefix,
-    ...(run === undefined ? [] : [keys.accountKeysComplete]),
-  ]
-  const values = [teamId, keyId, revision, entry, digest, position, mayDisplace, run ?? '']
-  return readApplyReply(String(await evaluate(client, applyScript, names, values)), position)
-}
-
 const isCurrent = (completeOn: string | null, runId: string | undefined): boolean =>
   completeOn !== null && completeOn === runId
 
-/** What Redis holds of a key; see accountKeyScripts.ts. */
-type Entry = {
-  readonly revision: Revision
-  readonly key: AccountKey
-  readonly expiresAtMs: number | undefined
-  readonly at: AppendPosition | undefined
+type Change = {
+  readonly teamId: TeamId
+  readonly keyId: EntityId
+  readonly state: AccountKeyState
+  readonly position: AppendPosition | undefined
 }
 
-const keyIn = ({ revision, key }: Entry): StoredKey => ({ ...key, revision })
+/** What a look-up by its digest finds of a live key. */
+export const holderOf = (teamId: TeamId, keyId: EntityId, { state, expiresAt }: AccountKey): KeyHolder => ({
+  teamId,
+  keyId,
+  state,
+  expiresAtMs: expiresAt == null ? null : Date.parse(expiresAt),
+})
 
-/** One record as arguments of `applyScript`. */
-type Change = Omit<Claim, 'digest'> & {
-  readonly revision: number
-  readonly entry: string
-  readonly digest: Digest | ''
+/** The state in a field of `teamKeys`; undefined for a slot that is only reserved. */
+export function readField(field: string): AccountKeyState | undefined {
+  const value = field.slice(field.indexOf(' ') + 1)
+  const state = value === '' ? undefined : (JSON.parse(value) as AccountKeyState)
+  return state === undefined || state.revision === 0 ? undefined : state
 }
 
-function changeOf(teamId: TeamId, keyId: EntityId, stored: StoredKey | null, position: AppendPosition): Change {
-  if (stored === null) return { teamId, keyId, revision: deletedRevision, entry: '', digest: '', position }
-  const { revision, ...key } = stored
-  const expiresAtMs = key.expiresAt == null ? undefined : Date.parse(key.expiresAt)
-  const at = position === lastPosition ? undefined : position
-  const entry: Entry = { revision, key, expiresAtMs, at }
-  return { teamId, keyId, revision, entry: JSON.stringify(entry), digest: key.digest, position }
-}
-
-function readApplyReply(text: string, position: AppendPosition): ApplyRecordResult {
-  const { outcome, digest, claim, first, entry, isDeleted } = applyReply.parse(JSON.parse(text))
-  const stored = entry === undefined ? undefined : (JSON.parse(entry) as Entry)
-  switch (outcome) {
-    case 'incomplete':
-      return { kind: outcome }
-    case 'displaces':
-      return { kind: outcome, holder: (first ?? '') as DisplacedKey, at: stored?.at }
-    case 'applied':
-    case 'stale':
-    case 'digest-held': {
-      const claims = [...new Set([first, claim])].flatMap((each) => (each === undefined ? [] : [each]))
-      const contested = claims
-        .map((each) => readClaim(each, digest as Digest))
-        .filter(({ position }) => position !== lastPosition)
-      const isLate = stored !== undefined && (stored.at ?? '') < position
-      return { kind: outcome, isDeleted, contested, newest: isLate ? keyIn(stored) : undefined }
-    }
-  }
-}
-
-function readClaim(text: string, digest: Digest): Claim {
-  const [, position, teamId, keyId] = /^(\S+) ([^/]+)\/(.+)$/.exec(text) ?? []
-  return { teamId: teamId as TeamId, keyId: keyId as EntityId, digest, position: position as AppendPosition }
+function readApplyReply(reply: unknown): Applied | { readonly kind: 'incomplete' } {
+  const [kind, newest] = applyReply.parse(reply)
+  if (kind === 'applied' || kind === 'incomplete') return { kind }
+  return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
 }
 
 const evaluate = (client: Redis, script: string, names: string[], values: (string | number)[]): Promise<unknown> =>

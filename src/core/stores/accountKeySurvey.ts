@@ -1,55 +1,44 @@
+import type { AccountKeyState } from '../model/accountKey.ts'
 import type { Digest, EntityId, TeamId } from '../model/ids.ts'
-import type { KeyHolder, StoredKey } from './accountKeyStore.ts'
+import { type KeyHolder, readField } from './accountKeyStore.ts'
 import type { RedisConnection } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
 
 const namesAtOnce = 500
 
-/** Everything that the account-key store holds, without slots that are only reserved. */
+/** Everything that the account-key store holds, deleted keys included, without slots that are only reserved. */
 export type AccountKeySurvey = {
-  readonly keys: readonly { readonly teamId: TeamId; readonly keyId: EntityId; readonly stored: StoredKey }[]
-  /** Whom a look-up by digest finds. */
-  readonly holders: ReadonlyMap<Digest, KeyHolder>
+  readonly keys: readonly { readonly teamId: TeamId; readonly keyId: EntityId; readonly state: AccountKeyState }[]
+  /** Which live keys claim each digest. A look-up finds a single one. */
+  readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
 }
-
-type Entry = { readonly revision: number; readonly key: Omit<StoredKey, 'revision'> }
 
 /** Reads the whole account-key store, page by page, without changing anything. What is written meanwhile may be in it or not. */
 export async function surveyAccountKeys({ client }: RedisConnection, names: RedisKeys): Promise<AccountKeySurvey> {
   const keys: AccountKeySurvey['keys'][number][] = []
-  for await (const page of namesWith(client, names.teamKeysPrefix)) {
-    const hashes = await Promise.all(page.map((name) => client.hgetall(name)))
-    hashes.forEach((hash, at) => {
-      const teamId = page[at]?.slice(names.teamKeysPrefix.length) as TeamId
-      for (const [keyId, text] of Object.entries(hash)) {
-        const { revision, key } = JSON.parse(text) as Entry
-        if (revision > 0) keys.push({ teamId, keyId: keyId as EntityId, stored: { ...key, revision } as StoredKey })
-      }
-    })
+  for await (const [name, hash] of hashesWith(client, names.teamKeysPrefix))
+    for (const [keyId, field] of Object.entries(hash)) {
+      const state = readField(field)
+      const teamId = name.slice(names.teamKeysPrefix.length) as TeamId
+      if (state !== undefined) keys.push({ teamId, keyId: keyId as EntityId, state })
+    }
+  const claims = new Map<Digest, KeyHolder[]>()
+  for await (const [name, hash] of hashesWith(client, names.accountKeyPrefix)) {
+    const holders = Object.values(hash).map((text) => JSON.parse(text) as KeyHolder)
+    claims.set(name.slice(names.accountKeyPrefix.length) as Digest, holders)
   }
-  const holders = new Map<Digest, KeyHolder>()
-  for await (const page of namesWith(client, names.accountKeyPrefix)) {
-    const found = await client.mget(page)
-    found.forEach((text, at) => {
-      const digest = page[at]?.slice(names.accountKeyPrefix.length) as Digest
-      if (text !== null) holders.set(digest, JSON.parse(text) as KeyHolder)
-    })
-  }
-  return { keys, holders }
+  return { keys, claims }
 }
 
-/** The ids of a team's deleted keys. */
-export const readDeletedKeys = async (
-  { client }: RedisConnection,
-  names: RedisKeys,
-  teamId: TeamId,
-): Promise<ReadonlySet<EntityId>> => new Set((await client.smembers(names.deletedKeys(teamId))) as EntityId[])
-
-async function* namesWith(client: RedisConnection['client'], prefix: string): AsyncGenerator<string[]> {
+async function* hashesWith(
+  client: RedisConnection['client'],
+  prefix: string,
+): AsyncGenerator<readonly [name: string, hash: Record<string, string>]> {
   // A prefix of index names has none of the characters that a pattern knows.
   for (let cursor = '0'; ; ) {
     const [next, page] = await client.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', namesAtOnce)
-    if (page.length > 0) yield page
+    const hashes = await Promise.all(page.map((name) => client.hgetall(name)))
+    for (const [at, hash] of hashes.entries()) yield [page[at] ?? '', hash]
     if (next === '0') return
     cursor = next
   }

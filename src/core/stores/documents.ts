@@ -31,6 +31,15 @@ export type DocumentWrite = {
  */
 export const summaryDelimiter = '\t'
 
+/** The summary and the detail of an entity, of which one or both may be large. */
+export type EntityPart = 'summary' | 'detail'
+
+/**
+ * More bytes than these are large. A list document tells of each large part: whose it is, so that a team that has none is known at once, and its
+ * bytes. So readers know what they ask for before they ask.
+ */
+export const largeBytes = 16 * 1024
+
 /**
  * Text that sorts as created time, then id. A keyword, not the date itself: with a numeric field in the index sort
  * Elasticsearch does not terminate early, and page 1 of a large team costs five times as much.
@@ -56,7 +65,7 @@ export function formWrites(change: Change<RenderedForm>, changedAt: Instant): Do
     titleJoined: salted(joined),
     titleStarts: salted(starts),
   })
-  const list = listDocument(change, form.createdAt, changedAt, keys.slice(1, -1), form.summary)
+  const list = listDocument(change, form.createdAt, changedAt, keys.slice(1, -1), form)
   return [write('forms', change, revision, list), write('form-details', change, revision, form.detail)]
 }
 
@@ -64,9 +73,9 @@ export function formWrites(change: Change<RenderedForm>, changedAt: Instant): Do
 export function submissionWrites(change: Change<RenderedSubmission>, changedAt: Instant): DocumentWrite[] {
   if (change.live === null) return tombstones(change, ['submissions', 'submission-details'], changedAt)
   const { revision, entity } = change.live
-  const { formId, status, submittedAt, summary, detail } = entity
+  const { formId, status, submittedAt, detail } = entity
   const keys = `"formId":"${formId}","status":"${status}"`
-  const list = listDocument(change, submittedAt, changedAt, keys, summary)
+  const list = listDocument(change, submittedAt, changedAt, keys, entity)
   return [write('submissions', change, revision, list), write('submission-details', change, revision, detail)]
 }
 
@@ -79,11 +88,13 @@ function listDocument(
   createdAt: Instant,
   changedAt: Instant,
   keys: string,
-  summary: Buffer,
+  { summary, detail }: Readonly<Record<EntityPart, Buffer>>,
 ): Buffer {
   const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
   const windows = `"createdAt":"${createdAt}","changedAt":"${changedAt}"`
-  const start = `{${order},${windows},${keys},"summary":${summaryDelimiter}`
+  const large = [...largePart(teamId, 'summary', summary), ...largePart(teamId, 'detail', detail)]
+  const told = large.length === 0 ? '' : `"large":{${large.join()}},`
+  const start = `{${order},${windows},${keys},${told}"summary":${summaryDelimiter}`
   const startBytes = Buffer.byteLength(start)
   const list = Buffer.allocUnsafe(startBytes + summary.length + listEnd.length)
   list.write(start)
@@ -91,6 +102,9 @@ function listDocument(
   list.write(listEnd, startBytes + summary.length)
   return list
 }
+
+const largePart = (teamId: TeamId, part: EntityPart, { length }: Buffer): readonly string[] =>
+  length > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${length}"`] : []
 
 const listEnd = `${summaryDelimiter}}`
 

@@ -27,16 +27,38 @@ export function parsedBody<T>(body: RawBody | object): T {
 /** Returns all bytes as a Uint8Array: the client would turn a Buffer into text. */
 type BodyOfUndici = { bytes(): Promise<Uint8Array> }
 
-/** Leaves responses as bytes. Errors stay text, which the client copies, redacts and parses. */
-class BytesConnection extends UndiciConnection {
-  override async request(
-    params: ConnectionRequestParams,
-    options: ConnectionRequestOptions | ConnectionRequestOptionsAsStream,
-  ): Promise<never> {
-    const answer = await super.request(params, { ...options, asStream: true })
+type Options = ConnectionRequestOptions | ConnectionRequestOptionsAsStream
+
+/**
+ * Tells a response that its caller no longer wants from one that its node broke off: only the latter makes the client avoid the node, and
+ * ask the next one.
+ */
+class AbortableConnection extends UndiciConnection {
+  override async request(params: ConnectionRequestParams, options: Options): Promise<never> {
     try {
-      const bytes = await (answer.body as unknown as BodyOfUndici).bytes()
-      return { ...answer, body: answer.statusCode < 400 ? bytes : Buffer.from(bytes).toString() } as never
+      return (await this.read(params, options)) as never
+    } catch (error) {
+      if (error instanceof errors.ConnectionError && options.signal?.aborted === true)
+        throw new errors.RequestAbortedError('Request aborted')
+      throw error
+    }
+  }
+
+  protected read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
+    return super.request(params, options as ConnectionRequestOptions)
+  }
+}
+
+/** Leaves responses as bytes. Errors stay text, which the client copies, redacts and parses. */
+class BytesConnection extends AbortableConnection {
+  protected override async read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
+    const answer = (await super.read(params, { ...options, asStream: true })) as {
+      readonly statusCode: number
+      readonly body: BodyOfUndici
+    }
+    try {
+      const bytes = await answer.body.bytes()
+      return { ...answer, body: answer.statusCode < 400 ? bytes : Buffer.from(bytes).toString() }
     } catch (error) {
       throw new errors.ConnectionError((error as Error).message)
     }
@@ -67,6 +89,7 @@ export const defaultRequestTimeoutMs = 30_000
 
 function options(config: Config): ConstructorParameters<typeof Client>[0] {
   return {
+    Connection: AbortableConnection,
     nodes: config.ELASTICSEARCH_URL,
     maxRetries: 0,
     requestTimeout: defaultRequestTimeoutMs,

@@ -1,3 +1,4 @@
+import { getCACertificates } from 'node:tls'
 import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../process/config.ts'
@@ -10,6 +11,13 @@ closeUnansweredConnections()
 const connectionTimeoutMs = 5_000
 /** A broker that is frozen or cut off is given up after this time; joining a group and fetching may take longer. */
 const requestTimeoutMs = 10_000
+
+export const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE }: Config): boolean =>
+  KAFKA_SSL ?? KAFKA_SSL_CA_FILE !== undefined
+
+/** The authorities that the configuration names, else Node's own and those of the operating system. */
+export const trustedAuthorities = ({ KAFKA_SSL_CA_FILE }: Config): string | string[] =>
+  KAFKA_SSL_CA_FILE ?? [...getCACertificates('default'), ...getCACertificates('system')]
 
 /** A Kafka client that logs to `log` and retries a request five times; its callers decide what to do after that. */
 export function connectKafka(config: Config, log: Logger): Kafka {
@@ -26,7 +34,7 @@ export function connectKafka(config: Config, log: Logger): Kafka {
       ({ level, log: { message, ...details } }) => {
         log[pinoLevel(level)]({ kafkajs: details }, message)
       },
-    ...(config.KAFKA_SSL_CA_FILE !== undefined && { ssl: { ca: config.KAFKA_SSL_CA_FILE } }),
+    ...(usesTls(config) && { ssl: { ca: trustedAuthorities(config) } }),
     ...(config.KAFKA_SASL_MECHANISM !== undefined && { sasl: saslOf(config) }),
   })
 }

@@ -1,12 +1,19 @@
-import type { Consumer, Kafka } from 'kafkajs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Admin, Consumer, Kafka } from 'kafkajs'
 import { aborted } from '../process/aborted.ts'
+import { fetchStableOffsets } from './kafkaPatches.ts'
 import { undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 const stallMs = 600_000
 const fetchWaitMs = 250
-/** After so many fetches of every broker without a record, the topic is read: compaction has removed the records before the end. */
+/**
+ * After so many fetches of every broker without a record, the topic is read: the records before its end are gone. It counts only from a
+ * moment on at which the last stable offset had reached that end: before an open transaction, fetches bring nothing either.
+ */
 const quietFetches = 4
+/** How often it is looked whether an open transaction has ended. */
+const stableCheckMs = 250
 
 export type ReadOptions = {
   readonly topic: string
@@ -23,7 +30,7 @@ export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 
 /**
  * Reads a topic, or `ranges` of it, from its beginning to the end that it has now, outside every other group, and commits nothing. Rejects after ten
- * minutes without a record, when `signal` aborts, when a record batch cannot be decoded, or when Kafka gives up.
+ * minutes without a record (a transaction may be open for so long), when `signal` aborts, when a record batch cannot be decoded, or when Kafka gives up.
  */
 export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<void> {
   const { topic, groupId, ranges, signal, onRecord } = options
@@ -46,7 +53,11 @@ export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<voi
   consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
     if (payload.batchSize === 0) reached(payload.partition, payload.lastOffset)
   })
-  whenQuiet(consumer, done.resolve)
+  whenQuiet(consumer, {
+    isStable: () => areStable(kafka, topic, ends),
+    onQuiet: done.resolve,
+    onError: done.reject,
+  })
   if (ranges !== undefined) startAt(consumer, topic, ranges)
   const stalled = setTimeout(() => done.reject(new Error(`${topic} brings no record for ten minutes`)), stallMs)
   try {
@@ -78,19 +89,29 @@ export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<voi
 
 /** Partitions that hold records to read → the offset after the last of them. */
 async function unreadEnds(kafka: Kafka, { topic, ranges }: ReadOptions): Promise<Map<number, bigint>> {
+  const offsets = await ask(kafka, (admin) => admin.fetchTopicOffsets(topic))
+  const held = offsets.filter(({ low, high }) => BigInt(low) < BigInt(high))
+  const ends = new Map(held.map(({ partition, high }) => [partition, BigInt(high)]))
+  if (ranges === undefined) return ends
+  return new Map(
+    [...ranges].flatMap(([partition, { from, to }]) => {
+      const end = ends.get(partition) ?? 0n
+      return from < to && from < end ? [[partition, to < end ? to : end] as const] : []
+    }),
+  )
+}
+
+/** Whether no open transaction, and no leader that lags behind the one before, keeps records below these ends from being fetched. */
+async function areStable(kafka: Kafka, topic: string, ends: ReadonlyMap<number, bigint>): Promise<boolean> {
+  const stable = await ask(kafka, (admin) => fetchStableOffsets(admin, topic))
+  return [...ends].every(([partition, end]) => (stable.get(partition) ?? end) >= end)
+}
+
+async function ask<Answer>(kafka: Kafka, question: (admin: Admin) => Promise<Answer>): Promise<Answer> {
   const admin = kafka.admin()
   await admin.connect()
   try {
-    const offsets = await admin.fetchTopicOffsets(topic)
-    const held = offsets.filter(({ low, high }) => BigInt(low) < BigInt(high))
-    const ends = new Map(held.map(({ partition, high }) => [partition, BigInt(high)]))
-    if (ranges === undefined) return ends
-    return new Map(
-      [...ranges].flatMap(([partition, { from, to }]) => {
-        const end = ends.get(partition) ?? 0n
-        return from < to && from < end ? [[partition, to < end ? to : end] as const] : []
-      }),
-    )
+    return await question(admin)
   } finally {
     await admin.disconnect()
   }
@@ -108,19 +129,38 @@ function startAt(consumer: Consumer, topic: string, ranges: ReadonlyMap<number, 
   })
 }
 
-/** Calls `onQuiet` once several fetches of every broker in succession have brought no record. */
-function whenQuiet(consumer: Consumer, onQuiet: () => void): void {
+type Quiet = {
+  /** Whether fetches can bring every record that is left. */
+  isStable(): Promise<boolean>
+  onQuiet(): void
+  onError(error: unknown): void
+}
+
+/** Calls `onQuiet` once several fetches of every broker in succession have brought no record although they could have. */
+function whenQuiet(consumer: Consumer, { isStable, onQuiet, onError }: Quiet): void {
   /** Broker → fetches without a record. A broker whose records are being handled stays at 0 until it is asked again. */
   const quiet = new Map<number, number>()
-  consumer.on(consumer.events.GROUP_JOIN, () => quiet.clear())
-  consumer.on(consumer.events.START_BATCH_PROCESS, () => {
+  const beginAnew = (): void => {
     for (const nodeId of quiet.keys()) quiet.set(nodeId, 0)
-  })
+  }
+  let wasStable = false
+  let isAsking = false
+  const decide = async (): Promise<void> => {
+    if (wasStable) return onQuiet()
+    isAsking = true
+    wasStable = await isStable()
+    if (!wasStable) await sleep(stableCheckMs)
+    // What was fetched before the answer says nothing.
+    beginAnew()
+    isAsking = false
+  }
+  consumer.on(consumer.events.GROUP_JOIN, () => quiet.clear())
+  consumer.on(consumer.events.START_BATCH_PROCESS, beginAnew)
   consumer.on(consumer.events.FETCH_START, ({ payload: { nodeId } }) => {
     if (!quiet.has(nodeId)) quiet.set(nodeId, 0)
   })
   consumer.on(consumer.events.FETCH, ({ payload: { nodeId } }) => {
     quiet.set(nodeId, (quiet.get(nodeId) ?? 0) + 1)
-    if (Math.min(...quiet.values()) > quietFetches) onQuiet()
+    if (!isAsking && Math.min(...quiet.values()) > quietFetches) decide().catch(onError)
   })
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Redis } from 'ioredis'
+import { Redis, ReplyError } from 'ioredis'
+import { hostAndPort } from '../process/config/values.ts'
 import type { Config } from '../process/config.ts'
 
 /** A connection to Redis, and the run of the server behind it. */
@@ -72,8 +73,16 @@ export function connectRedis(
     retryStrategy: reconnectDelayMs,
   })
   watchCommands(client, onCommand)
+  client.on('error', (error: Error) => {
+    // The client would go on with the first database, which may be another installation's.
+    if (refusesDatabase(error)) client.disconnect(true)
+  })
   return connectionOver(client, onError)
 }
+
+/** Whether Redis has no database of the number in the URL, or none for this user. */
+export const refusesDatabase = (error: Error): boolean =>
+  error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
 /** The connection that a client has, or will have. `onError` is called with connection errors. */
 export function connectionOver(client: Redis, onError: (error: Error) => void): RedisConnection {
@@ -111,10 +120,7 @@ export function connectionOver(client: Redis, onError: (error: Error) => void): 
 }
 
 function sentinelOptions(url: string, { addresses, name }: NonNullable<RedisOptions['sentinels']>) {
-  const sentinels = addresses.map((address) => {
-    const at = address.lastIndexOf(':')
-    return { host: address.slice(0, at), port: Number(address.slice(at + 1)) }
-  })
+  const sentinels = addresses.map((address) => hostAndPort(address) ?? { host: address })
   const enableTLSForSentinelMode = url.startsWith('rediss:')
   return {
     sentinels,

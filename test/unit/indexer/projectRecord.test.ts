@@ -52,7 +52,7 @@ test('a deletion asks for tombstones above every revision', () => {
 test('an account key asks for a change of the account-key store, a deleted one too', () => {
   expect(projectRecord(recordOf('k', 'acme/k1', null), changedAtMs, topics)).toEqual({
     kind: 'account-key',
-    change: { teamId: 'acme', entityId: 'k1', live: null },
+    change: { teamId: 'acme', entityId: 'k1', revision: 2 ** 53 - 1, key: null },
   })
 })
 

@@ -10,7 +10,7 @@ export type Address = { readonly host: string; readonly port: number }
  */
 export async function certificateProblem(
   { host, port }: Address,
-  ca: string | undefined,
+  ca: string | string[] | undefined,
   signal: AbortSignal,
 ): Promise<{ readonly is: 'host' | 'authority'; readonly code: string } | undefined> {
   const socket = connect({

@@ -2,18 +2,18 @@ import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { aborted } from '../../process/aborted.ts'
 import type { Config } from '../../process/config.ts'
-import { connectKafka } from '../kafka.ts'
+import { connectKafka, trustedAuthorities, usesTls } from '../kafka.ts'
+import type { Address } from './certificate.ts'
 import { addressIn, type EngineProbe } from './probe.ts'
 
 const defaultPort = 9_092
+const addressOf = (broker: string): Address => addressIn(`kafka://${broker}`, defaultPort)
 
 export const probe = (config: Config): EngineProbe => ({
-  caSetting: 'KAFKA_SSL_CA_FILE',
-  ca: config.KAFKA_SSL_CA_FILE,
-  addresses:
-    config.KAFKA_SSL_CA_FILE === undefined
-      ? []
-      : config.KAFKA_BROKERS.map((broker) => addressIn(`kafka://${broker}`, defaultPort)),
+  caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',
+  ...(usesTls(config)
+    ? { ca: trustedAuthorities(config), addresses: config.KAFKA_BROKERS.map(addressOf) }
+    : { ca: undefined, addresses: [] }),
   tryCredentials: async (signal) => {
     const admin = connectKafka(config, pino({ level: 'silent' })).admin({ retry: { retries: 0 } })
     try {

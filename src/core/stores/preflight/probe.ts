@@ -5,7 +5,7 @@ import type { Address } from './certificate.ts'
 /** How preflight checks one engine. */
 export type EngineProbe = {
   readonly caSetting: keyof Config
-  readonly ca: string | undefined
+  readonly ca: string | string[] | undefined
   /** The addresses at which it is reached by TLS. */
   readonly addresses: readonly Address[]
   /** The setting whose credentials the engine rejects; undefined when it accepts them. Rejects when it is unreachable. */

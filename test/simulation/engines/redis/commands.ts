@@ -63,34 +63,22 @@ export const commands = {
     if (fields.size < before.size) keys.write(key, { kind: 'hash', fields }, keys.expiryOf(key))
     return before.size - fields.size
   },
+  hkeys: (keys, [key = '']) => [...fieldsOf(keys, key).keys()],
+  hlen: (keys, [key = '']) => fieldsOf(keys, key).size,
+  hvals: (keys, [key = '']) => [...fieldsOf(keys, key).values()],
 
   smembers: (keys, [key = '']) => [...membersOf(keys, key)],
-  sismember: (keys, [key = '', member = '']) => (membersOf(keys, key).has(member) ? 1 : 0),
   sadd: (keys, [key = '', ...added]) => {
     const before = membersOf(keys, key)
     const members = new Set([...before, ...added])
     keys.write(key, { kind: 'set', members }, keys.expiryOf(key))
     return members.size - before.size
   },
-
-  zcard: (keys, [key = '']) => scoresOf(keys, key).size,
-  zrange: (keys, [key = '', first, last]) => {
-    const [from, to] = [integer(first), integer(last)]
-    if (from < 0 || to < 0) throw new ReplyError('ERR the simulation knows no rank from the end')
-    const inOrder = [...scoresOf(keys, key)].sort(([a, x], [b, y]) => x - y || Buffer.from(a).compare(Buffer.from(b)))
-    return inOrder.slice(from, to + 1).map(([member]) => member)
-  },
-  zadd: (keys, [key = '', ...pairs]) => {
-    const before = scoresOf(keys, key)
-    const scores = new Map([...before, ...pairsOf(pairs).map(([score, member]) => [member, Number(score)] as const)])
-    keys.write(key, { kind: 'sortedSet', scores }, keys.expiryOf(key))
-    return scores.size - before.size
-  },
-  zrem: (keys, [key = '', ...gone]) => {
-    const before = scoresOf(keys, key)
-    const scores = new Map([...before].filter(([member]) => !gone.includes(member)))
-    if (scores.size < before.size) keys.write(key, { kind: 'sortedSet', scores }, keys.expiryOf(key))
-    return before.size - scores.size
+  srem: (keys, [key = '', ...gone]) => {
+    const before = membersOf(keys, key)
+    const members = new Set([...before].filter((member) => !gone.includes(member)))
+    if (members.size < before.size) keys.write(key, { kind: 'set', members }, keys.expiryOf(key))
+    return before.size - members.size
   },
 } as const satisfies Record<string, Command>
 
@@ -104,8 +92,6 @@ const textOf = (keys: Keyspace, key: string): string | null => keys.read('string
 const fieldsOf = (keys: Keyspace, key: string): ReadonlyMap<string, string> =>
   keys.read('hash', key)?.fields ?? new Map()
 const membersOf = (keys: Keyspace, key: string): ReadonlySet<string> => keys.read('set', key)?.members ?? new Set()
-const scoresOf = (keys: Keyspace, key: string): ReadonlyMap<string, number> =>
-  keys.read('sortedSet', key)?.scores ?? new Map()
 
 function integer(text: string | undefined): number {
   if (text === undefined || !/^-?\d{1,15}$/.test(text))

@@ -3,7 +3,6 @@ export type Value =
   | { readonly kind: 'string'; readonly text: string }
   | { readonly kind: 'hash'; readonly fields: ReadonlyMap<string, string> }
   | { readonly kind: 'set'; readonly members: ReadonlySet<string> }
-  | { readonly kind: 'sortedSet'; readonly scores: ReadonlyMap<string, number> }
 
 type Entry = {
   readonly value: Value
@@ -131,7 +130,5 @@ function isEmpty(value: Value): boolean {
       return value.fields.size === 0
     case 'set':
       return value.members.size === 0
-    case 'sortedSet':
-      return value.scores.size === 0
   }
 }

@@ -36,13 +36,13 @@ const raw = api.module as unknown as {
 }
 const registry = -10_000
 const globals = -10_002
-const [ofNil, ofBoolean, ofNothing, ofNumber, ofText, ofTable] = [0, 1, 2, 3, 4, 5]
+const [ofNil, ofBoolean, ofNumber, ofText, ofTable] = [0, 1, 3, 4, 5]
 /** The type of the value at this index: one of the above. */
 const typeAt = (at: number): number => raw._lua_type(lua, at)
 
 /** Errors cannot pass a function of the host: it returns whether it succeeded, and its result or an error. */
 const prelude = `
-local call, encode, decode = ...
+local call, decode, null = ...
 local function raising(f)
   return function(...)
     local succeeded, result = f(...)
@@ -51,7 +51,7 @@ local function raising(f)
   end
 end
 redis = {call = raising(call)}
-cjson = {encode = raising(encode), decode = raising(decode)}
+cjson = {decode = raising(decode), null = null}
 io, os, debug, package, require, dofile, loadfile, module, print = nil
 math.random, math.randomseed = nil
 setmetatable(_G, {__newindex = function(_, name) error('Attempt to modify a readonly table', 2) end})`
@@ -84,12 +84,12 @@ const commandOf = host('redis.call', () => {
   const [name = '', ...args] = Array.from({ length: raw._lua_gettop(lua) - 1 }, (_, at) => argument(at + 1))
   pushReply(callCommand(name.toLowerCase(), args))
 })
-const encoder = host('cjson.encode', () => pushText(encode(1)))
 const decoder = host('cjson.decode', () => push(JSON.parse(argument(1))))
 
 api.luaL_openlibs(lua)
 api.luaL_loadstring(lua, prelude)
-for (const each of [commandOf, encoder, decoder]) api.lua_pushcclosure(lua, each, 0)
+for (const each of [commandOf, decoder]) api.lua_pushcclosure(lua, each, 0)
+push(null)
 if (raw._lua_pcall(lua, 3, 0, 0) !== 0) throw new Error(textAt(-1))
 for (const name of ['KEYS', 'ARGV']) setGlobal(name, [])
 
@@ -226,34 +226,4 @@ function fieldAt(at: number, name: string): string | undefined {
   const text = typeAt(-1) === ofText ? textAt(-1) : undefined
   raw._lua_settop(lua, -2)
   return text
-}
-
-/** The JSON of a value as `cjson` writes it, which escapes a slash; tables are objects here, and numbers are not written. */
-function encode(at: number): string {
-  switch (typeAt(at)) {
-    case ofText:
-      return encodeText(textAt(at))
-    case ofBoolean:
-      return String(raw._lua_toboolean(lua, at) === 1)
-    case ofNothing:
-      return 'null'
-    case ofTable:
-      return encodeTable(api.lua_absindex(lua, at))
-    default:
-      throw new Error('the simulation encodes no such value')
-  }
-}
-
-const encodeText = (text: string): string =>
-  JSON.stringify(text).replaceAll('/', String.raw`\/`).replaceAll('\x7f', String.raw`\u007f`)
-
-function encodeTable(at: number): string {
-  const fields: string[] = []
-  api.lua_pushnil(lua)
-  while (api.lua_next(lua, at) !== 0) {
-    if (typeAt(-2) !== ofText) throw new Error('the simulation encodes no list')
-    fields.push(`${encodeText(textAt(-2))}:${encode(-1)}`)
-    raw._lua_settop(lua, -2)
-  }
-  return `{${fields.join(',')}}`
 }

@@ -17,6 +17,8 @@ function snapshotOf(rows: readonly Row[], asked: string[]): CountableSnapshot {
       asked.push('rows')
       return inRange(...question)
     },
+    hasLarge: async () => false,
+    weights: async () => [],
     survey: async (filter, range, limit) => {
       asked.push('survey')
       return {

@@ -24,7 +24,7 @@ describe('the failure of a question', () => {
     [new errors.NoLivingConnectionsError('none', {} as never), 'unreachable'],
     [new errors.ProductNotSupportedError('x'), 'unreachable'],
     [refusal(401, '{}'), 'refused'],
-    [refusal(429, '{"error":{"type":"es_rejected_execution_exception"}}'), 'refused'],
+    [refusal(429, '{"error":{"type":"es_rejected_execution_exception"}}'), 'overloaded'],
     [refusal(503, 'no JSON'), 'refused'],
     [refusal(400, '{"error":{"type":"index_closed_exception"}}'), 'refused'],
   ])('%p is an outage: %s', async (error, reason) => {

@@ -2,7 +2,11 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
-import { connectElasticsearchBytes } from '../../../../src/core/stores/elasticsearch.ts'
+import {
+  connectElasticsearch,
+  connectElasticsearchBytes,
+  connectElasticsearchRaw,
+} from '../../../../src/core/stores/elasticsearch.ts'
 import { testConfig } from '../../../support/config.ts'
 
 const servers: Server[] = []
@@ -66,6 +70,38 @@ test('a node that does not answer costs one search; the next ones avoid it', asy
   const responses = await searches([silent, await node(healthy)])
   expect(responses.toSorted()).toEqual([...answered.slice(1), 'deadline'].toSorted())
 })
+
+test.each([
+  ['bytes', connectElasticsearchBytes],
+  ['text', connectElasticsearchRaw],
+  ['parsed responses', connectElasticsearch],
+])(
+  'a client of %s that aborts while a response arrives blames no node, and asks no other one',
+  async (_what, connect) => {
+    let asked = 0
+    const other: RequestListener = (...exchange) => {
+      asked++
+      healthy(...exchange)
+    }
+    const arrives = Promise.withResolvers<void>()
+    const slow = await node((_, response) => {
+      asked++
+      response.writeHead(200, { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' })
+      response.write('{"took":', () => arrives.resolve())
+    })
+    const urls = [slow, await node(other)]
+    const client = connect(testConfig({ ELASTICSEARCH_URL: urls.join(','), REDIS_URL: 'redis://127.0.0.1' }))
+    const gone = new AbortController()
+    const aborted = client.transport.request({ method: 'GET', path: '/x' }, { signal: gone.signal })
+    await arrives.promise
+    // What came before the response to another request has come.
+    await (await fetch(await node(healthy))).text()
+    gone.abort()
+    await expect(aborted).rejects.toMatchObject({ name: 'RequestAbortedError' })
+    expect([asked, client.connectionPool.connections.map(({ status }) => status)]).toEqual([1, ['alive', 'alive']])
+    await client.close()
+  },
+)
 
 test('a search fails when no node can answer it', async () => {
   expect(new Set(await searches([await gone(), await gone()]))).toEqual(new Set(['unreachable']))

@@ -24,10 +24,18 @@ const accountKey = {
   revokedBy: 'owner-2',
 }
 
+/** As the records of the other topics are read. */
+function readKeyRecord(recordKey: Buffer | null, value: Buffer | null) {
+  const result = readAccountKeyRecord(recordKey, value)
+  if (!result.ok) return result
+  const { revision, key, ...read } = result.value
+  return { ok: true, value: { ...read, live: key === null ? null : { revision, entity: key } } } as const
+}
+
 const kinds = {
   form: { read: readFormRecord, entity: form, key: 'acme/f1' },
   submission: { read: readSubmissionRecord, entity: submission, key: 'acme/s1' },
-  key: { read: readAccountKeyRecord, entity: accountKey, key: 'acme/k1' },
+  key: { read: readKeyRecord, entity: accountKey, key: 'acme/k1' },
 } as const
 type Kind = keyof typeof kinds
 
@@ -109,7 +117,7 @@ describe.each(Object.keys(kinds) as Kind[])('A record of a %s', (kind) => {
     expect(problemOf(read(kind, value))).toBe('value')
   })
 
-  test.each([null, [], 'x', 1, undefined])('whose entity is %p is refused', (value) => {
+  test.each([...(kind === 'key' ? [] : [null]), [], 'x', 1, undefined])('whose entity is %p is refused', (value) => {
     expect(problemOf(read(kind, recordOf(kind, value)))).toBe(kind)
   })
 
@@ -218,4 +226,10 @@ test.each(
     if (untyped.includes(path)) expect(problem).toBe('accepted')
     else if (!typesOf(path).includes(type)) expect(problem.startsWith(`${kind}.${path}`)).toBe(true)
   }
+})
+
+test('A record of a key whose entity is null deletes it, with a revision', () => {
+  const deletion = (revision: unknown) => readAccountKeyRecord(bytes('acme/k1'), recordOf('key', null, revision))
+  expect(deletion(3)).toEqual({ ok: true, value: { teamId: 'acme', entityId: 'k1', revision: 3, key: null } })
+  expect(problemOf(deletion(0))).toBe('revision')
 })

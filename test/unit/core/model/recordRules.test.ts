@@ -126,13 +126,13 @@ describe('An account key', () => {
   test('holds no half of a surrogate pair, which the scripts of Redis cannot read', () => {
     const read = readKey({ name: 'n\ud800', createdBy: '\udc00', start: '\ud800', revokedBy: '\ud800' })
     expect(read).toMatchObject({
-      value: { live: { entity: { name: 'n\ufffd', createdBy: '\ufffd', start: '\ufffd', revokedBy: '\ufffd' } } },
+      value: { key: { name: 'n\ufffd', createdBy: '\ufffd', start: '\ufffd', revokedBy: '\ufffd' } },
     })
   })
 
   test('has its moments in UTC with milliseconds', () => {
     expect(readKey({ expiresAt: '2026-03-01T11:00:00.12345+01:00' })).toMatchObject({
-      value: { live: { entity: { createdAt: '2026-03-01T10:00:00.000Z', expiresAt: '2026-03-01T10:00:00.123Z' } } },
+      value: { key: { createdAt: '2026-03-01T10:00:00.000Z', expiresAt: '2026-03-01T10:00:00.123Z' } },
     })
   })
 })

@@ -1,0 +1,160 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { isIP, isIPv6 } from 'node:net'
+import { z } from 'zod'
+import { itemsOf } from './environment.ts'
+
+const controlCharacter = /\p{Cc}/u
+
+/** A variable of one value. One that is empty counts as one that is not set; a line break is what a file of a secret left behind. */
+export const setting = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value, context) => {
+    if (typeof value === 'string' && controlCharacter.test(value))
+      context.addIssue('must not contain a line break or another control character')
+    return value === '' ? undefined : value
+  }, schema)
+
+export const optionalText = setting(z.string().optional())
+export const text = (fallback: string) => setting(z.string().default(fallback))
+export const flag = setting(
+  z
+    .enum(['true', 'false'])
+    .transform((value) => value === 'true')
+    .optional(),
+)
+
+export const integer = (min: number, max: number) =>
+  z
+    .string()
+    .refine((digits) => isInteger(digits, min, max), { error: `must be an integer from ${min} to ${max}` })
+    .transform(Number)
+
+const isInteger = (digits: string, min: number, max: number): boolean =>
+  /^\d+$/.test(digits) && Number(digits) >= min && Number(digits) <= max
+
+const maxPort = 65_535
+export const port = integer(0, maxPort)
+
+export const list = z.string().optional().transform(itemsOf)
+
+/** A host name whose last label is a number would be read as an IP address. */
+const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
+export const isHostName = (value: string): boolean => hostNamePattern.test(value)
+export const host = z
+  .string()
+  .refine((value) => isIP(value) !== 0 || isHostName(value), 'must be an IP address or a host name, without a port')
+
+/** The host and the port of `host:port`; an IPv6 address is in brackets, as in a URL. Undefined for everything else. */
+export function hostAndPort(value: string): { readonly host: string; readonly port: number } | undefined {
+  const {
+    address,
+    name = address,
+    digits = '',
+  } = /^(?:\[(?<address>[^\s\]]+)\]|(?<name>[^\s/:@[\]]+)):(?<digits>\d+)$/.exec(value)?.groups ?? {}
+  if (name === undefined || !isInteger(digits, 1, maxPort) || (address !== undefined && !isIPv6(address)))
+    return undefined
+  return { host: name, port: Number(digits) }
+}
+
+export const sentinels = list.pipe(
+  z.array(
+    z
+      .string()
+      .refine(
+        (item) => hostAndPort(item) !== undefined,
+        `must be host:port, separated by commas, ports from 1 to ${maxPort}`,
+      ),
+  ),
+)
+/** KafkaJS would take what follows the first colon of an IPv6 address for the port. */
+export const brokers = sentinels.pipe(
+  z.array(z.string().regex(/^[^[]/, 'must name hosts: an IPv6 address is not understood here')),
+)
+
+export const topic = (fallback: string) =>
+  setting(
+    z
+      .string()
+      .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name')
+      .default(fallback),
+  )
+
+/** Clients get this URL in headers, and everybody reads it in the description of the API. */
+export const baseUrl = z
+  .string()
+  .refine(
+    (value) => /^https?:\/\/[^?#\s@]*\/api\/v1$/.test(value) && URL.canParse(value),
+    'must be an http:// or https:// URL that ends in /api/v1, without a user',
+  )
+  // Headers hold ASCII alone; letters beyond it are encoded as a browser does.
+  .transform((value) => new URL(value).href)
+
+/** The URL of an engine: with a port that exists, and a user and a password that can be decoded. */
+function engineUrl(value: string, protocol: RegExp): URL | undefined {
+  const url = /\s/.test(value) ? null : URL.parse(value)
+  if (url === null || url.port === '0' || !protocol.test(url.protocol)) return undefined
+  try {
+    decodeURIComponent(`${url.username}${url.password}`)
+    return url
+  } catch {
+    return undefined
+  }
+}
+
+const isElasticsearchUrl = (value: string): boolean => engineUrl(value, /^https?:$/) !== undefined
+/** The client would send neither without the other. */
+const namesWholeUser = (value: string): boolean => {
+  const { username = '', password = '' } = URL.parse(value) ?? {}
+  return (username === '') === (password === '')
+}
+export const elasticsearchUrls = list.pipe(
+  z.array(
+    z
+      .string()
+      .refine(isElasticsearchUrl, { error: 'must be http:// or https:// URLs, separated by commas', abort: true })
+      .refine(namesWholeUser, 'must name a user and a password, or neither'),
+  ),
+)
+
+const isRedisUrl = (value: string): boolean => engineUrl(value, /^rediss?:$/) !== undefined
+/** The path of the URL, or its parameter `db`. Redis would refuse anything but a number, and its client would use the first database. */
+const namesDatabase = (value: string): boolean => {
+  const { pathname = '', searchParams } = URL.parse(value) ?? {}
+  return /^\/?(\d{1,9})?$/.test(pathname) && /^\d{0,9}$/.test(searchParams?.get('db') ?? '')
+}
+export const redisUrl = z
+  .string()
+  .refine(isRedisUrl, { error: 'must be a redis:// or rediss:// URL', abort: true })
+  .refine(namesDatabase, 'must end in the number of a database, such as /2, or name none')
+  // A Redis user who may not choose a database has the first one without choosing it.
+  .transform((value) => value.replace(/^(rediss?:\/\/[^/?#]*\/)0+(?=$|[?#])/i, '$1'))
+
+const isLoopback = (hostname: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+/** Sign-ins must not be read or changed in transit. */
+const isSecureUrl = (value: string): boolean => {
+  const url = URL.parse(value)
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
+}
+const isSecureOrigin = (value: string): boolean =>
+  isSecureUrl(value) && URL.parse(value)?.href === `${URL.parse(value)?.origin}/`
+const secureUrlRule = 'must be an https:// URL, or an http:// one of a loopback host'
+export const secureUrl = z.string().refine(isSecureUrl, secureUrlRule)
+export const secureOrigin = z
+  .string()
+  .refine(isSecureOrigin, `${secureUrlRule}, without a path`)
+  .transform((url) => new URL(url).origin)
+
+/** The certificates in a file of PEM. Without any, TLS would trust nobody, and say so at each connection alone. */
+export const authorities = optionalText.transform((path, context) => {
+  if (path === undefined) return undefined
+  try {
+    const pem = readFileSync(path, 'utf8')
+    const found = pem.match(/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END \1?CERTIFICATE-----/g) ?? []
+    for (const certificate of found) new X509Certificate(certificate)
+    if (found.length > 0) return pem
+    context.addIssue('holds no certificate in PEM')
+  } catch (error) {
+    context.addIssue(`cannot be read: ${(error as Error).message}`)
+  }
+  return z.NEVER
+})

@@ -1,0 +1,163 @@
+import { toInstant } from '../../src/core/model/instant.ts'
+import type { TestAnswer } from '../support/api.ts'
+import { csvRecords } from '../support/csv.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
+import { useApi } from '../support/useApi.ts'
+
+const [ndjson, csv] = ['application/x-ndjson', 'text/csv']
+const [large, manyFields] = ['large', 'many-fields']
+/** The most that one answer of Elasticsearch may have: rows that are not large, or a single large one. */
+const mostBytes = 4 * 1024 * 1024
+const rowBytes = [10, 10_000, 17_000, 300_000, 900_000]
+const rows = 60
+
+const submission = (at: number): Readonly<Record<string, unknown>> & { id: string } => {
+  const submittedAt = toInstant(Date.UTC(2026, 0, 1) + at)
+  const data = { q: 'x'.repeat(rowBytes[at % rowBytes.length] ?? 0), at }
+  return submissionEntity({ id: `s${at}`, formId: `form-${at % 2}`, submittedAt, data })
+}
+const form = (at: number): Readonly<Record<string, unknown>> & { id: string } => {
+  const fields = Array.from({ length: 5_000 }, (_, code) => ({
+    code: `q${code}`,
+    type: 'text',
+    title: `Question ${code}`,
+  }))
+  const createdAt = toInstant(Date.UTC(2026, 0, 1) + at)
+  return formEntity({ id: `f${at}`, title: `Form ${at} ${'long title '.repeat(at * 200)}`, createdAt, fields })
+}
+
+const api = useApi({
+  teams: [large, manyFields],
+  fill: async (replica) => {
+    for (let from = 0; from < rows; from += 10)
+      await replica.storeSubmissions(
+        ...Array.from({ length: 10 }, (_, at) => ({ team: large, id: `s${from + at}`, entity: submission(from + at) })),
+      )
+    for (let from = 0; from < 40; from += 10)
+      await replica.storeForms(
+        ...Array.from({ length: 10 }, (_, at) => ({ team: manyFields, id: `f${from + at}`, entity: form(from + at) })),
+      )
+  },
+  watermark: toInstant(Date.parse('2026-11-23T08:00:00.000Z')),
+  hasFaultyElasticsearch: true,
+  settings: { ANSWER_CACHE_BYTES: '0' },
+})
+
+type Row = { readonly id: string; readonly data: unknown }
+
+const ask = (path: string, accept = 'application/json', team = large): Promise<TestAnswer> =>
+  api.send(path, { key: api.keyOf(team), headers: { accept } })
+const linesOf = ({ status, text }: TestAnswer): string[] => {
+  expect(status).toBe(200)
+  return text.split('\n').slice(0, -1)
+}
+const newestFirst = Array.from({ length: rows }, (_, at) => submission(rows - 1 - at))
+const same = (found: readonly Row[], expected: readonly { readonly id: string }[]): void => {
+  expect(found.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+  // Texts of megabytes make no message that anybody could read.
+  expect(found.every(({ data }, at) => JSON.stringify(data) === JSON.stringify((expected[at] as Row).data))).toBe(true)
+}
+
+/** The largest answer that Elasticsearch gives meanwhile. */
+async function largestAnswer(work: () => Promise<unknown>): Promise<number> {
+  let largest = 0
+  const watched = api.elasticsearch.inject('/', async (exchange) => {
+    const answer = await exchange.ask()
+    largest = Math.max(largest, answer.body.length)
+    exchange.reply(answer)
+  })
+  await work()
+  watched.lift()
+  return largest
+}
+
+test.each([
+  ['the first page', 1, 25],
+  ['a page further on', 2, 25],
+  ['the last page', 3, 25],
+  ['a page of a few rows', 7, 3],
+  ['a page with a single row', 5, 1],
+  ['a page past the end', 4, 25],
+  ['one page of all', 1, 100],
+])('%s of rows of up to a megabyte is as complete as any', async (_what, page, limit) => {
+  const answer = await ask(`/api/v1/records?page=${page}&limit=${limit}`)
+  expect(answer.status).toBe(200)
+  const { items, ...envelope } = answer.json as { readonly items: readonly Row[] }
+  expect(envelope).toEqual({ totalDocs: rows, page, limit })
+  same(items, newestFirst.slice((page - 1) * limit, page * limit))
+  expect(answer.headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    etag: expect.any(String),
+    'replica-watermark': expect.any(String),
+    link: expect.stringContaining('rel="first"'),
+  })
+})
+
+test('a filter selects among large rows, and an unchanged page is not sent again', async () => {
+  const answer = await ask('/api/v1/records?formId=form-1&limit=100')
+  same(
+    (answer.json as { items: Row[] }).items,
+    newestFirst.filter(({ formId }) => formId === 'form-1'),
+  )
+  const headers = { 'if-none-match': answer.headers['etag'] ?? '' }
+  const again = await api.send('/api/v1/records?formId=form-1&limit=100', { key: api.keyOf(large), headers })
+  expect(again.status).toBe(304)
+})
+
+test('HEAD of a large page tells what GET does, without a body', async () => {
+  const path = '/api/v1/records?limit=100'
+  const [head, get] = [await api.send(path, { key: api.keyOf(large), method: 'HEAD' }), await ask(path)]
+  expect([head.status, head.text, head.headers['etag']]).toEqual([200, '', get.headers['etag']])
+  expect(head.headers['link']).toBe(get.headers['link'])
+})
+
+test('a large page is compressed as the client wants', async () => {
+  const answer = await fetch(`http://127.0.0.1:${api.port}/api/v1/records?limit=100`, {
+    headers: { authorization: `Bearer ${api.keyOf(large)}`, 'accept-encoding': 'gzip' },
+  })
+  expect(answer.headers.get('content-encoding')).toBe('gzip')
+  expect(((await answer.json()) as { items: unknown[] }).items).toHaveLength(rows)
+})
+
+test('exports hold every row, large or not, in each form', async () => {
+  const lines = linesOf(await ask('/api/v1/records', ndjson))
+  same(
+    lines.map((line) => JSON.parse(line) as Row),
+    newestFirst,
+  )
+  const whole = linesOf(await ask('/api/v1/records?view=full', ndjson))
+  same(
+    whole.map((line) => JSON.parse(line) as Row),
+    newestFirst,
+  )
+  const table = await ask('/api/v1/records', csv)
+  expect(table.status).toBe(200)
+  const cells = csvRecords(table.text)
+  same(
+    cells.map(({ id, data }) => ({ id: id?.text ?? '', data: JSON.parse(data?.text ?? '') as unknown })),
+    newestFirst,
+  )
+})
+
+test('Elasticsearch is never asked for more than a few megabytes at once, also where small rows come before large ones', async () => {
+  const asked = [
+    () => ask('/api/v1/records?limit=100'),
+    () => ask('/api/v1/records', ndjson),
+    () => ask('/api/v1/records', csv),
+    () => ask('/api/v1/records?view=full', ndjson),
+    () => ask('/api/v1/forms?view=full', ndjson, manyFields),
+    () => ask('/api/v1/forms?limit=100', 'application/json', manyFields),
+    () => ask('/api/v1/forms?titleContains=long+titel&limit=100', 'application/json', manyFields),
+  ]
+  for (const each of asked) expect(await largestAnswer(each)).toBeLessThan(mostBytes)
+})
+
+test('forms of thousands of fields and titles of thousands of words are listed, found and exported whole', async () => {
+  const page = await ask('/api/v1/forms?limit=100', 'application/json', manyFields)
+  expect(page.json).toMatchObject({ totalDocs: 40 })
+  expect((page.json as { items: unknown[] }).items).toHaveLength(40)
+  const found = await ask('/api/v1/forms?titleContains=long+title&limit=100', 'application/json', manyFields)
+  expect(found.json).toMatchObject({ totalDocs: 39 })
+  const whole = linesOf(await ask('/api/v1/forms?view=full', ndjson, manyFields))
+  expect(whole.map((line) => (JSON.parse(line) as { fields: unknown[] }).fields.length)).toEqual(Array(40).fill(5_000))
+})

@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { connectRedis, type RedisConnection, refusesDatabase } from '../../src/core/stores/redis.ts'
+import { refusalOf } from '../support/command.ts'
+import { eventually } from '../support/eventually.ts'
+import { ownNames } from '../support/names.ts'
+import { signInSettings } from '../support/signIns.ts'
+
+const serverUrl = process.env['REDIS_URL'] ?? ''
+const [user, password, key] = [`test-${randomUUID()}`, randomUUID(), `test-${randomUUID()}`]
+const urlOf = (database: number): string => `${serverUrl.replace('//', `//${user}:${password}@`)}/${database}`
+
+let keeper: Redis
+const links: RedisConnection[] = []
+const connect = async (database: number, onError = (_: Error): void => undefined): Promise<RedisConnection> => {
+  const link = connectRedis(urlOf(database), onError)
+  links.push(link)
+  await eventually(() => link.runId() !== undefined)
+  return link
+}
+beforeAll(async () => {
+  keeper = new Redis(serverUrl)
+  await keeper.call('ACL', 'SETUSER', user, 'on', `>${password}`, '~*', '&*', '+@all')
+})
+afterAll(async () => {
+  for (const link of links) await link.close()
+  await keeper.call('ACL', 'DELUSER', user)
+  for (const database of [0, 1]) {
+    await keeper.select(database)
+    await keeper.del(key)
+  }
+  keeper.disconnect()
+})
+
+describe('a database that Redis does not have', () => {
+  test.each([
+    ['src/api/main.ts', []],
+    ['src/settings/main.ts', []],
+    ['indexer/main.ts', []],
+    ['src/settings/keysCommand.ts', ['list', '--team', 'acme']],
+  ])('refuses the start of %s: the first one may be another installation’s', async (script, args) => {
+    const settings = { ...ownNames(), ...signInSettings, REDIS_URL: `${serverUrl}/99999` }
+    expect(await refusalOf(script, settings, args)).toMatch(/^REDIS_URL names a database that Redis refuses: .+\n$/)
+  })
+})
+
+test('who may no longer choose the database waits, and neither reads nor writes another one', async () => {
+  let refusals = 0
+  const { client } = await connect(1, (error) => {
+    if (refusesDatabase(error)) refusals++
+  })
+  await client.set(key, 'first')
+
+  await keeper.call('ACL', 'SETUSER', user, '-select')
+  await keeper.call('CLIENT', 'KILL', 'USER', user)
+  const attempt = (): Promise<boolean> =>
+    client.set(key, 'second').then(
+      () => true,
+      () => false,
+    )
+  const isWritten: boolean[] = []
+  await eventually(async () => {
+    isWritten.push(await attempt())
+    return isWritten.includes(true) || refusals >= 3
+  })
+  expect(isWritten).not.toContain(true)
+  expect(await keeper.get(key)).toBeNull()
+
+  await keeper.call('ACL', 'SETUSER', user, '+select')
+  await eventually(attempt)
+  expect(await keeper.get(key)).toBeNull()
+})
+
+test('who uses the first database need not be allowed to choose one', async () => {
+  await keeper.call('ACL', 'SETUSER', user, '-select')
+  const settings = { ...ownNames(), REDIS_URL: urlOf(0) }
+  // Only the other variable is wrong.
+  const line = await refusalOf('src/api/main.ts', { ...settings, HOST: '192.0.2.1' })
+  expect(line).toMatch(/^HOST .+\n$/)
+})
