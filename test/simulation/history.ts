@@ -30,7 +30,8 @@ export type HistoryEvent = { readonly atMs: number } & (
       readonly share: number
       readonly forMs: number
     }
-  | { readonly kind: 'rebalance' | 'compact' }
+  /** `sessions-end`: the coordinator forgets the members of the group, as it does when it has paused for longer than their sessions. */
+  | { readonly kind: 'rebalance' | 'sessions-end' | 'compact' }
   | {
       readonly kind: 'leader-clock'
       readonly topic: DocumentTopic
@@ -172,6 +173,16 @@ const singleChanges = (topic: DocumentTopic, id: string, random: Random): Histor
     return { atMs, kind: 'append', topic, key: `${teams[0]}/${id}`, value: stateOf(topic, id, atMs, random) }
   })
 
+const refusedCalls = (random: Random) =>
+  ({
+    atMs: moment(random) + (random.chance(0.5) ? lengthMs : 0),
+    kind: 'refuse-calls',
+    engine: random.chance(0.5) ? 'redis' : random.pick(engines),
+    which: random.below(random.chance(0.7) ? 2 : 4),
+    share: 0.05 + random.next() ** 2 * 0.7,
+    forMs: 1_000 + random.below(5_000),
+  }) satisfies HistoryEvent
+
 /** A change whose append time is further behind than that of the change before. */
 const appendedLater = (change: HistoryEvent): HistoryEvent[] => [
   { atMs: change.atMs, kind: 'leader-clock', topic: 'forms', partition: undefined, offsetMs: lengthMs - change.atMs },
@@ -222,7 +233,14 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       forMs: random.chance(0.3) ? 10_000 + random.below(8_000) : random.below(4_000),
     })),
   groups: (random) => [
-    ...times(1 + random.below(3), (): HistoryEvent => ({ atMs: moment(random), kind: 'rebalance' })),
+    ...times(
+      1 + random.below(3),
+      (): HistoryEvent => ({ atMs: moment(random), kind: random.chance(0.7) ? 'rebalance' : 'sessions-end' }),
+    ),
+    ...times(
+      random.below(3),
+      (): HistoryEvent => ({ ...refusedCalls(random), engine: 'kafka', share: 0.1 + random.next() * 0.3 }),
+    ),
     ...times(random.below(2), (): HistoryEvent => ({ atMs: moment(random), kind: 'compact' })),
     ...times(random.below(2), (): HistoryEvent => ({ atMs: moment(random), kind: 'start', program: 'indexer' })),
   ],
@@ -355,17 +373,7 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
   ],
   // Single calls fail, so that any step of a sequence may fail alone; in half of them `changedAt` rises with every change.
   refusals: (random) => [
-    ...times(
-      4,
-      (): HistoryEvent => ({
-        atMs: moment(random) + (random.chance(0.5) ? lengthMs : 0),
-        kind: 'refuse-calls',
-        engine: random.chance(0.5) ? 'redis' : random.pick(engines),
-        which: random.below(random.chance(0.7) ? 2 : 4),
-        share: 0.05 + random.next() ** 2 * 0.7,
-        forMs: 1_000 + random.below(5_000),
-      }),
-    ),
+    ...times(4, () => refusedCalls(random)),
     ...(random.chance(0.5) ? singleChanges('forms', 'f7', random).flatMap(appendedLater) : []),
   ],
   generations: (random) => [{ atMs: moment(random), kind: random.chance(0.5) ? 'delete-indices' : 'remove-aliases' }],

@@ -252,6 +252,9 @@ class Run {
       case 'rebalance':
         engines.simulatedKafka.forceRebalance(system.config.CONSUMER_GROUP)
         break
+      case 'sessions-end':
+        engines.simulatedKafka.endSessions(system.config.CONSUMER_GROUP)
+        break
       case 'compact':
         for (const topic of ['forms', 'submissions'])
           engines.simulatedKafka.compactCommitted(topic, system.config.CONSUMER_GROUP)

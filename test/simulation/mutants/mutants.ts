@@ -126,6 +126,20 @@ export const mutants: readonly Mutant[] = [
     to: '',
   },
   {
+    name: 'joined-without-an-assignment',
+    themes: ['groups'],
+    file: 'src/core/stores/kafka.ts',
+    from: '\nannounceJoining()\n',
+    to: '\n',
+  },
+  {
+    name: 'writes-before-redis-has-taken-their-marks',
+    themes: ['refusals'],
+    file: 'indexer/pipeline.ts',
+    from: 'await this.#untilMarked()\n    const stop',
+    to: 'await this.#pending?.mark()\n    const stop',
+  },
+  {
     name: 'no-mark-of-pending-writes',
     themes: ['groups'],
     file: 'indexer/pipeline.ts',

@@ -162,10 +162,11 @@ export class World {
     return untilMs > this.#nowMs
   }
 
-  #isRefused(engine: EngineName, process: SimulatedProcess): boolean {
-    const refused = this.#refused.get(`${process.name} ${engine}`)
-    if (refused === undefined || refused.untilMs <= this.#nowMs) return false
-    return process.randomOfCallsTo(engine).chance(refused.share)
+  #refuse(engine: EngineName, process: SimulatedProcess): void {
+    const name = `${process.name} ${engine}`
+    const { share, untilMs } = this.#refused.get(name) ?? { share: 0, untilMs: 0 }
+    if (untilMs > this.#nowMs && process.randomOfCallsTo(engine).chance(share))
+      throw new NetworkFailure('refused', name)
   }
 
   /** Where an engine runs whose clock is ahead by `clockOffsetMs()`. */
@@ -233,11 +234,8 @@ export class World {
             if (!isSilent()) answer(() => reject(new NetworkFailure('unreachable', name)), 'connection refused')
             return
           }
-          if (this.#isRefused(engine, process)) {
-            answer(() => reject(new NetworkFailure('refused', name)), 'refused')
-            return
-          }
           try {
+            this.#refuse(engine, process)
             const result = await work()
             this.#check(engine, what, process)
             answer(() => resolve(result), 'answered')
