@@ -14,7 +14,8 @@ export class Retries {
   readonly #log: Logger
   readonly #random: () => number
   readonly #signal: AbortSignal
-  #blockedReason: string | undefined
+  /** Why each step that waits has failed, in the order of their first failures. */
+  readonly #blockedReasons = new Map<symbol, string>()
 
   /** Every retry ends when `signal` aborts. */
   constructor(log: Logger, random: () => number, signal: AbortSignal) {
@@ -23,9 +24,9 @@ export class Retries {
     this.#signal = signal
   }
 
-  /** The step that failed last and its error, until a step succeeds; undefined when nothing waits. */
+  /** The step that has been failing for longest, and its last error; undefined when none is. */
   blockedReason(): string | undefined {
-    return this.#blockedReason
+    return this.#blockedReasons.values().next().value
   }
 
   /**
@@ -34,6 +35,7 @@ export class Retries {
    */
   async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
     const either = AbortSignal.any([signal, this.#signal])
+    const own = Symbol(step)
     try {
       for (let attempts = 1; ; attempts++) {
         either.throwIfAborted()
@@ -41,13 +43,13 @@ export class Retries {
           return await attempt()
         } catch (error) {
           either.throwIfAborted()
-          this.#blockedReason = `${step}: ${summaryOf(error)}`
+          this.#blockedReasons.set(own, `${step}: ${summaryOf(error)}`)
           this.#log.warn({ err: error, attempts }, `${step} failed; trying again`)
           await sleep(backoffMs(attempts, this.#random), undefined, { signal: either })
         }
       }
     } finally {
-      this.#blockedReason = undefined
+      this.#blockedReasons.delete(own)
     }
   }
 }

@@ -2,6 +2,8 @@ import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
 import type { KafkaSource, OffsetRange } from '../src/core/stores/kafkaSource.ts'
 import { partitionName, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
+import { notCovered } from './coverage.ts'
+import type { Generation } from './generations/generations.ts'
 
 /** The consumer group of rebuilds. */
 export const rebuildGroup = (consumerGroup: string): string => `${consumerGroup}-rebuild`
@@ -13,6 +15,8 @@ export type CommittedOffset = {
   readonly generation: string | undefined
   /** Every invalid record below this offset is in the dead-letters topic already: reading it again must not write it twice. */
   readonly deadLetteredBelow: Offset
+  /** Everything that was appended before this time (epoch ms) is below `position` (see `Coverage`). */
+  readonly coveredAtMs: number
 }
 
 /** The offset at which reading a partition starts. */
@@ -21,17 +25,22 @@ export type StartOffset = {
   /** Whether this is the group's own committed offset. */
   readonly isCommitted: boolean
   readonly deadLetteredBelow: Offset
+  /** The time (epoch ms) before which the indices hold everything that was appended (see `Coverage`). */
+  readonly coveredAtMs: number
 }
 
+type WrittenGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
+
 /** The metadata of a commit. It names the generation of indices, because an offset says nothing about any other one. */
-export const commitMetadata = (generation: GenerationTag, deadLetteredBelow: bigint): string =>
-  `${generation} ${deadLetteredBelow}`
+export const commitMetadata = (generation: GenerationTag, deadLetteredBelow: bigint, coveredAtMs: number): string =>
+  `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)}`
 
 /** Parses the metadata of a committed offset. */
 function readCommit(position: Offset, metadata: string): CommittedOffset {
-  const [, generation, below] = /^(\S+) (\d+)$/.exec(metadata) ?? []
-  const deadLetteredBelow = toOffset(below ?? '0')
-  return { position, generation, deadLetteredBelow: deadLetteredBelow > position ? deadLetteredBelow : position }
+  const [, generation, below, coveredAtMs] = /^(\S+) (\d+) (\d+)$/.exec(metadata) ?? []
+  const named = toOffset(below ?? '0')
+  const deadLetteredBelow = named > position ? named : position
+  return { position, generation, deadLetteredBelow, coveredAtMs: Number(coveredAtMs ?? notCovered) }
 }
 
 /**
@@ -41,23 +50,33 @@ function readCommit(position: Offset, metadata: string): CommittedOffset {
  *   certain that invalid records are in the dead letters.
  * - Otherwise the beginning of the partition. This includes committed offsets outside the partition's range: the topic was
  *   deleted and created again, or retention removed the records.
+ *
+ * What was appended after a commit is at its position or above: where nothing is, nothing can have been missed, however old the commit.
+ * Without a commit, everything in a generation was read after its creation, and nothing of a partition that is new (`isNew`).
  */
 function startOffset(
   { low, high }: OffsetRange,
   own: CommittedOffset | undefined,
   rebuilt: CommittedOffset | undefined,
-  generation: GenerationTag | undefined,
+  generation: WrittenGeneration | undefined,
+  { isNew, nowMs }: { readonly isNew: boolean; readonly nowMs: number },
 ): StartOffset {
+  const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
+    generation === undefined || (coveredAtMs !== notCovered && position >= high) ? nowMs : coveredAtMs
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
   const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
-  if (isInRange(own) && (generation === undefined || own.generation === generation))
-    return { position: own.position, isCommitted: true, deadLetteredBelow }
-  if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation) {
+  if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
+    return { position: own.position, isCommitted: true, deadLetteredBelow, coveredAtMs: coveredBy(own) }
+  if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation?.tag) {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
-    return { position, isCommitted: false, deadLetteredBelow }
+    return { position, isCommitted: false, deadLetteredBelow, coveredAtMs: coveredBy(rebuilt) }
   }
-  return { position: low as Offset, isCommitted: false, deadLetteredBelow }
+  // Retention has removed records that were not read.
+  const isGap = own !== undefined && own.generation === generation?.tag && own.position < low
+  const fromTheBeginningMs = isNew ? nowMs : (generation?.createdAtMs ?? nowMs)
+  const coveredAtMs = isGap ? notCovered : fromTheBeginningMs
+  return { position: low as Offset, isCommitted: false, deadLetteredBelow, coveredAtMs }
 }
 
 /** The committed offsets of a group for the topics, by `partitionName`. */
@@ -81,10 +100,13 @@ export async function fetchStartOffsets(
     readonly topics: readonly string[]
     readonly groupId: string
     readonly rebuildGroupId: string | undefined
-    generationOf(topic: string): GenerationTag | undefined
+    generationOf(topic: string): WrittenGeneration | undefined
+    readonly clock: () => number
   },
 ): Promise<Map<string, StartOffset>> {
-  const { topics, groupId, rebuildGroupId, generationOf } = from
+  const { topics, groupId, rebuildGroupId, generationOf, clock } = from
+  // Before the ends: what lies beyond them was appended later.
+  const nowMs = clock()
   const ranges = await source.offsetRanges(topics)
   const own = await fetchCommittedOffsets(source, groupId, topics)
   const rebuilt = rebuildGroupId === undefined ? undefined : await fetchCommittedOffsets(source, rebuildGroupId, topics)
@@ -93,7 +115,10 @@ export async function fetchStartOffsets(
       const name = partitionName(each)
       const range = ranges.get(name)
       if (range === undefined) return []
-      return [[name, startOffset(range, own.get(name), rebuilt?.get(name), generationOf(each.topic))] as const]
+      const generation = generationOf(each.topic)
+      const isBegun = [...own.values()].some((commit) => commit.generation === generation?.tag)
+      const now = { isNew: isBegun && !own.has(name), nowMs }
+      return [[name, startOffset(range, own.get(name), rebuilt?.get(name), generation, now)] as const]
     }),
   )
 }

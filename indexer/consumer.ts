@@ -15,6 +15,7 @@ import { backoffMs } from './backoff.ts'
 import { type ByteBudget, recordBytes, trackedBytes } from './budget.ts'
 import { ChangeTimes, type PartitionClaim, type Promised } from './changeTimes.ts'
 import type { StartOffset } from './committedOffsets.ts'
+import { Coverage } from './coverage.ts'
 import { OffsetTracker } from './offsetTracker.ts'
 
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
@@ -26,6 +27,7 @@ const recordsPerTurn = 100
 export type AssignedPartition = TopicPartition & {
   readonly start: StartOffset
   readonly offsets: OffsetTracker
+  readonly coverage: Coverage
   readonly changeTimes: ChangeTimes
   /** The claim under which watermarks of the partition are published. */
   readonly owner: string
@@ -41,6 +43,8 @@ type ConsumerOptions = {
   readonly groupId: string
   readonly topics: readonly string[]
   readonly budget: ByteBudget
+  /** How long (ms) a topic keeps a deletion for certain. */
+  keptMs(topic: string): number
   /** The start offset of each partition, by `partitionName`. */
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /** Claims the partitions before the first of their records is read. */
@@ -175,6 +179,7 @@ export class SourceConsumer {
         ...each,
         start,
         offsets: new OffsetTracker(start.position),
+        coverage: new Coverage(start.coveredAtMs, () => this.#options.keptMs(each.topic)),
         changeTimes: new ChangeTimes(start.deadLetteredBelow, promisedOf(claimed, each)),
         owner: claimed.owner,
         nextOffset: start.position,

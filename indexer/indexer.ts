@@ -20,7 +20,7 @@ import type { Stores } from './generations/servedGeneration.ts'
 import { indexerMetrics, type PipelineMetrics, pipelineMetrics, surveyMetrics } from './metrics.ts'
 import { observe } from './status/observe.ts'
 import { statusPages } from './status/statusPages.ts'
-import { ensureTopics, sourceTopics } from './topics.ts'
+import { ensureTopics, sourceTopics, type TopicRules } from './topics.ts'
 
 /** Builds the indexer from its clients and starts it. It waits for engines that are unreachable. */
 export async function startIndexer(service: Service): Promise<Started> {
@@ -50,7 +50,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   surveyMetrics(service.metrics, observer.observed, () => replay.contested())
 
   prepare({ source, sink, stores, retries, log })
-    .then((hasAppendTimes) => Promise.all([runner.run(hasAppendTimes), replay.run()]))
+    .then((rules) => Promise.all([runner.run(rules), replay.run()]))
     .catch((error: unknown) => {
       if (!signal.aborted) fail(error)
     })
@@ -69,26 +69,27 @@ export async function startIndexer(service: Service): Promise<Started> {
       publisher: async () => runner.blockedReasons().publisher,
       consumer: async () => runner.blockedReasons().consumer,
       decoding: async () => runner.blockedReasons().decoding,
+      deletions: async () => runner.missedReason(),
       breaker: async () => deadLetters.blockedReason(),
     },
     pages: (health) => statusPages({ own, observer, health }),
   }
 }
 
-/** Connects to Kafka and prepares the topics. Resolves with whether the broker stamps append times: else no watermark is published. */
+/** Connects to Kafka and prepares the topics. Resolves with what their settings promise. */
 async function prepare(deps: {
   readonly source: KafkaSource
   readonly sink: KafkaSink
   readonly stores: Stores
   readonly retries: Retries
   readonly log: Logger
-}): Promise<boolean> {
+}): Promise<TopicRules> {
   const { source, sink, stores, retries, log } = deps
   await retries.untilDone('connecting to Kafka', () => sink.connect())
-  const hasAppendTimes = await retries.untilDone('preparing topics', () => ensureTopics(source, stores.config, log))
-  if (!hasAppendTimes)
+  const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, stores.config, log))
+  if (!rules.hasAppendTimes)
     await retries.untilDone('withdrawing the watermark', () => withdrawWatermark(stores.redis, stores.keys))
-  return hasAppendTimes
+  return rules
 }
 
 /** The state of this process, for its metrics and its status page. */

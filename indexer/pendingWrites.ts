@@ -28,7 +28,7 @@ export type AcknowledgedWrites = ReadonlyMap<Pending, number>
  * any indexer shows the acknowledged writes of all of them, up to ten seconds before their lists have new tokens: only the mark tells
  * readers of that time.
  *
- * Nothing is written while Redis does not take the marks: a reader that reaches it would take an older answer for the current one.
+ * A write waits until Redis has its mark: else a reader that reaches Redis again could take an older answer for the current one.
  */
 export class PendingWrites {
   readonly #options: PendingWritesOptions
@@ -36,7 +36,7 @@ export class PendingWrites {
   readonly #pending = new Map<string, Pending>()
   #unmarked = new Set<Pending>()
   /** Every request to mark that is under way. */
-  #marking: Promise<void> = Promise.resolve()
+  readonly #marking = new Set<Promise<void>>()
   #renewedAtMs: number
 
   constructor(options: PendingWritesOptions) {
@@ -68,26 +68,27 @@ export class PendingWrites {
     this.#unmarked.add(pending)
   }
 
-  /** Resolves with whether every submitted write is marked. What Redis did not take is marked by the next call. */
-  async mark(): Promise<boolean> {
+  /** Resolves once every submitted write is marked. Rejects when Redis does not take a mark; then the next call asks for it again. */
+  async mark(): Promise<void> {
     const { elapsedMs } = this.#options
     if (elapsedMs() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
       this.#renewedAtMs = elapsedMs()
       this.#unmarked = new Set(this.#pending.values())
     }
     if (this.#unmarked.size > 0) {
-      const [earlier, own] = [this.#marking, this.#markUnmarked()]
-      this.#marking = earlier.then(() => own)
+      const marking = this.#markUnmarked().finally(() => this.#marking.delete(marking))
+      this.#marking.add(marking)
     }
-    for (let marking: Promise<void> | undefined; marking !== this.#marking; await marking) marking = this.#marking
-    return this.#unmarked.size === 0
+    // A list may be in a request that began earlier.
+    await Promise.all(this.#marking)
   }
 
   async #markUnmarked(): Promise<void> {
     const due = [...this.#unmarked]
     this.#unmarked.clear()
-    await this.#options.marks.markPending(due).catch(() => {
+    await this.#options.marks.markPending(due).catch((error: unknown) => {
       for (const each of due) if (this.#pending.get(each.name) === each) this.#unmarked.add(each)
+      throw error
     })
   }
 

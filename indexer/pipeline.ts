@@ -6,8 +6,8 @@ import type { RecordKey } from '../src/core/model/record.ts'
 import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
 import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
-import type { SourceRecord, TopicPartition } from '../src/core/stores/sourceRecord.ts'
-import { backoffMs } from './backoff.ts'
+import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
+import { Retries } from './backoff.ts'
 import { ByteBudget } from './budget.ts'
 import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkApi.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
@@ -62,6 +62,8 @@ type PipelineOptions = {
   readonly generation: Generation
   readonly groupId: string
   readonly topics: readonly string[]
+  /** How long (ms) a topic keeps a deletion for certain. */
+  keptMs(topic: string): number
   /** Claims partitions before their records are read. */
   claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
   /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles invalid records and account keys. */
@@ -88,6 +90,7 @@ export class Pipeline {
   readonly #consumer: SourceConsumer
   readonly #publisher: Publisher
   readonly #pending: PendingWrites | undefined
+  readonly #marking: Retries
   #writerBlockedReason: string | undefined
 
   constructor(options: PipelineOptions) {
@@ -95,6 +98,7 @@ export class Pipeline {
     const { config, source, groupId, topics, generation, serving, metrics, log } = options
     this.#budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
     this.#pending = serving && new PendingWrites({ marks: serving, elapsedMs: () => performance.now() })
+    this.#marking = new Retries(log, Math.random, this.#writing.signal)
     this.#writer = new BulkWriter({
       send: (documents) => this.#send(documents),
       ...bulkBounds,
@@ -109,6 +113,7 @@ export class Pipeline {
       groupId,
       topics,
       budget: this.#budget,
+      keptMs: (topic) => options.keptMs(topic),
       startOffsets: (partitions) => this.#startOffsets(partitions),
       claim: (partitions) => options.claim(partitions),
       onRecord: (record, changedAtMs, assigned, onProcessed) =>
@@ -122,7 +127,7 @@ export class Pipeline {
       offsetRanges: () => source.offsetRanges(topics),
       refresh: () => this.#refresh(),
       commit: (commits) => this.#consumer.commit(commits),
-      commitMetadata: (start) => commitMetadata(generation.tag, start.deadLetteredBelow),
+      commitMetadata: (start, coveredAtMs) => commitMetadata(generation.tag, start.deadLetteredBelow, coveredAtMs),
       redis: serving,
       pending: this.#pending,
       isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
@@ -149,7 +154,7 @@ export class Pipeline {
   async shutDown(): Promise<void> {
     this.#consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
-    while (this.#budget.takenBytes > 0 && this.#writerBlockedReason === undefined && !deadline.aborted)
+    while (this.#budget.takenBytes > 0 && this.blockedReasons().writer === undefined && !deadline.aborted)
       await sleep(drainPollMs)
     try {
       if (this.#consumer.assigned().length > 0)
@@ -178,6 +183,14 @@ export class Pipeline {
     return this.#publisher.lags()
   }
 
+  /** The partitions of which a deletion may have been missed, by name. */
+  mayHaveMissed(): readonly string[] {
+    return this.#consumer
+      .assigned()
+      .filter(({ coverage }) => coverage.mayHaveMissed)
+      .map(partitionName)
+  }
+
   /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
   clockOffsetMs(): number | undefined {
     return this.#publisher.clockOffsetMs()
@@ -185,7 +198,7 @@ export class Pipeline {
 
   blockedReasons(): BlockedReasons {
     const reasons = {
-      writer: this.#writerBlockedReason,
+      writer: this.#writerBlockedReason ?? this.#marking.blockedReason(),
       publisher: this.#publisher.blockedReason(),
       consumer: this.#consumer.blockedReason(),
       decoding: this.#consumer.undecodableReason(),
@@ -208,7 +221,8 @@ export class Pipeline {
       topics,
       groupId,
       rebuildGroupId: serving?.rebuildGroupId,
-      generationOf: (topic) => (indexed.includes(topic) ? generation.tag : undefined),
+      generationOf: (topic) => (indexed.includes(topic) ? generation : undefined),
+      clock: Date.now,
     })
   }
 
@@ -264,7 +278,7 @@ export class Pipeline {
     const { elasticsearch, generation, metrics } = this.#options
     const body = encodeBulk(generation.indices, documents)
     metrics.bulkBytes.observe(body.length)
-    await this.#untilMarked()
+    await this.#mark()
     const stop = metrics.bulkSeconds.startTimer()
     const options = { timeoutMs: bulkTimeoutMs, signal: this.#writing.signal }
     const message = { documents, bytes: body.length }
@@ -274,12 +288,10 @@ export class Pipeline {
     return outcomes
   }
 
-  /** Resolves once the list of every submitted write is marked as pending. Rejects when the pipeline shuts down. */
-  async #untilMarked(): Promise<void> {
-    for (let attempts = 1; this.#pending !== undefined && !(await this.#pending.mark()); attempts++) {
-      this.#noteBlockedWriter({ kind: 'retry', reason: 'Redis does not take the marks of pending writes' })
-      await sleep(backoffMs(attempts, Math.random), undefined, { signal: this.#writing.signal })
-    }
+  /** Marks the lists of everything that was handed to the writer. It is not sent before Redis has taken the marks. */
+  async #mark(): Promise<void> {
+    const pending = this.#pending
+    if (pending !== undefined) await this.#marking.untilDone('marking lists in Redis', () => pending.mark())
   }
 
   async #refresh(): Promise<void> {

@@ -47,7 +47,7 @@ type PublisherOptions = {
   refresh(): Promise<void>
   commit(commits: readonly PartitionCommit[]): Promise<void>
   /** The metadata of a partition's commit. */
-  commitMetadata(start: StartOffset): string
+  commitMetadata(start: StartOffset, coveredAtMs: number): string
   /** Undefined while the generation is rebuilt: it has no readers. */
   readonly redis: PublisherRedis | undefined
   /** Undefined while the generation is rebuilt. */
@@ -74,7 +74,8 @@ const idleIntervalMs = 1_000
 const allowedSkewMs = 1_000
 
 /** A partition as one round of publishing sees it. */
-type PartitionProgress = AssignedPartition & { readonly progress: Progress; readonly watermarkMs: number | undefined }
+type PartitionProgress = AssignedPartition &
+  Pick<StartOffset, 'coveredAtMs'> & { readonly progress: Progress; readonly watermarkMs: number | undefined }
 
 /**
  * Makes progress visible, always in this order: refresh, change tokens, marks of pending writes, commit, watermark. Therefore committed
@@ -262,20 +263,20 @@ export class Publisher {
     const { assigned, commit, commitMetadata } = this.#options
     // A rebalance during this round may have given the partition to another indexer, whose commits must not be overwritten.
     const current = new Set(assigned().map(({ offsets }) => offsets))
-    const due = partitions.filter(({ offsets, progress, start }) => {
+    const due = partitions.filter(({ offsets, progress, start, coverage, coveredAtMs }) => {
       const committed = this.#committed.get(offsets) ?? (start.isCommitted ? start.position : -1n)
-      return progress.position > committed && current.has(offsets)
+      return (progress.position > committed || coverage.isCommitDue(coveredAtMs)) && current.has(offsets)
     })
     if (due.length === 0) return
     await commit(
-      due.map(({ topic, partition, progress: { position }, start }) => ({
-        topic,
-        partition,
-        position,
-        metadata: commitMetadata(start),
-      })),
+      due.map(({ topic, partition, progress, start, coveredAtMs }) => {
+        return { topic, partition, position: progress.position, metadata: commitMetadata(start, coveredAtMs) }
+      }),
     )
-    for (const { offsets, progress } of due) this.#committed.set(offsets, progress.position)
+    for (const { offsets, progress, coverage, coveredAtMs } of due) {
+      this.#committed.set(offsets, progress.position)
+      coverage.committed(coveredAtMs)
+    }
   }
 }
 
@@ -289,7 +290,8 @@ function decideWatermark(partition: AssignedPartition, high: bigint | undefined,
   const known = partitionWatermark(progress, end, allowedSkewMs)
   const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)
   if (watermarkMs !== undefined) partition.changeTimes.watermarkDecided(watermarkMs)
-  return { ...partition, progress, watermarkMs }
+  if (end !== undefined) partition.coverage.note(progress.position, end)
+  return { ...partition, progress, watermarkMs, coveredAtMs: partition.coverage.coveredAtMs }
 }
 
 function lagOf(

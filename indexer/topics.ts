@@ -26,42 +26,63 @@ export const documentTopics = (config: Config): string[] => [config.TOPIC_FORMS,
 
 export const sourceTopics = (config: Config): string[] => [...documentTopics(config), config.TOPIC_ACCOUNT_KEYS]
 
+/** What the settings of the source topics promise. */
+export type TopicRules = {
+  /** Brokers stamp append times on the document topics. */
+  readonly hasAppendTimes: boolean
+  /** The source topics that are not purely compacted, with their cleanup.policy: they lose records that nothing has replaced. */
+  readonly forgetful: Readonly<Record<string, string>>
+  /** How long (ms) each document topic keeps a deletion for certain. */
+  readonly keptMs: Readonly<Record<string, number>>
+}
+
+/** Kept for no time at all: shorter than any age. */
+const notKeptMs = Number.MIN_SAFE_INTEGER
+
 /**
- * Creates missing topics and checks the settings of those that exist. Resolves with whether the broker stamps append times on the
- * document topics. Safe to call from several processes at once.
+ * Creates missing topics and checks the settings of those that exist. Resolves with what these promise. Safe to call from several
+ * processes at once.
  */
-export async function ensureTopics(source: KafkaSource, config: Config, log: Logger): Promise<boolean> {
+export async function ensureTopics(source: KafkaSource, config: Config, log: Logger): Promise<TopicRules> {
   const topics: NewTopic[] = [
     ...sourceTopics(config).map((topic) => ({ topic, partitions: sourcePartitions, settings: sourceSettings })),
     { topic: config.TOPIC_DEAD_LETTERS, partitions: 1, settings: deadLetterSettings },
     { topic: config.TOPIC_KEY_AUDIT, partitions: 1, settings: auditSettings },
   ]
   await source.createMissingTopics(topics)
-  return await checkSources(source, config, log)
+  await checkSizes(source, config, log)
+  const rules = await readTopicRules(source, config)
+  if (!rules.hasAppendTimes)
+    log.warn('a document topic lacks message.timestamp.type=LogAppendTime: no watermark is published')
+  return rules
 }
 
-async function checkSources(source: KafkaSource, config: Config, log: Logger): Promise<boolean> {
-  const sources = sourceTopics(config)
-  const settings = await source.topicSettings(
-    [...sources, config.TOPIC_DEAD_LETTERS],
-    ['cleanup.policy', 'message.timestamp.type', 'max.message.bytes'],
-  )
+/** Reads the settings of the source topics. */
+export async function readTopicRules(source: KafkaSource, config: Config): Promise<TopicRules> {
+  const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']
+  const settings = await source.topicSettings(sourceTopics(config), names)
   const setting = (topic: string, name: string): string => String(settings.get(topic)?.[name] ?? '')
-  const maxBytes = (topic: string): number => Number(setting(topic, 'max.message.bytes'))
+  const policies = sourceTopics(config).map((topic) => [topic, setting(topic, 'cleanup.policy')] as const)
+  const forgetful = Object.fromEntries(policies.filter(([, policy]) => policy !== 'compact'))
+  const keptMs = (topic: string): number =>
+    topic in forgetful ? notKeptMs : Number(setting(topic, 'delete.retention.ms'))
+  return {
+    hasAppendTimes: documentTopics(config).every(
+      (topic) => setting(topic, 'message.timestamp.type') === 'LogAppendTime',
+    ),
+    forgetful,
+    keptMs: Object.fromEntries(documentTopics(config).map((topic) => [topic, keptMs(topic)])),
+  }
+}
 
-  for (const topic of sources) {
-    if (!setting(topic, 'cleanup.policy').includes('compact'))
-      log.warn({ topic }, 'topic is not compacted: a rebuild misses records that its retention deleted')
+async function checkSizes(source: KafkaSource, config: Config, log: Logger): Promise<void> {
+  const sources = sourceTopics(config)
+  const settings = await source.topicSettings([...sources, config.TOPIC_DEAD_LETTERS], ['max.message.bytes'])
+  const maxBytes = (topic: string): number => Number(settings.get(topic)?.['max.message.bytes'] ?? '')
+  for (const topic of sources)
     if (maxBytes(topic) >= maxBytes(config.TOPIC_DEAD_LETTERS))
       log.warn(
         { topic },
         'max.message.bytes of the topic is not below that of the dead-letters topic: a large rejected record may not fit',
       )
-  }
-  const unstamped = documentTopics(config).filter(
-    (topic) => setting(topic, 'message.timestamp.type') !== 'LogAppendTime',
-  )
-  for (const topic of unstamped)
-    log.warn({ topic }, 'topic lacks message.timestamp.type=LogAppendTime: no watermark is published')
-  return unstamped.length === 0
 }

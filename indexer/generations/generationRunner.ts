@@ -13,11 +13,13 @@ import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { type BlockedReasons, Pipeline } from '../pipeline.ts'
 import type { Lag, RoundResult } from '../publisher.ts'
-import { documentTopics, sourceTopics } from '../topics.ts'
+import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
 import { ServedGeneration, type Stores } from './servedGeneration.ts'
 
 /** How often it is checked that the generation is still the one to write. */
 const generationCheckMs = 1_000
+/** How often the settings of the topics are read. */
+const rulesCheckMs = 60_000
 
 type GenerationRunnerDeps = {
   readonly stores: Stores
@@ -42,17 +44,21 @@ export class GenerationRunner {
   #pipeline: Pipeline | undefined
   /** The greatest watermark that this process has published, of any generation: Redis may lose it. */
   #highestMs: number | undefined
+  /** Whether the last round promised nothing, because deletions may have been missed. */
+  #isWithheld = false
+  #rules: TopicRules = { hasAppendTimes: true, forgetful: {}, keptMs: {} }
 
   constructor(deps: GenerationRunnerDeps) {
     this.#deps = deps
   }
 
-  /** Runs until the process is asked to stop. `hasAppendTimes`: the broker stamps append times, so there is a watermark. */
-  async run(hasAppendTimes: boolean): Promise<void> {
+  /** Runs until the process is asked to stop. Where brokers stamp no append times, there is no watermark. */
+  async run(rules: TopicRules): Promise<void> {
     const { retries, log, stopping } = this.#deps
+    this.#rules = rules
     while (!stopping.aborted) {
       const served = await retries.untilDone('preparing indices', () => this.#openGeneration(), stopping)
-      const pipeline = this.#createPipeline(served, hasAppendTimes)
+      const pipeline = this.#createPipeline(served, rules.hasAppendTimes)
       this.#served = served
       this.#pipeline = pipeline
       log.info({ generation: served.generation.number }, 'generation opened for writing')
@@ -89,6 +95,17 @@ export class GenerationRunner {
     return this.#served?.notServingReason()
   }
 
+  /** Why deletions may have been missed, so that no watermark is promised; undefined while there is no such reason. */
+  missedReason(): string | undefined {
+    const policies = Object.entries(this.#rules.forgetful).map(
+      ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
+    )
+    const missed = this.#pipeline?.mayHaveMissed() ?? []
+    const read = `${missed.join(', ')} may have been read later than Kafka keeps deletions, so that a rebuild is needed`
+    const reasons = [...policies, ...(missed.length > 0 ? [read] : [])]
+    return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
+  }
+
   /** The number of the generation that is written. */
   generationNumber(): number | undefined {
     return this.#served?.generation.number
@@ -115,6 +132,7 @@ export class GenerationRunner {
   async #openGeneration(): Promise<ServedGeneration> {
     const { stores, source, closing } = this.#deps
     const { CONSUMER_GROUP: group } = stores.config
+    this.#rules = await readTopicRules(source, stores.config)
     const topics = documentTopics(stores.config)
     const own = await fetchCommittedOffsets(source, group, topics)
     const rebuilt = await fetchCommittedOffsets(source, rebuildGroup(group), topics)
@@ -131,6 +149,8 @@ export class GenerationRunner {
       generation: served.generation,
       groupId: config.CONSUMER_GROUP,
       topics: sourceTopics(config),
+      // Account keys are not in the indices; a deletion of one is a record that compaction keeps.
+      keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       claim: async (partitions) => {
         const owner = randomToken()
         return { owner, ...(await claimPartitions(redis, keys, owner, partitions.map(partitionName), this.#highestMs)) }
@@ -166,15 +186,22 @@ export class GenerationRunner {
     const documents = documentTopics(this.#deps.stores.config)
     const everyPartition = [...known].flatMap(([name, { topic }]) => (documents.includes(topic) ? [name] : []))
     const ofDocuments = new Map([...watermarks].filter(([name]) => everyPartition.includes(name)))
-    const result = await served.publish(owner, everyPartition, ofDocuments, this.#highestMs)
+    const reason = this.missedReason()
+    if (reason !== undefined && !this.#isWithheld) this.#deps.log.warn(reason)
+    this.#isWithheld = reason !== undefined
+    const result = await served.publish(owner, everyPartition, ofDocuments, this.#highestMs, this.#isWithheld)
     this.#highestMs = served.watermarkMs ?? this.#highestMs
     return result
   }
 
   async #watch(served: ServedGeneration, retired: AbortController): Promise<void> {
     const ended = AbortSignal.any([this.#deps.stopping, retired.signal])
-    while (!ended.aborted) {
+    for (let rulesReadAtMs = performance.now(); !ended.aborted; ) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
+      if (performance.now() - rulesReadAtMs > rulesCheckMs) {
+        rulesReadAtMs = performance.now()
+        this.#rules = await readTopicRules(this.#deps.source, this.#deps.stores.config).catch(() => this.#rules)
+      }
       const isCurrent = ended.aborted || (await served.isCurrent().catch(() => true))
       if (!isCurrent) retired.abort()
     }

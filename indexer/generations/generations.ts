@@ -18,6 +18,8 @@ export type Generation = {
   readonly number: number
   readonly tag: GenerationTag
   readonly indices: Readonly<Record<DocumentKind, PhysicalIndex>>
+  /** When the first of its indices was created (epoch ms). */
+  readonly createdAtMs: number
   /** The read aliases point to all of its indices, and to no others. */
   readonly isServing: boolean
   /** All of its write aliases exist, and none of its indices has a write block. */
@@ -41,6 +43,7 @@ type FoundIndex = {
   readonly name: PhysicalIndex
   readonly uuid: string
   readonly aliases: ReadonlySet<string>
+  readonly createdAtMs: number
   readonly hasWriteBlock: boolean
 }
 
@@ -60,7 +63,7 @@ export async function findGenerations(
       index: documentKinds.map((kind) => `${aliasOf(prefix, kind)}-v*`),
       features: ['aliases', 'settings'],
       expand_wildcards: ['open', 'closed'],
-      filter_path: '*.aliases,*.settings.index.uuid,*.settings.index.blocks.write',
+      filter_path: '*.aliases,*.settings.index.uuid,*.settings.index.creation_date,*.settings.index.blocks.write',
     },
     options,
   )
@@ -78,6 +81,7 @@ export async function findGenerations(
     indices.set(read.kind, {
       name: name as PhysicalIndex,
       uuid: String(state.settings?.index?.uuid ?? ''),
+      createdAtMs: Number(state.settings?.index?.creation_date ?? 0),
       aliases: new Set(Object.keys(state.aliases ?? {})),
       hasWriteBlock: String(state.settings?.index?.blocks?.write) === 'true',
     })
@@ -110,6 +114,7 @@ function complete(
     number,
     tag: `${number}-${fingerprint.slice(0, 16)}` as GenerationTag,
     indices: Object.fromEntries([...indices].map(([kind, { name }]) => [kind, name])) as Generation['indices'],
+    createdAtMs: Math.min(...found.map(({ createdAtMs }) => createdAtMs)),
     isServing: documentKinds.every((kind) => isReadFrom(kind, number)),
     isWritable: found.every(({ name, aliases, hasWriteBlock }) => aliases.has(writeAliasOf(name)) && !hasWriteBlock),
     hasServed: found.every(({ aliases }) => aliases.has(servedAlias(prefix, number))),

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ForgottenEntities } from './forgotten.ts'
 import { rebuildSteps } from './foundState.ts'
 import { countReaders, deleteGeneration, findGenerations, type Generation } from './generations.ts'
 import type { RebuildOptions } from './rebuildOptions.ts'
-import { reconcileAll } from './reconcile.ts'
+import { reconcileAll } from './reconcileAll.ts'
 
 const requestTimeoutMs = 30_000
 /** Longer than any API request that began on the old indices. */
@@ -21,7 +22,8 @@ export async function pruneUnfinished(options: RebuildOptions, serving: Generati
     const steps = rebuildSteps(each, serving)
     if (!steps.includes('remove')) continue
     report.step(`generation ${each.number} is left over and is removed`)
-    if (steps.includes('reconcile') && each.complete !== undefined) await reconcileAll(options, each.complete, serving)
+    if (steps.includes('reconcile') && each.complete !== undefined)
+      await reconcileAll(options, each.complete, serving, new ForgottenEntities(new Map()))
     await deleteGeneration(elasticsearch, each, request)
   }
 }

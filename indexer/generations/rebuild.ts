@@ -14,7 +14,8 @@ import {
 import { rebuildGroup } from '../committedOffsets.ts'
 import type { Lag } from '../publisher.ts'
 import { refreshEveryCopy } from '../refresh.ts'
-import { documentTopics } from '../topics.ts'
+import { documentTopics, readTopicRules } from '../topics.ts'
+import { ForgottenEntities, purelyCompacted } from './forgotten.ts'
 import { readersOf, rebuildSteps } from './foundState.ts'
 import { next } from './generationState.ts'
 import {
@@ -29,7 +30,7 @@ import { pruneRetired, pruneUnfinished } from './prune.ts'
 import { raiseUnseen } from './raiseUnseen.ts'
 import type { RebuildOptions } from './rebuildOptions.ts'
 import { RebuildWorkers } from './rebuildWorkers.ts'
-import { reconcileAll } from './reconcile.ts'
+import { reconcileAll } from './reconcileAll.ts'
 
 const requestTimeoutMs = 30_000
 /** A rebuild that was killed stays a member of its group until its session times out. */
@@ -56,10 +57,12 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   report.step(`generation ${target.number} is built beside generation ${serving.number}`)
 
   const partitions = (await options.source.offsetRanges(documentTopics(options.config))).size
+  const rules = await readTopicRules(options.source, options.config)
   const failed = new AbortController()
   const workers = new RebuildWorkers({
     config: options.config,
     generation: target,
+    keptMs: rules.keptMs,
     processes: Math.min(options.processes, partitions),
     startProcess: options.startProcess,
     onStep: report.step,
@@ -68,7 +71,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   try {
     await switchOver(
       { ...options, signal: AbortSignal.any([options.signal, failed.signal]) },
-      { workers, serving, target },
+      { workers, serving, target, forgotten: new ForgottenEntities(purelyCompacted(options.config, rules)) },
     )
   } catch (error) {
     failed.signal.throwIfAborted()
@@ -79,14 +82,18 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   await pruneRetired(options, serving)
 }
 
+type Switch = {
+  readonly workers: RebuildWorkers
+  readonly serving: Generation
+  readonly target: Generation
+  readonly forgotten: ForgottenEntities
+}
+
 /** Ends what it has begun when `signal` aborts, at any point. */
-async function switchOver(
-  options: RebuildOptions,
-  { workers, serving, target }: { workers: RebuildWorkers; serving: Generation; target: Generation },
-): Promise<void> {
+async function switchOver(options: RebuildOptions, { workers, serving, target, forgotten }: Switch): Promise<void> {
   const { config, elasticsearch, redis, report, signal } = options
   await readToTheEnd(options, workers, 'in the background')
-  const reconciliation = await reconcileAll(options, serving, target)
+  const reconciliation = await reconcileAll(options, serving, target, forgotten)
   const keys = redisKeys(config.INDEX_PREFIX)
   const holder = randomUUID()
   report.step('switching')
@@ -106,6 +113,7 @@ async function switchOver(
     const readBefore = await options.source.offsetRanges(documentTopics(config))
     await readToTheEnd(options, workers, 'before the deadline', extendHold)
     if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
+    await forgotten.drop(options, reconciliation, Math.max(Date.now(), watermarkMs ?? 0), extendHold)
     await reconciliation.pass()
     await extendHold()
     await expectServing(options, serving)

@@ -1,11 +1,17 @@
 import type { Config } from '../../src/core/process/config.ts'
 import type { BlockedReasons } from '../pipeline.ts'
 import type { Lag } from '../publisher.ts'
+import type { TopicRules } from '../topics.ts'
 import type { Generation } from './generations.ts'
 
 /** What a rebuild says to a process that reads for it, in this order; the messages between the first and the last may come again. */
 export type ToWorker =
-  | { readonly kind: 'start'; readonly config: Config; readonly generation: Generation }
+  | {
+      readonly kind: 'start'
+      readonly config: Config
+      readonly generation: Generation
+      readonly keptMs: TopicRules['keptMs']
+    }
   /** From now on no record gets a `changedAt` below `watermarkMs`. It is answered. */
   | { readonly kind: 'start-changes'; readonly watermarkMs: number }
   /** Make searchable what was processed so far. */

@@ -5,7 +5,7 @@ import type { Engines } from '../../src/core/stores/engines.ts'
 import { rebuildGroup } from '../committedOffsets.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
-import { documentTopics } from '../topics.ts'
+import { documentTopics, type TopicRules } from '../topics.ts'
 import type { Generation } from './generations.ts'
 import type { WorkerProgress } from './rebuildMessages.ts'
 
@@ -24,13 +24,15 @@ type Options = {
   readonly config: Config
   readonly engines: Engines
   readonly generation: Generation
+  /** How long (ms) each topic keeps a deletion for certain. */
+  readonly keptMs: TopicRules['keptMs']
   readonly log: Logger
   /** Called with the error when the pipeline stops because of a bug. */
   fail(error: unknown): void
 }
 
 /** Connects to the engines and begins to read. */
-export function startRebuildPipeline({ config, engines, generation, log, fail }: Options): RebuildPipeline {
+export function startRebuildPipeline({ config, engines, generation, keptMs, log, fail }: Options): RebuildPipeline {
   const elasticsearch = engines.elasticsearch(config)
   const source = engines.kafka(config, log).openSource()
   const topics = documentTopics(config)
@@ -38,6 +40,7 @@ export function startRebuildPipeline({ config, engines, generation, log, fail }:
   const pipeline = new Pipeline({
     ...{ config, source, elasticsearch, generation, topics, log, fail },
     groupId: rebuildGroup(config.CONSUMER_GROUP),
+    keptMs: (topic) => keptMs[topic] ?? Number.POSITIVE_INFINITY,
     claim: async () => ({
       owner: 'rebuild',
       // Looked up when the first record is read: it may be set after the claim.

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../../src/core/process/config.ts'
 import type { Lag } from '../publisher.ts'
+import type { TopicRules } from '../topics.ts'
 import type { Generation } from './generations.ts'
 import type { ToWorker, WorkerProcess, WorkerProgress } from './rebuildMessages.ts'
 
@@ -12,6 +13,8 @@ const answerDeadlineMs = 4_000
 type Options = {
   readonly config: Config
   readonly generation: Generation
+  /** How long (ms) each topic keeps a deletion for certain. */
+  readonly keptMs: TopicRules['keptMs']
   readonly processes: number
   /** Starts a process that reads for the rebuild. */
   startProcess(): WorkerProcess
@@ -79,7 +82,7 @@ export class RebuildWorkers {
   }
 
   #start(): void {
-    const { config, generation, startProcess, fail } = this.#options
+    const { config, generation, keptMs, startProcess, fail } = this.#options
     const process = startProcess()
     const worker: Worker = { process, progress: { lags: [], blockedReasons: {} }, answered: () => undefined }
     process.onMessage((message) => {
@@ -96,7 +99,7 @@ export class RebuildWorkers {
     })
     this.#workers.add(worker)
     process.ended.then((how) => this.#forget(worker, how), fail)
-    process.send({ kind: 'start', config, generation })
+    process.send({ kind: 'start', config, generation, keptMs })
   }
 
   #forget(worker: Worker, how: string): void {

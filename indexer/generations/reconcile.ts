@@ -10,7 +10,7 @@ import { bulkBounds, encodeBulk, sendBulk, type VersionType } from '../bulk/bulk
 import { BulkWriter, type Outcome } from '../bulk/bulkWriter.ts'
 import { refreshEveryCopy } from '../refresh.ts'
 import type { Generation } from './generations.ts'
-import type { Comparison, RebuildOptions } from './rebuildOptions.ts'
+import type { Comparison } from './rebuildOptions.ts'
 
 type ReconcileOptions = {
   readonly elasticsearch: Client
@@ -18,6 +18,8 @@ type ReconcileOptions = {
   readonly raw: Client
   readonly from: Generation
   readonly to: Generation
+  /** Takes entities that only the old generation has, until it is known whether the topics still hold them. */
+  readonly forgotten: { takes(kind: DocumentKind, id: DocumentId, version: number): boolean }
   readonly signal: AbortSignal
   onProgress(documents: number): void
   /** Called with the reason why documents cannot be written, and with null once they are written again. */
@@ -25,7 +27,7 @@ type ReconcileOptions = {
 }
 
 /** `changedAt`: of list documents alone, as an ISO instant; of a tombstone the instant of deletion. */
-type Version = { readonly id: string; readonly version: number; readonly changedAt?: Instant | undefined }
+type Version = { readonly id: DocumentId; readonly version: number; readonly changedAt?: Instant | undefined }
 
 const requestTimeoutMs = 60_000
 const keepAlive = '2m'
@@ -33,8 +35,6 @@ const idsPerRequest = 2_000
 /** Each may be a megabyte or more. */
 const sourcesPerRequest = 20
 const checksumBytes = 6
-/** A pass over so few documents is short enough to be repeated while the watermark is held. */
-const smallPass = 5_000
 
 /**
  * Copies documents that are missing or older in the new generation from the old one. Compaction removes records that a rebuild
@@ -46,7 +46,6 @@ export class Reconciliation {
   readonly #options: ReconcileOptions
   /** `<index>/<shard>` → the highest sequence number that was compared. */
   readonly #compared = new Map<string, number>()
-
   readonly #copies: BulkWriter
   readonly #times: BulkWriter
   /** Rejects when the writer meets a bug, or the signal aborts. */
@@ -91,10 +90,8 @@ export class Reconciliation {
 
   /** Writes list documents to the new generation, also over those of the same version. */
   async replaceLists(documents: readonly DocumentWrite[]): Promise<void> {
-    await this.#write(
-      this.#times,
-      documents.filter(({ kind }) => isList(kind)),
-    )
+    const lists = documents.filter(({ kind }) => isList(kind))
+    await this.#write(this.#times, lists)
   }
 
   async #passOf(kind: DocumentKind): Promise<Comparison> {
@@ -108,7 +105,7 @@ export class Reconciliation {
         const known = await this.#compare(kind, old, tally)
         old.forEach((each, at) => {
           const version = known[at]?.version ?? 0
-          if (version > each.version) return
+          if (version > each.version || this.#isTaken(kind, each, version)) return
           sums.old = add(sums.old, each)
           sums.new = add(sums.new, { ...each, version })
         })
@@ -126,15 +123,17 @@ export class Reconciliation {
     tally: { documents: number; reconciled: number; newerInTarget: number },
   ): Promise<Version[]> {
     const known = await this.#versions(kind, old)
-    const missing = old.filter(({ version }, at) => version > (known[at]?.version ?? 0))
+    const missing = old.filter((each, at) => {
+      const version = known[at]?.version ?? 0
+      return each.version > version && !this.#isTaken(kind, each, version)
+    })
     tally.documents += old.length
     tally.reconciled += missing.length
     tally.newerInTarget += old.filter(({ version }, at) => version < (known[at]?.version ?? 0)).length
     const earlier = old.filter(
       ({ version, changedAt = '' }, at) => version === known[at]?.version && changedAt > (known[at]?.changedAt ?? ''),
     )
-    for (let at = 0; at < missing.length; at += sourcesPerRequest)
-      await this.#copy(kind, missing.slice(at, at + sourcesPerRequest))
+    await this.copy(kind, missing.map(idOf))
     for (let at = 0; at < earlier.length; at += sourcesPerRequest)
       await this.#keepTimes(kind, earlier.slice(at, at + sourcesPerRequest))
     if (missing.length === 0) return known
@@ -189,7 +188,7 @@ export class Reconciliation {
         if (hits.length === 0) return
         yield hits.map((hit) => {
           const [changedAt] = timeFields.flatMap((field): Instant[] => hit.fields?.[field] ?? [])
-          return { id: hit._id ?? '', version: hit._version ?? 0, changedAt }
+          return { id: (hit._id ?? '') as DocumentId, version: hit._version ?? 0, changedAt }
         })
         after = hits.at(-1)?.sort
       }
@@ -199,7 +198,7 @@ export class Reconciliation {
   }
 
   /** Versions in the new index, in the order of the documents; 0 for one that is not there. */
-  async #versions(kind: DocumentKind, documents: readonly Version[]): Promise<Version[]> {
+  async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
     const { elasticsearch, to, signal } = this.#options
     const _source = isList(kind) ? timeFields : false
     const answer = await elasticsearch.mget<TimeSource>(
@@ -209,18 +208,41 @@ export class Reconciliation {
     return answer.docs.map((found, at) => {
       if ('error' in found) throw new Error(`${to.indices[kind]} cannot be asked for ${documents[at]?.id}`)
       const changedAt = found._source?.changedAt ?? found._source?.tombstone?.deletedAt
-      return { id: found._id, version: found.found ? (found._version ?? 0) : 0, changedAt }
+      return { id: found._id as DocumentId, version: found.found ? (found._version ?? 0) : 0, changedAt }
     })
   }
 
-  async #copy(kind: DocumentKind, documents: readonly Version[]): Promise<void> {
-    await this.#write(this.#copies, await this.#sources(this.#options.from.indices[kind], kind, documents))
+  /** Whether a document that the new generation lacks waits until it is known whether the topics still hold its entity. */
+  #isTaken(kind: DocumentKind, { id, version }: Version, known: number): boolean {
+    return known === 0 && this.#options.forgotten.takes(kind, id, version)
+  }
+
+  /** Copies documents from the old generation; one that is not there, or has a higher version in the new one, is left out. */
+  async copy(kind: DocumentKind, ids: readonly DocumentId[]): Promise<void> {
+    for (let at = 0; at < ids.length; at += sourcesPerRequest) {
+      const some = ids.slice(at, at + sourcesPerRequest)
+      await this.#write(this.#copies, await this.#sources(this.#options.from.indices[kind], kind, some))
+    }
+  }
+
+  /** Writes those of the documents that the new generation lacks; returns how many. */
+  async addMissing(documents: readonly DocumentWrite[]): Promise<number> {
+    let added = 0
+    for (const kind of documentKinds) {
+      const ofKind = documents.filter((each) => each.kind === kind)
+      if (ofKind.length === 0) continue
+      const known = await this.#versions(kind, ofKind)
+      const missing = ofKind.filter((_, at) => known[at]?.version === 0)
+      await this.#write(this.#copies, missing)
+      added += missing.length
+    }
+    return added
   }
 
   /** Gives documents of the new index the later times of the old ones. */
   async #keepTimes(kind: DocumentKind, documents: readonly Version[]): Promise<void> {
-    const times = new Map(documents.map(({ id, changedAt }) => [id, changedAt]))
-    const sources = await this.#sources(this.#options.to.indices[kind], kind, documents)
+    const times = new Map<DocumentId, Instant | undefined>(documents.map(({ id, changedAt }) => [id, changedAt]))
+    const sources = await this.#sources(this.#options.to.indices[kind], kind, documents.map(idOf))
     await this.#write(
       this.#times,
       sources.flatMap((each) => {
@@ -231,13 +253,13 @@ export class Reconciliation {
   }
 
   /** Reads whole documents; one that is not there is left out. */
-  async #sources(index: PhysicalIndex, kind: DocumentKind, documents: readonly Version[]): Promise<DocumentWrite[]> {
+  async #sources(index: PhysicalIndex, kind: DocumentKind, ids: readonly DocumentId[]): Promise<DocumentWrite[]> {
     const { raw, signal } = this.#options
     const text = await raw.transport.request<string>(
       {
         method: 'POST',
         path: `/${index}/_mget`,
-        body: { docs: documents.map(({ id }) => ({ _id: id, routing: teamOf(id) })) },
+        body: { docs: ids.map((id) => ({ _id: id, routing: teamOf(id) })) },
       },
       { signal, requestTimeout: requestTimeoutMs },
     )
@@ -263,31 +285,7 @@ export class Reconciliation {
   }
 }
 
-/** Runs passes until one is short enough to be repeated while the watermark is held. */
-export async function reconcileAll(options: RebuildOptions, from: Generation, to: Generation): Promise<Reconciliation> {
-  const { elasticsearch, raw, report, signal } = options
-  const { count: total } = await elasticsearch.count({ index: Object.values(from.indices) }, { signal })
-  let [compared, isFirst] = [0, true]
-  const onProgress = (documents: number): void => {
-    compared += documents
-    if (isFirst) report.progress('documents compared', Math.min(compared, total), total)
-  }
-  let waitingFor: string | null = null
-  const onBlocked = (reason: string | null): void => {
-    if (reason !== null && reason !== waitingFor) report.step(`waiting: ${reason}`)
-    waitingFor = reason
-  }
-  const reconciliation = new Reconciliation({ elasticsearch, raw, from, to, signal, onProgress, onBlocked })
-  for (; ; isFirst = false) {
-    const comparisons = await reconciliation.pass()
-    if (isFirst) report.compared(comparisons)
-    for (const [kind, { checksum }] of Object.entries(comparisons))
-      if (checksum.old !== checksum.new) throw new Error(`${kind} differ after reconciliation`)
-    const documents = Object.values(comparisons).reduce((sum, each) => sum + each.documents, 0)
-    if (isFirst || documents > smallPass) continue
-    return reconciliation
-  }
-}
+const idOf = ({ id }: Version): DocumentId => id
 
 /** Where a list document has the time of its change: members of its source and fields of its index. */
 const timeFields = ['changedAt', 'tombstone.deletedAt']

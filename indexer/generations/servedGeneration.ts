@@ -116,13 +116,14 @@ export class ServedGeneration {
 
   /**
    * Publishes partition watermarks of this generation, after checking that it is current: those of a retired one are not true. `highestMs`
-   * is the greatest watermark that this process knows of.
+   * is the greatest watermark that this process knows of; `isWithheld`: a deletion may have been missed.
    */
   async publish(
     owner: string,
     everyPartition: readonly string[],
     watermarks: PartitionWatermarks,
     highestMs: number | undefined,
+    isWithheld: boolean,
   ): Promise<RoundResult> {
     const { redis, keys } = this.#stores
     if (!(await this.isCurrent())) return 'retired'
@@ -132,11 +133,13 @@ export class ServedGeneration {
       everyPartition,
       partitionWatermarks: watermarks,
       highestMs,
+      isWithheld,
     })
     if (result.kind === 'published') {
       this.#watermarkMs = result.watermarkMs
       this.#floorMs = undefined
     }
+    if (result.kind === 'withheld') this.#watermarkMs = undefined
     return roundResult(await this.#take(result.kind))
   }
 

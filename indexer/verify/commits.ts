@@ -34,7 +34,8 @@ export async function noteCommits(options: VerifyOptions): Promise<Commits> {
     topics,
     groupId: config.CONSUMER_GROUP,
     rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
-    generationOf: () => generation.tag,
+    generationOf: () => generation,
+    clock: Date.now,
   })
   // After the commits, so that none of them is above the end that is noted for its partition.
   const ranges = await source.offsetRanges(topics)

@@ -27,6 +27,8 @@ export const differenceKinds = [
   'time',
   'time-detail',
 ] as const
+/** What is usually right: named, and no reason to say that replica and topics differ. */
+const notes: ReadonlySet<string> = new Set<DifferenceKind>(['newer', 'newer-detail'])
 export type DifferenceKind = (typeof differenceKinds)[number]
 
 export type Difference = {
@@ -59,8 +61,9 @@ export class Differences {
     this.#named.set(kind, named)
   }
 
+  /** How many differences there are, without what is only noted. */
   get total(): number {
-    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0)
+    return [...this.#counts].reduce((sum, [kind, count]) => sum + (notes.has(kind) ? 0 : count), 0)
   }
 
   /** One line for each difference that was kept, and one for the rest of each kind. */
@@ -74,8 +77,17 @@ export class Differences {
 
   /** `3 missing, 1 content`; empty when there is none. */
   summary(): string {
+    return this.#count((kind) => !notes.has(kind))
+  }
+
+  /** The same of what is only noted. */
+  noted(): string {
+    return this.#count((kind) => notes.has(kind))
+  }
+
+  #count(isWanted: (kind: DifferenceKind) => boolean): string {
     return differenceKinds
-      .filter((kind) => this.#counts.has(kind))
+      .filter((kind) => isWanted(kind) && this.#counts.has(kind))
       .map((kind) => `${this.#counts.get(kind)} ${kind}`)
       .join(', ')
   }

@@ -25,6 +25,13 @@ export type DocumentEntry = {
   readonly content: Content
 }
 
+/**
+ * The version of a record that is a dead letter. It makes no document, but compaction may have removed for it the record that its entity is
+ * still served from.
+ */
+export const deadLetterVersion = 0 as Revision
+export const noDigest = '\0'.repeat(digestBytes) as ContentDigest
+
 const head = { tag: 0, flag: 1, version: 2, time: 10, digests: 18 }
 const documentTags = entityTypes.length
 const partitionAt = head.digests + 2 * digestBytes

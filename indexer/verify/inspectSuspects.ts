@@ -3,7 +3,7 @@ import { type DocumentKind, documentKinds } from '../../src/core/stores/indices.
 import { readDeadLetter } from '../deadLetters/deadLetters.ts'
 import { type Commits, type CommittedPartition, withPresentEnds } from './commits.ts'
 import type { Suspect } from './compareDocuments.ts'
-import { type DocumentEntry, placeOf, type RecordEntry } from './entries.ts'
+import { type DocumentEntry, deadLetterVersion, placeOf, type RecordEntry } from './entries.ts'
 import { judge } from './judge.ts'
 import type { Pace } from './pace.ts'
 import { type RecordReader, verifyGroup } from './readRecords.ts'
@@ -110,7 +110,9 @@ export class Inspection {
     const { config, source, signal } = this.#options
     const topics = { forms: config.TOPIC_FORMS, submissions: config.TOPIC_SUBMISSIONS }
     const placesOf = ({ kind, records }: Suspect): string[] =>
-      records.map(({ partition, offset }) => `${topics[placeOf[kind].type]}/${partition}/${offset}`)
+      records
+        .filter(({ version }) => version !== deadLetterVersion)
+        .map(({ partition, offset }) => `${topics[placeOf[kind].type]}/${partition}/${offset}`)
     const wanted = new Set(below.flatMap(({ suspect }) => placesOf(suspect)))
     const rejected = new Set<string>()
     await source.readTopic({

@@ -2,7 +2,7 @@ import { deletedRevision } from '../../src/core/model/ids.ts'
 import { toInstant } from '../../src/core/model/instant.ts'
 import type { DocumentKind } from '../../src/core/stores/indices.ts'
 import type { DifferenceKind } from './difference.ts'
-import { type DocumentEntry, placeOf, type RecordEntry } from './entries.ts'
+import { type DocumentEntry, deadLetterVersion, placeOf, type RecordEntry } from './entries.ts'
 
 /** What is wrong with a document. */
 export type Problem = {
@@ -24,6 +24,7 @@ export function judge(
     return required === 0 ? undefined : { problem: 'missing', detail: `${revision(required)} in the topic` }
   const { version, content } = document
   const newest = Math.max(0, ...records.map((record) => record.version))
+  if (version > newest && records.some(isDeadLetter)) return undefined
   if (newest === 0) {
     // Kafka forgets a tombstone after its retention, the index never does.
     if (content.isTombstone) return undefined
@@ -49,10 +50,14 @@ export function judge(
 export const differenceKindOf = (kind: DocumentKind, { problem }: Problem): DifferenceKind =>
   placeOf[kind].part === 'list' ? problem : `${problem}-detail`
 
-/** The records of an entity by which its documents are judged: without those that are older than a committed one. */
+/** The records of an entity by which its documents are judged: without those that are older than a committed one, and one dead letter. */
 export function relevantOf(records: readonly RecordEntry[]): RecordEntry[] {
   const required = Math.max(0, ...records.filter(({ isCommitted }) => isCommitted).map(({ version }) => version))
-  return records.filter(({ version }) => version >= required)
+  const deadLetter = records.findLast(isDeadLetter)
+  const others = records.filter((record) => record.version >= required && !isDeadLetter(record))
+  return deadLetter === undefined ? others : [...others, deadLetter]
 }
+
+const isDeadLetter = ({ version }: RecordEntry): boolean => version === deadLetterVersion
 
 const revision = (version: number): string => (version === deletedRevision ? 'a deletion' : `revision ${version}`)

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import { documentId } from '../../src/core/model/ids.ts'
+import { readKey } from '../../src/core/model/record.ts'
 import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import { projectRecord } from '../projectRecord.ts'
 import { documentTopics } from '../topics.ts'
 import { ChangeBounds } from './changeBounds.ts'
 import { type CommittedPartition, rangesOf } from './commits.ts'
 import { storedContentOf } from './content.ts'
-import { placeOf, type RecordEntry } from './entries.ts'
+import { deadLetterVersion, noDigest, placeOf, type RecordEntry } from './entries.ts'
 import type { Pace } from './pace.ts'
 import type { VerifyOptions } from './verifyOptions.ts'
 
@@ -22,7 +24,7 @@ type Reading = {
   onEntry(entry: RecordEntry): Promise<void> | void
 }
 
-/** Reads both document topics at a pace that leaves room for readers; dead letters are left out, as the indexer does. */
+/** Reads both document topics at a pace that leaves room for readers. */
 export class RecordReader {
   readonly #options: VerifyOptions
   readonly #pace: Pace
@@ -61,12 +63,13 @@ export class RecordReader {
   }
 }
 
-/** What the documents of a record must be; undefined for a dead letter. */
+/** What the documents of a record must be; of a dead letter, that there is one. Undefined where no entity is named. */
 function project(
   record: SourceRecord,
   config: VerifyOptions['config'],
 ): Omit<RecordEntry, 'changedAtLeastMs' | 'isCommitted'> | undefined {
   const projection = projectRecord(record, record.appendedAtMs, config)
+  if (projection.kind === 'invalid') return deadLetter(record, config)
   if (projection.kind !== 'documents') return undefined
   const [list, detail] = projection.documents
   if (list === undefined || detail === undefined) return undefined
@@ -75,4 +78,15 @@ function project(
     ...{ type: placeOf[list.kind].type, id: list.id, version: projection.version, partition, offset },
     digests: { list: storedContentOf(list).digest, detail: storedContentOf(detail).digest },
   }
+}
+
+function deadLetter(
+  { topic, partition, offset, key }: SourceRecord,
+  { TOPIC_FORMS }: VerifyOptions['config'],
+): Omit<RecordEntry, 'changedAtLeastMs' | 'isCommitted'> | undefined {
+  const read = readKey(key)
+  if (!read.ok) return undefined
+  const id = documentId(read.value.teamId, read.value.entityId)
+  const type = topic === TOPIC_FORMS ? 'forms' : 'submissions'
+  return { type, id, version: deadLetterVersion, partition, offset, digests: { list: noDigest, detail: noDigest } }
 }

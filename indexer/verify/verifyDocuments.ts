@@ -16,6 +16,8 @@ const requestTimeoutMs = 30_000
 export type ComparedDocuments = {
   /** Documents in the indices. */
   readonly documents: number
+  /** Records that were compared with them. */
+  readonly records: number
   /** Records that no indexer had committed when the comparison began. */
   readonly uncommitted: number
 }
@@ -53,9 +55,11 @@ async function compareAll(
   const { number } = commits.generation
   report.step(`generation ${number} is compared with the topics; digests go to a temporary file without a name`)
   const partitions = [...commits.partitions.values()]
+  let records = 0
   const reading = {
     concerns: (key: Buffer) => team === undefined || key.toString('latin1').startsWith(`${team}/`),
     onEntry: async (entry: Parameters<typeof encodeRecord>[0]) => {
+      records++
       await spool.append(spoolName(entry.type, entry.id), encodeRecord(entry))
     },
   }
@@ -82,7 +86,8 @@ async function compareAll(
   }
   await inspection.explain(present)
   await expectUnchanged(options, commits)
-  return { documents, uncommitted: partitions.reduce((sum, { committed, high }) => sum + Number(high - committed), 0) }
+  const uncommitted = partitions.reduce((sum, { committed, high }) => sum + Number(high - committed), 0)
+  return { documents, records, uncommitted }
 }
 
 async function spoolIndices(options: VerifyOptions, commits: Commits, spool: Spool, pace: Pace): Promise<void> {

@@ -7,10 +7,10 @@ import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { type Run, runCommand } from '../support/command.ts'
-import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
+import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { documentTopics, untilCommitted, withAdmin } from '../support/faults.ts'
+import { documentTopics, recordsOf, untilCommitted, withAdmin } from '../support/faults.ts'
 import { startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
 import { startSteadyWriter } from '../support/steadyWriter.ts'
@@ -216,7 +216,7 @@ test('nothing under way is a difference: 100 writes a second, late revisions and
 })
 
 test('what compaction removes meanwhile is no difference, nor is a record that was appended twice', async () => {
-  await createCompactedTopics(pipeline, documentTopics(pipeline), 2)
+  await createCompactedTopics(pipeline, documentTopics(pipeline), 2, shortRetentionMs)
   await pipeline.startIndexer()
   const stop = new AbortController()
   const writing = (async () => {
@@ -242,7 +242,7 @@ test('what compaction removes meanwhile is no difference, nor is a record that w
 
 test('what the topic has forgotten is told apart: deletions are no difference, live documents are', async () => {
   const [, submissions = ''] = documentTopics(pipeline)
-  await createCompactedTopics(pipeline, documentTopics(pipeline), 1)
+  await createCompactedTopics(pipeline, documentTopics(pipeline), 1, shortRetentionMs)
   await pipeline.startIndexer()
   await pipeline.produce('submissions', [submission('s-deleted'), submission('s-late')])
   await pipeline.produce('submissions', [
@@ -261,8 +261,36 @@ test('what the topic has forgotten is told apart: deletions are no difference, l
       'newer planted s-late (submissions) revision 5 in the index, revision 3 in the topic',
       'newer-detail planted s-late (submission-details) revision 5 in the index, revision 3 in the topic',
     ],
-    1,
+    0,
   ])
+  expect(run.stdout).toMatch(/^equal; .*; noted: 1 newer, 1 newer-detail$/m)
+})
+
+test('a dead letter keeps what is served from before it, also once compaction has removed that record', async () => {
+  const [, submissions = ''] = documentTopics(pipeline)
+  await createCompactedTopics(pipeline, documentTopics(pipeline), 1, shortRetentionMs)
+  await pipeline.startIndexer()
+  await pipeline.produce('submissions', [submission('s-1')])
+  await pipeline.produce('submissions', [{ key: `${team}/s-1`, value: 'no JSON' }])
+  await untilCommitted(pipeline)
+  await untilCompacted(pipeline, 'submissions', submissions, async () => {
+    const left = await recordsOf(pipeline.kafka, submissions)
+    return left.filter(({ key }) => String(key) === `${team}/s-1`).length === 1
+  })
+  await untilCommitted(pipeline)
+  await expectEqual()
+})
+
+test('a team of which nothing is known is not called equal', async () => {
+  await pipeline.startIndexer()
+  await pipeline.produce('submissions', [submission('s-1')])
+  await untilCommitted(pipeline)
+  await expectEqual('--team', team)
+  expect(await verify('--team', 'nosuch')).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('neither the topics nor the replica hold anything of the team nosuch'),
+  })
 })
 
 test('what cannot be judged ends with 2 and says why', async () => {

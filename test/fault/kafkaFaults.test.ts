@@ -1,5 +1,11 @@
 import kafkajs, { type Producer, type ProducerConfig } from 'kafkajs'
-import { createCompactedTopics, fillerKey, firstOffsets, untilCompacted } from '../support/compaction.ts'
+import {
+  createCompactedTopics,
+  fillerKey,
+  firstOffsets,
+  shortRetentionMs,
+  untilCompacted,
+} from '../support/compaction.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { documentTopics, expectWhole, recordsOf, smallHistory, untilCommitted, watermarkOf } from '../support/faults.ts'
@@ -101,7 +107,7 @@ describe('Transactions', () => {
 describe('Compaction', () => {
   test('a new indexer on compacted topics builds the documents that one builds who reads every record', async () => {
     const teams = ['acme', 'b.team']
-    await createCompactedTopics(pipeline, documentTopics(pipeline), 2)
+    await createCompactedTopics(pipeline, documentTopics(pipeline), 2, shortRetentionMs)
     // As most clients are: Kafka keeps an emptied batch of each such producer.
     const producer = await connectProducer({ idempotent: true })
     const records = inOrder(smallHistory(22, 500).records)
@@ -129,7 +135,7 @@ describe('Compaction', () => {
   })
 
   test('a segment that ends in a batch without records is read past', async () => {
-    await createCompactedTopics(pipeline, [nameOf('forms')], 1)
+    await createCompactedTopics(pipeline, [nameOf('forms')], 1, shortRetentionMs)
     const gone = { ...form('gone'), value: null }
     // Two segments that are too large together to be made one.
     const [early, late] = ['early', 'late'].map((id) => form(id, { report: { text: 'x'.repeat(700_000) } }))

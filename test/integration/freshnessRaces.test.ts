@@ -67,6 +67,7 @@ class Race {
         everyPartition,
         partitionWatermarks,
         highestMs: undefined,
+        isWithheld: false,
       })
     }
   }

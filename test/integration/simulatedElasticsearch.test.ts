@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
+import { ForgottenEntities } from '../../indexer/generations/forgotten.ts'
 import {
   blockWrites,
   countReaders,
@@ -214,6 +215,7 @@ describe.each([
   test('a reconciliation copies what the other generation lacks, and keeps later times', async () => {
     const reconciliation = new Reconciliation({
       ...{ elasticsearch: clients.elasticsearch, raw: clients.raw, from: first, to: second, signal },
+      forgotten: new ForgottenEntities(new Map()),
       onProgress: () => undefined,
       onBlocked: () => undefined,
     })

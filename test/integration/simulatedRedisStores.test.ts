@@ -120,6 +120,7 @@ const watermarkSteps = [
         .dictionary(oneOf(...partitions), instants, { minKeys: 1, size: 'max', maxKeys: 3 })
         .map((each) => new Map(Object.entries(each))),
       highestMs: fc.option(instants, { nil: undefined, freq: 1 }),
+      isWithheld: fc.constantFrom(false, false, false, true),
     }),
     ({ link, keys }, round) => publishWatermark(link, keys, round),
     12,

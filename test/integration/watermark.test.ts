@@ -38,6 +38,7 @@ describe('The watermark', () => {
       everyPartition,
       partitionWatermarks: new Map(Object.entries(watermarks)),
       highestMs,
+      isWithheld: false,
     })
   const team = 'acme' as TeamId
   const watermark = async (): Promise<string | null> =>

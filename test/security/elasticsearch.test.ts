@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
+import { ForgottenEntities } from '../../indexer/generations/forgotten.ts'
 import * as generations from '../../indexer/generations/generations.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
@@ -137,8 +138,9 @@ async function indexAndRebuild(name: string): Promise<void> {
   await expectPassing(elasticsearchAnswers(client, prefix))
   await expectPassing(isolatedNodesAnswerNothing(client))
   await generations.serveGeneration(client, prefix, from, options())
+  const forgotten = new ForgottenEntities(new Map())
   const unheard = { onProgress: () => undefined, onBlocked: () => undefined }
-  const reconciliation = new Reconciliation({ elasticsearch: client, raw, from, to, signal, ...unheard })
+  const reconciliation = new Reconciliation({ elasticsearch: client, raw, from, to, signal, forgotten, ...unheard })
   expect((await reconciliation.pass()).forms).toMatchObject({ documents: 1, reconciled: 1 })
   await generations.blockWrites(client, from, 'rebuild', options())
   await generations.unblockWrites(client, prefix, { ...from, isServing: true }, options())

@@ -92,7 +92,12 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
     return [
       ensureTopics(source, config, silent),
       fetchCommittedOffsets(source, group, documentTopics(config)),
-      fetchStartOffsets(source, [], { ...groups, topics: sourceTopics(config), generationOf: () => undefined }),
+      fetchStartOffsets(source, [], {
+        ...groups,
+        topics: sourceTopics(config),
+        generationOf: () => undefined,
+        clock: Date.now,
+      }),
       surveyGroup(source, config, 1),
       read(config.TOPIC_FORMS, group),
       read(config.TOPIC_SUBMISSIONS, groups.rebuildGroupId),
@@ -110,7 +115,12 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
   [verify]: ({ config, source, read }) => {
     const groups = { groupId: config.CONSUMER_GROUP, rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP) }
     return [
-      fetchStartOffsets(source, [], { ...groups, topics: documentTopics(config), generationOf: () => undefined }),
+      fetchStartOffsets(source, [], {
+        ...groups,
+        topics: documentTopics(config),
+        generationOf: () => undefined,
+        clock: Date.now,
+      }),
       ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map((topic) =>
         read(topic, `tidemark-verify-${randomUUID()}`),
       ),

@@ -94,6 +94,7 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
       everyPartition: ['forms/0'],
       partitionWatermarks,
       highestMs: undefined,
+      isWithheld: true,
     })
     await watermark.readWatermark(link, keys)
     await watermark.withdrawWatermark(link, keys)

@@ -15,15 +15,20 @@ const settings = {
   'segment.ms': '100',
   'segment.bytes': '1048576',
   'min.cleanable.dirty.ratio': '0',
-  'delete.retention.ms': '0',
 }
+
+/** Where indexers read documents, a deletion must be kept for longer than they take to read it: else they promise no watermark. */
+export const shortRetentionMs = 10_000
 
 export async function createCompactedTopics(
   { kafka }: Pick<Pipeline, 'kafka'>,
   topics: readonly string[],
   numPartitions: number,
+  deleteRetentionMs = 0,
 ): Promise<void> {
-  const configEntries = Object.entries(settings).map(([name, value]) => ({ name, value }))
+  const configEntries = Object.entries({ ...settings, 'delete.retention.ms': String(deleteRetentionMs) }).map(
+    ([name, value]) => ({ name, value }),
+  )
   await withAdmin(kafka, async (admin) => {
     const compacted = topics.map((topic) => ({ topic, numPartitions, configEntries }))
     await createTopics(admin, compacted)

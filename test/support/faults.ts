@@ -26,17 +26,12 @@ export const documentTopics = ({ names }: Pipeline): string[] => [
   names['TOPIC_SUBMISSIONS'] ?? '',
 ]
 
-/** Deletes every record of a topic, and waits until the log begins where it ends. */
-export async function deleteRecords(admin: Admin, topic: string): Promise<void> {
+/** Deletes every record of a topic, and waits until the log begins where it ends. Afterwards it has the named policy. */
+export async function deleteRecords(admin: Admin, topic: string, policy = 'compact'): Promise<void> {
   const ends = await admin.fetchTopicOffsets(topic)
   const partitions = ends.map(({ partition, high }) => ({ partition, offset: high }))
   // Kafka deletes no records of a topic that is only compacted. The log is told of its new policy after the change was accepted.
-  const configEntries = [
-    { name: 'cleanup.policy', value: 'compact,delete' },
-    { name: 'message.timestamp.type', value: 'LogAppendTime' },
-  ]
-  const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }]
-  await admin.alterConfigs({ validateOnly: false, resources })
+  await setPolicy(admin, topic, 'compact,delete')
   await eventually(async () => {
     try {
       await admin.deleteTopicRecords({ topic, partitions })
@@ -46,6 +41,17 @@ export async function deleteRecords(admin: Admin, topic: string): Promise<void> 
     }
     return (await admin.fetchTopicOffsets(topic)).every(({ low, high }) => low === high)
   })
+  await setPolicy(admin, topic, policy)
+}
+
+/** Sets the cleanup.policy of a topic. */
+export async function setPolicy(admin: Admin, topic: string, policy: string): Promise<void> {
+  const configEntries = [
+    { name: 'cleanup.policy', value: policy },
+    { name: 'message.timestamp.type', value: 'LogAppendTime' },
+  ]
+  const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic, configEntries }]
+  await admin.alterConfigs({ validateOnly: false, resources })
 }
 
 /** The history of two teams, and all poison: so few entities that all of them can be looked at again and again. */

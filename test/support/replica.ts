@@ -108,6 +108,7 @@ export async function createTestReplica(): Promise<TestReplica> {
       everyPartition: ['forms/0'],
       partitionWatermarks: new Map([['forms/0', Date.parse(instant)]]),
       highestMs: undefined,
+      isWithheld: false,
     })
   }
 

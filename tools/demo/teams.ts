@@ -1,11 +1,7 @@
-import { arabic } from './languages/arabic.ts'
 import { chinese } from './languages/chinese.ts'
 import { english } from './languages/english.ts'
-import { french } from './languages/french.ts'
 import { german } from './languages/german.ts'
-import { japanese } from './languages/japanese.ts'
 import type { Language } from './languages/language.ts'
-import { spanish } from './languages/spanish.ts'
 
 export type Team = {
   readonly id: string
@@ -27,9 +23,7 @@ export const teams: readonly Team[] = [
     editions: 3,
     catalogue: [
       { language: english, subjects: ['data-protection', 'team-leadership', 'career-path', 'workplace-safety'] },
-      { language: spanish, subjects: ['atencion-al-cliente', 'habitos-saludables'] },
       { language: chinese, subjects: ['information-security-cn', 'career-personality-cn'] },
-      { language: arabic, subjects: ['safety-ar', 'communication-ar'] },
     ],
   },
   {
@@ -39,7 +33,6 @@ export const teams: readonly Team[] = [
     editions: 3,
     catalogue: [
       { language: german, subjects: ['arbeitssicherheit', 'zeitmanagement', 'datenschutz'] },
-      { language: french, subjects: ['bien-etre'] },
       { language: english, subjects: ['team-leadership'] },
     ],
   },
@@ -49,8 +42,8 @@ export const teams: readonly Team[] = [
     sharePercent: 5,
     editions: 2,
     catalogue: [
-      { language: japanese, subjects: ['skincare-jp', 'service-manners-jp'] },
-      { language: french, subjects: ['type-de-voyageur'] },
+      { language: chinese, subjects: ['information-security-cn'] },
+      { language: english, subjects: ['career-path'] },
     ],
   },
 ]

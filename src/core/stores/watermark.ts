@@ -8,17 +8,17 @@ export type PartitionWatermarks = ReadonlyMap<string, number>
 /**
  * The result of publishing the watermark. `incomplete`: a partition has no watermark yet; `behind`: a generation that is being rebuilt has not
  * reached the instant at which the rebuild began, or the watermark would be below one that readers were told; `held`: a rebuild is about to switch; `displaced`: another indexer has
- * claimed one of the partitions; `superseded`: the watermark belongs to another generation; `forgotten`: Redis knows no generation.
+ * claimed one of the partitions; `withheld`: a deletion may have been missed in this generation, so that nothing is promised of it; `superseded`: the watermark belongs to another generation; `forgotten`: Redis knows no generation.
  */
 export type WatermarkResult =
   | { readonly kind: 'published'; readonly watermarkMs: number }
-  | { readonly kind: 'incomplete' | 'behind' | 'held' | 'displaced' | 'superseded' | 'forgotten' }
+  | { readonly kind: 'incomplete' | 'behind' | 'held' | 'displaced' | 'withheld' | 'superseded' | 'forgotten' }
 
 /**
  * The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. Partition watermarks of
  * an earlier run of Redis are dropped: a Redis that comes back with an older state, or a replica that lagged and takes over, has older
  * ones than readers were told. What was published last it may have lost as well, so each publisher tells what it knows of that, before the
- * last of them has told its partition watermarks.
+ * last of them has told its partition watermarks. Once a publisher withholds the watermark of a generation, nobody publishes it.
  */
 const publishScript = `
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'held' end
@@ -26,9 +26,13 @@ local generation = redis.call('HGET', KEYS[1], 'generation')
 if not generation then return 'forgotten' end
 if generation ~= ARGV[1] then return 'superseded' end
 local every = cjson.decode(ARGV[4])
-for i = 6, #ARGV, 2 do
+for i = 7, #ARGV, 2 do
   local owner = redis.call('HGET', KEYS[3], ARGV[i])
   if owner and owner ~= ARGV[3] then return 'displaced' end
+end
+if ARGV[6] == '1' then
+  redis.call('HSET', KEYS[1], 'withheld', '1')
+  redis.call('HDEL', KEYS[1], 'published')
 end
 local highest = tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1')
 if tonumber(ARGV[5]) > highest then
@@ -39,7 +43,7 @@ if redis.call('HGET', KEYS[1], 'partitionsRun') ~= ARGV[2] then
   for _, name in ipairs(every) do redis.call('HDEL', KEYS[1], name) end
   redis.call('HSET', KEYS[1], 'partitionsRun', ARGV[2])
 end
-for i = 6, #ARGV, 2 do
+for i = 7, #ARGV, 2 do
   local known = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or '-1')
   if tonumber(ARGV[i + 1]) > known then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
 end
@@ -54,6 +58,7 @@ if lowest < tonumber(redis.call('HGET', KEYS[1], 'floor') or '-1') then return '
 local published = math.max(lowest, tonumber(redis.call('HGET', KEYS[1], 'published') or '-1'))
 if published < highest then return 'behind' end
 redis.call('HDEL', KEYS[1], 'floor')
+if redis.call('HGET', KEYS[1], 'withheld') then return 'withheld' end
 redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2], 'highest', string.format('%.0f', published))
 return string.format('%.0f', published)`
 
@@ -115,22 +120,25 @@ export async function publishWatermark(
     readonly partitionWatermarks: PartitionWatermarks
     /** The greatest watermark (epoch ms) that this indexer knows of; Redis may have lost it. */
     readonly highestMs: number | undefined
+    /** Nothing may be promised of this generation any more. */
+    readonly isWithheld: boolean
   },
 ): Promise<WatermarkResult> {
   const pairs = [...round.partitionWatermarks].flatMap(([partition, epochMs]) => [partition, Math.floor(epochMs)])
   const known = msOrNone(round.highestMs)
-  const fixed = [round.generation, runOf(redis), round.owner, JSON.stringify(round.everyPartition), known]
+  const fixed = [round.generation, runOf(redis), round.owner, JSON.stringify(round.everyPartition)]
   const result = String(
     await redis.client.eval(
       publishScript,
       3,
       ...[keys.watermark, keys.watermarkHold, keys.partitionOwners],
-      ...[...fixed, ...pairs],
+      ...[...fixed, known, round.isWithheld ? 1 : 0, ...pairs],
     ),
   )
   switch (result) {
     case 'held':
     case 'displaced':
+    case 'withheld':
     case 'forgotten':
     case 'superseded':
     case 'incomplete':
@@ -224,6 +232,7 @@ export async function readWatermark(redis: RedisConnection, keys: RedisKeys): Pr
     highest: _highest,
     partitionsRun: _partitionsRun,
     raised: _raised,
+    withheld: _withheld,
     ...partitions
   } = await redis.client.hgetall(keys.watermark)
   return {

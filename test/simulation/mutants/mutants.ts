@@ -133,18 +133,18 @@ export const mutants: readonly Mutant[] = [
     to: '\n',
   },
   {
-    name: 'writes-before-redis-has-taken-their-marks',
-    themes: ['refusals'],
-    file: 'indexer/pipeline.ts',
-    from: 'await this.#untilMarked()\n    const stop',
-    to: 'await this.#pending?.mark()\n    const stop',
-  },
-  {
     name: 'no-mark-of-pending-writes',
     themes: ['groups'],
     file: 'indexer/pipeline.ts',
-    from: 'await this.#untilMarked()\n    const stop',
+    from: 'await this.#mark()\n    const stop',
     to: 'const stop',
+  },
+  {
+    name: 'writes-go-on-unmarked',
+    themes: ['redis', 'crashes', 'groups'],
+    file: 'indexer/pendingWrites.ts',
+    from: 'await Promise.all(this.#marking)',
+    to: 'await Promise.allSettled(this.#marking)',
   },
   {
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product

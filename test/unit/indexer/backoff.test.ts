@@ -48,6 +48,23 @@ test('what fails is tried until it succeeds, every failure is logged, and the la
   expect(retries.blockedReason()).toBeUndefined()
 })
 
+test('a step that still fails stays the reason when another one succeeds', async () => {
+  const retries = new Retries(heardIn([]), noRandom, never)
+  let isAway = true
+  const writing = retries.untilDone('writing', async () => {
+    if (isAway) throw new Error('the topic is away')
+  })
+  await retries.untilDone('reading', async () => undefined)
+  let tries = 0
+  await retries.untilDone('asking', async () => {
+    if (++tries < 3) throw new Error('busy')
+  })
+  expect(retries.blockedReason()).toBe('writing: the topic is away')
+  isAway = false
+  await writing
+  expect(retries.blockedReason()).toBeUndefined()
+})
+
 test('nothing is tried once it is to stop', async () => {
   const stopped = AbortSignal.abort(new Error('stopped'))
   const attempt = async (): Promise<never> => {

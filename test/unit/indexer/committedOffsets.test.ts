@@ -6,16 +6,24 @@ import {
   fetchStartOffsets,
   type StartOffset,
 } from '../../../indexer/committedOffsets.ts'
+import { notCovered } from '../../../indexer/coverage.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 import type { KafkaSource, OffsetRange } from '../../../src/core/stores/kafkaSource.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
-const commit = (position: number, generation: string | undefined, deadLetteredBelow = position): CommittedOffset => ({
+const [createdAtMs, committedAtMs, nowMs] = [1_000, 2_000, 9_000]
+const commit = (
+  position: number,
+  generation: string | undefined,
+  deadLetteredBelow = position,
+  coveredAtMs = generation === undefined ? 0 : committedAtMs,
+): CommittedOffset => ({
   position: at(position),
   generation,
   deadLetteredBelow: at(deadLetteredBelow),
+  coveredAtMs,
 })
 
 const partition = { topic: 'forms', partition: 0 }
@@ -35,15 +43,21 @@ async function startOffset(
 ): Promise<StartOffset> {
   const commitsOf = (found: CommittedOffset | undefined) => {
     if (found === undefined) return []
-    const { position, generation: named, deadLetteredBelow } = found
-    const metadata = named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow)
+    const { position, generation: named, deadLetteredBelow, coveredAtMs } = found
+    const metadata = named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow, coveredAtMs)
     return [{ ...partition, position, metadata }]
   }
   const source = {
     offsetRanges: async () => new Map([['forms/0', { ...partition, ...range }]]),
     committedOffsets: async (group: string) => commitsOf(group === 'own' ? own : rebuilt),
   } as unknown as KafkaSource
-  const from = { topics: ['forms'], groupId: 'own', rebuildGroupId: 'rebuild', generationOf: () => generation }
+  const from = {
+    topics: ['forms'],
+    groupId: 'own',
+    rebuildGroupId: 'rebuild',
+    clock: () => nowMs,
+    generationOf: () => generation && { tag: generation, createdAtMs },
+  }
   const start = (await fetchStartOffsets(source, [partition], from)).get('forms/0')
   if (start === undefined) throw new Error('no start')
   return start
@@ -52,8 +66,8 @@ async function startOffset(
 const ends = { low: 0n, high: 100n }
 
 test('what a commit says reads back as it was said', async () => {
-  expect(await readCommit(at(7), commitMetadata(first, 9n))).toEqual(commit(7, first, 9))
-  expect(await readCommit(at(12), commitMetadata(first, 9n))).toEqual(commit(12, first, 12))
+  expect(await readCommit(at(7), commitMetadata(first, 9n, committedAtMs))).toEqual(commit(7, first, 9))
+  expect(await readCommit(at(12), commitMetadata(first, 9n, committedAtMs))).toEqual(commit(12, first, 12))
 })
 
 test.each(['', 'by hand', '1-0123456789abcdef nine'])(
@@ -68,6 +82,7 @@ test('reading goes on where it was when the commit speaks of the indices that ar
     position: 40n,
     isCommitted: true,
     deadLetteredBelow: 40n,
+    coveredAtMs: committedAtMs,
   })
 })
 
@@ -80,6 +95,7 @@ test('for other indices everything is read again, but bad records are not set as
     position: 0n,
     isCommitted: false,
     deadLetteredBelow: 40n,
+    coveredAtMs: createdAtMs,
   })
 })
 
@@ -96,6 +112,48 @@ test.each([
 ])('reading starts at the beginning when %s', async (_, now) => {
   const start = await startOffset(now, commit(40, first), undefined, first)
   expect([start.position, start.isCommitted]).toEqual([now.low, false])
+})
+
+describe('The time up to which a generation is known to hold everything', () => {
+  const coveredAtMs = async (...[range, own, rebuilt, generation]: Parameters<typeof startOffset>): Promise<number> =>
+    (await startOffset(range, own, rebuilt, generation)).coveredAtMs
+
+  test('is what the commit says, of the indexer or of the rebuild that has filled it', async () => {
+    expect(await coveredAtMs(ends, commit(40, first), undefined, first)).toBe(committedAtMs)
+    expect(await coveredAtMs(ends, commit(90, first), commit(30, second, 30, 3_000), second)).toBe(3_000)
+  })
+
+  test('is now where nothing was appended since an old commit', async () => {
+    expect(await coveredAtMs(ends, commit(100, first), undefined, first)).toBe(nowMs)
+  })
+
+  test('stays unknown once it was, also where nothing is left to be read', async () => {
+    for (const position of [40, 100])
+      expect(await coveredAtMs(ends, commit(position, first, position, notCovered), undefined, first)).toBe(notCovered)
+  })
+
+  test('is the creation of the indices where Kafka has no commit any more', async () => {
+    expect(await coveredAtMs(ends, undefined, undefined, first)).toBe(createdAtMs)
+  })
+
+  test('is unknown where retention has removed records behind the commit', async () => {
+    expect(await coveredAtMs({ low: 50n, high: 100n }, commit(40, first), undefined, first)).toBe(notCovered)
+  })
+
+  test('is now for a partition that was just added to a topic', async () => {
+    const source = {
+      offsetRanges: async () =>
+        new Map([0, 1].map((each) => [`forms/${each}`, { topic: 'forms', partition: each, ...ends }])),
+      committedOffsets: async () => [
+        { ...partition, position: at(40), metadata: commitMetadata(first, 40n, committedAtMs) },
+      ],
+    } as unknown as KafkaSource
+    const starts = await fetchStartOffsets(source, [partition, { topic: 'forms', partition: 1 }], {
+      ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
+      generationOf: () => ({ tag: first, createdAtMs }),
+    })
+    expect([...starts.values()].map((start) => start.coveredAtMs)).toEqual([committedAtMs, nowMs])
+  })
 })
 
 const someCommit = fc.option(

@@ -94,6 +94,17 @@ test('a write waits for every mark that is under way, its own may be among them'
   expect(asked).toHaveLength(2)
 })
 
+test('a write whose mark may be among those that fail is not sent', async () => {
+  const { asked, pending, marking } = setting()
+  pending.submit(assigned(0), list)
+  marking()
+  pending.submit(assigned(0), otherList)
+  const second = pending.mark()
+  asked[1]?.answer()
+  asked[0]?.fail()
+  await expect(second).rejects.toThrow('Redis is away')
+})
+
 test('a mark that fails after its writes were settled is not set any more', async () => {
   const { asked, pending, marking, settle } = setting()
   pending.submit(assigned(0), list)()

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
 import type { AssignedPartition } from '../../../indexer/consumer.ts'
+import { Coverage } from '../../../indexer/coverage.ts'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import { Publisher, type RoundResult } from '../../../indexer/publisher.ts'
@@ -15,9 +16,15 @@ const list = teamList('forms', 'acme' as TeamId)
 const at = (offset: number): Offset => BigInt(offset) as Offset
 
 function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {
-  const start = { position: at(options.start ?? 0), isCommitted: options.isCommitted ?? true, deadLetteredBelow: at(0) }
+  const start = {
+    position: at(options.start ?? 0),
+    isCommitted: options.isCommitted ?? true,
+    deadLetteredBelow: at(0),
+    coveredAtMs: 1,
+  }
   const offsets = new OffsetTracker(start.position)
   const changeTimes = new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 })
+  const coverage = new Coverage(start.coveredAtMs, () => Number.POSITIVE_INFINITY)
   const current = {
     offsets,
     redisMs: Number.POSITIVE_INFINITY,
@@ -50,7 +57,7 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     elapsedMs: () => current.nowMs,
   })
   const assigned = (): AssignedPartition[] => [
-    { topic: 'forms', partition: 0, start, offsets: current.offsets, changeTimes, owner: 'we' },
+    { topic: 'forms', partition: 0, start, offsets: current.offsets, changeTimes, coverage, owner: 'we' },
   ]
   const publisher = new Publisher({
     assigned,
@@ -425,7 +432,7 @@ describe('A list is marked before a change of it can be seen, until it has a new
     const { pending, submit, publisher, steps, failing, held } = setting({ high: 1 })
     const acknowledge = submit(0)
     failing.add('mark')
-    await pending.mark()
+    await expect(pending.mark()).rejects.toThrow('mark fails')
     failing.clear()
     acknowledge()
     held.set('mark', new Gate())
@@ -505,13 +512,17 @@ describe('A list is marked before a change of it can be seen, until it has a new
     expect(steps).toEqual([mark, ...visible, mark, settle, 'commit 1', `publish ${forms}=99000`])
   })
 
-  test('a mark that Redis does not take is told to every writer that waits for it, and is made up for by the next one', async () => {
-    const { pending, submit, steps, failing } = setting({ high: 1 })
-    submit(0)
+  test('while Redis takes no marks no write is sent, and nothing is refreshed', async () => {
+    const { pending, submit, publisher, steps, failing } = setting({ high: 1 })
+    const acknowledge = submit(0)
     failing.add('mark')
-    expect(await Promise.all([pending.mark(), pending.mark()])).toEqual([false, false])
+    await expect(pending.mark()).rejects.toThrow('mark fails')
+    acknowledge()
+    await expect(publisher.publish()).rejects.toThrow('mark fails')
+    expect(steps).toEqual([])
     failing.clear()
-    expect(await Promise.all([pending.mark(), pending.mark()])).toEqual([true, true])
+    await pending.mark()
+    await pending.mark()
     expect(steps).toEqual([mark])
   })
 

@@ -9,6 +9,7 @@ type AliasOptions = { readonly is_write_index?: boolean; readonly is_hidden?: bo
 export class Index {
   readonly name: string
   readonly uuid: string
+  readonly createdAtMs: number
   readonly mapping: Mapping
   readonly shards: readonly Shard[]
   hasWriteBlock = false
@@ -16,12 +17,13 @@ export class Index {
 
   constructor(
     name: string,
-    uuid: string,
+    { uuid, createdAtMs }: Pick<Index, 'uuid' | 'createdAtMs'>,
     { settings = {}, mappings = {}, aliases = {} }: CreateBody,
     nodes: readonly Node[],
   ) {
     this.name = name
     this.uuid = uuid
+    this.createdAtMs = createdAtMs
     const { refresh_interval: interval, number_of_shards: shards = 1 } = settings
     if (interval !== '-1') throw notSimulated(`a refresh_interval of ${String(interval)}`)
     this.mapping = new Mapping(mappings)
@@ -53,10 +55,12 @@ export class Catalog {
   readonly #indices = new Map<string, Index>()
   readonly #nodes: readonly Node[]
   readonly #newUuid: () => string
+  readonly #clock: () => number
 
-  constructor(nodes: readonly Node[], newUuid: () => string) {
+  constructor(nodes: readonly Node[], newUuid: () => string, clock: () => number) {
     this.#nodes = nodes
     this.#newUuid = newUuid
+    this.#clock = clock
   }
 
   all(): readonly Index[] {
@@ -105,7 +109,7 @@ export class Catalog {
         index: name,
       })
     for (const alias of Object.keys(body.aliases ?? {})) this.#expectNoIndex(alias)
-    this.#indices.set(name, new Index(name, this.#newUuid(), body, this.#nodes))
+    this.#indices.set(name, new Index(name, { uuid: this.#newUuid(), createdAtMs: this.#clock() }, body, this.#nodes))
   }
 
   delete(indices: readonly Index[]): void {

@@ -23,7 +23,11 @@ export class Cluster {
     this.#host = host
     this.nodes = Array.from({ length: copies }, () => ({ isReachable: true }))
     const pick = (): string => uuidCharacters[Math.floor(host.random() * uuidCharacters.length)] ?? ''
-    this.catalog = new Catalog(this.nodes, () => Array.from({ length: 22 }, pick).join(''))
+    this.catalog = new Catalog(
+      this.nodes,
+      () => Array.from({ length: 22 }, pick).join(''),
+      () => host.nowMs(),
+    )
     this.snapshots = new Snapshots(host, this.catalog)
   }
 

@@ -100,9 +100,11 @@ export const indexRoutes: Readonly<Record<string, Route>> = {
   },
 }
 
-const stateOf = ({ aliases, uuid, hasWriteBlock }: Index): object => ({
+const stateOf = ({ aliases, uuid, createdAtMs, hasWriteBlock }: Index): object => ({
   aliases: Object.fromEntries(aliases),
-  settings: { index: { uuid, ...(hasWriteBlock && { blocks: { write: 'true' } }) } },
+  settings: {
+    index: { uuid, creation_date: String(createdAtMs), ...(hasWriteBlock && { blocks: { write: 'true' } }) },
+  },
 })
 
 function statsOf({ catalog, snapshots }: Cluster, { names, last }: Call): object {

@@ -15,6 +15,7 @@ function found(
     number,
     tag: tagOf(number),
     indices: {} as never,
+    createdAtMs: 0,
     isServing,
     isWritable: true,
     hasServed,

@@ -86,7 +86,7 @@ const open = (): Promise<ServedGeneration> => {
 }
 const publish = (served: ServedGeneration, answer: string) => {
   redis.answer = answer
-  return served.publish('owner', ['forms/0'], new Map([['forms/0', 1]]), undefined)
+  return served.publish('owner', ['forms/0'], new Map([['forms/0', 1]]), undefined, false)
 }
 const client = (): Stores['elasticsearch'] => elasticsearch as unknown as Stores['elasticsearch']
 const serving = async (): Promise<number | undefined> =>

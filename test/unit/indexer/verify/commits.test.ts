@@ -44,7 +44,7 @@ function optionsOf(world: World): VerifyOptions {
       await Promise.all(
         each(async ({ committed, by = world.serving }, partition) => {
           if (group !== config.CONSUMER_GROUP || committed === undefined) return []
-          const metadata = commitMetadata(await tagOf(by), 0n)
+          const metadata = commitMetadata(await tagOf(by), 0n, 0)
           return [{ topic: config.TOPIC_FORMS, partition, position: BigInt(committed), metadata }]
         }),
       )

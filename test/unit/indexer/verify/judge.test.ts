@@ -35,6 +35,16 @@ test('a document is equal to the record with the highest committed revision', ()
   expect(problemOf(undefined)).toBeUndefined()
 })
 
+test('a dead letter makes no document, and explains one whose record compaction has removed for it', () => {
+  const deadLetter = record(0, { offset: 9n as Offset })
+  expect(problemOf(list(5), deadLetter)).toBeUndefined()
+  expect(problemOf(list(5), record(3), deadLetter)).toBeUndefined()
+  expect(problemOf(undefined, deadLetter)).toBeUndefined()
+  expect(problemOf(list(2), record(3), deadLetter)).toBe('older')
+  expect(problemOf(undefined, record(3), deadLetter)).toBe('missing')
+  expect(relevantOf([record(0), record(1), record(3), deadLetter])).toEqual([record(3), deadLetter])
+})
+
 test('a deletion is above every revision, and only the index remembers it for good', () => {
   expect(problemOf(list(deletion), record(3), record(deletion))).toBeUndefined()
   expect(problemOf(list(3), record(3), record(deletion))).toBe('older')

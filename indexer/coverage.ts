@@ -1,0 +1,57 @@
+/** The time of a partition of which something may have been missed: it stays so, until another generation is built. */
+export const notCovered = 0
+
+/**
+ * The time before which everything that was appended to a partition has been read into the indices. A topic keeps a deletion for a certain
+ * time only: one that was appended later, and read after that time, may have been forgotten before it was read. Then the indices go on
+ * serving what was deleted.
+ */
+export class Coverage {
+  #coveredAtMs: number
+  /** As this owner of the partition has committed it last. */
+  #committedMs = notCovered
+  readonly #keptMs: () => number
+  /** An end of the partition, and when it was asked for. Once it is read, everything is that was appended before. */
+  #ahead: PartitionEnd | undefined
+
+  /** `coveredAtMs` (epoch ms): when reading begins. `keptMs`: how long the topic keeps a deletion for certain. */
+  constructor(coveredAtMs: number, keptMs: () => number) {
+    this.#coveredAtMs = coveredAtMs
+    this.#keptMs = keptMs
+  }
+
+  get coveredAtMs(): number {
+    return this.#coveredAtMs
+  }
+
+  get mayHaveMissed(): boolean {
+    return this.#coveredAtMs === notCovered
+  }
+
+  /** Notes that every record below `position` is read. */
+  note(position: bigint, end: PartitionEnd): void {
+    if (end.askedAtMs - this.#coveredAtMs > this.#keptMs()) this.#coveredAtMs = notCovered
+    if (this.mayHaveMissed) return
+    if (this.#ahead !== undefined && position >= this.#ahead.offset) {
+      this.#coveredAtMs = this.#ahead.askedAtMs
+      this.#ahead = undefined
+    }
+    if (position >= end.offset) this.#coveredAtMs = end.askedAtMs
+    // Under a steady flow of records the newest end is never reached, but each end is some time.
+    else this.#ahead ??= end
+  }
+
+  /** Whether `coveredAtMs` is to be committed although no record was read: of an idle partition, now and then. */
+  isCommitDue(coveredAtMs: number): boolean {
+    return Math.abs(coveredAtMs - this.#committedMs) > this.#keptMs() * recommitShare
+  }
+
+  committed(coveredAtMs: number): void {
+    this.#committedMs = coveredAtMs
+  }
+}
+
+/** An idle partition is committed again after this share of the time for which its topic keeps deletions. */
+const recommitShare = 0.01
+
+type PartitionEnd = { readonly offset: bigint; readonly askedAtMs: number }

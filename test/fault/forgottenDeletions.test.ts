@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { runCommand } from '../support/command.ts'
+import { createCompactedTopics, shortRetentionMs, untilCompacted } from '../support/compaction.ts'
+import { submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { documentTopics, recordsOf, setPolicy, untilCommitted, withAdmin } from '../support/faults.ts'
+import { type Program, probe, startProgram, untilReady } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+
+const pipeline = usePipeline({ forEachTest: true })
+const team = 'acme'
+
+const submission = (id: string, revision: number) => ({
+  key: `${team}/${id}`,
+  value: JSON.stringify({ revision, submission: submissionEntity({ id }) }),
+})
+const submissions = (): string => documentTopics(pipeline)[1] ?? ''
+/** What `/readyz` says of deletions. */
+const problemOf = async (indexer: Program): Promise<string | undefined> =>
+  (await probe(indexer, 'readyz')).said.checks['deletions']?.problem
+const startUnready = (): Promise<Program> => startProgram('indexer/main.ts', pipeline.names)
+const list = async (api: Program, query = ''): Promise<{ status: number; watermark: string | null; ids: string[] }> => {
+  const { status, headers, body } = await pipeline.get(api, team, `/api/v1/records${query}`)
+  const { items = [] } = body as { items?: { id: string }[] }
+  return { status, watermark: headers.get('replica-watermark'), ids: items.map(({ id }) => id).sort() }
+}
+const expectNoPromise = async (api: Program): Promise<void> => {
+  await eventually(async () => (await list(api)).watermark === null)
+  expect(await list(api, '?changedSince=2020-01-01T00:00:00.000Z')).toMatchObject({ status: 503 })
+}
+
+test('a topic that also deletes by time is said, and no watermark is promised, until it no longer does and a rebuild has read it', async () => {
+  const usePolicy = (policy: string): Promise<void> =>
+    withAdmin(pipeline.kafka, (admin) => setPolicy(admin, submissions(), policy))
+  const first = await pipeline.startIndexer()
+  await pipeline.createKeys([team])
+  await pipeline.produce('submissions', [submission('kept', 1)])
+  const api = await pipeline.startApi()
+  await pipeline.untilApplied(api, team)
+  await first.end('SIGTERM')
+  await usePolicy('compact,delete')
+
+  const indexer = await startUnready()
+  await eventually(async () => ((await problemOf(indexer).catch(() => '')) ?? '').includes('=compact,delete'))
+  await expectNoPromise(api)
+  expect(await indexer.metric('tidemark_check_ok', 'check="deletions"')).toBe(0)
+  await pipeline.produce('submissions', [submission('later', 1)])
+  await eventually(async () => (await list(api)).ids.join() === 'kept,later')
+
+  await indexer.end('SIGTERM')
+  await usePolicy('compact')
+  const repaired = await startUnready()
+  await eventually(async () => ((await problemOf(repaired).catch(() => '')) ?? '').includes('a rebuild is needed'))
+  await expectNoPromise(api)
+  const rebuild = await runCommand('indexer/generations/rebuildCommand.ts', [], pipeline.names)
+  expect([rebuild.code, rebuild.stderr]).toEqual([0, expect.stringContaining('generation 2 serves')])
+  await untilReady(repaired)
+  await eventually(async () => (await list(api)).watermark !== null)
+  expect((await list(api)).ids).toEqual(['kept', 'later'])
+})
+
+test('an indexer that was off for longer than Kafka keeps deletions promises nothing until a rebuild has dropped what they deleted', async () => {
+  await createCompactedTopics(pipeline, documentTopics(pipeline), 1, shortRetentionMs)
+  const first = await pipeline.startIndexer()
+  await pipeline.createKeys([team])
+  await pipeline.produce(
+    'submissions',
+    ['broken', 'gone', 'kept', 'late'].map((id) => submission(id, 5)),
+  )
+  const api = await pipeline.startApi()
+  await pipeline.untilApplied(api, team)
+  const { watermark: before } = await list(api)
+  await first.end('SIGTERM')
+  await pipeline.produce('submissions', [
+    { key: `${team}/gone`, value: null },
+    // Its newest record is a dead letter, which does not delete it.
+    { key: `${team}/broken`, value: 'no JSON' },
+    submission('late', 3),
+  ])
+  await sleep(shortRetentionMs)
+  await untilCompacted(pipeline, 'submissions', submissions(), async () => {
+    const left = (await recordsOf(pipeline.kafka, submissions())).map(({ key }) => String(key))
+    return !left.includes(`${team}/gone`) && left.filter((key) => key === `${team}/broken`).length === 1
+  })
+
+  const second = await startUnready()
+  await eventually(async () => ((await problemOf(second).catch(() => '')) ?? '').includes('a rebuild is needed'))
+  await expectNoPromise(api)
+  await untilCommitted(pipeline)
+  // It stays so, however new the commits are.
+  await second.end('SIGTERM')
+  const third = await startUnready()
+  await eventually(async () => ((await problemOf(third).catch(() => '')) ?? '').includes('a rebuild is needed'))
+  await expectNoPromise(api)
+  expect((await list(api)).ids).toEqual(['broken', 'gone', 'kept', 'late'])
+  const verified = await runCommand('indexer/verify/verifyCommand.ts', [], pipeline.names)
+  expect([verified.code, verified.stdout]).toEqual([1, expect.stringContaining('unexpected acme gone (submissions)')])
+
+  const rebuild = await runCommand('indexer/generations/rebuildCommand.ts', [], pipeline.names)
+  expect([rebuild.code, rebuild.stderr]).toEqual([0, expect.stringContaining('1 submissions dropped')])
+  await untilReady(third)
+  await eventually(async () => (await list(api)).watermark !== null)
+  expect((await list(api)).ids).toEqual(['broken', 'kept', 'late'])
+  const late = await pipeline.get(api, team, '/api/v1/records/late')
+  expect(late.status).toBe(200)
+  // Whoever has followed changes until then is told.
+  const changes = `/api/v1/records?changedSince=${before}&includeDeleted=true`
+  const answer = await fetch(`${api.url}${changes}`, {
+    headers: { authorization: `Bearer ${pipeline.keyOf(team)}`, accept: 'application/x-ndjson' },
+  })
+  expect(await answer.text()).toContain('gone')
+  expect((await runCommand('indexer/verify/verifyCommand.ts', [], pipeline.names)).stdout).not.toContain('unexpected')
+}, 180_000)
+
+test('an indexer that was off while nothing was appended has missed nothing', async () => {
+  await createCompactedTopics(pipeline, documentTopics(pipeline), 1, shortRetentionMs)
+  const first = await pipeline.startIndexer()
+  await pipeline.createKeys([team])
+  await pipeline.produce('submissions', [submission('kept', 5)])
+  await untilCommitted(pipeline)
+  await first.end('SIGTERM')
+  await sleep(1.2 * shortRetentionMs)
+  const second = await pipeline.startIndexer()
+  expect(await problemOf(second)).toBeUndefined()
+})
