@@ -88,24 +88,27 @@ const themes = [
   'refusals',
 ] as const
 export type Theme = (typeof themes)[number]
-/** Those of histories of which no themes were named: a rebuild that pauses takes long, and so do late leaders beside it. */
-const drawn = themes.filter((theme) => theme !== 'switch' && theme !== 'late')
-/** What they do shows in lists of forms. */
-const aboutForms: readonly Theme[] = ['switch', 'late']
+/** A rebuild that pauses takes long, and so do late leaders beside it: seldom drawn. What they do shows in lists of forms. */
+const rare: readonly Theme[] = ['switch', 'late']
+const common = themes.filter((theme) => !rare.includes(theme))
+const rareShare = 0.02
 
 const lengthMs = 3_000
 const appends = { min: 20, spread: 40 }
 
-/** The history of a seed. `only`: which of its themes it may have; by default one to three of all. */
+/** The history of a seed. `only`: which of its themes it may have; by default one to three of all, and now and then a rare one. */
 export function historyOf(seed: number, only?: readonly Theme[]): History {
   const random = randomFor(seed, 'history')
-  const chosen = only ?? random.shuffled(drawn).slice(0, 1 + random.below(3))
+  const chosen = only ?? [
+    ...random.shuffled(common).slice(0, 1 + random.below(3)),
+    ...rare.filter(() => random.chance(rareShare)),
+  ]
   const events = [...writes(random), ...chosen.flatMap((theme) => eventsOf[theme](random))]
   // Of late records compaction may leave only the older state: then indices that are deleted cannot be built again as they were.
   const areIndicesDeleted = events.some(({ kind }) => kind === 'delete-indices')
   const possible = events.filter(({ kind }) => !(areIndicesDeleted && kind === 'compact'))
   const topic = (): DocumentTopic =>
-    chosen.some((theme) => aboutForms.includes(theme)) || random.chance(0.5) ? 'forms' : 'submissions'
+    chosen.some((theme) => rare.includes(theme)) || random.chance(0.5) ? 'forms' : 'submissions'
   const followed = { acme: topic(), acme2: topic() }
   return { seed, themes: chosen, events: possible.sort((a, b) => a.atMs - b.atMs), followed }
 }
