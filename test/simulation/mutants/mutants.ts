@@ -126,6 +126,27 @@ export const mutants: readonly Mutant[] = [
     to: '',
   },
   {
+    name: 'watermark-of-an-earlier-run-of-redis',
+    themes: ['redis'],
+    file: 'src/core/stores/listVersions.ts',
+    from: 'published === null || run !== runId ? null',
+    to: 'published === null ? null',
+  },
+  {
+    name: 'kept-answer-while-a-change-is-pending',
+    themes: ['groups'],
+    file: 'src/api/keptAnswers.ts',
+    from: 'if (isSettled) return',
+    to: 'if (isSettled || true) return',
+  },
+  {
+    name: 'account-keys-not-replayed',
+    themes: ['redis', 'keys'],
+    file: 'indexer/accountKeys/replay.ts',
+    from: 'if (!(await store.isComplete())) {',
+    to: 'if (false) {',
+  },
+  {
     name: 'joined-without-an-assignment',
     themes: ['groups'],
     file: 'src/core/stores/kafka.ts',
