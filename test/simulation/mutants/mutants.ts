@@ -232,4 +232,13 @@ export const mutants: readonly Mutant[] = [
     from: 'this.#publisher.noteWrite(list)',
     to: "if (outcome.kind !== 'stale') this.#publisher.noteWrite(list)",
   },
+  {
+    name: 'any-copy-of-a-shard',
+    themes: ['copies', 'delays'],
+    file: 'src/api/search/readPrimaries.ts',
+    // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
+    from: '`_only_nodes:${node}`',
+    to: '`team:${node}`',
+    // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
+  },
 ]
