@@ -48,6 +48,7 @@ function setting(
   const consumer = new SourceConsumer({
     source: { groupMember } as unknown as KafkaSource,
     ...{ groupId: 'indexers', topics: ['forms'], budget },
+    keptMs: () => Number.POSITIVE_INFINITY,
     startOffsets: async () =>
       new Map([['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0), coveredAtMs: 0 }]]),
     claim: async () => {

@@ -2,6 +2,7 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
 import type { AssignedPartition } from '../../../indexer/consumer.ts'
+import { Coverage } from '../../../indexer/coverage.ts'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
@@ -14,6 +15,7 @@ const otherList = teamList('forms', 'beta' as TeamId)
 const assigned = (partition: number, owner = 'we'): AssignedPartition => ({
   ...{ topic: 'forms', partition, owner, offsets: new OffsetTracker(0n as Offset) },
   start: { position: 0n as Offset, isCommitted: true, deadLetteredBelow: 0n as Offset, coveredAtMs: 0 },
+  coverage: new Coverage(0, () => Number.POSITIVE_INFINITY),
   changeTimes: new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 }),
 })
 
