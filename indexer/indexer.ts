@@ -103,6 +103,7 @@ function ownState(maxInFlightBytes: number, runner: GenerationRunner, metrics: P
     watermarkMs: () => runner.watermarkMs(),
     clockOffsetMs: () => runner.clockOffsetMs(),
     partitions: () => runner.partitions(),
+    writerBlockedMs: () => runner.writerBlockedMs(),
     generation: () => runner.generationNumber(),
     records: async () => (await metrics.records.get()).values,
     nowMs: Date.now,

@@ -25,6 +25,13 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   })
   // Without a sample of 0, rate() and increase() would miss the first count.
   for (const topic of topics) for (const outcome of recordOutcomes) records.inc({ topic, outcome }, 0)
+  const revisionConflicts = new Counter({
+    name: 'tidemark_revision_conflicts_total',
+    help: 'Records whose revision is stored with another content, by topic; they become dead letters',
+    labelNames: ['topic'] as const,
+    registers,
+  })
+  for (const topic of topics) revisionConflicts.inc({ topic }, 0)
   const bulkItems = new Counter({
     name: 'tidemark_bulk_items_total',
     help: 'Documents of bulk requests, by how the response to each was classified',
@@ -33,6 +40,7 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   })
   return {
     records,
+    revisionConflicts,
     countItems: (items: readonly ItemOutcome[]): void => {
       const counts = new Map<ItemOutcome['kind'], number>()
       for (const { kind } of items) counts.set(kind, (counts.get(kind) ?? 0) + 1)
@@ -72,6 +80,7 @@ export function indexerMetrics(
     inFlightBytes(): number
     watermarkMs(): number | undefined
     clockOffsetMs(): number | undefined
+    writerBlockedMs(): number
     nowMs(): number
   },
 ): void {
@@ -91,6 +100,12 @@ export function indexerMetrics(
     'tidemark_in_flight_limit_bytes',
     'Limit of tidemark_in_flight_bytes: MAX_IN_FLIGHT_BYTES',
     () => current.maxInFlightBytes,
+  )
+  gauge(
+    registry,
+    'tidemark_write_blocked_seconds',
+    'For how long the record that waits longest could not be written to Elasticsearch; 0 if none waits after a failure',
+    () => inSeconds(current.writerBlockedMs()),
   )
   gauge(
     registry,

@@ -121,6 +121,11 @@ export class GenerationRunner {
     return this.#pipeline?.clockOffsetMs()
   }
 
+  /** For how long the record that waits longest has not been stored (ms). */
+  writerBlockedMs(): number {
+    return this.#pipeline?.writerBlockedMs() ?? 0
+  }
+
   inFlightBytes(): number {
     return this.#pipeline?.inFlightBytes() ?? 0
   }

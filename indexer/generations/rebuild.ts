@@ -126,13 +126,13 @@ async function switchOver(options: RebuildOptions, { workers, serving, target, f
     await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request, { generation: serving, holder })
     isSwitched = true
     await setWatermarkGeneration(redis, keys, target.tag, undefined)
+  } catch (error) {
+    const last = { ...request, signal: AbortSignal.timeout(switchTimeoutMs) }
+    // What failed first is told. Indexers give the writes back once the hold has expired.
+    if (!isSwitched) await unblockWrites(elasticsearch, config.INDEX_PREFIX, serving, last).catch(() => undefined)
+    throw error
   } finally {
-    if (!isSwitched)
-      await unblockWrites(elasticsearch, config.INDEX_PREFIX, serving, {
-        ...request,
-        signal: AbortSignal.timeout(switchTimeoutMs),
-      })
-    await releaseWatermarkHold(redis, keys, holder)
+    await releaseWatermarkHold(redis, keys, holder).catch(() => undefined)
   }
   report.step(`generation ${target.number} serves`)
 }

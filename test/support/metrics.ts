@@ -54,6 +54,7 @@ function registerIndexer(registry: Registry): void {
     inFlightBytes: () => 0,
     watermarkMs: () => undefined,
     clockOffsetMs: () => undefined,
+    writerBlockedMs: () => 0,
     nowMs: () => 0,
   })
   const observed = () => ({

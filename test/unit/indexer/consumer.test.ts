@@ -48,7 +48,6 @@ function setting(
   const consumer = new SourceConsumer({
     source: { groupMember } as unknown as KafkaSource,
     ...{ groupId: 'indexers', topics: ['forms'], budget },
-    keptMs: () => Number.POSITIVE_INFINITY,
     startOffsets: async () =>
       new Map([['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0), coveredAtMs: 0 }]]),
     claim: async () => {
@@ -56,6 +55,7 @@ function setting(
       return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0, partitionWatermarks: new Map() }
     },
     onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
+    keptMs: () => 1,
     onRebalance: () => undefined,
     log: pino({ level: 'warn' }, hears),
     random: options.random ?? (() => 0),
