@@ -2,9 +2,8 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
 import type { RedisMemory } from '../src/core/stores/redis.ts'
 import type { ItemOutcome } from './bulk/bulkFailure.ts'
-import type { Lag } from './publisher.ts'
 import type { GroupSurvey } from './status/groupSurvey.ts'
-import type { Observed } from './status/observe.ts'
+import { currentLags, type Observed, type PartitionLag } from './status/observe.ts'
 
 /** Bulk bodies from a single small record to one larger than the bound. */
 const bulkByteBuckets = [1_024, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 8_388_608, 33_554_432]
@@ -26,6 +25,13 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   })
   // Without a sample of 0, rate() and increase() would miss the first count.
   for (const topic of topics) for (const outcome of recordOutcomes) records.inc({ topic, outcome }, 0)
+  const revisionConflicts = new Counter({
+    name: 'tidemark_revision_conflicts_total',
+    help: 'Records whose revision is stored with another content, by topic; they become dead letters',
+    labelNames: ['topic'] as const,
+    registers,
+  })
+  for (const topic of topics) revisionConflicts.inc({ topic }, 0)
   const bulkItems = new Counter({
     name: 'tidemark_bulk_items_total',
     help: 'Documents of bulk requests, by how the response to each was classified',
@@ -34,6 +40,7 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   })
   return {
     records,
+    revisionConflicts,
     countItems: (items: readonly ItemOutcome[]): void => {
       const counts = new Map<ItemOutcome['kind'], number>()
       for (const { kind } of items) counts.set(kind, (counts.get(kind) ?? 0) + 1)
@@ -73,29 +80,15 @@ export function indexerMetrics(
     inFlightBytes(): number
     watermarkMs(): number | undefined
     clockOffsetMs(): number | undefined
-    lags(): readonly Lag[]
+    writerBlockedMs(): number
     nowMs(): number
   },
 ): void {
-  const perPartition = (name: string, help: string, of: (lag: Lag) => number): void =>
-    labelledGauge(registry, name, help, ['topic', 'partition'], () =>
-      current.lags().map((lag) => [{ topic: lag.topic, partition: lag.partition }, of(lag)]),
-    )
   const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1_000)
   const watermarkAgeMs = (): number | undefined => {
     const watermarkMs = current.watermarkMs()
     return watermarkMs === undefined ? undefined : Math.max(0, current.nowMs() - watermarkMs)
   }
-  perPartition(
-    'tidemark_lag_records',
-    'Offsets from the searchable position to the end of a partition that this indexer owns',
-    ({ records }) => Number(records),
-  )
-  perPartition(
-    'tidemark_lag_seconds',
-    'Age of the oldest record that is not searchable yet in a partition that this indexer owns; 0 if there is none',
-    ({ seconds }) => seconds,
-  )
   gauge(
     registry,
     'tidemark_in_flight_bytes',
@@ -107,6 +100,12 @@ export function indexerMetrics(
     'tidemark_in_flight_limit_bytes',
     'Limit of tidemark_in_flight_bytes: MAX_IN_FLIGHT_BYTES',
     () => current.maxInFlightBytes,
+  )
+  gauge(
+    registry,
+    'tidemark_write_blocked_seconds',
+    'For how long the record that waits longest could not be written to Elasticsearch; 0 if none waits after a failure',
+    () => inSeconds(current.writerBlockedMs()),
   )
   gauge(
     registry,
@@ -127,7 +126,25 @@ export function surveyMetrics(
   registry: Registry,
   observed: () => Observed,
   contested: () => readonly ContestedDigest[],
+  clock: () => number,
 ): void {
+  const perPartition = (name: string, help: string, of: (lag: PartitionLag) => number | undefined): void =>
+    labelledGauge(registry, name, help, ['topic', 'partition'], () =>
+      currentLags(observed(), clock()).flatMap((lag) => {
+        const [{ topic, partition }, value] = [lag, of(lag)]
+        return value === undefined ? [] : [[{ topic, partition }, value] as const]
+      }),
+    )
+  perPartition(
+    'tidemark_lag_records',
+    'Offsets from the searchable position to the end of a partition',
+    ({ behindRecords }) => behindRecords,
+  )
+  perPartition(
+    'tidemark_lag_seconds',
+    'Age of the oldest record of a partition that is not searchable yet; 0 if there is none',
+    ({ behindSeconds }) => behindSeconds,
+  )
   const perIndex = (name: string, help: string, of: 'documents' | 'bytes'): void =>
     labelledGauge(registry, name, help, ['index'], () =>
       (observed().indices?.value ?? []).map((index) => [{ index: index.name }, index[of]]),

@@ -9,50 +9,31 @@ import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { Retries } from './backoff.ts'
 import { ByteBudget } from './budget.ts'
-import { bulkBounds, encodeBulk, sendBulk } from './bulk/bulkApi.ts'
+import { bulkBounds } from './bulk/bulkApi.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
-import { BulkWriter, type Outcome } from './bulk/bulkWriter.ts'
+import { bulkSender } from './bulk/bulkSender.ts'
+import { BulkWriter } from './bulk/bulkWriter.ts'
+import type { Outcome } from './bulk/job.ts'
 import type { PartitionClaim } from './changeTimes.ts'
 import { commitMetadata, fetchStartOffsets, type StartOffset } from './committedOffsets.ts'
 import { type AssignedPartition, SourceConsumer } from './consumer.ts'
+import { sameRevision } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
-import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
+import { PendingWrites } from './pendingWrites.ts'
 import { projectRecord } from './projectRecord.ts'
-import { type Lag, Publisher, type PublisherRedis } from './publisher.ts'
-import { announceRecord, bulkChannel } from './recordChannels.ts'
+import { Publisher, type VisiblePosition } from './publisher.ts'
+import { announceRecord } from './recordChannels.ts'
 import { refreshEveryCopy } from './refresh.ts'
+import type { ServingTasks } from './servingTasks.ts'
 import { documentTopics } from './topics.ts'
 
 const maxConcurrentRequests = 2
-const bulkTimeoutMs = 60_000
 const refreshTimeoutMs = 30_000
 const drainDeadlineMs = 4_000
 /** After this time the group is left without a last commit: the next owner of the partitions reads again what was not committed. */
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
-
-/** What a pipeline does besides writing documents when readers see its generation. */
-type ServingTasks = PublisherRedis &
-  PendingMarks & {
-    /** The group of rebuilds: its committed offsets count where they name this generation. */
-    readonly rebuildGroupId: string
-    /** Handles an invalid record; the record is processed once it resolves. */
-    rejectRecord(
-      record: SourceRecord,
-      problem: Problem,
-      start: StartOffset,
-      signal: AbortSignal,
-    ): Promise<'dead-letter' | 'stale'>
-    /** Applies a change of an account key, or returns why its record is invalid. */
-    applyAccountKey(
-      change: RecordKey & AccountKeyState,
-      record: SourceRecord,
-      signal: AbortSignal,
-    ): Promise<'indexed' | 'stale' | Problem>
-    /** Called for every record that was not rejected. */
-    recordAccepted(record: SourceRecord): void
-  }
 
 type PipelineOptions = {
   readonly config: Config
@@ -91,7 +72,7 @@ export class Pipeline {
   readonly #publisher: Publisher
   readonly #pending: PendingWrites | undefined
   readonly #marking: Retries
-  #writerBlockedReason: string | undefined
+  #isWriterBlocked = false
 
   constructor(options: PipelineOptions) {
     this.#options = options
@@ -100,9 +81,14 @@ export class Pipeline {
     this.#pending = serving && new PendingWrites({ marks: serving, elapsedMs: () => performance.now() })
     this.#marking = new Retries(log, Math.random, this.#writing.signal)
     this.#writer = new BulkWriter({
-      send: (documents) => this.#send(documents),
+      ...bulkSender({
+        ...{ elasticsearch: options.elasticsearch, indices: generation.indices, metrics, signal: this.#writing.signal },
+        mark: () => this.#mark(),
+      }),
       ...bulkBounds,
       maxConcurrentRequests,
+      maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
+      elapsedMs: () => performance.now(),
       random: Math.random,
       signal: this.#writing.signal,
       onBlocked: (failure) => this.#noteBlockedWriter(failure),
@@ -179,8 +165,9 @@ export class Pipeline {
     return this.#budget.takenBytes
   }
 
-  lags(): readonly Lag[] {
-    return this.#publisher.lags()
+  /** How far every owned partition is visible. */
+  positions(): readonly VisiblePosition[] {
+    return this.#publisher.positions()
   }
 
   /** The partitions of which a deletion may have been missed, by name. */
@@ -198,7 +185,7 @@ export class Pipeline {
 
   blockedReasons(): BlockedReasons {
     const reasons = {
-      writer: this.#writerBlockedReason ?? this.#marking.blockedReason(),
+      writer: this.#writer.blockedReason() ?? this.#marking.blockedReason(),
       publisher: this.#publisher.blockedReason(),
       consumer: this.#consumer.blockedReason(),
       decoding: this.#consumer.undecodableReason(),
@@ -206,12 +193,20 @@ export class Pipeline {
     return Object.fromEntries(Object.entries(reasons).filter(([, reason]) => reason !== undefined))
   }
 
+  /** For how long the record that waits longest has not been stored (ms); 0 when none waits after a failure. */
+  writerBlockedMs(): number {
+    return this.#writer.blockedMs()
+  }
+
   #noteBlockedWriter(failure: BulkFailure | null): void {
     const { log } = this.#options
-    if (failure !== null && this.#writerBlockedReason === undefined)
-      log.warn({ kind: failure.kind }, 'documents cannot be written; trying again')
-    if (failure === null && this.#writerBlockedReason !== undefined) log.info('documents are written again')
-    this.#writerBlockedReason = failure?.reason
+    if (failure !== null && !this.#isWriterBlocked)
+      log.warn(
+        { kind: failure.kind, reason: this.#writer.blockedReason() },
+        'documents cannot be written; trying again',
+      )
+    if (failure === null && this.#isWriterBlocked) log.info('documents are written again')
+    this.#isWriterBlocked = failure !== null
   }
 
   async #startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>> {
@@ -237,8 +232,10 @@ export class Pipeline {
       serving?.recordAccepted(record)
       finish(outcome)
     }
-    const reject = async (problem: Problem): Promise<void> =>
+    const reject = async (problem: Problem): Promise<void> => {
+      if (problem === sameRevision) metrics.revisionConflicts.inc({ topic: record.topic })
       finish((await serving?.rejectRecord(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')
+    }
     const applyAccountKey = async (change: RecordKey & AccountKeyState): Promise<void> => {
       const applied = (await serving?.applyAccountKey(change, record, this.#writing.signal)) ?? 'stale'
       return typeof applied === 'string' ? accept(applied) : await reject(applied)
@@ -260,9 +257,12 @@ export class Pipeline {
           this.#publisher.noteWrite(list)
           acknowledge?.()
           if (outcome.kind === 'rejected') this.#failUnlessDone(reject({ path: 'document', rule: outcome.reason }))
+          else if (outcome.kind === 'conflict') this.#failUnlessDone(reject(sameRevision))
           else accept(outcome.kind)
         }
-        this.#writer.submit({ documents, version, done })
+        // What is below has been read by indexers that told of it; a rebuild leaves it to them.
+        const isCompared = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
+        this.#writer.submit({ documents, version, isCompared, place: () => placeOf(record), done })
       }
     }
   }
@@ -274,24 +274,9 @@ export class Pipeline {
     })
   }
 
-  async #send(documents: Parameters<typeof sendBulk>[2]): ReturnType<typeof sendBulk> {
-    const { elasticsearch, generation, metrics } = this.#options
-    const body = encodeBulk(generation.indices, documents)
-    metrics.bulkBytes.observe(body.length)
-    await this.#mark()
-    const stop = metrics.bulkSeconds.startTimer()
-    const options = { timeoutMs: bulkTimeoutMs, signal: this.#writing.signal }
-    const message = { documents, bytes: body.length }
-    const send = (): ReturnType<typeof sendBulk> => sendBulk(elasticsearch, body, documents, options).finally(stop)
-    const outcomes = await bulkChannel.tracePromise(send, message)
-    metrics.countItems(outcomes)
-    return outcomes
-  }
-
   /** Marks the lists of everything that was handed to the writer. It is not sent before Redis has taken the marks. */
   async #mark(): Promise<void> {
-    const pending = this.#pending
-    if (pending !== undefined) await this.#marking.untilDone('marking lists in Redis', () => pending.mark())
+    await this.#marking.untilDone('marking lists in Redis', async () => await this.#pending?.mark())
   }
 
   async #refresh(): Promise<void> {
@@ -302,3 +287,7 @@ export class Pipeline {
     await refreshEveryCopy(elasticsearch, index, options).finally(stop)
   }
 }
+
+/** Names a record whose key is known to be valid. */
+const placeOf = ({ topic, partition, offset, key }: SourceRecord): string =>
+  `${topic}/${partition}/${offset}, key ${key?.toString()}`

@@ -7,9 +7,9 @@ import { type AccountKeyStore, type Applied, appendPositionOf } from '../../src/
 import type { KafkaSink } from '../../src/core/stores/kafkaSink.ts'
 import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import type { Retries } from '../backoff.ts'
+import { sameRevision } from '../deadLetters/deadLetters.ts'
 
 const completeCheckMs = 200
-const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
 
 type AccountKeyApplierDeps = {
   readonly sink: KafkaSink

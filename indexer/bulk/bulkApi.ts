@@ -1,13 +1,16 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
-import { type DocumentKind, type PhysicalIndex, writeAliasOf } from '../../src/core/stores/indices.ts'
+import { type DocumentKind, documentKinds, type PhysicalIndex, writeAliasOf } from '../../src/core/stores/indices.ts'
 import { classifyItem, type ItemError, type ItemOutcome } from './bulkFailure.ts'
+import type { Stored } from './job.ts'
 
 type ResponseItem = { _id?: string; status?: number; error?: ItemError }
 type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 
 /** The bounds of one bulk request; a single record may be larger. */
 export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 } as const
+
+type Access = { readonly timeoutMs: number; readonly signal: AbortSignal }
 
 /** The items of a bulk response do not correspond to the documents of its request. */
 export class MalformedBulkResponse extends Error {
@@ -52,7 +55,7 @@ export async function sendBulk(
   client: Client,
   bulkBody: Buffer,
   writes: readonly DocumentWrite[],
-  options: { timeoutMs: number; signal: AbortSignal },
+  options: Access,
 ): Promise<ItemOutcome[]> {
   const response = await client.transport.request<Response>(
     {
@@ -73,5 +76,41 @@ export async function sendBulk(
     const index = item['index']
     if (index?.status === undefined || index._id !== writes[at]?.id) throw new MalformedBulkResponse(`item ${at}`)
     return classifyItem(index.status, index.error)
+  })
+}
+
+/**
+ * What Elasticsearch holds of each record's documents now, searchable or not: the lowest of their versions, and the digest of the list
+ * document. Undefined for a record of which the asked copy lacks a document. Throws unless every document can be asked for.
+ */
+export async function readStored(
+  client: Client,
+  indices: Indices,
+  records: readonly (readonly DocumentWrite[])[],
+  { timeoutMs, signal }: Access,
+): Promise<(Stored | undefined)[]> {
+  const found = new Map<DocumentWrite, Stored>()
+  const readKind = async (kind: DocumentKind): Promise<void> => {
+    const ofKind = records.flatMap((documents) => documents.filter((document) => document.kind === kind))
+    if (ofKind.length === 0) return
+    const docs = ofKind.map(({ id, teamId, digest }) => ({
+      ...{ _id: id, routing: teamId },
+      // Only its version is read of what has no digest, which is a third of the work.
+      _source: digest === undefined ? false : ['digest'],
+    }))
+    const options = { requestTimeout: timeoutMs, signal }
+    const answer = await client.mget<{ digest?: string }>({ index: indices[kind], docs }, options)
+    ofKind.forEach((document, at) => {
+      const stored = answer.docs[at]
+      if (stored === undefined || 'error' in stored || stored._id !== document.id)
+        throw new MalformedBulkResponse(`${indices[kind]} cannot be asked for document ${at}`)
+      if (stored.found) found.set(document, { version: stored._version ?? 0, digest: stored._source?.digest })
+    })
+  }
+  await Promise.all(documentKinds.map(readKind))
+  return records.map((documents) => {
+    const stored = documents.map((document) => found.get(document))
+    const version = Math.min(...stored.map((each) => each?.version ?? 0))
+    return version === 0 ? undefined : { version, digest: stored[0]?.digest }
   })
 }

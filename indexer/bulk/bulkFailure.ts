@@ -1,10 +1,12 @@
 import { errors } from '@elastic/elasticsearch'
 import { refusalOf, summaryOf } from '../../src/core/process/log.ts'
 
-/** A failure of a document or of a whole request that does not lie in one record. */
+/** A failure of a document or of a whole request that does not lie in one record, or not for certain. */
 export type BulkFailure =
   /** The same request may succeed later. */
   | { readonly kind: 'retry'; readonly reason: string }
+  /** Elasticsearch has too much to do: smaller and fewer requests succeed, later. */
+  | { readonly kind: 'busy'; readonly reason: string }
   /** Somebody must act first (permissions, a missing index, a full disk); then the same request succeeds. */
   | { readonly kind: 'pause'; readonly reason: string }
   /** Too large: smaller requests succeed, or find the record that is too large alone. */
@@ -13,9 +15,11 @@ export type BulkFailure =
 /** The result of one document of a bulk request. */
 export type ItemOutcome =
   | { readonly kind: 'written' }
-  /** Elasticsearch holds the same or a newer version. */
-  | { readonly kind: 'stale' }
+  /** Elasticsearch holds a higher version, or (`isOutdated` is false) perhaps the same one. */
+  | { readonly kind: 'stale'; readonly isOutdated: boolean }
   | BulkFailure
+  /** Neither load nor an outage that anybody knows: the document may be at fault. */
+  | { readonly kind: 'suspect'; readonly reason: string }
   /** This document can never be stored: its record becomes a dead letter. */
   | { readonly kind: 'reject'; readonly reason: string }
 
@@ -36,18 +40,32 @@ const written: ItemOutcome = { kind: 'written' }
 export function classifyItem(status: number, error: ItemError | undefined): ItemOutcome {
   if (status === 200 || status === 201) return written
   const reason = refusalOf(status, error)
-  if (status === 409 && error?.type === 'version_conflict_engine_exception') return { kind: 'stale' }
-  if (status === 400) return { kind: isAboutTheIndex(error?.type) ? 'pause' : 'reject', reason }
+  if (status === 409 && error?.type === 'version_conflict_engine_exception')
+    return { kind: 'stale', isOutdated: isOutdatedBy(error.reason) }
+  if (status === 400) return { kind: badDocumentKinds.get(error?.type) ?? 'reject', reason }
   if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }
+  // A full disk: fewer requests would not help.
+  if (status === 429 && error?.type === 'cluster_block_exception') return { kind: 'pause', reason }
   if (status === 429 && isTooLarge(error?.reason)) return { kind: 'split', reason: tooLarge }
-  return { kind: 'retry', reason }
+  if (status === 429) return { kind: 'busy', reason }
+  return { kind: outageStatuses.has(status) ? 'retry' : 'suspect', reason }
 }
 
-/** A closed index, an alias without a write index or with its own routing, the mappings of another release. */
-const isAboutTheIndex = (errorType: string | undefined): boolean =>
-  errorType === 'index_closed_exception' ||
-  errorType === 'illegal_argument_exception' ||
-  errorType === 'strict_dynamic_mapping_exception'
+/** Errors of status 400 that may lie in the index: an alias without a write index, the mappings of another release. */
+const badDocumentKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = new Map([
+  ['index_closed_exception', 'pause'],
+  ['illegal_argument_exception', 'suspect'],
+  ['strict_dynamic_mapping_exception', 'suspect'],
+])
+
+/** A shard or a node is away, or does not answer in time. */
+const outageStatuses: ReadonlySet<number> = new Set([408, 502, 503, 504])
+
+/** Whether a version conflict tells of a higher version than the written one. */
+function isOutdatedBy(reason = ''): boolean {
+  const [, current, provided] = /current version \[(\d+)\].*provided \[(\d+)\]/.exec(reason) ?? []
+  return current !== undefined && provided !== undefined && Number(current) > Number(provided)
+}
 
 /** Classifies the error that a request to Elasticsearch threw. */
 export function classifyRequestError(error: unknown): RequestFailure {
@@ -57,6 +75,7 @@ export function classifyRequestError(error: unknown): RequestFailure {
   }
   if (error instanceof errors.ConfigurationError || error instanceof errors.SerializationError)
     return { kind: 'fatal', reason: summaryOf(error) }
+  if (error instanceof errors.TimeoutError) return { kind: 'busy', reason: summaryOf(error) }
   if (error instanceof errors.ElasticsearchClientError) return { kind: 'retry', reason: summaryOf(error) }
   return { kind: 'fatal', reason: summaryOf(error) }
 }
@@ -65,7 +84,7 @@ function classifyStatus(status: number, reason: string): RequestFailure {
   if (status === 413) return { kind: 'split', reason: tooLarge }
   if (status === 400) return { kind: 'bad-request', reason }
   if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }
-  return { kind: 'retry', reason }
+  return { kind: status === 429 ? 'busy' : 'retry', reason }
 }
 
 const tooLarge = 'is larger than Elasticsearch takes at once'
@@ -78,3 +97,16 @@ function isTooLarge(reason = ''): boolean {
 
 const reasonOf = ({ body }: errors.ResponseError): string =>
   String((body as { error?: { reason?: unknown } } | undefined)?.error?.reason)
+
+/** Whether the document needs no further attempt: what is stored is it, or at least as new. */
+export const isDone = ({ kind }: ItemOutcome): boolean => kind === 'written' || kind === 'stale'
+
+/** Whether the same document, or the same request, may succeed later. */
+export const isFailure = (
+  found: ItemOutcome | RequestFailure,
+): found is Exclude<BulkFailure, { readonly kind: 'split' }> =>
+  found.kind === 'retry' || found.kind === 'busy' || found.kind === 'pause'
+
+/** Whether the document is to be sent again. */
+export const mayRetry = (outcome: ItemOutcome | undefined): boolean =>
+  outcome !== undefined && (isFailure(outcome) || outcome.kind === 'suspect')

@@ -1,40 +1,28 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Revision } from '../../src/core/model/ids.ts'
 import { type DocumentWrite, withNamesOnce } from '../../src/core/stores/documents.ts'
-import { backoffMs } from '../backoff.ts'
+import type { DocumentKind } from '../../src/core/stores/indices.ts'
+import { BlockedRecords } from './blockedRecords.ts'
 import { MalformedBulkResponse } from './bulkApi.ts'
-import { type BulkFailure, classifyRequestError, type ItemOutcome, type RequestFailure } from './bulkFailure.ts'
-
-/** The result of one record: stored, not newer than what is stored, or never storable. */
-export type Outcome =
-  | { readonly kind: 'indexed' }
-  | { readonly kind: 'stale' }
-  | { readonly kind: 'rejected'; readonly reason: string }
-
-/** The documents of one record. `done` is called once all of them have a result. */
-type RecordWrite = {
-  readonly documents: readonly DocumentWrite[]
-  readonly version: Revision
-  done(outcome: Outcome): void
-}
-
-type Job = RecordWrite & {
-  /** Identifies the entity: at most one write per entity is in flight. */
-  readonly entity: string
-  /** Whether at least one of the record's documents was stored, and not only found stale. */
-  readonly isStored: boolean
-  /** Whether repeated names were removed from its rejected documents. */
-  readonly isDeduplicated: boolean
-  /** Whether its request failed with status 400 while requests of other records succeeded. */
-  readonly isAtFault: boolean
-  /** Whether the last attempt failed, so that the next one needs a backoff. */
-  readonly needsBackoff: boolean
-  /** Older records of the entity: stale once this one is stored, candidates again if it is rejected. */
-  readonly superseded: Superseded | undefined
-}
-
-/** A linked list: adding to it stays cheap when an entity changes ten thousand times during one request. */
-type Superseded = { readonly job: Job; readonly next: Superseded | undefined }
+import {
+  type BulkFailure,
+  classifyRequestError,
+  type ItemOutcome,
+  isDone,
+  isFailure,
+  mayRetry,
+  type RequestFailure,
+} from './bulkFailure.ts'
+import { type BatchResult, BulkScheduler, type SchedulerOptions } from './bulkScheduler.ts'
+import {
+  type Job,
+  needsStored,
+  type RecordWrite,
+  type Stored,
+  settle,
+  sizeOf,
+  successorOf,
+  withResults,
+} from './job.ts'
+import { isConfirmed, Suspicions } from './suspicion.ts'
 
 /** What the requests of one batch have shown so far. A batch that fails as a whole is sent again in parts. */
 type BatchState = {
@@ -42,143 +30,119 @@ type BatchState = {
   hasResults: boolean
   /** Records whose own request failed with status 400, which may have another cause. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
+  /** Records whose revision is stored already; whether with the same content is not known. */
+  readonly repeated: Job[]
 }
 
-type WriterOptions = {
+type WriterOptions = SchedulerOptions & {
   /** Sends one bulk request; outcomes in the order of the documents. */
   send(documents: readonly DocumentWrite[]): Promise<ItemOutcome[]>
-  readonly maxBulkBytes: number
-  readonly maxBulkDocuments: number
-  readonly maxConcurrentRequests: number
-  readonly random: () => number
-  readonly signal: AbortSignal
-  /** Called with what keeps documents from being stored, and with null once they are stored again. */
+  /** Reads what Elasticsearch holds of the documents of records, in their order. */
+  readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]>
+  /** Called with what keeps documents from being stored, and with null once nothing does. */
   onBlocked(failure: BulkFailure | null): void
-  /** Called with a bug, after which the batch that met it is never finished. */
-  onFatal(error: Error): void
 }
 
 /**
- * Decides what each bulk request holds, and what is sent again. Batches grow while requests are in flight. Only the newest pending record
- * of an entity is sent. What can succeed later is retried until it does, with full jitter. bulkApi.ts makes a request, bulkFailure.ts
- * classifies its results.
+ * Stores records: sends their documents, and decides by each result what becomes of a record. Only the newest pending record of an entity
+ * is sent. What can succeed later is retried until it does, with full jitter for each record. bulkScheduler.ts makes batches, bulkApi.ts
+ * a request, bulkFailure.ts classifies its results, suspicion.ts finds documents that can never be stored.
  */
 export class BulkWriter {
   readonly #options: WriterOptions
-  readonly #pending = new Map<string, Job>()
-  readonly #inFlight = new Set<string>()
-  #requests = 0
-  #failures = 0
-  #isScheduled = false
+  readonly #scheduler: BulkScheduler
+  readonly #suspicions = new Suspicions()
+  readonly #blocked = new BlockedRecords()
+  /** Whether most records of the last batch were stored already. */
+  #isReadingAgain = false
 
   constructor(options: WriterOptions) {
     this.#options = options
+    this.#scheduler = new BulkScheduler(options, (jobs) => this.#sendBatch(jobs))
   }
 
   /** Writes a record; `done` is called once. The caller bounds how much is in flight. */
-  submit({ documents, version, done }: RecordWrite): void {
-    const first = documents[0]
-    if (first === undefined) throw new Error('a record writes at least one document')
-    this.#enqueue({
-      documents,
-      version,
-      done,
-      entity: `${first.kind}/${first.id}`,
-      isStored: false,
-      isDeduplicated: false,
-      isAtFault: false,
-      needsBackoff: false,
-      superseded: undefined,
-    })
-    this.#schedule()
+  submit(write: RecordWrite): void {
+    this.#scheduler.submit(write)
   }
 
-  #enqueue(job: Job): void {
-    const waiting = this.#pending.get(job.entity)
-    if (waiting === undefined) this.#pending.set(job.entity, job)
-    else
-      this.#pending.set(job.entity, waiting.version >= job.version ? supersede(waiting, job) : supersede(job, waiting))
+  /** Why records cannot be stored at the moment, with the one that waits longest; undefined when all can. */
+  blockedReason(): string | undefined {
+    return this.#blocked.describe(this.#options.elapsedMs())
   }
 
-  /** Sends only after the caller's turn of the event loop, so that all records of one fetch can share a request. */
-  #schedule(): void {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    setImmediate(() => {
-      this.#isScheduled = false
-      this.#sendBatches()
-    })
+  /** For how long the record that waits longest has not been stored (ms); 0 when none waits after a failure. */
+  blockedMs(): number {
+    return this.#blocked.longestMs(this.#options.elapsedMs())
   }
 
-  #sendBatches(): void {
-    while (this.#requests < this.#options.maxConcurrentRequests && !this.#options.signal.aborted) {
-      const jobs = this.#nextBatch()
-      if (jobs.length === 0) return
-      this.#requests++
-      this.#sendBatch(jobs).catch((error: unknown) => {
-        if (!this.#options.signal.aborted) this.#options.onFatal(error as Error)
-      })
-    }
-  }
-
-  #nextBatch(): Job[] {
-    const jobs: Job[] = []
-    let bytes = 0
-    let documents = 0
-    for (const [entity, job] of this.#pending) {
-      if (this.#inFlight.has(entity)) continue
-      const jobBytes = sizeOf(job)
-      if (jobs.length > 0 && bytes + jobBytes > this.#options.maxBulkBytes) break
-      if (documents + job.documents.length > this.#options.maxBulkDocuments) break
-      this.#pending.delete(entity)
-      this.#inFlight.add(entity)
-      jobs.push(job)
-      bytes += jobBytes
-      documents += job.documents.length
-    }
-    return jobs
-  }
-
-  async #sendBatch(jobs: readonly Job[]): Promise<void> {
-    const batch: BatchState = { hasResults: false, badRequests: [] }
-    const again = await this.#attempt(jobs, batch)
+  async #sendBatch(jobs: readonly Job[]): Promise<BatchResult> {
+    const batch: BatchState = { hasResults: false, badRequests: [], repeated: [] }
+    const left = this.#isReadingAgain ? await this.#withoutStored(jobs) : jobs
+    const again = left.length === 0 ? [] : await this.#attempt(left, batch)
     again.push(...this.#resolveBadRequests(batch))
-    if (again.some((job) => job.needsBackoff)) {
-      this.#failures++
-      await sleep(backoffMs(this.#failures, this.#options.random), undefined, { signal: this.#options.signal })
-    } else {
-      this.#failures = 0
-      this.#options.onBlocked(null)
-    }
-    for (const job of jobs) this.#inFlight.delete(job.entity)
-    for (const job of again) this.#enqueue(job)
-    this.#requests--
-    this.#sendBatches()
+    const { repeated: compared } = batch
+    this.#isReadingAgain = jobs.length - left.length + compared.length > jobs.length / 2
+    const hasResults = batch.hasResults || left.length === 0
+    return { again, hasResults, compared, comparing: this.#compareRepeated(compared) }
   }
 
-  /** Sends the jobs; returns those that must be sent again later. */
+  /** Finishes those that are stored already, and returns the others. To ask costs less than to be told by a version conflict. */
+  async #withoutStored(jobs: readonly Job[]): Promise<readonly Job[]> {
+    const isAsked = ({ attempts, isDeduplicated }: Job): boolean => attempts === 0 && !isDeduplicated
+    const asked = jobs.filter(isAsked)
+    // What keeps Elasticsearch from answering, the write tells.
+    const found = await this.#options.readStored(asked.map(({ documents }) => documents)).catch(() => [])
+    const left = asked.filter((job, at) => {
+      const stored = found[at]
+      if (stored === undefined || stored.version < job.version) return true
+      this.#finish(job, stored)
+      return false
+    })
+    return [...left, ...jobs.filter((job) => !isAsked(job))]
+  }
+
+  /** Sends the jobs; returns those that must be sent again. */
   async #attempt(jobs: readonly Job[], batch: BatchState): Promise<Job[]> {
+    const documents = jobs.flatMap((job) => job.documents)
     let outcomes: ItemOutcome[]
     try {
-      outcomes = await this.#options.send(jobs.flatMap((job) => job.documents))
+      outcomes = await this.#options.send(documents)
     } catch (error) {
-      this.#options.signal.throwIfAborted()
-      const failure = error instanceof MalformedBulkResponse ? retryOf(error) : classifyRequestError(error)
-      return await this.#afterFailure(jobs, batch, failure, error)
+      return await this.#afterFailure(jobs, batch, this.#classify(error), error)
     }
     batch.hasResults = true
+    this.#noteResults(jobs, documents, outcomes)
     const tooLarge: Job[] = []
     let from = 0
     const again = jobs.flatMap((job) => {
       const results = outcomes.slice(from, from + job.documents.length)
       from += job.documents.length
-      if (results.every(({ kind }) => kind !== 'split')) return this.#applyResults(job, results)
-      tooLarge.push({ ...job, isStored: job.isStored || results.some(({ kind }) => kind === 'written') })
+      const found = withResults(job, results)
+      if (results.every(({ kind }) => kind !== 'split')) return this.#applyResults(found, results, batch)
+      tooLarge.push(found)
       return []
     })
     const reason = outcomes.find((outcome) => outcome.kind === 'split')?.reason
     if (reason === undefined) return again
     return [...again, ...(await this.#afterFailure(tooLarge, batch, { kind: 'split', reason }, undefined))]
+  }
+
+  #classify(error: unknown): RequestFailure {
+    this.#options.signal.throwIfAborted()
+    return error instanceof MalformedBulkResponse ? retryOf(error.message) : classifyRequestError(error)
+  }
+
+  #noteResults(jobs: readonly Job[], documents: readonly DocumentWrite[], outcomes: readonly ItemOutcome[]): void {
+    documents.forEach(({ kind }, at) => {
+      if (outcomes[at]?.kind === 'written') this.#suspicions.noteWritten(kind)
+    })
+    if (outcomes.some(({ kind }) => kind === 'busy')) this.#scheduler.limits.shrink()
+    else
+      this.#scheduler.limits.grow(
+        documents.length,
+        jobs.reduce((bytes, job) => bytes + sizeOf(job), 0),
+      )
   }
 
   async #afterFailure(
@@ -190,10 +154,12 @@ export class BulkWriter {
     switch (failure.kind) {
       case 'fatal':
         throw error
+      case 'busy':
+        this.#scheduler.limits.shrink()
+        return this.#fail(jobs, failure)
       case 'retry':
       case 'pause':
-        this.#options.onBlocked(failure)
-        return jobs.map((job) => ({ ...job, needsBackoff: true }))
+        return this.#fail(jobs, failure)
       case 'split':
       case 'bad-request': {
         const [only] = jobs
@@ -213,29 +179,74 @@ export class BulkWriter {
 
   /** A record is at fault only when other requests succeed; when none does, the cause lies between us and Elasticsearch. */
   #resolveBadRequests({ hasResults, badRequests }: BatchState): Job[] {
-    return badRequests.flatMap(({ job, reason }) => {
-      if (hasResults) return this.#reject({ ...job, isAtFault: true }, job.documents, reason)
-      this.#options.onBlocked({ kind: 'pause', reason })
-      return [{ ...job, needsBackoff: true }]
-    })
+    return badRequests.flatMap(({ job, reason }) =>
+      hasResults
+        ? this.#reject({ ...job, isAtFault: true }, job.documents, reason)
+        : this.#fail([job], { kind: 'pause', reason }),
+    )
   }
 
   /** Finishes a job by the results of its documents, or returns what must be sent again. */
-  #applyResults(job: Job, outcomes: readonly ItemOutcome[]): Job[] {
-    const isStored = job.isStored || outcomes.some((outcome) => outcome.kind === 'written')
+  #applyResults(job: Job, outcomes: readonly ItemOutcome[], batch: BatchState): Job[] {
     if (outcomes.every(isDone)) {
-      job.done({ kind: isStored ? 'indexed' : 'stale' })
-      for (const older of supersededBy(job)) older.done({ kind: 'stale' })
+      if (needsStored(job)) batch.repeated.push(job)
+      else this.#finish(job, { version: job.version, digest: job.isStored ? job.list.digest : undefined })
       return []
     }
     const waiting = job.documents.filter((_, at) => mayRetry(outcomes[at]))
     const rejected = job.documents.filter((_, at) => outcomes[at]?.kind === 'reject')
-    const reason = outcomes.find((outcome) => outcome.kind === 'reject')?.reason
-    if (reason !== undefined)
-      return this.#reject({ ...job, isStored, documents: [...waiting, ...rejected] }, rejected, reason)
-    const failure = outcomes.find((outcome) => outcome.kind === 'pause' || outcome.kind === 'retry')
-    if (failure !== undefined) this.#options.onBlocked(failure)
-    return [{ ...job, isStored, needsBackoff: true, documents: waiting }]
+    const refusal = outcomes.find((outcome) => outcome.kind === 'reject')
+    if (refusal !== undefined)
+      return this.#reject({ ...job, documents: [...waiting, ...rejected] }, rejected, refusal.reason)
+    const unfinished = { ...job, documents: waiting }
+    const suspect = outcomes.find((outcome) => outcome.kind === 'suspect')
+    const kind = job.documents.find((_, at) => outcomes[at] === suspect)?.kind
+    if (suspect !== undefined && kind !== undefined) return this.#suspect(unfinished, kind, suspect.reason)
+    const failure = outcomes.find((outcome) => isFailure(outcome))
+    return failure === undefined ? [] : this.#fail([unfinished], failure)
+  }
+
+  /** Gives a record up once it is certain that its document of `kind` is at fault. */
+  #suspect(job: Job, kind: DocumentKind, reason: string): Job[] {
+    const nowMs = this.#options.elapsedMs()
+    const suspicion = this.#suspicions.after(job.suspicion, kind, nowMs)
+    if (isConfirmed(suspicion, nowMs)) return this.#reject({ ...job, suspicion }, job.documents, reason)
+    return this.#fail([{ ...job, suspicion }], { kind: 'retry', reason })
+  }
+
+  /** Finds out whether records whose revision was there already say the same as what is stored. Returns those that must be sent again. */
+  async #compareRepeated(jobs: readonly Job[]): Promise<Job[]> {
+    if (jobs.length === 0) return []
+    let stored: readonly (Stored | undefined)[]
+    try {
+      stored = await this.#options.readStored(jobs.map(({ list }) => [list]))
+    } catch (error) {
+      const failure = this.#classify(error)
+      if (failure.kind === 'fatal') throw error
+      return this.#fail(jobs, isFailure(failure) ? failure : retryOf(failure.reason))
+    }
+    const lagging = jobs.filter((job, at) => (stored[at]?.version ?? 0) < job.version)
+    jobs.forEach((job, at) => {
+      const known = stored[at]
+      if (known !== undefined && known.version >= job.version) this.#finish(job, known)
+    })
+    return this.#fail(lagging, retryOf('a copy answers that lacks what another one has stored'))
+  }
+
+  /** Notes that the jobs cannot be stored now; returns them as they are to be sent again. */
+  #fail(jobs: readonly Job[], failure: BulkFailure): Job[] {
+    for (const job of jobs) this.#blocked.note(job, failure.reason, this.#options.elapsedMs())
+    if (jobs.length > 0) this.#options.onBlocked(failure)
+    return jobs.map((job) => ({ ...job, failure, attempts: job.attempts + 1 }))
+  }
+
+  #finish(job: Job, stored: Stored): void {
+    this.#unblock(job)
+    settle(job, stored)
+  }
+
+  #unblock(job: Job): void {
+    if (this.#blocked.delete(job) && this.#blocked.size === 0) this.#options.onBlocked(null)
   }
 
   /** Retries rejected documents once without repeated names. After that the record is rejected, and older ones are candidates again. */
@@ -244,35 +255,13 @@ export class BulkWriter {
       const documents = job.documents.map((document) =>
         rejected.includes(document) ? withNamesOnce(document) : document,
       )
-      return [{ ...job, isDeduplicated: true, needsBackoff: false, documents }]
+      return [{ ...job, isDeduplicated: true, documents }]
     }
+    this.#unblock(job)
     job.done({ kind: 'rejected', reason })
-    const [next, ...rest] = supersededBy(job)
-      .map((older) => ({ ...older, needsBackoff: false, superseded: undefined }))
-      .sort((a, b) => b.version - a.version)
-    return next === undefined ? [] : [rest.reduce(supersede, next)]
+    const next = successorOf(job)
+    return next === undefined ? [] : [next]
   }
 }
 
-const isDone = ({ kind }: ItemOutcome): boolean => kind === 'written' || kind === 'stale'
-
-const mayRetry = (outcome: ItemOutcome | undefined): boolean => outcome?.kind === 'retry' || outcome?.kind === 'pause'
-
-const supersede = (newer: Job, older: Job): Job => ({ ...newer, superseded: { job: older, next: newer.superseded } })
-
-/** Every record that `job` supersedes, directly or through others. */
-function supersededBy(job: Job): Job[] {
-  const found: Job[] = []
-  const open = [job.superseded]
-  while (open.length > 0) {
-    const each = open.pop()
-    if (each === undefined) continue
-    found.push(each.job)
-    open.push(each.next, each.job.superseded)
-  }
-  return found
-}
-
-const sizeOf = (job: Job): number => job.documents.reduce((bytes, { source }) => bytes + source.length, 0)
-
-const retryOf = (error: Error): BulkFailure => ({ kind: 'retry', reason: error.message })
+const retryOf = (reason: string): BulkFailure => ({ kind: 'retry', reason })

@@ -2,6 +2,9 @@ import type { Problem } from '../../src/core/model/result.ts'
 import type { NewRecord } from '../../src/core/stores/kafkaSink.ts'
 import type { RecordHeaders, SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 
+/** A product changes an entity without raising its revision. */
+export const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }
+
 /** A record of the dead-letters topic: a rejected record as received, with the reason and the source from its headers. */
 export type DeadLetter = {
   readonly topic: string

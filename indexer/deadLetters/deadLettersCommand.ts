@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { Command } from 'commander'
 import { pino } from 'pino'
 import { printable } from '../../src/core/process/log.ts'
@@ -10,13 +11,19 @@ import { type DeadLetter, originalRecord, readDeadLetter } from './deadLetters.t
 
 type Filter = { topic?: string; path?: string; key?: string }
 type Letter = DeadLetter & { readonly place: string }
+/** Reads the dead letters that the filter leaves, one after the other. */
+type ReadLetters = (onLetter: (letter: Letter) => Promise<void>) => Promise<void>
 
 const command = new Command('dead-letters').description('Records that were rejected because they break the contract')
 filtered(command.command('list').description('place, time, source, key and reason of each')).action(
   async (filter: Filter) => {
-    await withLetters(filter, async (letters) => {
-      for (const letter of letters) process.stdout.write(`${describe(letter)}\n`)
-      process.stderr.write(`${letters.length} dead letters\n`)
+    let count = 0
+    await withLetters(filter, async (readLetters) => {
+      await readLetters(async (letter) => {
+        count++
+        if (!process.stdout.write(`${describe(letter)}\n`)) await once(process.stdout, 'drain')
+      })
+      process.stderr.write(`${count} dead letters\n`)
     })
   },
 )
@@ -27,8 +34,11 @@ filtered(
   .option('--all', 'all that the filter leaves')
   .action(async ({ place, all, ...filter }: Filter & { place?: string[]; all?: true }) => {
     if ((place === undefined) === (all === undefined)) return complain('name what to replay: --place or --all')
-    await withLetters(filter, async (letters, sink) => {
-      const chosen = letters.filter((letter) => all === true || place?.includes(letter.place))
+    await withLetters(filter, async (readLetters, sink) => {
+      const chosen: Letter[] = []
+      await readLetters(async (letter) => {
+        if (all === true || place?.includes(letter.place)) chosen.push(letter)
+      })
       const unknown = (place ?? []).filter((each) => !chosen.some((letter) => letter.place === each))
       if (unknown.length > 0) return complain(`no dead letter at ${unknown.join(', ')}`)
       for (const letter of chosen) await sink.append([originalRecord(letter)])
@@ -45,24 +55,24 @@ function filtered(each: Command): Command {
 
 async function withLetters(
   filter: Filter,
-  action: (letters: readonly Letter[], sink: KafkaSink) => Promise<void>,
+  action: (readLetters: ReadLetters, sink: KafkaSink) => Promise<void>,
 ): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS'])
   const kafka = connectKafka(config, pino({ level: 'silent' }))
   const sink = kafkaSink(kafka)
-  const letters: Letter[] = []
-  try {
-    await sink.connect()
-    await kafkaSource(kafka).readTopic({
+  const readLetters: ReadLetters = (onLetter) =>
+    kafkaSource(kafka).readTopic({
       topic: config.TOPIC_DEAD_LETTERS,
       groupId: `tidemark-dead-letters-${randomUUID()}`,
       signal: AbortSignal.timeout(600_000),
       onRecord: async (record) => {
         const letter = { ...readDeadLetter(record), place: `${record.partition}/${record.offset}` }
-        if (matches(letter, filter)) letters.push(letter)
+        if (matches(letter, filter)) await onLetter(letter)
       },
     })
-    await action(letters, sink)
+  try {
+    await sink.connect()
+    await action(readLetters, sink)
   } catch (error) {
     complain((error as Error).message)
   } finally {
@@ -85,5 +95,8 @@ function complain(message: string): void {
   process.stderr.write(`dead-letters: ${message}\n`)
   process.exitCode = 1
 }
+
+// Whoever reads the list may have seen enough, as `head` does.
+process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))
 
 await command.parseAsync()

@@ -1,16 +1,29 @@
-import { createHash } from 'node:crypto'
 import type { Client } from '@elastic/elasticsearch'
 import { onOneLine, rawElements, rawMembers } from '../../src/core/json/rawJson.ts'
-import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
+import type { DocumentId, Revision } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { entityTypes } from '../../src/core/model/teamList.ts'
 import { type DocumentWrite, withChangedAt } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, documentKinds, type PhysicalIndex } from '../../src/core/stores/indices.ts'
-import { bulkBounds, encodeBulk, sendBulk, type VersionType } from '../bulk/bulkApi.ts'
-import { BulkWriter, type Outcome } from '../bulk/bulkWriter.ts'
+import { bulkBounds, encodeBulk, readStored, sendBulk, type VersionType } from '../bulk/bulkApi.ts'
+import { BulkWriter } from '../bulk/bulkWriter.ts'
+import type { Outcome } from '../bulk/job.ts'
 import { refreshEveryCopy } from '../refresh.ts'
 import type { Generation } from './generations.ts'
 import type { Comparison } from './rebuildOptions.ts'
+import {
+  addFingerprint,
+  fieldsOf,
+  idOf,
+  isList,
+  kindsOf,
+  type ListSource,
+  listMembers,
+  requestTimeoutMs,
+  shardsOf,
+  teamOf,
+  timeFields,
+  type Version,
+} from './versions.ts'
 
 type ReconcileOptions = {
   readonly elasticsearch: Client
@@ -26,28 +39,24 @@ type ReconcileOptions = {
   onBlocked(reason: string | null): void
 }
 
-/** `changedAt`: of list documents alone, as an ISO instant; of a tombstone the instant of deletion. */
-type Version = { readonly id: DocumentId; readonly version: number; readonly changedAt?: Instant | undefined }
-
-const requestTimeoutMs = 60_000
 const keepAlive = '2m'
 const idsPerRequest = 2_000
 /** Each may be a megabyte or more. */
 const sourcesPerRequest = 20
-const checksumBytes = 6
 
 /**
  * Copies documents that are missing or older in the new generation from the old one. Compaction removes records that a rebuild
  * would need: tombstones after their retention, and a high revision that a late record with a lower one has replaced. Of equal
- * documents the later `changedAt` is kept: it depends on watermarks that only the indexers knew (see `ChangeTimes`). Every pass compares
- * what was written since the pass before, by the sequence numbers of the shards.
+ * documents the later `changedAt` is kept: it depends on watermarks that only the indexers knew (see `ChangeTimes`). Of two contents
+ * under one revision that of the old generation stays: compaction has removed its record, and the later one is a dead letter. Every pass
+ * compares what was written since the pass before, by the sequence numbers of the shards.
  */
 export class Reconciliation {
   readonly #options: ReconcileOptions
   /** `<index>/<shard>` → the highest sequence number that was compared. */
   readonly #compared = new Map<string, number>()
   readonly #copies: BulkWriter
-  readonly #times: BulkWriter
+  readonly #replacements: BulkWriter
   /** Rejects when the writer meets a bug, or the signal aborts. */
   readonly #stopped = Promise.withResolvers<never>()
 
@@ -57,19 +66,19 @@ export class Reconciliation {
     this.#stopped.promise.catch(() => undefined)
     signal.addEventListener('abort', () => this.#stopped.reject(signal.reason), { once: true })
     this.#copies = this.#openWriter('external')
-    this.#times = this.#openWriter('external_gte')
+    this.#replacements = this.#openWriter('external_gte')
   }
 
   #openWriter(versionType: VersionType): BulkWriter {
     const { elasticsearch, to, signal, onBlocked } = this.#options
+    const access = { timeoutMs: requestTimeoutMs, signal }
     return new BulkWriter({
-      send: (documents) =>
-        sendBulk(elasticsearch, encodeBulk(to.indices, documents, versionType), documents, {
-          timeoutMs: requestTimeoutMs,
-          signal,
-        }),
+      send: (documents) => sendBulk(elasticsearch, encodeBulk(to.indices, documents, versionType), documents, access),
+      readStored: (records) => readStored(elasticsearch, to.indices, records, access),
       ...bulkBounds,
       maxConcurrentRequests: 1,
+      maxRecordsPerSecond: undefined,
+      elapsedMs: () => performance.now(),
       random: Math.random,
       signal,
       onBlocked: (trouble) => onBlocked(trouble?.reason ?? null),
@@ -91,23 +100,26 @@ export class Reconciliation {
   /** Writes list documents to the new generation, also over those of the same version. */
   async replaceLists(documents: readonly DocumentWrite[]): Promise<void> {
     const lists = documents.filter(({ kind }) => isList(kind))
-    await this.#write(this.#times, lists)
+    await this.#write(this.#replacements, lists)
   }
 
   async #passOf(kind: DocumentKind): Promise<Comparison> {
     const { from, onProgress } = this.#options
     const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
     const sums = { old: 0, new: 0 }
-    const add = (sum: number, each: Version): number => (sum + fingerprint(each)) % 2 ** (8 * checksumBytes)
-    for (const { shard, last } of await this.#shards(from.indices[kind])) {
+    for (const { shard, last } of await shardsOf(
+      this.#options.elasticsearch,
+      from.indices[kind],
+      this.#options.signal,
+    )) {
       const shardName = `${from.indices[kind]}/${shard}`
       for await (const old of this.#written(kind, shard, this.#compared.get(shardName) ?? -1, last)) {
         const known = await this.#compare(kind, old, tally)
         old.forEach((each, at) => {
           const version = known[at]?.version ?? 0
           if (version > each.version || this.#isTaken(kind, each, version)) return
-          sums.old = add(sums.old, each)
-          sums.new = add(sums.new, { ...each, version })
+          sums.old = addFingerprint(sums.old, each)
+          sums.new = addFingerprint(sums.new, { ...each, version })
         })
         onProgress(old.length)
       }
@@ -133,26 +145,17 @@ export class Reconciliation {
     const earlier = old.filter(
       ({ version, changedAt = '' }, at) => version === known[at]?.version && changedAt > (known[at]?.changedAt ?? ''),
     )
+    const others = old.filter(
+      ({ version, digest }, at) =>
+        version === known[at]?.version && digest !== undefined && digest !== known[at]?.digest,
+    )
     await this.copy(kind, missing.map(idOf))
     for (let at = 0; at < earlier.length; at += sourcesPerRequest)
       await this.#keepTimes(kind, earlier.slice(at, at + sourcesPerRequest))
+    for (let at = 0; at < others.length; at += sourcesPerRequest)
+      await this.#replaceContents(kind, others.slice(at, at + sourcesPerRequest))
     if (missing.length === 0) return known
     return await this.#versions(kind, old)
-  }
-
-  async #shards(index: PhysicalIndex): Promise<{ shard: number; last: number }[]> {
-    const { elasticsearch, signal } = this.#options
-    const stats = await elasticsearch.indices.stats(
-      { index, level: 'shards' },
-      { signal, requestTimeout: requestTimeoutMs },
-    )
-    const shards = Object.entries(stats.indices?.[index]?.shards ?? {})
-    if (shards.length === 0) throw new Error(`${index} has no shard statistics`)
-    return shards.map(([shard, copies]) => {
-      const last = copies.find(({ routing }) => routing?.primary)?.seq_no?.max_seq_no
-      if (last === undefined) throw new Error(`shard ${shard} of ${index} has no primary`)
-      return { shard: Number(shard), last }
-    })
   }
 
   /** Ids and versions of what was written to a shard above one sequence number, up to and including another. */
@@ -177,7 +180,7 @@ export class Reconciliation {
             size: idsPerRequest,
             version: true,
             _source: false,
-            docvalue_fields: isList(kind) ? timeFields.map((field) => ({ field, format: 'strict_date_time' })) : [],
+            docvalue_fields: fieldsOf(kind),
             track_total_hits: false,
             allow_partial_search_results: false,
           },
@@ -188,7 +191,8 @@ export class Reconciliation {
         if (hits.length === 0) return
         yield hits.map((hit) => {
           const [changedAt] = timeFields.flatMap((field): Instant[] => hit.fields?.[field] ?? [])
-          return { id: (hit._id ?? '') as DocumentId, version: hit._version ?? 0, changedAt }
+          const digest = hit.fields?.['digest']?.[0]
+          return { id: (hit._id ?? '') as DocumentId, version: hit._version ?? 0, changedAt, digest }
         })
         after = hits.at(-1)?.sort
       }
@@ -200,15 +204,16 @@ export class Reconciliation {
   /** Versions in the new index, in the order of the documents; 0 for one that is not there. */
   async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
     const { elasticsearch, to, signal } = this.#options
-    const _source = isList(kind) ? timeFields : false
-    const answer = await elasticsearch.mget<TimeSource>(
+    const _source = isList(kind) ? listMembers : false
+    const answer = await elasticsearch.mget<ListSource>(
       { index: to.indices[kind], docs: documents.map(({ id }) => ({ _id: id, routing: teamOf(id), _source })) },
       { signal, requestTimeout: requestTimeoutMs },
     )
     return answer.docs.map((found, at) => {
       if ('error' in found) throw new Error(`${to.indices[kind]} cannot be asked for ${documents[at]?.id}`)
-      const changedAt = found._source?.changedAt ?? found._source?.tombstone?.deletedAt
-      return { id: found._id as DocumentId, version: found.found ? (found._version ?? 0) : 0, changedAt }
+      const { changedAt, tombstone, digest } = found._source ?? {}
+      const version = found.found ? (found._version ?? 0) : 0
+      return { id: found._id as DocumentId, version, changedAt: changedAt ?? tombstone?.deletedAt, digest }
     })
   }
 
@@ -239,17 +244,22 @@ export class Reconciliation {
     return added
   }
 
+  /** Gives entities of the new generation the list and detail documents of the old one. */
+  async #replaceContents(kind: DocumentKind, lists: readonly Version[]): Promise<void> {
+    const { from } = this.#options
+    for (const each of kindsOf(kind))
+      await this.#write(this.#replacements, await this.#sources(from.indices[each], each, lists.map(idOf)))
+  }
+
   /** Gives documents of the new index the later times of the old ones. */
   async #keepTimes(kind: DocumentKind, documents: readonly Version[]): Promise<void> {
     const times = new Map<DocumentId, Instant | undefined>(documents.map(({ id, changedAt }) => [id, changedAt]))
     const sources = await this.#sources(this.#options.to.indices[kind], kind, documents.map(idOf))
-    await this.#write(
-      this.#times,
-      sources.flatMap((each) => {
-        const changedAt = times.get(each.id)
-        return changedAt === undefined ? [] : [{ ...each, source: withChangedAt(each.source, changedAt) }]
-      }),
-    )
+    const changed = sources.flatMap((each) => {
+      const changedAt = times.get(each.id)
+      return changedAt === undefined ? [] : [{ ...each, source: withChangedAt(each.source, changedAt) }]
+    })
+    await this.#write(this.#replacements, changed)
   }
 
   /** Reads whole documents; one that is not there is left out. */
@@ -275,7 +285,11 @@ export class Reconciliation {
 
   async #write(writer: BulkWriter, documents: readonly DocumentWrite[]): Promise<void> {
     const stored = documents.map(
-      (each) => new Promise<Outcome>((done) => writer.submit({ documents: [each], version: each.version, done })),
+      (each) =>
+        new Promise<Outcome>((done) => {
+          const place = (): string => `${each.kind} ${each.id}`
+          writer.submit({ documents: [each], version: each.version, isCompared: false, place, done })
+        }),
     )
     const outcomes = await Promise.race([Promise.all(stored), this.#stopped.promise])
     outcomes.forEach((outcome, at) => {
@@ -284,16 +298,3 @@ export class Reconciliation {
     })
   }
 }
-
-const idOf = ({ id }: Version): DocumentId => id
-
-/** Where a list document has the time of its change: members of its source and fields of its index. */
-const timeFields = ['changedAt', 'tombstone.deletedAt']
-type TimeSource = { readonly changedAt?: Instant; readonly tombstone?: { readonly deletedAt?: Instant } }
-
-const isList = (kind: DocumentKind): boolean => entityTypes.some((type) => type === kind)
-
-const teamOf = (id: string): TeamId => id.slice(0, id.indexOf('/')) as TeamId
-
-const fingerprint = ({ id, version }: Version): number =>
-  createHash('sha256').update(`${id} ${version}`).digest().readUIntBE(0, checksumBytes)

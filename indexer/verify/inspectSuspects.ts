@@ -19,7 +19,8 @@ type Unexplained = { readonly suspect: Suspect; readonly document: DocumentEntry
 
 /**
  * Looks at suspects again, in the live system: a document that was under way is no difference. One above its records is compared with
- * those that were appended while everything was read; one below them is no difference if Elasticsearch has rejected the record.
+ * those that were appended while everything was read; one below them is no difference if Elasticsearch has rejected the record, nor is one
+ * of another content if the record's content has come too late for its revision.
  */
 export class Inspection {
   readonly #options: VerifyOptions
@@ -77,10 +78,10 @@ export class Inspection {
    */
   async explain(partitions: readonly CommittedPartition[]): Promise<void> {
     const above = this.#unexplained.filter(({ suspect }) => isAboveRecords(suspect))
-    const below = this.#unexplained.filter(({ suspect }) => isBelowRecords(suspect))
+    const others = this.#unexplained.filter(({ suspect }) => !isAboveRecords(suspect))
     this.#unexplained.length = 0
     if (above.length > 0) await this.#explainByLaterRecords(above, partitions)
-    if (below.length > 0) await this.#explainByDeadLetters(below)
+    if (others.length > 0) await this.#explainByDeadLetters(others)
   }
 
   async #explainByLaterRecords(
@@ -106,14 +107,14 @@ export class Inspection {
     }
   }
 
-  async #explainByDeadLetters(below: readonly Unexplained[]): Promise<void> {
+  async #explainByDeadLetters(suspects: readonly Unexplained[]): Promise<void> {
     const { config, source, signal } = this.#options
     const topics = { forms: config.TOPIC_FORMS, submissions: config.TOPIC_SUBMISSIONS }
-    const placesOf = ({ kind, records }: Suspect): string[] =>
-      records
-        .filter(({ version }) => version !== deadLetterVersion)
-        .map(({ partition, offset }) => `${topics[placeOf[kind].type]}/${partition}/${offset}`)
-    const wanted = new Set(below.flatMap(({ suspect }) => placesOf(suspect)))
+    const placeOfRecord = ({ type, partition, offset }: RecordEntry): string => `${topics[type]}/${partition}/${offset}`
+    const stored = suspects.flatMap(({ suspect }) =>
+      suspect.records.filter(({ version }) => version !== deadLetterVersion),
+    )
+    const wanted = new Set(stored.map(placeOfRecord))
     const rejected = new Set<string>()
     await source.readTopic({
       ...{ topic: config.TOPIC_DEAD_LETTERS, groupId: verifyGroup(), signal },
@@ -124,11 +125,26 @@ export class Inspection {
         await this.#pace.rest()
       },
     })
-    for (const { suspect } of below)
-      if (!placesOf(suspect).some((place) => rejected.has(place))) this.#onDifference(suspect)
+    for (const { suspect, document } of suspects) {
+      const accepted = suspect.records.filter((record) => !rejected.has(placeOfRecord(record)))
+      if (!isExplainedBy(accepted, suspect, document)) this.#onDifference(suspect)
+    }
   }
+}
+
+/** Whether the document is right by the records that are no dead letters. */
+function isExplainedBy(
+  accepted: readonly RecordEntry[],
+  suspect: Suspect,
+  document: DocumentEntry | undefined,
+): boolean {
+  if (isBelowRecords(suspect)) return accepted.length < suspect.records.length
+  // Compaction has removed the record that the document was made of.
+  if (!accepted.some(({ version }) => version === document?.version)) return accepted.length < suspect.records.length
+  return judge(suspect.kind, document, accepted) === undefined
 }
 
 const isAboveRecords = ({ problem }: Suspect): boolean => problem === 'unexpected' || problem === 'newer'
 const isBelowRecords = ({ problem }: Suspect): boolean => problem === 'missing' || problem === 'older'
-const isExplicable = (suspect: Suspect): boolean => isAboveRecords(suspect) || isBelowRecords(suspect)
+const isExplicable = (suspect: Suspect): boolean =>
+  isAboveRecords(suspect) || isBelowRecords(suspect) || suspect.problem === 'content'

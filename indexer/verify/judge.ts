@@ -36,8 +36,12 @@ export function judge(
   const same = records.filter((record) => record.version === version)
   // The record between has been compacted since it was indexed.
   if (same.length === 0) return undefined
-  const equal = same.filter(({ digests }) => digests[placeOf[kind].part] === content.digest)
-  if (equal.length === 0) return { problem: 'content', detail: `${revision(version)} has other bytes than its record` }
+  const { part } = placeOf[kind]
+  // Of two contents under one revision the first one counts; the later one is a dead letter.
+  const expected = same.reduce((one, other) => (other.offset < one.offset ? other : one)).digests[part]
+  if (content.digest !== expected)
+    return { problem: 'content', detail: `${revision(version)} has other bytes than its record` }
+  const equal = same.filter(({ digests }) => digests[part] === expected)
   const leastMs = Math.min(...equal.map((record) => record.changedAtLeastMs))
   const { changedAtMs } = content
   if (changedAtMs === null || changedAtMs >= leastMs) return undefined

@@ -68,7 +68,8 @@ export function openApi(
     redis,
     redisKeys,
     accountKeys,
-    baseUrl: config.BASE_URL ?? '/api/v1',
+    // Headers hold ASCII alone: other letters of the URL are encoded.
+    baseUrl: config.BASE_URL === undefined ? '/api/v1' : new URL(config.BASE_URL).href,
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,
     answerCacheBytes: config.ANSWER_CACHE_BYTES,
     waitingRoom,

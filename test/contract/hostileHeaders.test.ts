@@ -28,9 +28,9 @@ const ownBegins: Readonly<Record<string, string>> = {
 const pieces = ['"', '\\"', '"",', ',', ';', '; ', ' ', 'a ', 'a,', 'a;', '="', '-']
 /** Node's server accepts 16 KiB of headers. */
 const hostileBytes = 15_600
-/** A request may cost so many times the CPU of a plain one. Those that froze a process cost several hundred times as much. */
-const mostRatio = 15
-const attempts = 4
+/** A request may cost so many times the CPU of a plain one; a collection of garbage costs up to twenty. Those that froze a process cost 90 to 420 times as much. */
+const mostRatio = 40
+const attempts = 8
 
 type Target = {
   readonly name: string

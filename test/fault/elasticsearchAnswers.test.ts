@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import {
   type BulkDocument,
@@ -15,6 +16,7 @@ import {
   refusesWith,
   resetsConnection,
 } from '../support/elasticsearchFaults.ts'
+import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { FaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { type FaultyPipeline, type Outage, openFaultyPipeline, unreadinessOf } from '../support/faultyPipeline.ts'
@@ -182,6 +184,29 @@ describe('An answer that says in an unusual way that nothing was done is not tak
   test('every write is answered 400, whatever the documents', async () => {
     const refusal = refusesWith(400, 'media_type_header_exception')
     await own.survives(() => toldOrTaken(own.elasticsearch.inject('/_bulk', refusal), /400/), { met: 1 })
+  })
+
+  test('one document is always answered 500: its record is named, and a dead letter after a minute', async () => {
+    const submission = (id: string) => ({
+      key: `stuck/${id}`,
+      value: JSON.stringify({ revision: 1, submission: submissionEntity({ id }) }),
+    })
+    const isBad = ({ id, index }: BulkDocument): boolean => id === 'stuck/bad' && index.includes('submission-details')
+    own.elasticsearch.inject(
+      '/_bulk',
+      refusesDocuments((document) => (isBad(document) ? 500 : undefined)),
+    )
+    await own.pipeline.produce('submissions', [submission('bad')])
+    const named = / s at \S+\/\d+\/\d+, key stuck\/bad: 500 exception/
+    await eventually(async () => named.test(await own.unreadiness()))
+    for (let at = 0; (await own.unreadiness()) !== ''; at++) {
+      await own.pipeline.produce('submissions', [submission(`good${at}`)])
+      await sleep(1_000)
+    }
+    const [letter] = await own.pipeline.deadLetters(1)
+    expect(letter).toMatchObject({ headers: { 'tidemark.path': 'document', 'tidemark.reason': '500 exception' } })
+    expect(String(letter?.key)).toBe('stuck/bad')
+    await own.observer.untilAllCommitted()
   })
 })
 

@@ -52,7 +52,8 @@ test('late, doubled and deleted: the highest revision wins and a deletion stays'
   await settled(indexer, 6)
   expect(await titleOf('acme/a')).toBe('third')
   expect(await elasticsearch.getSource(detailOf('acme/b'))).toMatchObject({ tombstone: { teamId: 'acme' } })
-  expect([await indexer.metric('tidemark_records_total', 'stale'), indexer.log()]).toEqual([3, expect.anything()])
+  expect([await indexer.metric('tidemark_records_total', 'stale'), indexer.log()]).toEqual([2, expect.anything()])
+  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(1)
 })
 
 test('aliases that someone took away are given back, and nothing is missing after', async () => {

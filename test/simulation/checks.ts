@@ -59,9 +59,13 @@ export class Checks {
     const letters = new Set(
       this.#engines.simulatedKafka.log(TOPIC_DEAD_LETTERS).map(({ key, value }) => `${key} ${value}`),
     )
-    for (const record of this.#journal.records)
-      if (record.version === undefined && isCommitted(record) && !letters.has(`${record.key} ${record.value}`))
+    for (const record of this.#journal.records) {
+      if (!isCommitted(record) || letters.has(`${record.key} ${record.value}`)) continue
+      if (record.version === undefined)
         throw new Violation('a record that breaks the contract is a dead letter before it is committed', nameOf(record))
+      if (this.#journal.isRepeatedRevision(record))
+        throw new Violation('a revision with another content is a dead letter before it is committed', nameOf(record))
+    }
   }
 
   #expectWatermarkIsTrue(): void {

@@ -22,11 +22,21 @@ export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'cut-off'; readonly engine: EngineName; readonly which: number; readonly forMs: number }
   /** Calls of one process to an engine, or their answers, take up to a second and a half. */
   | { readonly kind: 'slow-calls'; readonly engine: EngineName; readonly which: number; readonly forMs: number }
-  | { readonly kind: 'rebalance' | 'compact' }
+  /** An engine refuses single calls of one process: this share of them. */
+  | {
+      readonly kind: 'refuse-calls'
+      readonly engine: EngineName
+      readonly which: number
+      readonly share: number
+      readonly forMs: number
+    }
+  /** `sessions-end`: the coordinator forgets the members of the group, as it does when it has paused for longer than their sessions. */
+  | { readonly kind: 'rebalance' | 'sessions-end' | 'compact' }
   | {
       readonly kind: 'leader-clock'
       readonly topic: DocumentTopic
-      readonly partition: number
+      /** Undefined: those of all partitions. */
+      readonly partition: number | undefined
       readonly offsetMs: number
     }
   | { readonly kind: 'process-clock'; readonly which: number; readonly offsetMs: number }
@@ -75,26 +85,30 @@ const themes = [
   'generations',
   'keys',
   'delays',
+  'refusals',
 ] as const
 export type Theme = (typeof themes)[number]
-/** Those of histories of which no themes were named: a rebuild that pauses takes long, and so do late leaders beside it. */
-const drawn = themes.filter((theme) => theme !== 'switch' && theme !== 'late')
-/** What they do shows in lists of forms. */
-const aboutForms: readonly Theme[] = ['switch', 'late']
+/** A rebuild that pauses takes long, and so do late leaders beside it: seldom drawn. What they do shows in lists of forms. */
+const rare: readonly Theme[] = ['switch', 'late']
+const common = themes.filter((theme) => !rare.includes(theme))
+const rareShare = 0.02
 
 const lengthMs = 3_000
 const appends = { min: 20, spread: 40 }
 
-/** The history of a seed. `only`: which of its themes it may have; by default one to three of all. */
+/** The history of a seed. `only`: which of its themes it may have; by default one to three of all, and now and then a rare one. */
 export function historyOf(seed: number, only?: readonly Theme[]): History {
   const random = randomFor(seed, 'history')
-  const chosen = only ?? random.shuffled(drawn).slice(0, 1 + random.below(3))
+  const chosen = only ?? [
+    ...random.shuffled(common).slice(0, 1 + random.below(3)),
+    ...rare.filter(() => random.chance(rareShare)),
+  ]
   const events = [...writes(random), ...chosen.flatMap((theme) => eventsOf[theme](random))]
   // Of late records compaction may leave only the older state: then indices that are deleted cannot be built again as they were.
   const areIndicesDeleted = events.some(({ kind }) => kind === 'delete-indices')
   const possible = events.filter(({ kind }) => !(areIndicesDeleted && kind === 'compact'))
   const topic = (): DocumentTopic =>
-    chosen.some((theme) => aboutForms.includes(theme)) || random.chance(0.5) ? 'forms' : 'submissions'
+    chosen.some((theme) => rare.includes(theme)) || random.chance(0.5) ? 'forms' : 'submissions'
   const followed = { acme: topic(), acme2: topic() }
   return { seed, themes: chosen, events: possible.sort((a, b) => a.atMs - b.atMs), followed }
 }
@@ -104,7 +118,10 @@ const moment = (random: Random): number => 200 + random.below(lengthMs)
 
 const times = <T>(count: number, one: () => T): T[] => Array.from({ length: count }, one)
 
-/** States of a few entities: new ones, late ones, repeated ones, deletions, and some that break the contract. */
+/**
+ * States of a few entities: new ones, late ones, repeated ones, some with another content under the same revision, deletions, and some
+ * that break the contract.
+ */
 function writes(random: Random): HistoryEvent[] {
   const revisions = new Map<string, number>()
   const count = appends.min + random.below(appends.spread)
@@ -121,6 +138,7 @@ function writes(random: Random): HistoryEvent[] {
       // Some come late: a newer revision may have been there before.
       const atMs = random.chance(0.15) ? at + random.below(3_000) : at
       const append = { atMs, kind: 'append', topic, key, value: nextValue(topic, id, revision, random) } as const
+      if (random.chance(0.08)) return [append, { ...append, value: stateOf(topic, id, revision, random) }]
       return random.chance(0.1) ? [append, append] : [append]
     })
 }
@@ -154,6 +172,29 @@ function stateOf(topic: DocumentTopic, id: string, revision: number, random: Ran
         }
   return JSON.stringify({ revision, ...entity })
 }
+
+/** Changes with pauses between them: nothing that is written later makes up for what was left out. */
+const singleChanges = (topic: DocumentTopic, id: string, random: Random): HistoryEvent[] =>
+  times(8, () => {
+    const atMs = lengthMs + random.below(4_000)
+    return { atMs, kind: 'append', topic, key: `${teams[0]}/${id}`, value: stateOf(topic, id, atMs, random) }
+  })
+
+const refusedCalls = (random: Random) =>
+  ({
+    atMs: moment(random) + (random.chance(0.5) ? lengthMs : 0),
+    kind: 'refuse-calls',
+    engine: random.chance(0.5) ? 'redis' : random.pick(engines),
+    which: random.below(random.chance(0.7) ? 2 : 4),
+    share: 0.05 + random.next() ** 2 * 0.7,
+    forMs: 1_000 + random.below(5_000),
+  }) satisfies HistoryEvent
+
+/** A change whose append time is further behind than that of the change before. */
+const appendedLater = (change: HistoryEvent): HistoryEvent[] => [
+  { atMs: change.atMs, kind: 'leader-clock', topic: 'forms', partition: undefined, offsetMs: lengthMs - change.atMs },
+  change,
+]
 
 const engines: readonly EngineName[] = ['elasticsearch', 'kafka', 'redis']
 
@@ -199,7 +240,14 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       forMs: random.chance(0.3) ? 10_000 + random.below(8_000) : random.below(4_000),
     })),
   groups: (random) => [
-    ...times(1 + random.below(3), (): HistoryEvent => ({ atMs: moment(random), kind: 'rebalance' })),
+    ...times(
+      1 + random.below(3),
+      (): HistoryEvent => ({ atMs: moment(random), kind: random.chance(0.7) ? 'rebalance' : 'sessions-end' }),
+    ),
+    ...times(
+      random.below(3),
+      (): HistoryEvent => ({ ...refusedCalls(random), engine: 'kafka', share: 0.1 + random.next() * 0.3 }),
+    ),
     ...times(random.below(2), (): HistoryEvent => ({ atMs: moment(random), kind: 'compact' })),
     ...times(random.below(2), (): HistoryEvent => ({ atMs: moment(random), kind: 'start', program: 'indexer' })),
   ],
@@ -316,7 +364,7 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       const key = `${random.pick(teams)}/${topic === 'forms' ? 'f9' : 's9'}`
       return { atMs: moment(random), kind: 'append', topic, key, value: `{"revision":${1 + random.below(99)}}` }
     }),
-  // Single changes with pauses between them, in which readers come to hold what is current, and slow calls to one engine.
+  // Single changes, between which readers come to hold what is current, and slow calls to one engine.
   delays: (random) => [
     ...times(
       3,
@@ -328,11 +376,12 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
         forMs: 2_000 + random.below(5_000),
       }),
     ),
-    ...times(8, (): HistoryEvent => {
-      const atMs = lengthMs + random.below(4_000)
-      const value = stateOf('submissions', 's7', atMs, random)
-      return { atMs, kind: 'append', topic: 'submissions', key: `${teams[0]}/s7`, value }
-    }),
+    ...singleChanges('submissions', 's7', random),
+  ],
+  // Single calls fail, so that any step of a sequence may fail alone; in half of them `changedAt` rises with every change.
+  refusals: (random) => [
+    ...times(4, () => refusedCalls(random)),
+    ...(random.chance(0.5) ? singleChanges('forms', 'f7', random).flatMap(appendedLater) : []),
   ],
   generations: (random) => [{ atMs: moment(random), kind: random.chance(0.5) ? 'delete-indices' : 'remove-aliases' }],
   keys: (random) => [

@@ -45,6 +45,16 @@ export class Journal {
     return versions
   }
 
+  /** Whether a record has the highest revision of its entity, and another content than the first record with it. */
+  isRepeatedRevision({ topic, key, value, version, offset }: Appended): boolean {
+    const others = this.#records.filter(
+      (each) => each.topic === topic && each.key === key && each.version !== undefined,
+    )
+    const first = others.find((each) => each.version === version)
+    const isHighest = others.every((each) => (each.version ?? 0) <= (version ?? 0))
+    return isHighest && first !== undefined && first.offset < offset && first.value !== value
+  }
+
   isDeleted(topic: DocumentTopic, key: string): boolean {
     return this.#records.some((record) => record.topic === topic && record.key === key && record.value === null)
   }

@@ -13,13 +13,13 @@ export type Host = {
   after(delayMs: number, what: string, act: () => void): () => void
 }
 
-/** A call did not bring an answer. Whether the engine has done what it was asked to do is not known. */
+/** A call did not bring an answer. Whether the engine has done what it was asked to do is not known, unless it has `refused`. */
 export class NetworkFailure extends Error {
   override readonly name = 'NetworkFailure'
-  readonly kind: 'unreachable' | 'timeout'
+  readonly kind: 'unreachable' | 'timeout' | 'refused'
 
   constructor(kind: NetworkFailure['kind'], what: string) {
-    super(`${what}: ${kind === 'timeout' ? 'no answer in time' : 'connection lost'}`)
+    super(`${what}: ${{ unreachable: 'connection lost', timeout: 'no answer in time', refused: 'refused' }[kind]}`)
     this.kind = kind
   }
 }

@@ -66,7 +66,7 @@ const keepsAnswers = ({ seed, events }: History): boolean => seed % 2 === 0 || !
 
 const mayStopSearches = (event: HistoryEvent): boolean =>
   ['weather', 'delete-indices', 'remove-aliases'].includes(event.kind) ||
-  ((event.kind === 'outage' || event.kind === 'cut-off') && event.engine === 'elasticsearch')
+  (['outage', 'cut-off', 'refuse-calls'].includes(event.kind) && 'engine' in event && event.engine === 'elasticsearch')
 
 class Run {
   readonly #world: World
@@ -257,8 +257,14 @@ class Run {
       case 'slow-calls':
         world.slowDown(event.engine, this.#anyProcess(event.which), event.forMs)
         break
+      case 'refuse-calls':
+        world.refuseCalls(event.engine, this.#anyProcess(event.which), event.share, event.forMs)
+        break
       case 'rebalance':
         engines.simulatedKafka.forceRebalance(system.config.CONSUMER_GROUP)
+        break
+      case 'sessions-end':
+        engines.simulatedKafka.endSessions(system.config.CONSUMER_GROUP)
         break
       case 'compact':
         for (const topic of ['forms', 'submissions'])

@@ -54,7 +54,7 @@ function registerIndexer(registry: Registry): void {
     inFlightBytes: () => 0,
     watermarkMs: () => undefined,
     clockOffsetMs: () => undefined,
-    lags: () => [],
+    writerBlockedMs: () => 0,
     nowMs: () => 0,
   })
   const observed = () => ({
@@ -64,7 +64,12 @@ function registerIndexer(registry: Registry): void {
     redisMemory: undefined,
     indices: undefined,
   })
-  surveyMetrics(registry, observed, () => [])
+  surveyMetrics(
+    registry,
+    observed,
+    () => [],
+    () => 0,
+  )
 }
 
 const labelsOf = (metric: object): string[] =>

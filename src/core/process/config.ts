@@ -81,6 +81,7 @@ const environmentSchema = z.object({
   TOPIC_DEAD_LETTERS: topic(defaultTopics.TOPIC_DEAD_LETTERS),
   TOPIC_KEY_AUDIT: topic(defaultTopics.TOPIC_KEY_AUDIT),
   MAX_IN_FLIGHT_BYTES: setting(integer(mebibyte, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
+  MAX_RECORDS_PER_SECOND: setting(integer(1, 1_000_000_000).optional()),
   RATE_LIMIT_PER_MINUTE: setting(integer(1, 1_000_000_000).default(120)),
   ANSWER_CACHE_BYTES: setting(integer(0, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
   DEEP_PAGE_FROM: setting(integer(1, 1_000_000_000).default(1_000)),

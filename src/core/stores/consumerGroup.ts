@@ -77,21 +77,12 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
   const crashed = Promise.withResolvers<never>()
   crashed.promise.catch(() => undefined)
   consumer.on(consumer.events.CRASH, ({ payload }) => crashed.reject(payload.error))
-  let isJoining = false
-  consumer.on(consumer.events.REBALANCING, () => {
-    isJoining = true
-    onRevoked()
-  })
-  consumer.on(consumer.events.FETCH_START, () => {
-    // When a connection is lost between joining and learning the assignment, KafkaJS fetches what it had before, as long as nobody else joins.
-    if (isJoining) crashed.reject(new Error('the group was joined without an assignment'))
-  })
+  consumer.on(consumer.events.REBALANCING, onRevoked)
   const assign = async (partitions: readonly TopicPartition[]): Promise<void> => {
     consumer.pause(listed(partitions))
     await onAssigned(partitions)
   }
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-    isJoining = false
     assign(partitionsIn(payload.memberAssignment)).catch(crashed.reject)
   })
   consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {

@@ -2,11 +2,12 @@ import { getCACertificates } from 'node:tls'
 import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../process/config.ts'
-import { closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './kafkaPatches.ts'
+import { announceJoining, closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './kafkaPatches.ts'
 
 replaceFetchDecoder()
 fetchLogEndOffsets()
 closeUnansweredConnections()
+announceJoining()
 
 const connectionTimeoutMs = 5_000
 /** A broker that is frozen or cut off is given up after this time; joining a group and fetching may take longer. */

@@ -110,6 +110,35 @@ export function closeUnansweredConnections(): void {
   }
 }
 
+type JoiningMember = {
+  readonly groupId: string
+  readonly memberId: string | null
+  readonly instrumentationEmitter: { emit(event: string, details: object): void }
+}
+
+/**
+ * Makes a consumer of KafkaJS 2.2.4 say that it rebalances whenever it joins its group again, and crash when it does not learn its
+ * assignment. KafkaJS says so neither when the coordinator has forgotten the member nor when partitions were added; and after an error
+ * between joining and learning the assignment it goes on with the one before, as long as nobody else joins.
+ */
+export function announceJoining(): void {
+  const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {
+    prototype: { joinAndSync(this: JoiningMember): Promise<void> }
+  }
+  const { events } = load('kafkajs/src/consumer/instrumentationEvents') as { events: { REBALANCING: string } }
+  const { joinAndSync } = prototype
+  if (joinAndSync === undefined) throw new Error('the consumer groups of KafkaJS have moved')
+  prototype.joinAndSync = async function () {
+    const { groupId, memberId } = this
+    this.instrumentationEmitter.emit(events.REBALANCING, { groupId, memberId })
+    try {
+      await joinAndSync.call(this)
+    } catch (error) {
+      throw new kafkajs.KafkaJSNonRetriableError(error as Error)
+    }
+  }
+}
+
 function wrapRequests<Answer>(name: string, wrap: (ask: Ask<Answer>) => Ask<Answer>): void {
   const requests = load(`kafkajs/src/protocol/requests/${name}`) as {
     protocol?: (wanted: { version: number }) => Ask<Answer> | undefined

@@ -45,18 +45,22 @@ export type KafkaSource = {
  * and fails as long as one of them is missing.
  */
 export function kafkaSource(kafka: Kafka): KafkaSource {
-  let current: Admin | undefined
+  let current: { readonly admin: Admin; questions: number } | undefined
   /** A new connection after every failure: KafkaJS asks the leaders of before for five minutes, also when they are gone. */
   const ask = async <Answer>(question: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
-    const admin = current ?? kafka.admin()
-    current = admin
+    current ??= { admin: kafka.admin(), questions: 0 }
+    const connection = current
+    connection.questions++
     try {
-      await admin.connect()
-      return await question(admin)
+      await connection.admin.connect()
+      return await question(connection.admin)
     } catch (error) {
-      if (current === admin) current = undefined
-      admin.disconnect().catch(() => undefined)
+      if (current === connection) current = undefined
       throw error
+    } finally {
+      connection.questions--
+      // Others may still wait for their answers.
+      if (current !== connection && connection.questions === 0) connection.admin.disconnect().catch(() => undefined)
     }
   }
   return {
@@ -71,7 +75,7 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
     groupMember: (options) => groupMember(kafka, options),
     readTopic: (options) => readTopic(kafka, options),
     close: async () => {
-      await current?.disconnect()
+      await current?.admin.disconnect()
     },
   }
 }

@@ -37,7 +37,6 @@ export const mutants: readonly Mutant[] = [
     from: `    await this.#replaceChangeTokens()
     if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
-    this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
     return await this.#publishWatermarks(partitions, ranges)`,
     to: `    if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
@@ -65,7 +64,7 @@ export const mutants: readonly Mutant[] = [
     name: 'commit-of-another-generation-counts',
     themes: ['generations'],
     file: 'indexer/committedOffsets.ts',
-    from: '(generation === undefined || own.generation === generation)',
+    from: '(generation === undefined || own.generation === generation.tag)',
     to: '(generation === undefined || own.generation !== undefined)',
   },
   {
@@ -126,10 +125,38 @@ export const mutants: readonly Mutant[] = [
     to: '',
   },
   {
+    name: 'watermark-of-an-earlier-run-of-redis',
+    themes: ['redis'],
+    file: 'src/core/stores/listVersions.ts',
+    from: 'published === null || run !== runId ? null',
+    to: 'published === null ? null',
+  },
+  {
+    name: 'kept-answer-while-a-change-is-pending',
+    themes: ['groups'],
+    file: 'src/api/keptAnswers.ts',
+    from: 'if (isSettled) return',
+    to: 'if (isSettled || true) return',
+  },
+  {
+    name: 'account-keys-not-replayed',
+    themes: ['redis', 'keys'],
+    file: 'indexer/accountKeys/replay.ts',
+    from: 'if (!(await store.isComplete())) {',
+    to: 'if (false) {',
+  },
+  {
+    name: 'joined-without-an-assignment',
+    themes: ['groups'],
+    file: 'src/core/stores/kafka.ts',
+    from: '\nannounceJoining()\n',
+    to: '\n',
+  },
+  {
     name: 'no-mark-of-pending-writes',
     themes: ['groups'],
-    file: 'indexer/pipeline.ts',
-    from: 'await this.#mark()\n    const stop',
+    file: 'indexer/bulk/bulkSender.ts',
+    from: 'await mark()\n      const stop',
     to: 'const stop',
   },
   {
@@ -212,5 +239,19 @@ export const mutants: readonly Mutant[] = [
     from: '`_only_nodes:${node}`',
     to: '`team:${node}`',
     // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
+  },
+  {
+    name: 'other-content-is-stale',
+    themes: ['contract'],
+    file: 'indexer/bulk/job.ts',
+    from: "stored.version === version ? 'conflict' : 'stale'",
+    to: "stored.version === version ? 'stale' : 'stale'",
+  },
+  {
+    name: 'later-content-counts',
+    themes: ['contract'],
+    file: 'indexer/bulk/job.ts',
+    from: 'one.order < other.order',
+    to: 'one.order > other.order',
   },
 ]

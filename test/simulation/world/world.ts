@@ -40,6 +40,8 @@ export class World {
   readonly #outages = new Map<string, number>()
   /** Calls of a process to an engine are slow until a moment. */
   readonly #slow = new Map<string, number>()
+  /** Which share of the calls of a process to an engine is refused, until a moment. */
+  readonly #refused = new Map<string, { readonly share: number; readonly untilMs: number }>()
   #weather: Weather = { lost: 0, late: 0 }
   #nowMs = startMs
   #order = 0
@@ -143,15 +145,28 @@ export class World {
     if (process !== undefined) this.#slow.set(`${process.name} ${engine}`, this.#nowMs + forMs)
   }
 
+  /** An engine refuses this share of the calls of a process, each by itself, for so long: any step of a sequence may fail alone. */
+  refuseCalls(engine: EngineName, process: SimulatedProcess | undefined, share: number, forMs: number): void {
+    if (process !== undefined) this.#refused.set(`${process.name} ${engine}`, { share, untilMs: this.#nowMs + forMs })
+  }
+
   endOutages(): void {
     this.#outages.clear()
     this.#slow.clear()
+    this.#refused.clear()
     this.#weather = { lost: 0, late: 0 }
   }
 
   #isCutOff(engine: EngineName, process: SimulatedProcess): boolean {
     const untilMs = Math.max(this.#outages.get(engine) ?? 0, this.#outages.get(`${process.name} ${engine}`) ?? 0)
     return untilMs > this.#nowMs
+  }
+
+  #refuse(engine: EngineName, process: SimulatedProcess): void {
+    const name = `${process.name} ${engine}`
+    const { share, untilMs } = this.#refused.get(name) ?? { share: 0, untilMs: 0 }
+    if (untilMs > this.#nowMs && process.randomOfCallsTo(engine).chance(share))
+      throw new NetworkFailure('refused', name)
   }
 
   /** Where an engine runs whose clock is ahead by `clockOffsetMs()`. */
@@ -220,6 +235,7 @@ export class World {
             return
           }
           try {
+            this.#refuse(engine, process)
             const result = await work()
             this.#check(engine, what, process)
             answer(() => resolve(result), 'answered')

@@ -61,8 +61,12 @@ const write = async (documents: readonly DocumentWrite[], by = clients): Promise
 }
 const refresh = (): Promise<void> => refreshEveryCopy(clients.elasticsearch, Object.values(generation.indices), request)
 const total = async (): Promise<number> =>
-  (await searchPage(reader, 'submissions', { teamId: team, version: null, signal }, [[]], { page: 1, limit: 10 }))
-    .totalDocs
+  (
+    await searchPage(reader, 'submissions', { teamId: team, version: null, signal }, [[]], {
+      page: 1,
+      limit: 10,
+    })
+  ).totalDocs
 /** How many rows each of many readers finds, each by a preference of its own. */
 const totalsOfCopies = async (): Promise<ReadonlySet<number>> => {
   const counts = Array.from({ length: 20 }, async (_, at) => {
@@ -171,7 +175,7 @@ test('writes are refused for a while', async () => {
   await expect(write(submission('a'))).rejects.toMatchObject({ statusCode: 429 })
   simulated.refuseWrites(undefined)
   simulated.refuseDocuments(1)
-  expect(await write(submission('a'))).toEqual(['retry', 'retry'])
+  expect(await write(submission('a'))).toEqual(['busy', 'busy'])
   simulated.refuseDocuments(0)
   expect(await write(submission('a'))).toEqual(['written', 'written'])
 })

@@ -31,7 +31,9 @@ export function connectionTo(
       const request = { method, path: pathname, query, body: textOf(body) }
       const options = { timeoutMs: timeout ?? undefined, signal }
       try {
-        const found = await network.call('elasticsearch', `${method} ${path}`, () => answer(request), options)
+        const found = await network
+          .call('elasticsearch', `${method} ${path}`, () => answer(request), options)
+          .catch(refusal)
         const isRaw = bytes && found.status < 400
         const encoded = isRaw ? new TextEncoder().encode(found.body) : method === 'HEAD' ? '' : found.body
         return { statusCode: found.status, headers, body: encoded } as never
@@ -49,6 +51,13 @@ function textOf(body: ConnectionRequestParams['body']): string {
   if (body === undefined || body === null || typeof body === 'string') return body ?? ''
   if (body instanceof Uint8Array) return utf8.decode(body)
   throw new TypeError('the product sends no streams')
+}
+
+/** What a node answers that is overloaded. */
+function refusal(error: unknown): HttpAnswer {
+  if (!(error instanceof NetworkFailure && error.kind === 'refused')) throw error
+  const cause = { type: 'circuit_breaking_exception', reason: 'as the simulation says' }
+  return { status: 429, body: JSON.stringify({ error: { root_cause: [cause], ...cause }, status: 429 }) }
 }
 
 /** As the client's own connection reports it. */

@@ -118,6 +118,11 @@ export class Group {
     return refusal.none
   }
 
+  /** Takes every member for dead, as a coordinator does that has paused for longer than their sessions. */
+  endSessions(): void {
+    for (const id of [...this.#members.keys()]) this.#remove(id)
+  }
+
   /** Asks every member to join again. */
   rebalance(): void {
     if (this.#state === 'PreparingRebalance') return

@@ -89,14 +89,20 @@ export class SimulatedKafka {
     this.#log(topic, partition).deleteBelow(offset)
   }
 
-  /** Sets how far the clock of a partition's leader is ahead (ms); append times may step back. */
-  setLeaderClockOffset(topic: string, partition: number, ms: number): void {
-    this.#log(topic, partition).clockOffsetMs = ms
+  /** Sets how far the clock of a partition's leader, or of all leaders of the topic, is ahead (ms); append times may step back. */
+  setLeaderClockOffset(topic: string, partition: number | undefined, ms: number): void {
+    const logs = partition === undefined ? this.#broker.topics.partitions(topic) : [this.#log(topic, partition)]
+    for (const log of logs) log.clockOffsetMs = ms
   }
 
   /** Makes every member of a group join again. */
   forceRebalance(groupId: string): void {
     this.#broker.coordinator.group(groupId).rebalance()
+  }
+
+  /** Takes every member of a group for dead, so that none of them is known any more. */
+  endSessions(groupId: string): void {
+    this.#broker.coordinator.group(groupId).endSessions()
   }
 
   #log(topic: string, partition: number): PartitionLog {

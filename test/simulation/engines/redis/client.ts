@@ -161,6 +161,12 @@ class SimulatedClient extends EventEmitter {
       const { waiting } = batch
       batch.waiting = []
       for (const { reject } of waiting) reject(new Error('Command timed out'))
+    } else if (error instanceof NetworkFailure && error.kind === 'refused') {
+      // It may have come with a later batch, and was answered with that.
+      const at = this.#sent.indexOf(batch)
+      if (at < 0) return
+      this.#sent.splice(at, 1)
+      for (const { reject } of batch.waiting) reject(new ReplyError('BUSY Redis is busy running a script.'))
     } else this.#lose(error)
   }
 

@@ -20,11 +20,11 @@ function writesOfForm(entity: unknown, key = 'acme/f1'): DocumentWrite[] {
   if (!read.ok) throw new Error(JSON.stringify(read.problem))
   return formWrites(read.value, appendedAt)
 }
-function writesOfSubmission(entity: unknown): DocumentWrite[] {
+function writesOfSubmission(entity: unknown, changedAt = appendedAt): DocumentWrite[] {
   const value = entity === null ? null : Buffer.from(JSON.stringify({ revision: 7, submission: entity }))
   const read = readSubmissionRecord(Buffer.from('acme/s1'), value)
   if (!read.ok) throw new Error(JSON.stringify(read.problem))
-  return submissionWrites(read.value, appendedAt)
+  return submissionWrites(read.value, changedAt)
 }
 const form = formEntity({ id: 'f1' })
 const submission = submissionEntity({ id: 's1' })
@@ -47,7 +47,8 @@ test('a submission becomes a list and a detail document of one id, team and vers
 })
 
 test('a list document carries what lists are searched and sorted by, beside the summary as it is served', () => {
-  const { summary, ...keys } = sourceOf(writesOfSubmission(submission)[0])
+  const { summary, digest, ...keys } = sourceOf(writesOfSubmission(submission)[0])
+  expect(digest).toMatch(/^[\w-]{16}$/)
   expect(keys).toEqual({
     teamId: 'acme',
     position: '2026-04-01T12:00:00.000Z|s1',
@@ -125,4 +126,17 @@ test('with every name once, a list document is still marked', () => {
     source: Buffer.from(list.source.toString().replace('"customData":', '"customData":1,"customData":')),
   }
   expect(withNamesOnce(doubled)).toEqual(list)
+})
+
+test('the digest of a list document tells apart what two records say, whenever they were appended', () => {
+  const digestOf = (changes: object, changedAt?: Instant): string =>
+    sourceOf(writesOfSubmission({ ...submission, ...changes }, changedAt)[0])['digest']
+  const first = digestOf({})
+  expect(digestOf({}, '2026-06-01T00:00:00.000Z' as Instant)).toBe(first)
+  expect(digestOf({ secret: 'is not served' })).toBe(first)
+  expect(digestOf({ data: { q1: 'served in both documents' } })).not.toBe(first)
+  expect(digestOf({ reportResult: { status: 'completed', outcome: { code: 'served in the detail only' } } })).not.toBe(
+    first,
+  )
+  expect(digestOf({ result: { status: 'completed', score: 0.25 } })).not.toBe(first)
 })

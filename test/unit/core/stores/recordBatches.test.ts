@@ -149,6 +149,15 @@ describe('Aborted transactions', () => {
     expect(handedOut(withoutAborted(records, aborted))).toEqual([])
   })
 
+  test('they count in whatever order the broker lists them', () => {
+    const records = [record(100, 'early'), end(101, 'early', 'abort'), record(200, 'late'), end(201, 'late', 'abort')]
+    const aborted = [
+      { producerId: 'late', firstOffset: '200' },
+      { producerId: 'early', firstOffset: '50' },
+    ]
+    expect(handedOut(withoutAborted(records, aborted))).toEqual([])
+  })
+
   test('the next transaction of the same producer counts, and a record whose key looks like a marker ends nothing', () => {
     const records = [
       record(1, 'p'),

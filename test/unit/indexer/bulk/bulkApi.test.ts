@@ -44,7 +44,10 @@ test('each document is one action line and one source line, under an external ve
 
 test('each item is classified by its own status, in the order of the documents', async () => {
   const client = answering([item(201), item(409, 'version_conflict_engine_exception')])
-  expect(await sendBulk(client, body, writes, options)).toEqual([{ kind: 'written' }, { kind: 'stale' }])
+  expect(await sendBulk(client, body, writes, options)).toEqual([
+    { kind: 'written' },
+    { kind: 'stale', isOutdated: false },
+  ])
 })
 
 test('what is refused tells the status and the type', async () => {

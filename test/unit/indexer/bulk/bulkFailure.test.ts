@@ -5,24 +5,38 @@ test.each([
   [200, undefined, 'written'],
   [201, undefined, 'written'],
   [409, 'version_conflict_engine_exception', 'stale'],
-  [409, 'another_conflict', 'retry'],
+  [409, 'another_conflict', 'suspect'],
   [400, 'document_parsing_exception', 'reject'],
   [400, 'mapper_parsing_exception', 'reject'],
   [400, undefined, 'reject'],
   [400, 'index_closed_exception', 'pause'],
-  [400, 'illegal_argument_exception', 'pause'],
-  [400, 'strict_dynamic_mapping_exception', 'pause'],
+  [400, 'illegal_argument_exception', 'suspect'],
+  [400, 'strict_dynamic_mapping_exception', 'suspect'],
   [401, 'security_exception', 'pause'],
   [403, 'cluster_block_exception', 'pause'],
   [404, 'index_not_found_exception', 'pause'],
   [408, undefined, 'retry'],
-  [429, 'es_rejected_execution_exception', 'retry'],
-  [429, 'cluster_block_exception', 'retry'],
-  [500, 'null_pointer_exception', 'retry'],
+  [429, 'es_rejected_execution_exception', 'busy'],
+  [429, 'circuit_breaking_exception', 'busy'],
+  [429, 'cluster_block_exception', 'pause'],
+  [500, 'null_pointer_exception', 'suspect'],
   [503, 'unavailable_shards_exception', 'retry'],
-  [0, undefined, 'retry'],
+  [502, undefined, 'retry'],
+  [504, 'timeout_exception', 'retry'],
+  [507, 'an_exception_of_another_release', 'suspect'],
 ])('an item of status %d (%s) is %s', (status, type, kind) => {
   expect(classifyItem(status, type === undefined ? undefined : { type }).kind).toBe(kind)
+})
+
+test.each([
+  ['higher', 8, true],
+  ['equal', 7, false],
+])('a version conflict tells whether the stored version is %s', (_what, current, isOutdated) => {
+  const reason = `[t/provided.1]: version conflict, current version [${current}] is higher or equal to the one provided [7]`
+  expect(classifyItem(409, { type: 'version_conflict_engine_exception', reason })).toEqual({
+    kind: 'stale',
+    isOutdated,
+  })
 })
 
 test('whatever is not settled tells why', () => {
@@ -39,12 +53,12 @@ test.each([
   ['401', responseError(401), 'pause'],
   ['403', responseError(403), 'pause'],
   ['404', responseError(404), 'pause'],
-  ['429', responseError(429), 'retry'],
+  ['429', responseError(429), 'busy'],
   ['500', responseError(500), 'retry'],
   ['502', responseError(502), 'retry'],
   ['no connection', new errors.ConnectionError('refused'), 'retry'],
   ['no node', new errors.NoLivingConnectionsError('none', {} as never), 'retry'],
-  ['no answer in time', new errors.TimeoutError('slow'), 'retry'],
+  ['no answer in time', new errors.TimeoutError('slow'), 'busy'],
   ['half an answer', new errors.DeserializationError('cut', '{"ite'), 'retry'],
   ['what we could not write', new errors.SerializationError('cyclic', {}), 'fatal'],
   ['what we set wrong', new errors.ConfigurationError('node'), 'fatal'],
@@ -59,7 +73,7 @@ const rejected = (bytes: number): string =>
 
 test.each([
   [300_209, 'split'],
-  [204_800, 'retry'],
+  [204_800, 'busy'],
 ])('"later" to %d bytes where 204800 are the most there will ever be room for is %s', (bytes, kind) => {
   const body = { error: { type: 'es_rejected_execution_exception', reason: rejected(bytes) } }
   expect(classifyRequestError(responseError(429, body)).kind).toBe(kind)

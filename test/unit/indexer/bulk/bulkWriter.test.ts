@@ -1,7 +1,8 @@
 import { errors } from '@elastic/elasticsearch'
 import { MalformedBulkResponse } from '../../../../indexer/bulk/bulkApi.ts'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
-import { BulkWriter, type Outcome } from '../../../../indexer/bulk/bulkWriter.ts'
+import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
+import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -9,6 +10,7 @@ import { eventually } from '../../../support/eventually.ts'
 type Send = (documents: readonly DocumentWrite[]) => Promise<ItemOutcome[]>
 
 const written: ItemOutcome = { kind: 'written' }
+const stale: ItemOutcome = { kind: 'stale', isOutdated: false }
 const rejected: ItemOutcome = { kind: 'reject', reason: 'refused' }
 const documentsOf = (entity: string, version: number, source = '{"a":1}'): DocumentWrite[] =>
   (['forms', 'form-details'] as const).map((kind) => ({
@@ -17,12 +19,26 @@ const documentsOf = (entity: string, version: number, source = '{"a":1}'): Docum
     teamId: 't' as TeamId,
     version: version as Revision,
     source: Buffer.from(source),
+    ...(kind === 'forms' && { digest: source }),
   }))
 const responseError = (statusCode: number): Error =>
   new errors.ResponseError({ statusCode, body: {}, headers: {}, warnings: null, meta: {} as never })
 
-/** A writer without waiting: no backoff is longer than 0 ms. */
-function writing(send: Send, bounds: { maxBulkBytes?: number; maxBulkDocuments?: number } = {}) {
+type Bounds = {
+  readonly maxBulkBytes?: number
+  readonly maxBulkDocuments?: number
+  readonly maxRecordsPerSecond?: number
+  /** What is stored of each list document that is asked for; by default what was sent. */
+  readonly stored?: (list: DocumentWrite) => Stored | undefined
+  readonly random?: number
+}
+
+const stopping = new AbortController()
+afterAll(() => stopping.abort())
+
+/** A writer without waiting: no backoff is longer than 0 ms. Its clock stands still until it is moved. */
+function writing(send: Send, bounds: Bounds = {}) {
+  const clock = { nowMs: 0 }
   const outcomes: Promise<Outcome>[] = []
   const troubles: string[] = []
   const fatal: Error[] = []
@@ -36,23 +52,30 @@ function writing(send: Send, bounds: { maxBulkBytes?: number; maxBulkDocuments?:
     },
     maxBulkBytes: bounds.maxBulkBytes ?? 1_000_000,
     maxBulkDocuments: bounds.maxBulkDocuments ?? 1_000,
+    readStored: async (records) =>
+      records.flatMap(([list]) => list && (bounds.stored ?? (({ version, digest }) => ({ version, digest })))(list)),
     maxConcurrentRequests: 2,
+    maxRecordsPerSecond: bounds.maxRecordsPerSecond,
+    elapsedMs: () => clock.nowMs,
     random: () => {
       waits.push(requests.length)
-      return 0
+      return bounds.random ?? 0
     },
-    signal: new AbortController().signal,
+    signal: stopping.signal,
     onBlocked: (trouble) => troubles.push(trouble?.kind ?? 'over'),
     onFatal: (error) => fatal.push(error),
   })
-  const submit = (entity: string, version: number, source?: string): Promise<Outcome> => {
+  const submit = (entity: string, version: number, source?: string, isCompared = true): Promise<Outcome> => {
     const outcome = new Promise<Outcome>((done) =>
-      writer.submit({ documents: documentsOf(entity, version, source), version: version as Revision, done }),
+      writer.submit({
+        ...{ documents: documentsOf(entity, version, source), version: version as Revision, isCompared },
+        ...{ place: () => `${entity}@${version}`, done },
+      }),
     )
     outcomes.push(outcome)
     return outcome
   }
-  return { submit, outcomes, troubles, fatal, requests, waits }
+  return { writer, clock, submit, outcomes, troubles, fatal, requests, waits }
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 /** Answers the requests one after the other; what is beyond the given is written. */
@@ -75,7 +98,7 @@ test('records of one turn share a request, and the newest of an entity goes alon
 })
 
 test('a record is indexed when one of its documents was stored, and stale when none was', async () => {
-  const { submit } = writing(answering([{ kind: 'stale' }, written], [{ kind: 'stale' }, { kind: 'stale' }]))
+  const { submit } = writing(answering([stale, written], [stale, stale]))
   expect(await submit('a', 1)).toEqual({ kind: 'indexed' })
   expect(await submit('a', 1)).toEqual({ kind: 'stale' })
 })
@@ -201,4 +224,214 @@ test('requests are bounded in bytes, and one record that is larger goes alone', 
   const sources = ['x'.repeat(20), 'x'.repeat(20), 'x'.repeat(20), 'x'.repeat(90), 'x'.repeat(10)]
   await Promise.all(sources.map((source, at) => submit(`e${at}`, 1, `"${source}"`)))
   expect(requests.map((documents) => documents.length)).toEqual([4, 2, 2, 2])
+})
+
+describe('a revision that is there already', () => {
+  const conflict = { kind: 'conflict' }
+  test('of two records with other content, the one that was submitted first counts, and the other is told of it', async () => {
+    const { submit, requests } = writing(answering())
+    expect(await Promise.all([submit('a', 1, '{"a":1}'), submit('a', 1, '{"a":2}')])).toEqual([
+      { kind: 'indexed' },
+      conflict,
+    ])
+    expect(requests.map((documents) => documents.map(({ source }) => source.toString()))).toEqual([
+      ['{"a":1}', '{"a":1}'],
+    ])
+  })
+
+  test('the first one also counts when it has to be sent again while the other one waits', async () => {
+    const { submit, requests } = writing(answering(responseError(503)))
+    const first = submit('a', 1, '{"a":1}')
+    await turn()
+    const second = submit('a', 1, '{"a":2}')
+    expect(await Promise.all([first, second])).toEqual([{ kind: 'indexed' }, conflict])
+    expect(requests[1]?.[0]?.source.toString()).toBe('{"a":1}')
+  })
+
+  test.each([
+    ['the same content', { version: 3, digest: '{"a":1}' }, 'stale'],
+    ['other content', { version: 3, digest: '{"a":2}' }, 'conflict'],
+    ['a higher revision', { version: 4, digest: '{"a":2}' }, 'stale'],
+    ['a deletion', { version: 2 ** 53 - 1, digest: undefined }, 'stale'],
+  ])('where %s is stored', async (_what, stored, kind) => {
+    const { submit } = writing(answering([stale, stale]), { stored: () => stored })
+    expect(await submit('a', 3, '{"a":1}')).toEqual({ kind })
+  })
+
+  test('all records of one request are compared at once, and those that are outdated are not', async () => {
+    let asked: string[] = []
+    const { submit } = writing(
+      answering([stale, stale, { kind: 'stale', isOutdated: true }, stale, written, written, stale, stale]),
+      {
+        stored: (list) => {
+          asked = [...asked, list.id]
+          return { version: list.version, digest: 'other' }
+        },
+      },
+    )
+    const outcomes = await Promise.all(['a', 'b', 'c', 'd'].map((entity) => submit(entity, 1)))
+    expect(outcomes.map(({ kind }) => kind)).toEqual(['conflict', 'stale', 'indexed', 'conflict'])
+    expect(asked).toEqual(['t/a', 't/d'])
+  })
+
+  test('while most records are there already, Elasticsearch is asked before it is sent anything', async () => {
+    const contents = new Map<string, Stored>()
+    const { submit, requests } = writing(
+      async (documents) =>
+        documents.map(({ id, version, digest }) => {
+          if (contents.has(id)) return stale
+          if (digest === undefined) contents.set(id, { version, digest: '{"a":1}' })
+          return written
+        }),
+      { stored: ({ id }) => contents.get(id) },
+    )
+    const names = Array.from({ length: 10 }, (_, at) => `e${at}`)
+    const pass = (source: string): Promise<Outcome[]> => Promise.all(names.map((entity) => submit(entity, 1, source)))
+    const kindsOf = async (source: string): Promise<Set<string>> =>
+      new Set((await pass(source)).map(({ kind }) => kind))
+    expect(await kindsOf('{"a":1}')).toEqual(new Set(['indexed']))
+    expect(await kindsOf('{"a":1}')).toEqual(new Set(['stale']))
+    expect(requests).toHaveLength(2)
+    expect(await kindsOf('{"a":1}')).toEqual(new Set(['stale']))
+    expect(await kindsOf('{"a":2}')).toEqual(new Set(['conflict']))
+    expect(requests).toHaveLength(2)
+    // What is not there is written.
+    expect(await submit('new', 1)).toEqual({ kind: 'indexed' })
+    expect(requests).toHaveLength(3)
+  })
+
+  test('a copy that lags is asked again', async () => {
+    const answers = [undefined, { version: 2, digest: 'x' }, { version: 3, digest: 'x' }]
+    const { submit } = writing(async (documents) => documents.map(() => stale), { stored: () => answers.shift() })
+    expect(await submit('a', 3, '{"a":1}')).toEqual(conflict)
+    expect(answers).toEqual([])
+  })
+
+  test('a record that is read again, of which others have told, is stale', async () => {
+    const { submit } = writing(answering([stale, stale]), { stored: () => ({ version: 1, digest: 'other' }) })
+    expect(await submit('a', 1, '{"a":1}', false)).toEqual({ kind: 'stale' })
+  })
+})
+
+describe('a document that Elasticsearch always fails at', () => {
+  const suspect: ItemOutcome = { kind: 'suspect', reason: '500 exception' }
+  const failingAt =
+    (isBad: (document: DocumentWrite) => boolean): Send =>
+    async (documents) =>
+      documents.map((document) => (isBad(document) ? suspect : written))
+
+  test('is rejected after a minute in which others of its index are written', async () => {
+    const { submit, clock, writer } = writing(failingAt(({ id }) => id === 't/bad'))
+    let isDone = false
+    const bad = submit('bad', 7)
+    bad.then(
+      () => {
+        isDone = true
+      },
+      () => undefined,
+    )
+    for (let second = 0; second < 59; second++) {
+      expect(await submit(`good${second}`, 1)).toEqual({ kind: 'indexed' })
+      clock.nowMs += 1_000
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    expect(isDone).toBe(false)
+    expect(writer.blockedReason()).toBe('no progress for 59 s at bad@7: 500 exception')
+    expect(writer.blockedMs()).toBe(59_000)
+    clock.nowMs += 2_000
+    expect(await bad).toEqual({ kind: 'rejected', reason: '500 exception' })
+    expect(writer.blockedReason()).toBeUndefined()
+  })
+
+  test('waits for as long as none of its index is written', async () => {
+    let isAway = true
+    const { submit, clock, requests } = writing(failingAt(({ kind }) => isAway && kind === 'form-details'))
+    const outcomes = [submit('a', 1), submit('b', 1)]
+    await eventually(() => requests.length > 10)
+    clock.nowMs += 3_600_000
+    const sent = requests.length
+    await eventually(() => requests.length > sent + 10)
+    isAway = false
+    expect(await Promise.all(outcomes)).toEqual([{ kind: 'indexed' }, { kind: 'indexed' }])
+  })
+})
+
+test('what fails is named for as long as it fails, whatever succeeds beside it', async () => {
+  let isAway = true
+  const { submit, writer, clock, troubles } = writing(async (documents) =>
+    documents.map(({ id }) => (isAway && id === 't/a' ? { kind: 'retry', reason: '503 away' } : written)),
+  )
+  const first = submit('a', 1)
+  expect(await submit('b', 1)).toEqual({ kind: 'indexed' })
+  clock.nowMs += 30_000
+  for (const entity of ['c', 'd', 'e']) expect(await submit(entity, 1)).toEqual({ kind: 'indexed' })
+  expect(writer.blockedReason()).toBe('no progress for 30 s at a@1: 503 away')
+  expect(troubles).not.toContain('over')
+  isAway = false
+  expect(await first).toEqual({ kind: 'indexed' })
+  expect(writer.blockedReason()).toBeUndefined()
+})
+
+test('no record waits through the backoff of another one', async () => {
+  // Every backoff is as long as it may be.
+  const { submit, requests } = writing(
+    async (documents) => documents.map(({ id }) => (id === 't/a' ? { kind: 'retry', reason: 'away' } : written)),
+    { random: 1 },
+  )
+  const failing = submit('a', 1)
+  for (let revision = 1; revision <= 50; revision++) await submit('b', revision)
+  const attempts = requests.filter((documents) => documents.some(({ id }) => id === 't/a')).length
+  expect(attempts).toBeLessThan(10)
+  expect(requests.length).toBeGreaterThanOrEqual(50)
+  expect(await Promise.race([failing, turn()])).toBeUndefined()
+})
+
+describe('an engine that has too much to do', () => {
+  const busy: ItemOutcome = { kind: 'busy', reason: '429 es_rejected_execution_exception' }
+  test.each([
+    [
+      'one document is refused',
+      async (documents: readonly DocumentWrite[]) => documents.map((_, at) => (at === 0 ? busy : written)),
+    ],
+    ['a request is refused', () => Promise.reject(responseError(429))],
+    ['a request is not answered in time', () => Promise.reject(new errors.TimeoutError('slow'))],
+  ])('gets smaller requests, one at a time, when %s, and larger ones again as they succeed', async (_what, refuse) => {
+    let refusals = 3
+    let underWay = 0
+    const seen: { size: number; underWay: number }[] = []
+    const { submit } = writing(
+      async (documents) => {
+        seen.push({ size: documents.length, underWay: ++underWay })
+        await turn()
+        underWay--
+        return refusals-- > 0 ? await refuse(documents) : documents.map(() => written)
+      },
+      { maxBulkDocuments: 64 },
+    )
+    const outcomes = await Promise.all(Array.from({ length: 1_500 }, (_, at) => submit(`e${at}`, 1)))
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['indexed']))
+    expect(seen.slice(0, 2)).toEqual([
+      { size: 64, underWay: 1 },
+      { size: 64, underWay: 2 },
+    ])
+    const smallest = Math.min(...seen.slice(2, 10).map(({ size }) => size))
+    expect(smallest).toBeLessThanOrEqual(16)
+    const last = seen.slice(-10, -2)
+    expect(Math.max(...last.map(({ size }) => size))).toBe(64)
+    expect(Math.max(...last.map((each) => each.underWay))).toBe(2)
+  })
+})
+
+test('no more records are sent in a second than allowed', async () => {
+  const { submit, requests, clock } = writing(answering(), { maxRecordsPerSecond: 50 })
+  const outcomes = Promise.all(Array.from({ length: 100 }, (_, at) => submit(`e${at}`, 1)))
+  const sent = (): number => requests.reduce((count, documents) => count + documents.length / 2, 0)
+  let most = 0
+  while (sent() < 100) {
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    most = Math.max(most, sent() - 5 - (clock.nowMs / 1_000) * 50)
+    clock.nowMs += 10
+  }
+  expect(most).toBeLessThanOrEqual(0)
+  expect(new Set((await outcomes).map(({ kind }) => kind))).toEqual(new Set(['indexed']))
 })

@@ -1,7 +1,8 @@
 import { errors } from '@elastic/elasticsearch'
 import fc from 'fast-check'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
-import { BulkWriter, type Outcome } from '../../../../indexer/bulk/bulkWriter.ts'
+import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
+import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
 import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
 
@@ -10,22 +11,23 @@ const entities = ['a', 'b', 'c'] as const
 const maxDocuments = 6
 /** A writer with nothing under way for so long has lost a record. */
 const maxIdleTurns = 200
-type Submitted = { readonly entity: (typeof entities)[number]; readonly version: number }
+type Submitted = { readonly entity: (typeof entities)[number]; readonly version: number; readonly content: string }
 
-const documentsOf = ({ entity, version }: Submitted): DocumentWrite[] =>
+const documentsOf = ({ entity, version, content }: Submitted): DocumentWrite[] =>
   kinds.map((kind) => ({
     kind,
     id: `t/${entity}` as DocumentId,
     teamId: 't' as TeamId,
     version: version as Revision,
-    source: Buffer.from('{}'),
+    source: Buffer.from(content),
+    ...(kind === 'forms' && { digest: content }),
   }))
 const responseError = (statusCode: number): Error =>
   new errors.ResponseError({ statusCode, body: {}, headers: {}, warnings: null, meta: {} as never })
 
-/** Elasticsearch as far as versions go: it answers when the scheduler says so, and fails as `luck` says. */
+/** Elasticsearch as far as versions and contents go: it answers when the scheduler says so, and fails as `luck` says. */
 class Engine {
-  readonly stored = new Map<string, number>()
+  readonly stored = new Map<string, { readonly version: number; readonly content: string }>()
   readonly faults: string[] = []
   readonly #underWay = new Set<string>()
   readonly #luck: number[]
@@ -49,6 +51,17 @@ class Engine {
     return documents.map((document) => this.#write(document))
   }
 
+  async readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]> {
+    await this.#scheduler.schedule(Promise.resolve())
+    this.#failSometimes(1)
+    return records.map((documents) => {
+      const stored = documents.map(({ kind, id }) => this.stored.get(`${kind} ${id}`))
+      const version = Math.min(...stored.map((each) => each?.version ?? 0))
+      // A copy that lags.
+      return version === 0 || this.#next() % 8 === 0 ? undefined : { version, digest: stored[0]?.content }
+    })
+  }
+
   #failSometimes(count: number): void {
     const mood = this.#next() % 8
     if (mood === 0) throw responseError(503)
@@ -56,13 +69,16 @@ class Engine {
     if (mood === 2 && count > 2) throw responseError(413)
   }
 
-  #write({ kind, id, version }: DocumentWrite): ItemOutcome {
+  #write({ kind, id, version, source }: DocumentWrite): ItemOutcome {
     if (this.#refused.includes(version)) return { kind: 'reject', reason: 'refused' }
     const mood = this.#next() % 12
     if (mood === 0) return { kind: 'retry', reason: 'busy' }
     if (mood === 1) return { kind: 'pause', reason: 'blocked' }
-    if ((this.stored.get(`${kind} ${id}`) ?? 0) >= version) return { kind: 'stale' }
-    this.stored.set(`${kind} ${id}`, version)
+    if (mood === 3) return { kind: 'busy', reason: 'busy' }
+    if (mood === 4) return { kind: 'suspect', reason: 'unknown' }
+    const current = this.stored.get(`${kind} ${id}`)?.version ?? 0
+    if (current >= version) return { kind: 'stale', isOutdated: current > version && mood !== 5 }
+    this.stored.set(`${kind} ${id}`, { version, content: source.toString() })
     // Stored, but the answer may still tell of a failure: a shard that answered too late.
     return mood === 2 ? { kind: 'retry', reason: 'late' } : { kind: 'written' }
   }
@@ -73,10 +89,17 @@ class Engine {
 }
 
 const history = fc.record({
-  records: fc.array(fc.record({ entity: fc.constantFrom(...entities), version: fc.integer({ min: 1, max: 12 }) }), {
-    maxLength: 40,
-    size: 'max',
-  }),
+  records: fc.array(
+    fc.record({
+      entity: fc.constantFrom(...entities),
+      version: fc.integer({ min: 1, max: 12 }),
+      content: fc.constantFrom('{"a":1}', '{"a":2}'),
+    }),
+    {
+      maxLength: 40,
+      size: 'max',
+    },
+  ),
   refused: fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { maxLength: 4 }),
   luck: fc.array(fc.nat(1_000), { maxLength: 80, size: 'max' }),
 })
@@ -93,7 +116,10 @@ async function outcomesOf(
     send: (documents) => engine.send(documents),
     maxBulkBytes: 1_000,
     maxBulkDocuments: maxDocuments,
+    readStored: (asked) => engine.readStored(asked),
     maxConcurrentRequests: 2,
+    maxRecordsPerSecond: undefined,
+    elapsedMs: () => 0,
     random: () => 0,
     signal: new AbortController().signal,
     onBlocked: () => undefined,
@@ -103,12 +129,21 @@ async function outcomesOf(
     writer.submit({
       documents: documentsOf(record),
       version: record.version as Revision,
+      isCompared: true,
+      place: () => `record ${at}`,
       done: (outcome) => outcomes[at]?.push(outcome),
     })
-  for (const [at, record] of records.entries()) {
-    if (at % 3 > 0) submit(record, at)
-    else scheduler.schedule(Promise.resolve()).then(() => submit(record, at), fatal.push)
+  // The records of one entity come in the order of their partition, some of them late.
+  const [early, late] = [records.length / 3, (2 * records.length) / 3]
+  for (const [at, record] of records.entries()) if (at < early) submit(record, at)
+  const submitBetween = (from: number, to: number): void => {
+    for (const [at, record] of records.entries()) if (at >= from && at < to) submit(record, at)
   }
+  scheduler
+    .schedule(Promise.resolve())
+    .then(() => submitBetween(early, late))
+    .then(() => scheduler.schedule(Promise.resolve()))
+    .then(() => submitBetween(late, records.length), fatal.push)
   let idleTurns = 0
   while (outcomes.some(({ length }) => length === 0) && fatal.length === 0 && idleTurns < maxIdleTurns) {
     idleTurns = scheduler.count() > 0 ? 0 : idleTurns + 1
@@ -120,7 +155,28 @@ async function outcomesOf(
   return outcomes
 }
 
-test('whatever fails in whatever order, each record is done once and the highest version that is not refused is stored', async () => {
+/** The first record of the highest version that is not refused is stored, and of that version each with other content is told of it. */
+function expectFirst(
+  entity: Submitted['entity'],
+  { stored }: Engine,
+  records: readonly Submitted[],
+  outcomes: readonly Outcome[][],
+  refused: readonly number[],
+): void {
+  const kept = records.filter((record) => record.entity === entity && !refused.includes(record.version))
+  const highest = Math.max(...kept.map(({ version }) => version))
+  const first = kept.find(({ version }) => version === highest)
+  const expected = first && { version: highest, content: first.content }
+  for (const kind of kinds) expect(stored.get(`${kind} t/${entity}`)).toEqual(expected)
+  // Of a lower version nobody knows what was stored once a higher one has come in between.
+  const ofHighest = [...records.keys()].filter((at) =>
+    kept.some((each) => each === records[at] && each.version === highest),
+  )
+  for (const at of ofHighest)
+    expect(outcomes[at]?.[0]?.kind === 'conflict').toBe(records[at]?.content !== first?.content)
+}
+
+test('whatever fails in whatever order, each record is done once and the first record of the highest version that is not refused is stored', async () => {
   await fc.assert(
     fc.asyncProperty(history, fc.scheduler(), async ({ records, refused, luck }, scheduler) => {
       const engine = new Engine(scheduler, luck, refused)
@@ -129,11 +185,7 @@ test('whatever fails in whatever order, each record is done once and the highest
       expect(outcomes.map(({ length }) => length)).toEqual(records.map(() => 1))
       for (const [at, { version }] of records.entries())
         if (!refused.includes(version)) expect(outcomes[at]?.[0]?.kind).not.toBe('rejected')
-      for (const entity of entities) {
-        const kept = records.filter((record) => record.entity === entity && !refused.includes(record.version))
-        const highest = kept.length === 0 ? undefined : Math.max(...kept.map(({ version }) => version))
-        for (const kind of kinds) expect(engine.stored.get(`${kind} t/${entity}`)).toBe(highest)
-      }
+      for (const entity of entities) expectFirst(entity, engine, records, outcomes, refused)
     }),
     { numRuns: 200, endOnFailure: true },
   )

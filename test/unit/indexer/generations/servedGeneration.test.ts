@@ -143,6 +143,16 @@ test('a generation that is built again serves only once its watermark is publish
   expect([served.notServingReason(), await serving(), served.watermarkMs]).toEqual([undefined, 2, 6_000])
 })
 
+test('a generation that is being built does not serve because another indexer begins to write it', async () => {
+  await building()
+  const second = await open()
+  expect([second.generation.number, second.notServingReason(), await serving()]).toEqual([
+    2,
+    'generation 2 is being built from Kafka',
+    undefined,
+  ])
+})
+
 test('a Redis that forgot the generation is told again, with the start of the build until a watermark was published', async () => {
   const served = await building()
   const tell = async (): Promise<unknown> => {

@@ -1,0 +1,78 @@
+import { type Run, runCommand } from '../support/command.ts'
+import { createCompactedTopics, firstOffsets, untilCompacted } from '../support/compaction.ts'
+import { formEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import type { Program } from '../support/programs.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+
+const pipeline = usePipeline({ forEachTest: true })
+
+const formRecord = (revision: number, title: string, changes: Record<string, unknown> = {}) => ({
+  key: 'acme/a',
+  value: JSON.stringify({ revision, form: formEntity({ id: 'a', title }), ...changes }),
+})
+const outcomesOf = async (indexer: Program): Promise<number[]> =>
+  await Promise.all(
+    ['indexed', 'stale', 'dead-letter'].map((outcome) => indexer.metric('tidemark_records_total', `"${outcome}"`)),
+  )
+const titleIn = async (api: Program): Promise<string[]> => {
+  await pipeline.untilApplied(api, 'acme')
+  return await titlesServed(api)
+}
+/** In the list, and as a single answer. */
+const titlesServed = async (api: Program): Promise<string[]> => {
+  const list = (await pipeline.get(api, 'acme', '/api/v1/forms')).body as { items: { title: string }[] }
+  const detail = (await pipeline.get(api, 'acme', '/api/v1/forms/a')).body as { title: string }
+  return [...list.items.map(({ title }) => title), detail.title]
+}
+
+test('the first content of a revision stays, another one is a dead letter, and the same again is stale', async () => {
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys(['acme'])
+  const api = await pipeline.startApi()
+  const other = formRecord(3, 'other')
+  // Both in one request, and then each against what is stored.
+  await pipeline.produce('forms', [formRecord(3, 'first'), other])
+  expect(await titleIn(api)).toEqual(['first', 'first'])
+  await pipeline.produce('forms', [formRecord(3, 'first'), formRecord(3, 'first', { unserved: true })])
+  await pipeline.produce('forms', [other, formRecord(2, 'late')])
+  expect(await titleIn(api)).toEqual(['first', 'first'])
+  const letters = await pipeline.deadLetters(2)
+  expect(letters.map(({ value, headers }) => [String(value), headers['tidemark.path']])).toEqual([
+    [other.value, 'revision'],
+    [other.value, 'revision'],
+  ])
+  // The key's record counts as indexed.
+  expect(await outcomesOf(indexer)).toEqual([2, 3, 2])
+  expect(await indexer.metric('tidemark_revision_conflicts_total')).toBe(2)
+  await pipeline.produce('forms', [formRecord(4, 'raised')])
+  expect(await titleIn(api)).toEqual(['raised', 'raised'])
+})
+
+test('what is served stays through compaction, verification and a rebuild, though only the later content is left in the topic', async () => {
+  const topic = pipeline.names['TOPIC_FORMS'] ?? ''
+  await createCompactedTopics(pipeline, [topic], 1)
+  await pipeline.startIndexer()
+  await pipeline.createKeys(['acme'])
+  const api = await pipeline.startApi()
+  await pipeline.produce('forms', [formRecord(3, 'first')])
+  await pipeline.produce('forms', [formRecord(3, 'other')])
+  await pipeline.deadLetters(1)
+  // No watermark is promised of a topic that keeps no deletion.
+  await eventually(async () => (await titlesServed(api)).length === 2)
+  await untilCompacted(pipeline, 'forms', topic, async (admin) => {
+    const [first] = [...(await firstOffsets(admin, topic, 0)).values()]
+    return first !== undefined && first > 0n
+  })
+  expect(await titlesServed(api)).toEqual(['first', 'first'])
+  const run = (command: string): Promise<Run> => runCommand(command, [], pipeline.names)
+  const verify = async (): Promise<unknown> => {
+    const { code, stdout } = await run('indexer/verify/verifyCommand.ts')
+    return [code, stdout]
+  }
+  const equal = [0, expect.stringMatching(/^equal/)]
+  expect(await verify()).toEqual(equal)
+  expect(await run('indexer/generations/rebuildCommand.ts')).toMatchObject({ code: 0 })
+  expect(await titlesServed(api)).toEqual(['first', 'first'])
+  expect(await verify()).toEqual(equal)
+})
