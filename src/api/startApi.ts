@@ -6,6 +6,7 @@ import { readHolders } from '../core/stores/keyHolders.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
+import { fromRedis } from '../core/stores/redis.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
 import { KeyWatch } from './keyWatch.ts'
@@ -49,7 +50,7 @@ export function openApi(
   const search = readPrimaries(
     openSearchClient(elasticsearch, config.INDEX_PREFIX),
     async (type, teamId) => {
-      const { settled, watermark } = await readListVersions(redis, redisKeys, teamId, randomUUID)
+      const { settled, watermark } = await fromRedis(readListVersions(redis, redisKeys, teamId, randomUUID))
       return { isSettled: settled[type], watermark }
     },
     nowMs,
