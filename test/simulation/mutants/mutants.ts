@@ -65,7 +65,7 @@ export const mutants: readonly Mutant[] = [
     name: 'commit-of-another-generation-counts',
     themes: ['generations'],
     file: 'indexer/committedOffsets.ts',
-    from: '(generation === undefined || own.generation === generation)',
+    from: '(generation === undefined || own.generation === generation.tag)',
     to: '(generation === undefined || own.generation !== undefined)',
   },
   {
