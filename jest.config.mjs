@@ -23,7 +23,7 @@ const filesOf = (paths) => paths.map((path) => `<rootDir>/test/${path}.test.ts`)
  */
 const long = [
   ...['security/elasticsearch', 'security/kafka', 'security/redis', 'integration/engines', 'e2e/demo', 'e2e/verify'],
-  ...['e2e/airbyteSource', 'e2e/dataLoading', 'e2e/dltSource', 'e2e/snippets', 'e2e/openapiTester'],
+  ...['e2e/airbyteSource', 'e2e/dltSource', 'e2e/snippets', 'e2e/openapiTester'],
   ...['e2e/producers', 'e2e/producerExamples', 'e2e/outbox', 'e2e/tracing'],
 ]
 

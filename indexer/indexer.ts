@@ -35,7 +35,8 @@ export async function startIndexer(service: Service): Promise<Started> {
 
   const stores: Stores = { config, elasticsearch, redis, keys }
   const retries = new Retries(log, Math.random, closing.signal)
-  const deadLetters = new DeadLetterWriter({ sink, config, log, retries })
+  const letterRetries = new Retries(log, Math.random, closing.signal)
+  const deadLetters = new DeadLetterWriter({ sink, config, log, retries: letterRetries })
   release('breakers', async () => deadLetters.stop())
   const accountKeys = new AccountKeyApplier({ sink, store, retries })
   const replay = new AccountKeyReplay({ config, source, store, log, signal })
@@ -47,7 +48,7 @@ export async function startIndexer(service: Service): Promise<Started> {
   const { generation: serving, watermarkMs } = own
   const ofReplica = { ...stores, source: openSource(), serving, watermarkMs }
   const observer = observe(ofReplica, { clock: Date.now, signal: closing.signal })
-  surveyMetrics(service.metrics, observer.observed, () => replay.contested())
+  surveyMetrics(service.metrics, observer.observed, () => replay.contested(), Date.now)
 
   prepare({ source, sink, stores, retries, log })
     .then((rules) => Promise.all([runner.run(rules), replay.run()]))
@@ -71,6 +72,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       decoding: async () => runner.blockedReasons().decoding,
       deletions: async () => runner.missedReason(),
       breaker: async () => deadLetters.blockedReason(),
+      'dead letters': async () => letterRetries.blockedReason(),
     },
     pages: (health) => statusPages({ own, observer, health }),
   }
@@ -101,7 +103,7 @@ function ownState(maxInFlightBytes: number, runner: GenerationRunner, metrics: P
     watermarkMs: () => runner.watermarkMs(),
     clockOffsetMs: () => runner.clockOffsetMs(),
     writerBlockedMs: () => runner.writerBlockedMs(),
-    lags: () => runner.lags(),
+    partitions: () => runner.partitions(),
     generation: () => runner.generationNumber(),
     records: async () => (await metrics.records.get()).values,
     nowMs: Date.now,

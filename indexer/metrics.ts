@@ -2,9 +2,8 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
 import type { RedisMemory } from '../src/core/stores/redis.ts'
 import type { ItemOutcome } from './bulk/bulkFailure.ts'
-import type { Lag } from './publisher.ts'
 import type { GroupSurvey } from './status/groupSurvey.ts'
-import type { Observed } from './status/observe.ts'
+import { currentLags, type Observed, type PartitionLag } from './status/observe.ts'
 
 /** Bulk bodies from a single small record to one larger than the bound. */
 const bulkByteBuckets = [1_024, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 8_388_608, 33_554_432]
@@ -82,29 +81,14 @@ export function indexerMetrics(
     watermarkMs(): number | undefined
     clockOffsetMs(): number | undefined
     writerBlockedMs(): number
-    lags(): readonly Lag[]
     nowMs(): number
   },
 ): void {
-  const perPartition = (name: string, help: string, of: (lag: Lag) => number): void =>
-    labelledGauge(registry, name, help, ['topic', 'partition'], () =>
-      current.lags().map((lag) => [{ topic: lag.topic, partition: lag.partition }, of(lag)]),
-    )
   const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1_000)
   const watermarkAgeMs = (): number | undefined => {
     const watermarkMs = current.watermarkMs()
     return watermarkMs === undefined ? undefined : Math.max(0, current.nowMs() - watermarkMs)
   }
-  perPartition(
-    'tidemark_lag_records',
-    'Offsets from the searchable position to the end of a partition that this indexer owns',
-    ({ records }) => Number(records),
-  )
-  perPartition(
-    'tidemark_lag_seconds',
-    'Age of the oldest record that is not searchable yet in a partition that this indexer owns; 0 if there is none',
-    ({ seconds }) => seconds,
-  )
   gauge(
     registry,
     'tidemark_in_flight_bytes',
@@ -142,7 +126,25 @@ export function surveyMetrics(
   registry: Registry,
   observed: () => Observed,
   contested: () => readonly ContestedDigest[],
+  clock: () => number,
 ): void {
+  const perPartition = (name: string, help: string, of: (lag: PartitionLag) => number | undefined): void =>
+    labelledGauge(registry, name, help, ['topic', 'partition'], () =>
+      currentLags(observed(), clock()).flatMap((lag) => {
+        const [{ topic, partition }, value] = [lag, of(lag)]
+        return value === undefined ? [] : [[{ topic, partition }, value] as const]
+      }),
+    )
+  perPartition(
+    'tidemark_lag_records',
+    'Offsets from the searchable position to the end of a partition',
+    ({ behindRecords }) => behindRecords,
+  )
+  perPartition(
+    'tidemark_lag_seconds',
+    'Age of the oldest record of a partition that is not searchable yet; 0 if there is none',
+    ({ behindSeconds }) => behindSeconds,
+  )
   const perIndex = (name: string, help: string, of: 'documents' | 'bytes'): void =>
     labelledGauge(registry, name, help, ['index'], () =>
       (observed().indices?.value ?? []).map((index) => [{ index: index.name }, index[of]]),

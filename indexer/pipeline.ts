@@ -22,7 +22,7 @@ import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { PendingWrites } from './pendingWrites.ts'
 import { projectRecord } from './projectRecord.ts'
-import { type Lag, Publisher } from './publisher.ts'
+import { Publisher, type VisiblePosition } from './publisher.ts'
 import { announceRecord } from './recordChannels.ts'
 import { refreshEveryCopy } from './refresh.ts'
 import type { ServingTasks } from './servingTasks.ts'
@@ -165,8 +165,9 @@ export class Pipeline {
     return this.#budget.takenBytes
   }
 
-  lags(): readonly Lag[] {
-    return this.#publisher.lags()
+  /** How far every owned partition is visible. */
+  positions(): readonly VisiblePosition[] {
+    return this.#publisher.positions()
   }
 
   /** The partitions of which a deletion may have been missed, by name. */
@@ -273,10 +274,9 @@ export class Pipeline {
     })
   }
 
-  /** Marks the lists of everything that was handed to the writer. It is not sent before Redis has taken the marks. */
+  /** Marks the lists of all that was handed to the writer, which is not sent before. */
   async #mark(): Promise<void> {
-    const pending = this.#pending
-    if (pending !== undefined) await this.#marking.untilDone('marking lists in Redis', () => pending.mark())
+    await this.#marking.untilDone('marking lists in Redis', async () => await this.#pending?.mark())
   }
 
   async #refresh(): Promise<void> {

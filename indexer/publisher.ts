@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Offset } from '../src/core/model/ids.ts'
 import type { TeamList } from '../src/core/model/teamList.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { PartitionCommit } from '../src/core/stores/consumerGroup.ts'
@@ -11,8 +10,8 @@ import type { AssignedPartition } from './consumer.ts'
 import { type OffsetTracker, type Progress, partitionWatermark } from './offsetTracker.ts'
 import type { AcknowledgedWrites, PendingWrites } from './pendingWrites.ts'
 
-/** How far a partition is visible, and how far it is behind its end. */
-export type Lag = TopicPartition & { readonly position: Offset; readonly records: bigint; readonly seconds: number }
+/** How far a partition is visible: every record below `position` is. */
+export type VisiblePosition = TopicPartition & { readonly position: bigint }
 
 /**
  * The result of one round of publishing. `displaced`: another indexer has claimed a partition, so that nothing was published;
@@ -99,7 +98,6 @@ export class Publisher {
   #wake = (): void => undefined
   #changedAtRaisedByMs = 0
   #clockOffsetMs: number | undefined
-  #lags: readonly Lag[] = []
   #blockedReason: string | undefined
 
   constructor(options: PublisherOptions) {
@@ -123,9 +121,12 @@ export class Publisher {
     return this.#clockOffsetMs
   }
 
-  /** The lag of every owned partition after the last round. */
-  lags(): readonly Lag[] {
-    return this.#lags
+  /** How far every owned partition is visible, and committed. */
+  positions(): readonly VisiblePosition[] {
+    return this.#options.assigned().map(({ topic, partition, offsets, start }) => {
+      const position = this.#committed.get(offsets) ?? start.position
+      return { topic, partition, position }
+    })
   }
 
   /** Publishes until `signal` aborts or the generation is retired; a failed step is repeated in the next round. */
@@ -196,7 +197,6 @@ export class Publisher {
     await this.#replaceChangeTokens()
     if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
-    this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
     return await this.#publishWatermarks(partitions, ranges)
   }
 
@@ -292,14 +292,4 @@ function decideWatermark(partition: AssignedPartition, high: bigint | undefined,
   if (watermarkMs !== undefined) partition.changeTimes.watermarkDecided(watermarkMs)
   if (end !== undefined) partition.coverage.note(progress.position, end)
   return { ...partition, progress, watermarkMs, coveredAtMs: partition.coverage.coveredAtMs }
-}
-
-function lagOf(
-  { topic, partition, progress: { position }, watermarkMs }: PartitionProgress,
-  high: bigint | undefined,
-  askedAtMs: number,
-): Lag {
-  const records = high === undefined || high < position ? 0n : high - position
-  const seconds = records === 0n || watermarkMs === undefined ? 0 : Math.max(0, askedAtMs - watermarkMs) / 1_000
-  return { topic, partition, position, records, seconds }
 }

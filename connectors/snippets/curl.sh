@@ -1,6 +1,7 @@
 #!/bin/sh
 # Loads what has changed since the last run into a folder: TIDEMARK_URL, TIDEMARK_KEY; curl.sh FOLDER.
-# Each run leaves records-<watermark>.ndjson with new and changed submissions, and a line for each deleted one.
+# Each run leaves records-<since>_<watermark>.ndjson with submissions that are new or have changed since the last run's watermark, and
+# a line for each deleted one. Later runs have later names; one whose watermark did not move is repeated by the next.
 set -eu
 folder=$1
 since=$(cat "$folder/watermark" 2>/dev/null || echo 1970-01-01T00:00:00.000Z)
@@ -12,5 +13,9 @@ curl --fail --silent --show-error --get --retry 10 --compressed \
   --dump-header "$folder/headers" --output "$folder/part" "$TIDEMARK_URL/records"
 
 watermark=$(tr -d '\r' <"$folder/headers" | sed -n 's/^[Rr]eplica-[Ww]atermark: //p' | tail -n 1)
-mv "$folder/part" "$folder/records-$(echo "$watermark" | tr -d ':').ndjson"
+if [ -z "$watermark" ]; then
+  echo 'The answer has no Replica-Watermark: nobody knows where the next run would begin.' >&2
+  exit 1
+fi
+mv "$folder/part" "$folder/records-$(echo "${since}_$watermark" | tr -d ':').ndjson"
 echo "$watermark" >"$folder/watermark"

@@ -1,5 +1,5 @@
 -- Submissions as they are now, from the files that curl.sh has left in FOLDER: duckdb -c "SET VARIABLE folder = '…'" -f duckdb.sql
--- A file holds an entity at most once; of several files the one with the later watermark has the newer state.
+-- A file holds an entity at most once; of several files the one with the later name has the newer state.
 CREATE OR REPLACE TABLE records AS
 SELECT * EXCLUDE (filename, deleted)
 FROM (

@@ -31,24 +31,21 @@ const producer = kafka.producer({
   retry: { retries: 20 },
 })
 
-/** The records of each topic, in order. */
-const byTopic = (changes: readonly Change[]) =>
-  [...Map.groupBy(changes, ({ topic }) => topic)].map(([topic, those]) => ({
-    topic,
-    messages: those.map(({ key, value }) => ({ key, value: value === null ? null : JSON.stringify(value) })),
-  }))
-
 await producer.connect()
 try {
   for await (const line of createInterface({ input: process.stdin })) {
     const transaction = await producer.transaction()
     try {
       const changes = JSON.parse(line) as Change[]
-      await transaction.sendBatch({
-        acks: -1,
-        compression: kafkajs.CompressionTypes.GZIP,
-        topicMessages: byTopic(changes),
-      })
+      // One at a time: of a send to several brokers, KafkaJS forgets the records of a broker that fails where another one, which has
+      // already answered, becomes their leader. The send resolves all the same.
+      for (const { topic, key, value } of changes)
+        await transaction.send({
+          topic,
+          acks: -1,
+          compression: kafkajs.CompressionTypes.GZIP,
+          messages: [{ key, value: value === null ? null : JSON.stringify(value) }],
+        })
       await transaction.commit()
     } catch (error) {
       await transaction.abort()

@@ -14,7 +14,8 @@ export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)
   #observed = 0
   #rejected = 0
-  #waiting: (() => void)[] = []
+  /** What lets each record pass that waits, in their order. */
+  readonly #waiting = new Set<() => void>()
   #trickle: NodeJS.Timeout | undefined
 
   get isOpen(): boolean {
@@ -26,25 +27,37 @@ export class Breaker {
     const at = this.#observed++ % windowSize
     this.#rejected += Number(isRejected) - (this.#outcomes[at] ?? 0)
     this.#outcomes[at] = Number(isRejected)
-    if (!this.isOpen) for (const resolve of this.#waiting.splice(0)) resolve()
+    if (!this.isOpen) for (const pass of this.#waiting) pass()
   }
 
-  /** Resolves when one rejected record may become a dead letter. */
-  async acquirePermit(): Promise<void> {
+  /** Resolves when one rejected record may become a dead letter; rejects once `signal` aborts, and holds the record no longer. */
+  async acquirePermit(signal: AbortSignal): Promise<void> {
     if (!this.isOpen) return
+    signal.throwIfAborted()
     this.#trickle ??= setInterval(() => this.#grantOne(), trickleMs).unref()
-    await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const giveUp = (): void => reject(signal.reason as Error)
+    signal.addEventListener('abort', giveUp, { once: true })
+    this.#waiting.add(resolve)
+    await promise.finally(() => {
+      signal.removeEventListener('abort', giveUp)
+      this.#waiting.delete(resolve)
+    })
   }
 
   /** Grants no more permits. */
   stop(): void {
     clearInterval(this.#trickle)
-    this.#waiting = []
+    this.#waiting.clear()
   }
 
   #grantOne(): void {
-    this.#waiting.shift()?.()
-    if (this.#waiting.length > 0) return
+    const [first] = this.#waiting
+    if (first !== undefined) {
+      this.#waiting.delete(first)
+      first()
+    }
+    if (this.#waiting.size > 0) return
     clearInterval(this.#trickle)
     this.#trickle = undefined
   }

@@ -43,7 +43,7 @@ export class DeadLetterWriter {
     if (record.offset < deadLetteredBelow) return 'stale'
     const breaker = this.#breakers.get(record.topic)
     breaker?.observe(true)
-    await breaker?.acquirePermit()
+    await breaker?.acquirePermit(signal)
     await this.#retries.untilDone('writing a dead letter', () => this.write(record, problem), signal)
     return 'dead-letter'
   }

@@ -12,7 +12,7 @@ import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { type BlockedReasons, Pipeline } from '../pipeline.ts'
-import type { Lag, RoundResult } from '../publisher.ts'
+import type { RoundResult } from '../publisher.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
 import { ServedGeneration, type Stores } from './servedGeneration.ts'
 
@@ -130,8 +130,9 @@ export class GenerationRunner {
     return this.#pipeline?.inFlightBytes() ?? 0
   }
 
-  lags(): readonly Lag[] {
-    return this.#pipeline?.lags() ?? []
+  /** The partitions that this process reads. */
+  partitions(): readonly TopicPartition[] {
+    return this.#pipeline?.positions() ?? []
   }
 
   async #openGeneration(): Promise<ServedGeneration> {

@@ -12,7 +12,7 @@ import {
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
 import { rebuildGroup } from '../committedOffsets.ts'
-import type { Lag } from '../publisher.ts'
+import type { VisiblePosition } from '../publisher.ts'
 import { refreshEveryCopy } from '../refresh.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
 import { ForgottenEntities, purelyCompacted } from './forgotten.ts'
@@ -209,7 +209,7 @@ async function readToTheEnd(
   const expectNoOther = createOtherCheck(source, rebuildGroup(config.CONSUMER_GROUP))
   let [before, reported] = ['', '']
   for (;;) {
-    const positions = furthest(workers.lags())
+    const positions = furthest(workers.positions())
     const left = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
     const done = total - left.reduce((sum, each) => sum + each, 0)
     if (pace === 'in the background') report.progress('records read', done, total)
@@ -230,11 +230,11 @@ async function readToTheEnd(
 }
 
 /** The furthest position of each partition, by name. */
-function furthest(lags: readonly Lag[]): Map<string, bigint> {
+function furthest(all: readonly VisiblePosition[]): Map<string, bigint> {
   const positions = new Map<string, bigint>()
-  for (const lag of lags) {
-    const [name, known = lag.position] = [partitionName(lag), positions.get(partitionName(lag))]
-    positions.set(name, known > lag.position ? known : lag.position)
+  for (const each of all) {
+    const [name, known = each.position] = [partitionName(each), positions.get(partitionName(each))]
+    positions.set(name, known > each.position ? known : each.position)
   }
   return positions
 }

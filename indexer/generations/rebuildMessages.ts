@@ -1,6 +1,6 @@
 import type { Config } from '../../src/core/process/config.ts'
 import type { BlockedReasons } from '../pipeline.ts'
-import type { Lag } from '../publisher.ts'
+import type { VisiblePosition } from '../publisher.ts'
 import type { TopicRules } from '../topics.ts'
 import type { Generation } from './generations.ts'
 
@@ -20,7 +20,7 @@ export type ToWorker =
   | { readonly kind: 'stop' }
 
 /** How far the partitions of a process are searchable, and why it makes no progress. */
-export type WorkerProgress = { readonly lags: readonly Lag[]; readonly blockedReasons: BlockedReasons }
+export type WorkerProgress = { readonly positions: readonly VisiblePosition[]; readonly blockedReasons: BlockedReasons }
 
 /** What such a process says. */
 export type FromWorker =

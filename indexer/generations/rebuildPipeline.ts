@@ -56,7 +56,7 @@ export function startRebuildPipeline({ config, engines, generation, keptMs, log,
   const stopping = new AbortController()
   const running = pipeline.run(stopping.signal).catch(fail)
   return {
-    progress: () => ({ lags: pipeline.lags(), blockedReasons: pipeline.blockedReasons() }),
+    progress: () => ({ positions: pipeline.positions(), blockedReasons: pipeline.blockedReasons() }),
     startChangesAt: (watermarkMs) => {
       changesStartAtMs = watermarkMs
       pipeline.startChangesAt(watermarkMs)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../../src/core/process/config.ts'
-import type { Lag } from '../publisher.ts'
+import type { VisiblePosition } from '../publisher.ts'
 import type { TopicRules } from '../topics.ts'
 import type { Generation } from './generations.ts'
 import type { ToWorker, WorkerProcess, WorkerProgress } from './rebuildMessages.ts'
@@ -51,8 +51,8 @@ export class RebuildWorkers {
   }
 
   /** How far each partition is searchable. One that has moved may be there twice; both are true. */
-  lags(): Lag[] {
-    return [...this.#workers].flatMap(({ progress }) => progress.lags)
+  positions(): VisiblePosition[] {
+    return [...this.#workers].flatMap(({ progress }) => progress.positions)
   }
 
   /** Why they make no progress, each reason once. */
@@ -84,7 +84,7 @@ export class RebuildWorkers {
   #start(): void {
     const { config, generation, keptMs, startProcess, fail } = this.#options
     const process = startProcess()
-    const worker: Worker = { process, progress: { lags: [], blockedReasons: {} }, answered: () => undefined }
+    const worker: Worker = { process, progress: { positions: [], blockedReasons: {} }, answered: () => undefined }
     process.onMessage((message) => {
       switch (message.kind) {
         case 'progress':

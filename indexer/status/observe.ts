@@ -4,8 +4,9 @@ import type { Config } from '../../src/core/process/config.ts'
 import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { type RedisConnection, type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
 import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
+import { partitionName } from '../../src/core/stores/sourceRecord.ts'
 import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
-import { type GroupSurvey, progressBetween, surveyGroup } from './groupSurvey.ts'
+import { type GroupSurvey, type PartitionSurvey, progressBetween, surveyGroup } from './groupSurvey.ts'
 import { type IndexSurvey, surveyIndices } from './indexSurvey.ts'
 
 /** A result of polling and the time of its arrival. */
@@ -106,6 +107,27 @@ export function sampleOf({ group, watermarkMs }: Observed, nowMs: number): Sampl
     deadLetters: current?.deadLetters,
   }
 }
+
+/** How far a partition is behind, whichever indexer reads it, if any. */
+export type PartitionLag = PartitionSurvey & {
+  /** Age of the oldest record that is not visible at most; undefined when the partition has no watermark, as account keys. */
+  readonly behindSeconds: number | undefined
+}
+
+/** The lag of every partition at the time of a survey. It grows while Redis, or whoever should read the partition, is away. */
+export const lagsOf = (
+  { value: { partitions }, atMs }: Seen<Pick<GroupSurvey, 'partitions'>>,
+  marks: Observed['marks'],
+): readonly PartitionLag[] =>
+  partitions.map((each) => {
+    const markMs = marks.get(partitionName(each))
+    const known = markMs === undefined ? undefined : Math.max(0, atMs - markMs) / 1_000
+    return { ...each, behindSeconds: each.behindRecords === 0 ? 0 : known }
+  })
+
+/** The lags as they are now; none while Kafka tells nothing. */
+export const currentLags = ({ group, marks }: Observed, nowMs: number): readonly PartitionLag[] =>
+  group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, marks) : []
 
 /** The samples of the last 15 minutes. */
 export class History {

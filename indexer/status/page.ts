@@ -70,7 +70,7 @@ function thisIndexer({ own, nowMs, observed }: StatusView): Html {
 <dl class="facts">
 <div><dt>Process</dt><dd>${own.name}</dd></div>
 <div><dt>Running for</dt><dd>${duration((nowMs - own.startedAtMs) / 1_000)}</dd></div>
-<div><dt>Partitions</dt><dd>${count(own.lags.length)}</dd></div>
+<div><dt>Partitions</dt><dd>${count(own.partitions.length)}</dd></div>
 <div><dt>Memory</dt><dd>${size(own.residentBytes)}</dd></div>
 <div><dt>Records since it started</dt><dd>${count(indexed)} indexed, ${count(stale)} stale, ${count(own.records['dead-letter'])} dead-lettered</dd></div>
 <div><dt>In flight</dt><dd>${inFlight}${meter('Bytes in flight', share, inFlight)}</dd></div>

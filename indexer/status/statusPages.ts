@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import type { AdminAnswer, AdminPage, AdminPages } from '../../src/core/process/adminServer.ts'
 import { type Asset, assetCacheControl, readAssets } from '../../src/core/process/assets/assets.ts'
 import type { Health } from '../../src/core/process/health.ts'
-import type { Lag } from '../publisher.ts'
+import type { TopicPartition } from '../../src/core/stores/sourceRecord.ts'
 import type { Observer } from './observe.ts'
 import { statusPage } from './page.ts'
 import type { OwnView, StatusView } from './view.ts'
@@ -12,7 +12,7 @@ type Own = {
   readonly startedAtMs: number
   readonly maxInFlightBytes: number
   inFlightBytes(): number
-  lags(): readonly Lag[]
+  partitions(): readonly TopicPartition[]
   generation(): number | undefined
   records(): Promise<readonly { readonly value: number; readonly labels: { readonly outcome?: string | number } }[]>
   nowMs(): number
@@ -59,7 +59,7 @@ async function viewOf(
     maxInFlightBytes: own.maxInFlightBytes,
     inFlightBytes: own.inFlightBytes(),
     residentBytes: process.memoryUsage.rss(),
-    lags: own.lags(),
+    partitions: own.partitions(),
     generation: own.generation(),
     records: { indexed: sum('indexed'), stale: sum('stale'), 'dead-letter': sum('dead-letter') },
     name: `${hostname()}, process ${process.pid}`,

@@ -2,8 +2,9 @@ import { type Html, html } from '../../src/core/process/html.ts'
 import { partitionName } from '../../src/core/stores/sourceRecord.ts'
 import { meter } from './chart.ts'
 import { count, duration, size, timeOfDay } from './format.ts'
-import type { PartitionSurvey, RebuildSurvey } from './groupSurvey.ts'
+import type { RebuildSurvey } from './groupSurvey.ts'
 import type { IndexSurvey } from './indexSurvey.ts'
+import { lagsOf, type PartitionLag } from './observe.ts'
 import type { StatusView } from './view.ts'
 
 type Row = {
@@ -17,32 +18,26 @@ type Row = {
 /** Every partition of the source topics: its lag, and whether this or another indexer owns it. */
 export function partitionTable(view: StatusView): Html {
   const { group } = view.observed
+  const own = new Set(view.own.partitions.map(partitionName))
   if (group === undefined) return html`<section><h2>Partitions</h2><p class="panel muted">Not known yet.</p></section>`
-  const { indexers, partitions: all } = group.value
-  const byTopic = Map.groupBy(all, ({ topic }) => topic)
+  const { indexers } = group.value
+  const byTopic = Map.groupBy(lagsOf(group, view.observed.marks), ({ topic }) => topic)
   return html`<section>
 <div class="section-head"><h2>Partitions</h2><p class="muted">${indexers === 1 ? 'One indexer reads' : `${count(indexers)} indexers read`} · as of ${timeOfDay(group.atMs)}</p></div>
-<div class="topics">${[...byTopic].map(([topic, some]) => topicPanel(topic, rowsOf(some, view)))}</div>
+<div class="topics">${[...byTopic].map(([topic, some]) => topicPanel(topic, rowsOf(some, own)))}</div>
 </section>`
 }
 
-/** The rows of a topic. This indexer's own figures replace those of the last survey of Kafka, which are older. */
-function rowsOf(some: readonly PartitionSurvey[], { own, observed, nowMs }: StatusView): Row[] {
-  const mine = new Map(own.lags.map((lag) => [partitionName(lag), lag]))
+/** The rows of a topic. */
+function rowsOf(some: readonly PartitionLag[], own: ReadonlySet<string>): Row[] {
   return some
     .toSorted((a, b) => a.partition - b.partition)
-    .map((each) => {
-      const lag = mine.get(partitionName(each))
-      const markMs = observed.marks.get(partitionName(each))
-      const elsewhere = markMs === undefined ? undefined : Math.max(0, nowMs - markMs) / 1_000
-      const seconds = each.behindRecords === 0 ? 0 : elsewhere
-      return {
-        partition: each.partition,
-        behindRecords: lag === undefined ? each.behindRecords : Number(lag.records),
-        behindSeconds: lag === undefined ? seconds : lag.seconds,
-        owner: lag !== undefined ? 'this' : each.isOwned ? 'other' : 'none',
-      }
-    })
+    .map((each) => ({
+      partition: each.partition,
+      behindRecords: each.behindRecords,
+      behindSeconds: each.behindSeconds,
+      owner: own.has(partitionName(each)) ? 'this' : each.isOwned ? 'other' : 'none',
+    }))
 }
 
 const topicPanel = (topic: string, rows: readonly Row[]): Html => html`<div class="panel">

@@ -1,5 +1,5 @@
 import type { CheckResult } from '../../src/core/process/health.ts'
-import type { Lag } from '../publisher.ts'
+import type { TopicPartition } from '../../src/core/stores/sourceRecord.ts'
 import type { Observed, Sample } from './observe.ts'
 
 /** The state of the indexer that serves the page. */
@@ -8,8 +8,8 @@ export type OwnView = {
   readonly maxInFlightBytes: number
   readonly inFlightBytes: number
   readonly residentBytes: number
-  /** One for each partition that it owns. */
-  readonly lags: readonly Lag[]
+  /** Those that it owns. */
+  readonly partitions: readonly TopicPartition[]
   /** The generation that it writes. */
   readonly generation: number | undefined
   /** Records that it has processed since it started, by outcome. */

@@ -33,7 +33,7 @@ type AuthenticationDeps = {
 }
 
 /**
- * Lets a request pass if it has an active account key, and neither its team's share of concurrent requests nor its key's rate limit is
+ * Lets a request pass if it has an active account key, and neither its key's rate limit nor its team's share of concurrent requests is
  * exceeded. Sets the key's holder and the freshness of the team's lists in the state.
  */
 export function authenticate({ lookUpHolder, requestsPerMinute, recordUse }: AuthenticationDeps): ApiMiddleware {
@@ -41,9 +41,10 @@ export function authenticate({ lookUpHolder, requestsPerMinute, recordUse }: Aut
   return async (ctx, next) => {
     const { holder, counted, freshness } = await lookUpHolder(keyDigestOf(ctx))
     ctx.state.holder = holder
-    admitTeam(ctx, holder.teamId)
     recordUse(holder)
+    // The limit first, so that a refusal for want of capacity tells it, too.
     enforceRateLimit(ctx, requestsPerMinute, await fromRedis(counted))
+    admitTeam(ctx, holder.teamId)
     Object.assign(ctx.state, { freshness })
     return next()
   }

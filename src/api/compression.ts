@@ -16,6 +16,8 @@ export type Compression = Exclude<Encoding, 'identity'>
 /** The quality at which koa-compress compresses streams, too. The default of Brotli takes fifty times as long. */
 const brotliQuality = 4
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } }
+/** Streams look back 256 KiB: dozens of exports at once would take hundreds of megabytes with the default windows. */
+const windowBits = 18
 
 const compressors: Readonly<Record<Compression, (body: Buffer) => Promise<Buffer>>> = {
   zstd: promisify<Buffer, Buffer>(zstdCompress),
@@ -45,8 +47,11 @@ export function compressionFor(ctx: RouteContext): Compression | undefined {
 export function compressStreams(): RouteMiddleware {
   const compressStream = compress({
     threshold: 0,
-    zstd: { flush: constants.ZSTD_e_flush },
-    br: { flush: constants.BROTLI_OPERATION_FLUSH },
+    zstd: { flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } },
+    br: {
+      flush: constants.BROTLI_OPERATION_FLUSH,
+      params: { ...brotliOptions.params, [constants.BROTLI_PARAM_LGWIN]: windowBits },
+    },
     gzip: { flush: constants.Z_SYNC_FLUSH },
     deflate: { flush: constants.Z_SYNC_FLUSH },
   })

@@ -55,19 +55,36 @@ const renderingVersion = 1
 /** 132 bits of the digest. */
 const etagCharacters = 22
 
-/** A weak ETag: the same answer may be sent compressed or not. */
+/**
+ * A weak ETag: the same answer may be sent compressed or not. That of a list by time of change ends with where its window begins, so that
+ * an answer can be told to hold another one that begins later.
+ */
 function etagOf(
   versions: readonly (ListVersion | null)[],
   path: string,
-  parameters: Readonly<Record<string, unknown>>,
+  { changedSince, ...parameters }: Readonly<Record<string, unknown>>,
 ): string {
-  const sorted = Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1))
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
+  const sorted = given.sort(([a], [b]) => (a < b ? -1 : 1))
   const text = JSON.stringify([renderingVersion, versions, path, sorted])
-  return `W/"${hash('sha256', text, 'base64url').slice(0, etagCharacters)}"`
+  const digest = hash('sha256', text, 'base64url').slice(0, etagCharacters)
+  return changedSince === undefined ? `W/"${digest}"` : `W/"${digest}/${String(changedSince)}"`
 }
 
-/** Whether the request wants an answer only if it is another one than those that it names. */
-export const isConditional = (ctx: RouteContext): boolean => ctx.get('If-None-Match') !== ''
+/**
+ * Whether an answer that `If-None-Match` names holds everything that a list by time of change holds now: it was made of the same version, of
+ * the same selection, and of a window that began no later.
+ */
+export function holdsWindow(ctx: RouteContext, { etag }: Pick<Validators, 'etag'>): boolean {
+  if (etag === undefined) return false
+  const [digest, begin = ''] = partsOf(etag)
+  const named = ctx.get('If-None-Match').split(',').map(partsOf)
+  return matchesAny(ctx) || named.some(([of, from]) => of === digest && from !== undefined && from <= begin)
+}
+
+/** The digest of an ETag, and where the window begins of which it tells. */
+const partsOf = (etag: string): readonly (string | undefined)[] =>
+  etag.trim().replace(/^W\//, '').replaceAll('"', '').split('/')
 
 /** Whether `If-None-Match` names the current ETag. */
 export const holdsVersion = (ctx: RouteContext, { etag }: Pick<Validators, 'etag'>): boolean =>

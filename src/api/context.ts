@@ -55,8 +55,14 @@ export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 /** What is sent part by part: a list as a whole, or a page whose rows are too large to be held in memory together. */
 export type Streams = { readonly startExport: StartExport; readonly startPage: StartExport }
 
-/** Holds a request that prefers to wait until its list changes and `hasNews` says so; afterwards the freshness is that of now. */
-export type WaitForChange = (ctx: RouteContext, type: EntityType, hasNews: () => Promise<boolean>) => Promise<void>
+/**
+ * What a list by time of change has for a request. `held`: an answer that the client names holds it all; `none`: nothing; `unpromised`: rows
+ * that the client may have, because no later watermark than the one from which it asks has been published; `promised`: anything else.
+ */
+export type News = 'held' | 'none' | 'unpromised' | 'promised'
+
+/** Holds a request that prefers to wait until its list has news for it; afterwards the freshness is that of now. */
+export type WaitForChange = (ctx: RouteContext, type: EntityType, readNews: () => Promise<News>) => Promise<void>
 
 /** What the routes need besides the request. */
 export type RouteDeps = Streams & {

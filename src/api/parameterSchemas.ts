@@ -44,19 +44,23 @@ export const pageParameters = {
   page: integer(Number.MAX_SAFE_INTEGER).default(1).describe('Page number. A page past the last one is empty.'),
 }
 
-const leftOut = (rule: string) => z.undefined({ error: rule }).optional()
+/** A parameter that means nothing here. Its default is accepted, as programs send it, and changes nothing. */
+const meaningless = (schema: z.ZodType, rule: string) =>
+  z
+    .string()
+    .refine((text) => {
+      const { success, data } = schema.safeParse(text)
+      return success && data === schema.parse(undefined)
+    }, rule)
+    .transform(() => undefined)
+    .optional()
 
-const notInExports = leftOut('belongs to pages: it must be left out of an export')
+const inExports = 'belongs to pages: it must be left out of an export'
 /** Replaces `pageParameters` in an export. */
-export const noPageParameters = { limit: notInExports, page: notInExports }
-
-const notInPages = leftOut('belongs to exports (Accept: application/x-ndjson): it must be left out of a page')
-/** Replaces `exportParameters` on a page. */
-export const noExportParameters = { view: notInPages, includeDeleted: notInPages }
-
-const notInTables = leftOut('belongs to NDJSON (Accept: application/x-ndjson): it must be left out of CSV')
-/** Replaces `exportParameters` in CSV, whose columns are those of summaries. */
-export const noLineParameters = { view: notInTables, includeDeleted: notInTables }
+export const noPageParameters = {
+  limit: meaningless(pageParameters.limit, inExports),
+  page: meaningless(pageParameters.page, inExports),
+}
 
 export const createdParameters = {
   since: windowBound('from', 'Only what was created at or after this time. A date alone is its first moment in UTC.'),
@@ -111,5 +115,20 @@ export const exportParameters = {
     'Only in NDJSON exports with `changedSince`, and with no other filter than `changedUntil`: `true` adds a line for each item that was deleted in that time.',
   ),
 }
+
+const withoutExports = (rule: string) => ({
+  view: meaningless(exportParameters.view, rule),
+  includeDeleted: meaningless(exportParameters.includeDeleted, rule),
+})
+
+/** Replaces `exportParameters` on a page. */
+export const noExportParameters = withoutExports(
+  'belongs to exports (Accept: application/x-ndjson): it must be left out of a page',
+)
+
+/** Replaces `exportParameters` in CSV, whose columns are those of summaries. */
+export const noLineParameters = withoutExports(
+  'belongs to NDJSON (Accept: application/x-ndjson): it must be left out of CSV',
+)
 
 export type ExportParameters = z.output<z.ZodObject<typeof exportParameters>>

@@ -6,10 +6,10 @@ import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
 /** What a query counts at least: so 64 run at once, 32 of one team. Elasticsearch answers no faster when it is sent more. */
-const smallestBytes = mebibyte / 2
+const smallestBytes = 0.75 * mebibyte
 const queues = { maxWaiting: 1_024, maxWaitMs: 2_000 }
-/** Bytes that Elasticsearch is asked for at once, in total and by one team. */
-const asked = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 16 * mebibyte }
+/** Bytes that Elasticsearch is asked for at once, in total and by one team: parts of four exports leave room for pages. */
+const asked = { ...queues, maxRunning: 48 * mebibyte, maxRunningPerTenant: 24 * mebibyte }
 /** Bytes of whole answers, from before they are asked for until they are sent, in total and of one team. */
 const held = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
 

@@ -5,8 +5,7 @@ import type { WindowBound } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { largeBytes } from '../core/stores/documents.ts'
 import {
-  holdsVersion,
-  isConditional,
+  holdsWindow,
   isNotModified,
   matchesAny,
   send,
@@ -68,7 +67,7 @@ export function listRoute<Selection extends ChangeWindow>(
 
   /**
    * The validators of an answer, read anew by `validate`; of a request that prefers to wait for changes once there is one, or its time is
-   * over. Without an ETag to compare with, a change is any match.
+   * over. A change is any match, unless the request names an answer that holds it.
    */
   const onceChanged = async (
     ctx: RouteContext,
@@ -76,14 +75,17 @@ export function listRoute<Selection extends ChangeWindow>(
     selection: Selection & Partial<ExportParameters>,
     validate: () => Validators,
   ): Promise<Validators> => {
-    const hasNews = async (): Promise<boolean> => {
-      const validators = validate()
-      if (isConditional(ctx)) return !holdsVersion(ctx, validators)
+    const { changedSince } = selection
+    if (changedSince === undefined) return validate()
+    await waitForChange(ctx, type, async () => {
+      const { etag, watermark } = validate()
+      if (holdsWindow(ctx, { etag })) return 'held'
       const { teamId } = ctx.state.holder
       const content = { filters: filtersOf(teamId, selection), deletions: deletionsOf(selection) }
-      return await ctx.state.runQuery((signal) => hasMatches(indexReader, type, teamId, content, signal))
-    }
-    if (selection.changedSince !== undefined) await waitForChange(ctx, type, hasNews)
+      const isFound = await ctx.state.runQuery((signal) => hasMatches(indexReader, type, teamId, content, signal))
+      if (!isFound) return 'none'
+      return watermark !== null && watermark > changedSince ? 'promised' : 'unpromised'
+    })
     return validate()
   }
 

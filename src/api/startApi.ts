@@ -1,14 +1,16 @@
+import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import type { Service, Started } from '../core/process/service.ts'
 import { readHolders } from '../core/stores/keyHolders.ts'
-import { readVersionsOf } from '../core/stores/listVersions.ts'
+import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { createApp } from './app.ts'
 import { answerClientError } from './clientErrors.ts'
 import { KeyWatch } from './keyWatch.ts'
 import { createIndexReader, probe } from './search/indexReader.ts'
+import { readPrimaries } from './search/readPrimaries.ts'
 import { openSearchClient } from './search/searchClient.ts'
 import { WaitingRoom } from './waiting/waitingRoom.ts'
 
@@ -44,7 +46,15 @@ export function openApi(
   const { config, engines, log, metrics } = service
   const elasticsearch = engines.elasticsearchBytes(config)
   const { redis, redisKeys, accountKeys } = openStores(service, elasticsearch)
-  const indexReader = createIndexReader(openSearchClient(elasticsearch, config.INDEX_PREFIX), config.DEEP_PAGE_FROM)
+  const search = readPrimaries(
+    openSearchClient(elasticsearch, config.INDEX_PREFIX),
+    async (type, teamId) => {
+      const { settled, watermark } = await readListVersions(redis, redisKeys, teamId, randomUUID)
+      return { isSettled: settled[type], watermark }
+    },
+    nowMs,
+  )
+  const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
   const waitingRoom = new WaitingRoom({
     readVersions: (lists) => readVersionsOf(redis, redisKeys, lists),
     elapsedMs,
@@ -57,7 +67,8 @@ export function openApi(
     redis,
     redisKeys,
     accountKeys,
-    baseUrl: config.BASE_URL ?? '/api/v1',
+    // Headers hold ASCII alone: other letters of the URL are encoded.
+    baseUrl: config.BASE_URL === undefined ? '/api/v1' : new URL(config.BASE_URL).href,
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,
     answerCacheBytes: config.ANSWER_CACHE_BYTES,
     waitingRoom,

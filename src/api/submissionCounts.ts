@@ -32,7 +32,7 @@ export const countSubmissionsParameters = z
     ...submissionsParameters,
     ...changedParameters,
   })
-  .refine(({ by, timeZone: zone }) => zone === undefined || isTimeUnit(by), {
+  .refine(({ by, timeZone: zone = utc }) => zone === utc || isTimeUnit(by), {
     path: ['timeZone'],
     error: `belongs to by=${timeUnits.join(', by=')}: it must be left out of other counts`,
   })

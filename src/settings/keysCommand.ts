@@ -26,7 +26,7 @@ command
   .option('--expires <ISO date-time>')
   .action((options: { team: string; name: string; expires?: string }) =>
     withKeys(async (keys) => {
-      const { plaintext, key } = await keys.create({ ...options, by: userInfo().username })
+      const { plaintext, key } = await keys.create({ ...options, by: caller() })
       process.stdout.write(`${plaintext}\n`)
       process.stderr.write(`created ${key.id}; this is the only time the key is shown\n`)
     }),
@@ -51,10 +51,19 @@ for (const [change, description] of [
     .requiredOption('--id <id>')
     .action((options: { team: string; id: string }) =>
       withKeys(async (keys) => {
-        await keys[change]({ ...options, by: userInfo().username })
+        await keys[change]({ ...options, by: caller() })
         process.stderr.write(`${change}d ${options.id}\n`)
       }),
     )
+
+/** Who runs the command; by number where the system knows no such account, as in a container under an arbitrary one. */
+function caller(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `uid ${process.getuid?.()}`
+  }
+}
 
 type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
 
@@ -84,10 +93,11 @@ async function withKeys(action: (keys: AccountKeyManager, lastUse: LastUse) => P
 /** Waits until the indexer has replayed all account keys into Redis, which knows only some of them before. */
 async function untilComplete(store: AccountKeyStore, signal: AbortSignal): Promise<void> {
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(replayDeadlineMs)])
-  let reason = 'the indexer has not replayed the account keys into Redis; is it running?'
+  let reason = 'Redis does not answer'
   while (!deadline.aborted) {
     try {
       if (await store.isComplete()) return
+      reason = 'the indexer has not replayed the account keys into Redis; is it running?'
     } catch (error) {
       reason = `Redis does not answer: ${(error as Error).message}`
     }
@@ -97,16 +107,13 @@ async function untilComplete(store: AccountKeyStore, signal: AbortSignal): Promi
 }
 
 function table(keys: readonly StoredKey[], lastUse: Awaited<ReturnType<LastUse>>): string {
-  const rows = keys.map((key) => [
-    key.id,
-    key.state,
-    key.start ?? '',
-    key.createdAt,
-    key.expiresAt ?? 'never',
-    lastUse.get(key.id as EntityId) ?? 'unknown',
-    key.createdBy,
-    printable(key.name),
-  ])
+  const rows = keys.map((key) => {
+    const lastUsed = lastUse.get(key.id as EntityId) ?? 'unknown'
+    const expires = key.expiresAt ?? 'never'
+    return [key.id, key.state, key.start ?? '', key.createdAt, expires, lastUsed, key.createdBy, key.name].map(
+      printable,
+    )
+  })
   const header = ['ID', 'STATE', 'START', 'CREATED', 'EXPIRES', 'LAST USED', 'BY', 'NAME']
   const lines = [header, ...rows]
   const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))

@@ -24,7 +24,8 @@ export const pageResponder =
 function pathInOtherLanguages(ctx: SettingsContext): string | undefined {
   const isAnswerToForm = ctx.method !== 'GET' && ctx.method !== 'HEAD'
   if (isAnswerToForm) return undefined
-  return ctx.path === '/sign-in' ? '/keys' : ctx.path
+  // A path that begins with two slashes would be read as the name of another host.
+  return ctx.path === '/sign-in' ? '/keys' : ctx.path.replace(/^[/\\]+/, '/')
 }
 
 /** Redirects the browser to another page, which it requests with GET (303 See Other). */

@@ -7,6 +7,8 @@ import { createTestReplica, type TestReplica } from '../support/replica.ts'
 
 const [greedy, bystander] = ['greedy', 'bystander']
 const pagesAtOnce = 16
+/** Elasticsearch is given so much at once. */
+const storedBytes = 10_000_000
 const pageRows = 100
 const sampleEveryMs = 100
 const bystanderPauseMs = 20
@@ -43,7 +45,8 @@ export async function openLargeStage({ rows, rowBytes, processes }: LargeStageOp
   const replica = await createTestReplica()
   await replica.completeAccountKeys()
   const [key, bystanderKey] = [await replica.storeKey(greedy), await replica.storeKey(bystander)]
-  for (let at = 0; at < rows; at += 10) await store(replica, greedy, at, Math.min(10, rows - at), rowBytes)
+  const atOnce = Math.max(1, Math.floor(storedBytes / rowBytes))
+  for (let at = 0; at < rows; at += atOnce) await store(replica, greedy, at, Math.min(atOnce, rows - at), rowBytes)
   await store(replica, bystander, 0, 100, 1)
   await replica.publishWatermark(toInstant(Date.now()))
   const apis = await Promise.all(Array.from({ length: processes }, () => startApi(replica.prefix)))

@@ -149,7 +149,16 @@ test.each([`${csv};q=0`, `application/json, ${csv}`, `${csv};q=0.5, */*`, 'text/
   },
 )
 
-test.each(['limit=10', 'page=1'])('%s belongs to pages: 400', async (parameter) => {
+test.each(['limit=20&page=1', 'view=summary&includeDeleted=false'])(
+  '%s changes nothing: these are defaults',
+  async (query) => {
+    const plain = await ask('/api/v1/forms')
+    const { status, text, headers } = await ask(`/api/v1/forms?${query}`)
+    expect([status, text, headers['etag']]).toEqual([200, plain.text, plain.headers['etag']])
+  },
+)
+
+test.each(['limit=10', 'page=2'])('%s belongs to pages: 400', async (parameter) => {
   const [name] = parameter.split('=')
   for (const list of ['forms', 'records']) {
     const { status, json } = await ask(`/api/v1/${list}?${parameter}`)
@@ -160,7 +169,7 @@ test.each(['limit=10', 'page=1'])('%s belongs to pages: 400', async (parameter) 
   }
 })
 
-test.each(['view=full', 'view=summary', 'includeDeleted=true', 'includeDeleted=false'])(
+test.each(['view=full', 'view=other', 'includeDeleted=true', 'includeDeleted='])(
   '%s belongs to NDJSON: 400',
   async (parameter) => {
     const [name] = parameter.split('=')

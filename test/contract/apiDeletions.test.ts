@@ -132,11 +132,13 @@ describe('includeDeleted is 400 and says why', () => {
     expect((await ask(`/api/v1/${list}?${query}includeDeleted=false`)).status).toBe(200)
   })
 
-  test.each(['true', 'false'])('on a page, as %s', async (value) => {
+  test('on a page; that there are none is said there, too', async () => {
     for (const list of ['forms', 'records']) {
-      const { status, json } = await api.get(`/api/v1/${list}?${since}&includeDeleted=${value}`)
-      const message = `includeDeleted belongs to exports (Accept: application/x-ndjson): it must be left out of a page, not "${value}"`
+      const { status, json } = await api.get(`/api/v1/${list}?${since}&includeDeleted=true`)
+      const message =
+        'includeDeleted belongs to exports (Accept: application/x-ndjson): it must be left out of a page, not "true"'
       expect([status, json]).toEqual([400, { error: { code: 'bad_request', message } }])
+      expect((await api.get(`/api/v1/${list}?${since}&includeDeleted=False`)).status).toBe(200)
     }
   })
 })

@@ -160,7 +160,15 @@ test.each([
   expect((await ask('/api/v1/records', { accept })).json).toMatchObject({ page: 1 })
 })
 
-test.each(['limit=10', 'page=1'])('%s belongs to pages: 400', async (parameter) => {
+test('a page and a limit that are the defaults change nothing', async () => {
+  for (const list of ['forms', 'records']) {
+    const plain = await ask(`/api/v1/${list}`)
+    const { status, text, headers } = await ask(`/api/v1/${list}?limit=20&page=1`)
+    expect([status, text, headers['etag']]).toEqual([200, plain.text, plain.headers['etag']])
+  }
+})
+
+test.each(['limit=10', 'limit=', 'page=2'])('%s belongs to pages: 400', async (parameter) => {
   const [name] = parameter.split('=')
   for (const list of ['forms', 'records']) {
     const { status, json } = await ask(`/api/v1/${list}?${parameter}`)

@@ -47,6 +47,18 @@ const find = async (typed: string, more = '', sentKey = api.key): Promise<string
   return items.map(({ id }) => id)
 }
 
+test.each(['…', '⑽', '.', 'a', '。', 'ﷺ', '🎉', '(', '\\', 'a.'])(
+  'as much of %j as may be typed is searched for, and found',
+  async (piece) => {
+    const title = piece.repeat(200).slice(0, 200 - (200 % piece.length))
+    const typed = [...title].slice(0, 200).join('')
+    const id = `repeated-${piece.codePointAt(0)}-${piece.length}`
+    await api.replica.storeForms({ team, id, entity: formEntity({ id, title }) })
+    expect(await find(typed)).toContain(id)
+    await api.replica.storeForms({ team, id, entity: null })
+  },
+)
+
 describe('titleContains finds', () => {
   test.each([
     ['a whole title', 'Geography of Europe', ['geography']],

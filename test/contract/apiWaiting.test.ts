@@ -106,6 +106,37 @@ test('a conditional request is held until its ETag is no longer the current one'
   expect((await answer).json).toMatchObject({ totalDocs: 1 })
 })
 
+test.each([
+  ['a page', page],
+  ['an export', whole],
+  ['a table', table],
+])(
+  '%s: who names the last answer is not told of it again, while the watermark stands still or moves on',
+  async (_what, headers) => {
+    const known = await add('submissions')
+    for (const since of [watermark, watermark, later]) {
+      const { headers: last } = await api.get(records, { headers })
+      const target = `/api/v1/records?changedSince=${since}`
+      const answer = api.get(target, prefer('wait=60', { ...headers, 'if-none-match': last['etag'] ?? '' }))
+      await untilWaiting(1)
+      const id = await add('submissions')
+      expect(applied(await answer)).toEqual([200, 'wait=60'])
+      for (const each of [known, id]) expect((await answer).text).toContain(each)
+    }
+  },
+)
+
+test('who names the answer to another question, or to a shorter window, is told of what there is', async () => {
+  const { headers: other } = await api.get(`${records}&formId=form-2`)
+  const { headers: shorter } = await api.get(`/api/v1/records?changedSince=${later}`)
+  const id = await add('submissions', team, { formId: 'form-1' })
+  const { headers: after } = await api.get(`/api/v1/records?changedSince=2026-11-21T10:00:05.001Z`)
+  for (const etag of [other['etag'], shorter['etag'], after['etag']]) {
+    const answer = await api.get(records, prefer('wait=60', { 'if-none-match': etag ?? '' }))
+    expect([applied(answer), answer.text]).toEqual([[200, 'wait=60'], expect.stringContaining(id)])
+  }
+})
+
 test('an answer is empty when the time is over, or 304, with the watermark of then', async () => {
   const etag = (await api.get(records)).headers['etag'] ?? ''
   const answers = [

@@ -356,4 +356,15 @@ describe('the language', () => {
     ])
     expect((await area.visitor().get('/signed-out?language=%0d%0aX:y')).cookies).toEqual([])
   })
+
+  test.each(['//evil.example/', '///evil.example/', '/\\evil.example/', '//evil.example'])(
+    'is chosen on our own pages, also where %s was asked for',
+    async (path) => {
+      const { status, text } = await area.visitor().get(path)
+      expect(status).toBe(404)
+      const links = [...text.matchAll(/href="([^"]*)"/g)].map(([, href = '']) => new URL(href, area.origin).origin)
+      expect(links.length).toBeGreaterThan(1)
+      expect(new Set(links)).toEqual(new Set([area.origin]))
+    },
+  )
 })

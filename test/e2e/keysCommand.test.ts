@@ -1,3 +1,7 @@
+import { execFile } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { accountKeyPrefix, digestOf } from '../../src/core/model/accountKey.ts'
 import { type Run, runCommand } from '../support/command.ts'
 import { eventually } from '../support/eventually.ts'
@@ -15,6 +19,7 @@ beforeAll(async () => {
 /** Runs the command as a user does. */
 const keys = (args: readonly string[], settings: Record<string, string> = {}): Promise<Run> =>
   runCommand('src/settings/keysCommand.ts', args, { ...pipeline.names, ...settings })
+const createdAt = '2026-01-01T00:00:00.000Z'
 const idIn = ({ stderr }: Run): string => /key_[A-Za-z0-9_-]+/.exec(stderr)?.[0] ?? ''
 const statusWith = async (plaintext: string): Promise<number> =>
   (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${plaintext}` } })).status
@@ -62,10 +67,42 @@ test('the eleventh key of a team is refused until one is deleted; revoking frees
   expect(await create()).toMatchObject({ code: 0 })
 })
 
+test('what a producer wrote into a key is printed as text, whatever it would make a terminal do', async () => {
+  const [team, plaintext] = ['painted', `${accountKeyPrefix}painted`]
+  const texts = { name: 'n\u001b[2J', start: 'rqp\u001b[31m', createdBy: 'x\u0007\u009b1m' }
+  const key = { ...texts, id: 'k', digest: digestOf(plaintext), state: 'active', createdAt, expiresAt: null }
+  await pipeline.produce('account-keys', [{ key: `${team}/k`, value: JSON.stringify({ revision: 1, key }) }])
+  await eventually(async () => (await statusWith(plaintext)) === 200)
+  const { code, stdout } = await keys(['list', '--team', team])
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/rqp\ufffd\[31m .* x\ufffd\ufffd1m +n\ufffd\[2J\n$/)])
+  expect(stdout.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
+})
+
+const asRoot = process.getuid?.() === 0 ? test : test.skip
+asRoot(
+  'an account that the system does not know, as in a container under an arbitrary uid, is named by number',
+  async () => {
+    const [uid, args] = [1_000_680_000, ['create', '--team', 'uids', '--name', 'n']]
+    const environment = { ...process.env, ...pipeline.names, NODE_COMPILE_CACHE: '' }
+    const command = ['src/settings/keysCommand.ts', ...args]
+    await promisify(execFile)(process.execPath, command, { env: environment, uid, gid: 0 })
+    expect((await keys(['list', '--team', 'uids'])).stdout).toContain(`uid ${uid}`)
+  },
+)
+
+test('the program prints a new key and nothing else, wherever it is called from', async () => {
+  const [program, folder] = [resolve('bin/tidemark'), tmpdir()]
+  const args = ['keys', 'create', '--team', 'program', '--name', 'n']
+  const options = { cwd: folder, env: { ...process.env, ...pipeline.names } }
+  const { stdout } = await promisify(execFile)(program, args, options)
+  expect(stdout).toMatch(/^rqp_acct_[A-Za-z0-9_-]{43}\n$/)
+  expect(await statusWith(stdout.trim())).toBe(200)
+})
+
 /** Gives a team keys as another program would, and waits until each has its slot. */
 async function storeKeys(team: string, count: number): Promise<void> {
   const plaintextOf = (at: number): string => `${accountKeyPrefix}${team}${at}`
-  const [about, createdAt] = [{ state: 'active', createdBy: 'test', expiresAt: null }, '2026-01-01T00:00:00.000Z']
+  const about = { state: 'active', createdBy: 'test', expiresAt: null }
   const messages = Array.from({ length: count }, (_, at) => {
     const key = { ...about, id: `k${at}`, name: 'n', digest: digestOf(plaintextOf(at)), createdAt }
     return { key: `${team}/k${at}`, value: JSON.stringify({ revision: 1, key }) }

@@ -35,6 +35,8 @@ type Sent = { key: string; value: string | null }
 function kafka() {
   const state = {
     isAway: false,
+    /** After so many records of the next append, the connection breaks. */
+    breaksAfter: undefined as number | undefined,
     sent: [] as Sent[],
     audit: [] as Sent[],
     onSend: async (): Promise<void> => undefined,
@@ -42,11 +44,15 @@ function kafka() {
   const append: KafkaSink['append'] = async (records) => {
     await state.onSend()
     if (state.isAway) throw new Error('no broker')
-    for (const { topic, key, value } of records)
+    const taken = records.slice(0, state.breaksAfter)
+    for (const { topic, key, value } of taken)
       state[topic as 'sent' | 'audit'].push({
         key: String(key),
         value: value === null ? null : String(value),
       })
+    const isBroken = state.breaksAfter !== undefined
+    state.breaksAfter = undefined
+    if (isBroken) throw new Error('the connection broke')
   }
   return { state, sink: { append } }
 }
@@ -213,6 +219,36 @@ describe('When Kafka fails', () => {
       key: { id, name: 'n', digest: digestOf('x'), state: 'active', createdAt: '', createdBy: by },
     }
     expect(await keyStore.apply(team as TeamId, id as EntityId, late as never)).toMatchObject({ kind: 'stale' })
+  })
+
+  test('no change of a key is in Kafka without its audit, wherever the connection breaks', async () => {
+    const { keys, kafka } = keysOver()
+    const { key } = await keys.create({ team, name: 'n', by })
+    const changes = [
+      () => keys.create({ team, name: 'other', by }),
+      () => keys.revoke({ team, id: key.id, by }),
+      () => keys.delete({ team, id: key.id, by }),
+    ]
+    for (const change of changes) {
+      const isLive = ({ value }: Sent): boolean => value?.includes('"key":null') === false
+      const [audits, live] = [kafka.audit.length, kafka.sent.filter(isLive).length]
+      kafka.breaksAfter = 1
+      await expect(change()).rejects.toThrow(KeyChangeIncomplete)
+      expect(kafka.audit).toHaveLength(audits + 1)
+      expect(kafka.sent.filter(isLive)).toHaveLength(live)
+    }
+    expect(kafka.sent.filter((sent) => sent.key === `${team}/${key.id}`)).toHaveLength(1)
+  })
+
+  test('a record that Kafka took, though it did not say so, is followed by its deletion', async () => {
+    const { keys, kafka } = keysOver()
+    const auditAndKey = 2
+    kafka.breaksAfter = auditAndKey
+    await expect(keys.create({ team, name: 'n', by })).rejects.toThrow('no key was created')
+    const [created, deleted] = kafka.sent
+    expect(kafka.sent).toHaveLength(2)
+    expect(deleted).toEqual({ key: created?.key, value: '{"revision":2,"key":null}' })
+    expect(await keys.list(team)).toEqual([])
   })
 
   test('a revoked or deleted key has stopped all the same, and asking again completes it', async () => {

@@ -11,6 +11,7 @@ import { createIndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { multiSearch } from '../../src/api/search/multiSearch.ts'
 import { readDetails } from '../../src/api/search/readDetails.ts'
+import { readPrimaries } from '../../src/api/search/readPrimaries.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import type { DocumentId, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Check } from '../../src/core/process/health.ts'
@@ -156,7 +157,8 @@ async function indexAndRebuild(name: string): Promise<void> {
 /** Everything that the API asks of Elasticsearch. */
 async function search(name: string): Promise<void> {
   const client = clientAs(name, connectElasticsearchBytes)
-  const replica = createIndexReader(openSearchClient(client, prefix), 1)
+  const settled = async () => ({ isSettled: true, watermark: null })
+  const replica = createIndexReader(readPrimaries(openSearchClient(client, prefix), settled, Date.now), 1)
   const { signal } = options()
   await expectPassing(isolatedNodesAnswerNothing(client))
   await probe(replica, signal)

@@ -30,8 +30,10 @@ type ReaderDeps = {
   readonly keyOf: (team: string) => string
   /** Whether append times and watermark are on one time line, so that each answer can be held against its watermark. */
   readonly clocksAgree: boolean
-  /** Whether Elasticsearch answers all searches of a team, and from one copy of its shard. */
+  /** Whether Elasticsearch answers all searches, of copies that can be reached. */
   readonly searchesAnswer: boolean
+  /** Whether readers hold answers, and ask with their ETags. */
+  readonly holdsAnswers: boolean
   /** Whether nothing disturbs the system any more. */
   isHealed(): boolean
 }
@@ -208,7 +210,7 @@ export class Poller {
       this.#watermarkMs = watermarkMs
     }
     const etag = headers['etag']
-    if (status === 200 && etag !== undefined) this.#held.set(question.url, { etag, items })
+    if (this.#deps.holdsAnswers && status === 200 && etag !== undefined) this.#held.set(question.url, { etag, items })
   }
 
   /** Every row is a state of an entity of this team. */

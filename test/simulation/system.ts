@@ -59,10 +59,10 @@ export class System {
   readonly #running: Running[] = []
   readonly #counts = new Map<string, number>()
 
-  constructor(world: World, engines: SimulatedEngines) {
+  constructor(world: World, engines: SimulatedEngines, { keepsAnswers }: { readonly keepsAnswers: boolean }) {
     this.world = world
     this.engines = engines
-    this.config = simulatedConfig()
+    this.config = simulatedConfig(keepsAnswers)
   }
 
   /** The processes of a program that run now, oldest first. */
@@ -265,8 +265,9 @@ function randomBytes(count: number): Uint8Array {
   return Uint8Array.from({ length: count }, () => Math.floor(Math.random() * 256))
 }
 
-function simulatedConfig(): Config {
+function simulatedConfig(keepsAnswers: boolean): Config {
   const environment = {
+    ...(!keepsAnswers && { ANSWER_CACHE_BYTES: '0' }),
     ELASTICSEARCH_URL: 'http://elasticsearch:9200',
     KAFKA_BROKERS: 'kafka:9092',
     REDIS_URL: 'redis://redis:6379',

@@ -46,8 +46,8 @@ const nothingSeen = (): Seen => ({ answers: 0, refusals: 0, longestGapMs: 0, old
 export class PollingReader {
   /** No fault lasts: every answer must be a 200 with a watermark. */
   #isCalm = false
-  /** Nodes of Elasticsearch come and go: another copy may show less than the one that answered before, never less than promised. */
-  #nodesChange = false
+  /** A kept answer may be served meanwhile: it may show less than the answer before, never less than promised. */
+  #mayFallBack = false
   #seenSince = nothingSeen()
   #lastAnswerAtMs = Date.now()
   readonly #journal: Journal
@@ -64,16 +64,16 @@ export class PollingReader {
     this.#steady = steady
   }
 
-  beginFaults(nodesChange: boolean): void {
+  beginFaults(mayFallBack: boolean): void {
     this.#isCalm = false
-    this.#nodesChange = nodesChange
+    this.#mayFallBack = mayFallBack
     this.#seenSince = nothingSeen()
   }
 
   /** What was seen since the faults began. */
   endFaults(): Seen {
     this.#isCalm = true
-    this.#nodesChange = false
+    this.#mayFallBack = false
     return this.#seenSince
   }
 
@@ -131,7 +131,7 @@ export class PollingReader {
 
   async #fallsBack(problem: string, id: string): Promise<void> {
     this.#seenSince.fallbacks++
-    if (!this.#nodesChange) await this.#suspect('falls back', problem, id)
+    if (!this.#mayFallBack) await this.#suspect('falls back', problem, id)
   }
 
   async #judgePromise(watermark: string, items: ReadonlyMap<string, number>): Promise<void> {

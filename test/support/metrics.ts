@@ -55,7 +55,6 @@ function registerIndexer(registry: Registry): void {
     watermarkMs: () => undefined,
     clockOffsetMs: () => undefined,
     writerBlockedMs: () => 0,
-    lags: () => [],
     nowMs: () => 0,
   })
   const observed = () => ({
@@ -65,7 +64,12 @@ function registerIndexer(registry: Registry): void {
     redisMemory: undefined,
     indices: undefined,
   })
-  surveyMetrics(registry, observed, () => [])
+  surveyMetrics(
+    registry,
+    observed,
+    () => [],
+    () => 0,
+  )
 }
 
 const labelsOf = (metric: object): string[] =>

@@ -29,6 +29,9 @@ export async function startOwnEngines(): Promise<OwnEngines> {
 /** Starts three nodes of each engine and leads this process and what it starts to them. */
 export const startOwnCluster = (): Promise<Cluster> => startClusterIn(['elasticsearch', 'kafka', 'redis'])
 
+/** Starts three brokers, and leads this process to them. */
+export const startOwnBrokers = (): Promise<Cluster> => startClusterIn(['kafka'])
+
 /**
  * Starts a Redis master, its replica and three Sentinels beside the Elasticsearch and the Kafka of all tests, and leads this process
  * to them.

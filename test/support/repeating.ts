@@ -3,7 +3,7 @@
  * about one version of a list, so that nothing that is kept is ever served. A file that is missing here fails (api.ts).
  */
 export const repeating = [
-  ...['apiConditional', 'apiCsv', 'apiExports', 'apiFreshness', 'apiHead', 'apiHeaders', 'apiLinks'],
+  ...['apiConditional', 'apiCsv', 'apiExports', 'apiFreshness', 'apiFullView', 'apiHead', 'apiHeaders', 'apiLinks'],
   ...['apiRecordCounts', 'apiRestartedRedis', 'apiWaiting'],
 ].map((name) => `contract/${name}`)
 

@@ -92,7 +92,7 @@ const prefer = {
   required: false,
   description:
     `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with \`changedSince\`, the answer comes as soon as there is something in it, and after so ` +
-    'many seconds at the latest. Without `changedSince`, or when too many requests wait already, it comes at once, without ' +
+    'many seconds at the latest. With the `ETag` of the last answer as `If-None-Match`, as soon as the list has changed after that one. Without `changedSince`, or when too many requests wait already, it comes at once, without ' +
     '`Preference-Applied`.',
   schema: { type: 'string' },
   example: 'wait=30',

@@ -39,6 +39,7 @@ const spanSchema = z.object({
 const timesSchema = z.object({
   items: z.object({ buckets: z.array(z.object({ key_as_string: z.string(), doc_count: z.int() })) }),
 })
+const valueCountSchema = z.object({ values: z.object({ value: z.int() }) })
 const valuesSchema = z.object({
   items: z.object({
     // All documents of a team are in one shard, so the counts of its most frequent values are exact.
@@ -92,10 +93,22 @@ export async function countByValue(
   const aggs = { items: { terms: { field, size: maxCounts, order: [{ _count: 'desc' }, { _key: 'asc' }] } } }
   const answer = await search(client, selection, { ...countOnly, aggs })
   const { buckets, sum_other_doc_count } = readAggregations(valuesSchema, answer).items
-  if (sum_other_doc_count > 0)
-    return refused('by', `makes more than ${maxCounts} items: narrow since and until, or choose another`)
+  if (sum_other_doc_count > 0) {
+    const values = await countValues(client, selection, field)
+    return refused(
+      `by=${field === 'formId' ? 'form' : field}`,
+      `makes about ${values} items of at most ${maxCounts}: narrow since and until, or choose another`,
+    )
+  }
   const items = buckets.map(({ key, doc_count }) => ({ key, count: doc_count }))
   return accepted(addUp(totalOf(answer), items))
+}
+
+/** About how many values a field has. */
+async function countValues(client: SearchClient, selection: Selection, field: string): Promise<number> {
+  const aggs = { values: { cardinality: { field, precision_threshold: 4 * maxCounts } } }
+  const answer = await search(client, selection, { size: 0, track_total_hits: false, aggs })
+  return Math.max(maxCounts + 1, readAggregations(valueCountSchema, answer).values.value)
 }
 
 /** Whether a window alone leaves no more items than an answer may have. */

@@ -1,11 +1,14 @@
 import { LRUCache } from 'lru-cache'
+import type { TeamList } from '../../core/model/teamList.ts'
 import { aliasOf, documentKinds } from '../../core/stores/indices.ts'
+import type { ListVersion } from '../../core/stores/listVersions.ts'
 import { countOnly } from './clauses.ts'
 import { readAnswer, totalOf } from './hits.ts'
 import { keepSnapshots, type ReadSnapshot } from './keptSnapshots.ts'
 import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 
 const maxLargeLists = 1_000
+const maxWithoutLargeRows = 10_000
 
 /** Reads the indices. Holds what is remembered between requests: open snapshots, and which lists are large. */
 export type IndexReader = SearchClient & {
@@ -14,6 +17,8 @@ export type IndexReader = SearchClient & {
   readonly readSnapshot: ReadSnapshot
   /** Lists whose last count was so large that counting them in a search of its own is faster. */
   readonly largeLists: LRUCache<string, true>
+  /** The version of a list at which it had no large row. */
+  readonly withoutLargeRows: LRUCache<TeamList, ListVersion>
 }
 
 /** An index reader that sends its requests through `client`. */
@@ -22,6 +27,7 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number): I
   deepPageFrom,
   readSnapshot: keepSnapshots(client),
   largeLists: new LRUCache({ max: maxLargeLists }),
+  withoutLargeRows: new LRUCache({ max: maxWithoutLargeRows }),
 })
 
 /** Resolves if every shard of every index answers; rejects with `ElasticsearchUnavailable`. */

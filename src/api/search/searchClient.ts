@@ -14,17 +14,10 @@ export type SearchRequest = {
 }
 
 /** A response of status 200 or 404, its body as raw JSON. Every other status is an error. */
-type SearchResponse = { readonly isFound: boolean; readonly bytes: Buffer }
+export type SearchResponse = { readonly isFound: boolean; readonly bytes: Buffer }
 
-/**
- * Routes a search to the shard of the team, and always to the same copy of it while that copy lives. Copies refresh one after the other:
- * on another copy, a reader could see an older row after a newer one.
- */
-export const teamShard = (teamId: TeamId): Readonly<Record<'routing' | 'preference', string>> => ({
-  routing: teamId,
-  // Elasticsearch gives a meaning of its own to a preference that begins with an underscore.
-  preference: `team:${teamId}`,
-})
+/** Routes a search to the shard of the team. Which copy of it answers is decided in `readPrimaries.ts`. */
+export const teamShard = (teamId: TeamId): Readonly<Record<'routing', string>> => ({ routing: teamId })
 
 /** Sends requests to Elasticsearch and gives their responses back as raw bytes. */
 export type SearchClient = {
@@ -56,6 +49,16 @@ export class ElasticsearchUnavailable extends Error {
     super(`Elasticsearch is unavailable (${reason}): ${detail}`)
     this.name = 'ElasticsearchUnavailable'
     this.reason = reason
+  }
+}
+
+/** How Elasticsearch refuses a request for a copy on a node that holds none. */
+export const noCopyReason = 'no data nodes with '
+
+/** There is no copy on the node that was named. */
+export class NoCopyThere extends ElasticsearchUnavailable {
+  constructor() {
+    super('refused', 'no copy on the node that was named')
   }
 }
 
@@ -99,7 +102,10 @@ const bufferOf = (body: RawBody): Buffer =>
   typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 
 function classifyClientError(error: unknown): unknown {
-  if (error instanceof errors.ResponseError) return classifyErrorResponse(error.statusCode ?? 0, errorType(error.body))
+  if (error instanceof errors.ResponseError) {
+    const { type, reason } = causeIn(error.body)
+    return reason.startsWith(noCopyReason) ? new NoCopyThere() : classifyErrorResponse(error.statusCode ?? 0, type)
+  }
   if (error instanceof errors.RequestAbortedError || error instanceof errors.TimeoutError)
     return new ElasticsearchUnavailable('deadline', error.name)
   if (error instanceof errors.ElasticsearchClientError)
@@ -136,15 +142,19 @@ function innermostCause(error: ErrorBody): ErrorBody {
 
 const firstOf = (causes: unknown): unknown => (Array.isArray(causes) ? causes[0] : undefined)
 
+const withoutReason = 'without a reason'
+
 /** The type of the innermost cause of an error, without its reason. */
 export const innermostType = (error: unknown): string =>
-  isObject(error) ? String(innermostCause(error)['type']) : 'without a reason'
+  isObject(error) ? String(innermostCause(error)['type']) : withoutReason
 
-function errorType(body: unknown): string {
+/** The innermost cause of an error response. Its reason may repeat the request. */
+function causeIn(body: unknown): { readonly type: string; readonly reason: string } {
   try {
     const response: unknown = typeof body === 'string' ? JSON.parse(body) : body
-    return innermostType(isObject(response) ? response['error'] : undefined)
+    const error = isObject(response) ? response['error'] : undefined
+    return { type: innermostType(error), reason: isObject(error) ? String(innermostCause(error)['reason']) : '' }
   } catch {
-    return 'without a reason'
+    return { type: withoutReason, reason: '' }
   }
 }

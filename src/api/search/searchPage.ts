@@ -1,4 +1,4 @@
-import type { EntityType } from '../../core/model/teamList.ts'
+import { type EntityType, teamList } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { totalOf } from './hits.ts'
@@ -26,9 +26,7 @@ export async function searchPage(
   { page, limit }: PageRequest,
 ): Promise<Page> {
   const request = { page, limit }
-  const { teamId, signal } = reader
-  const isDeep =
-    offsetOf(request) >= indexReader.deepPageFrom || (await hasLarge(indexReader, kind, teamId, 'summary', signal))
+  const isDeep = offsetOf(request) >= indexReader.deepPageFrom || (await hasLargeRows(indexReader, kind, reader))
   const read = isDeep ? deepPage : shallowPage
   let found = await read(indexReader, kind, reader, first, request)
   for (const other of others) {
@@ -36,6 +34,19 @@ export async function searchPage(
     found = await read(indexReader, kind, reader, other, request)
   }
   return found
+}
+
+/** Asked once for each version of a list: while Elasticsearch shows just what that stands for, no row can have become large. */
+async function hasLargeRows(
+  indexReader: IndexReader,
+  kind: EntityType,
+  { teamId, version, signal }: ListReader,
+): Promise<boolean> {
+  const list = teamList(kind, teamId)
+  if (version !== null && indexReader.withoutLargeRows.get(list) === version) return false
+  const isFound = await hasLarge(indexReader, kind, teamId, 'summary', signal)
+  if (version !== null && !isFound) indexReader.withoutLargeRows.set(list, version)
+  return isFound
 }
 
 const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit

@@ -26,6 +26,11 @@ import type { Clause } from './clauses.ts'
 const maxExpansions = 50
 /** The first so many words may stand inside words of the title and be misspelt. Later ones may not, which bounds the cost of a search. */
 const maxFreeWords = 8
+/**
+ * A text that stands in a title as one piece is searched for in pieces of this length: Elasticsearch refuses to look for more than 314
+ * equal characters. Only folding makes a typed text longer: one "⑽" becomes four characters.
+ */
+const wholeLength = 300
 /** A word or number of at least this length, typed beside characters, may stand elsewhere in the title: 2026期末 finds "期末考试 2026". */
 const minLoneLength = 3
 /** In a word of at least this length the first letter may be wrong, too. */
@@ -185,7 +190,8 @@ type Terms = ReturnType<typeof termsOf>
 /** The clauses that search a team's indexed terms. `similar` allows at most `mostMistakes` in a word. */
 function termsOf(teamId: TeamId, mostMistakes = 0) {
   const salt = titleSalt(teamId)
-  const eachPiece = (text: string, clauseOf: (piece: string) => Clause): Clause => all(pieces(text).map(clauseOf))
+  const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = pieceLength): Clause =>
+    all(pieces(text, length).map(clauseOf))
   return {
     /** A word begins with the text. */
     starting: (text: string): Clause =>
@@ -197,11 +203,14 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
     /** The text is two or three neighbouring words, or a pair of syllables. */
     joined: (text: string): Clause => ({ term: { titleJoined: { value: salt + text } } }),
     /** The text stands in the folded title, where every word has a space before it. */
-    piece: (text: string): Clause => ({ wildcard: { titleFolded: { value: `${salt}*${text}*` } } }),
+    piece: (text: string): Clause =>
+      eachPiece(text, (piece) => ({ wildcard: { titleFolded: { value: `${salt}*${piece}*` } } }), wholeLength),
     /** The text stands in the folded title with its punctuation. */
-    written: (text: string): Clause => ({
-      wildcard: { titleRaw: { value: `${salt}*${text.replace(/[*?\\]/g, '\\$&')}*` } },
-    }),
+    written: (text: string): Clause => {
+      const escaped = (piece: string): string => piece.replace(/[*?\\]/g, '\\$&')
+      const clauseOf = (piece: string): Clause => ({ wildcard: { titleRaw: { value: `${salt}*${escaped(piece)}*` } } })
+      return eachPiece(text, clauseOf, wholeLength)
+    },
     similar: (field: 'titleWords' | 'titleStarts', text: string, mistakes: number): Clause => ({
       fuzzy: {
         [field]: {
@@ -215,11 +224,11 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
   } as const
 }
 
-/** Cuts a text into pieces of `pieceLength`. Longer words are indexed in overlapping pieces of twice that length, so each piece is in one. */
-function pieces(text: string): string[] {
+/** Cuts a text into pieces. Words longer than `pieceLength` are indexed in overlapping pieces of twice that length, so each piece is in one. */
+function pieces(text: string, length: number): string[] {
   const letters = [...text]
-  const starts = Array.from({ length: Math.ceil(letters.length / pieceLength) }, (_, at) => at * pieceLength)
-  return starts.map((start) => letters.slice(start, start + pieceLength).join(''))
+  const starts = Array.from({ length: Math.max(1, Math.ceil(letters.length / length)) }, (_, at) => at * length)
+  return starts.map((start) => letters.slice(start, start + length).join(''))
 }
 
 const all = (clauses: readonly Clause[]): Clause =>

@@ -1,14 +1,19 @@
-import { teamList } from '../../core/model/teamList.ts'
+import { type EntityType, teamList } from '../../core/model/teamList.ts'
 import { stallMs } from '../../core/process/httpServer.ts'
 import { Stopwatch } from '../../core/process/stopwatch.ts'
 import { pausePermits, whenClosed } from '../admission.ts'
-import type { RouteContext, WaitForChange, WatchKey } from '../context.ts'
+import type { News, RouteContext, WaitForChange, WatchKey } from '../context.ts'
 import { preferredWaitSeconds } from './preferredWait.ts'
-import type { Place, Wait, WaitingRoom } from './waitingRoom.ts'
+import type { Place, Wait, WaitingRoom, Woken } from './waitingRoom.ts'
 
 /** After a change that was none for the request it rests before it hears of the next one: first so long, then twice as long each time. */
 const firstRestMs = 100
 const maxRestMs = 2_000
+/**
+ * A request that finds rows of which nothing says whether its client has them is held so long. While the watermark stands still, a client
+ * that tells nothing of its last answer would otherwise get the same rows as often as it can ask.
+ */
+const paceMs = 1_000
 
 type WaitingDeps = {
   readonly room: WaitingRoom
@@ -26,7 +31,7 @@ type WaitingDeps = {
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
-  async (ctx, type, hasNews) => {
+  async (ctx, type, readNews) => {
     const seconds = preferredWaitSeconds(ctx.get('Prefer'))
     const place = seconds === undefined ? undefined : deps.room.enter(ctx.state.holder.teamId)
     if (seconds === undefined || place === undefined) return
@@ -34,31 +39,54 @@ export const createWaiting =
     const unwatch = deps.watchKey(ctx, place.wake)
     ctx.set('Preference-Applied', `wait=${seconds}`)
     ctx.state.waited = new Stopwatch(deps.elapsedMs)
-    const deadlineMs = deps.elapsedMs() + seconds * 1_000
     try {
-      for (let restMs = 0; !(await hasNews()); restMs = nextRestMs(restMs)) {
-        const version = ctx.state.freshness.versions[type]
-        // An unknown version cannot be seen to change.
-        if (version === null) return
-        const list = teamList(type, ctx.state.holder.teamId)
-        const wait = { list, version, notBeforeMs: deps.elapsedMs() + restMs, deadlineMs }
-        if (!(await heldUntilChanged(ctx, deps, place, wait))) return
-      }
+      await untilNews(ctx, deps, place, { type, readNews, deadlineMs: deps.elapsedMs() + seconds * 1_000 })
     } finally {
       unwatch()
       place.leave()
     }
   }
 
+type Asked = { readonly type: EntityType; readonly deadlineMs: number; readNews(): Promise<News> }
+
+async function untilNews(
+  ctx: RouteContext,
+  deps: WaitingDeps,
+  place: Place,
+  { type, readNews, deadlineMs }: Asked,
+): Promise<void> {
+  const list = teamList(type, ctx.state.holder.teamId)
+  const pacedMs = Math.min(deadlineMs, deps.elapsedMs() + paceMs)
+  let wasEmpty = false
+  for (let restMs = 0; ; restMs = nextRestMs(restMs)) {
+    const news = await readNews()
+    wasEmpty ||= news === 'none'
+    const nowMs = deps.elapsedMs()
+    if (isNew(news, wasEmpty || nowMs >= pacedMs)) return
+    const version = ctx.state.freshness.versions[type]
+    // An unknown version cannot be seen to change.
+    if (version === null) return
+    const wait =
+      news === 'unpromised'
+        ? { list, version, notBeforeMs: deadlineMs, deadlineMs: Math.min(pacedMs, nowMs + nextRestMs(restMs)) }
+        : { list, version, notBeforeMs: nowMs + restMs, deadlineMs }
+    const woken = await heldUntilChanged(ctx, deps, place, wait)
+    if (woken !== 'changed' && (woken !== 'over' || deps.elapsedMs() >= deadlineMs)) return
+  }
+}
+
+/** Whether a request is answered; rows that its client may have count when it has found none before, or was held for long enough. */
+const isNew = (news: News, isDue: boolean): boolean => news === 'promised' || (news === 'unpromised' && isDue)
+
 const nextRestMs = (restMs: number): number => Math.min(maxRestMs, Math.max(firstRestMs, 2 * restMs))
 
-/** Holds the request until its list changes; false when it is to be answered all the same, or its client is gone. */
+/** Holds the request until its list changes, or why it goes on all the same. */
 async function heldUntilChanged(
   ctx: RouteContext,
   { checkAgain }: WaitingDeps,
   place: Place,
   wait: Wait,
-): Promise<boolean> {
+): Promise<Woken> {
   const resumePermits = pausePermits(ctx)
   const { socket } = ctx.req
   // Neither side says anything for as long as the request waits.
@@ -66,9 +94,9 @@ async function heldUntilChanged(
   ctx.state.waited?.start()
   const woken = await place.untilChanged(wait)
   ctx.state.waited?.stop()
-  if (woken === 'gone') return false
+  if (woken === 'gone') return woken
   socket.setTimeout(stallMs)
   resumePermits()
   await checkAgain(ctx)
-  return woken === 'changed'
+  return woken
 }

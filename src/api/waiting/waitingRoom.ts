@@ -12,7 +12,7 @@ const tickMs = 25
 const maxWokenPerTick = 50
 
 /** Why a wait has ended: its list may have changed, its time is over, the process stops, or its client has disconnected. */
-type Woken = 'changed' | 'over' | 'stopped' | 'gone'
+export type Woken = 'changed' | 'over' | 'stopped' | 'gone'
 
 /** What a request waits for: another version of a list. */
 export type Wait = {

@@ -1,10 +1,12 @@
 /**
  * The health check of a container: `node src/core/process/healthCommand.ts /readyz`. Exits with 0 when the admin port answers with a success status, else with 1.
+ * A process without an admin port (`ADMIN_PORT=0`) is not asked: 0.
  *
  * Docker does not restart an unhealthy container. So this command kills a process that accepts connections and never answers:
  * then the container ends and is restarted.
  */
 import { readFile, writeFile } from 'node:fs/promises'
+import { isIPv6 } from 'node:net'
 
 type Answer = 'yes' | 'no' | 'silence'
 
@@ -45,6 +47,17 @@ async function killService(): Promise<void> {
   }
 }
 
-const answer = await askAgain(`http://127.0.0.1:${process.env['ADMIN_PORT']}${process.argv[2]}`)
-if (answer === 'silence') await killService()
-process.exitCode = answer === 'yes' ? 0 : 1
+/** Where the process listens for its operators; one that listens on all addresses does so on loopback, too. */
+function adminHost(): string {
+  const host = process.env['ADMIN_HOST'] || '127.0.0.1'
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return isIPv6(host) ? `[${host}]` : host
+}
+
+// A process that has no admin port cannot be asked; that it runs is all there is to know.
+if (process.env['ADMIN_PORT'] !== '0') {
+  const answer = await askAgain(`http://${adminHost()}:${process.env['ADMIN_PORT']}${process.argv[2]}`)
+  if (answer === 'silence') await killService()
+  process.exitCode = answer === 'yes' ? 0 : 1
+}

@@ -1,4 +1,4 @@
-"""Prints the rows of a table that dlt_pages.py has loaded, one JSON object a line: read_table.py FILE TABLE."""
+"""Prints the rows of a table that dlt has loaded, one JSON object a line: read_table.py FILE TABLE."""
 
 import json
 import sys

@@ -37,7 +37,6 @@ export const mutants: readonly Mutant[] = [
     from: `    await this.#replaceChangeTokens()
     if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
-    this.#lags = partitions.map((each) => lagOf(each, ranges.get(partitionName(each))?.high, askedAtMs))
     return await this.#publishWatermarks(partitions, ranges)`,
     to: `    if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
@@ -217,5 +216,14 @@ export const mutants: readonly Mutant[] = [
     file: 'indexer/bulk/job.ts',
     from: 'one.order < other.order',
     to: 'one.order > other.order',
+  },
+  {
+    name: 'any-copy-of-a-shard',
+    themes: ['copies', 'delays'],
+    file: 'src/api/search/readPrimaries.ts',
+    // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
+    from: '`_only_nodes:${node}`',
+    to: '`team:${node}`',
+    // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
   },
 ]

@@ -244,3 +244,22 @@ describe('a key that is judged again', () => {
     expect(await judgeAgain('incomplete')).toBeInstanceOf(AccountKeysIncomplete)
   })
 })
+
+test("a request beyond its team's share of concurrent ones is told its limit, too", async () => {
+  const lookUpHolder = createHolderLookup(
+    { lookup: async () => lookupOf(holder) },
+    () => countedOf(),
+    () => 0,
+  )
+  const pass = authenticate({ lookUpHolder, requestsPerMinute: 1, recordUse: () => undefined })
+  const maxOfTeam = 512
+  for (let at = 0; at < maxOfTeam; at++) await pass(contextOf('Bearer rqp_acct_1'), async () => undefined)
+  const headers: Record<string, unknown> = {}
+  const ctx = Object.assign(contextOf('Bearer rqp_acct_1'), {
+    set: (name: string, value: unknown) => {
+      headers[name] = value
+    },
+  })
+  await expect(pass(ctx, async () => undefined)).rejects.toMatchObject({ status: 503 })
+  expect(headers).toEqual({ 'RateLimit-Policy': '"key";q=1;w=60', RateLimit: '"key";r=1;t=1' })
+})

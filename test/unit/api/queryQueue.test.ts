@@ -86,12 +86,12 @@ test('a team asks for no more bytes at once than its share, however many questio
   }
   const ended = Promise.allSettled(Array.from({ length: 30 }, () => ask('large', 4 * mebibyte)))
   await jest.advanceTimersByTimeAsync(0)
-  expect(running).toBe(4)
+  expect(running).toBe(6)
   const { runQuery } = await requestOf('acme', false, queue)
   expect(await runQuery(async () => 'answer', mebibyte)).toBe('answer')
   await jest.advanceTimersByTimeAsync(5_000)
   const reasons = (await ended).map((each) => (each.status === 'rejected' ? each.reason : undefined))
-  expect(reasons.filter((reason) => reason instanceof HttpError && reason.status === 429)).toHaveLength(26)
+  expect(reasons.filter((reason) => reason instanceof HttpError && reason.status === 429)).toHaveLength(24)
 })
 
 test('a question that Elasticsearch has no room for is asked again, and fails only when that lasts', async () => {
@@ -111,7 +111,7 @@ test('a process asks for less at once while Elasticsearch has too much to do, an
   const queue = queueQueries()
   const atOnce = async (): Promise<number> => {
     let running = 0
-    const all = Array.from({ length: 40 }, async (_, at) => {
+    const all = Array.from({ length: 60 }, async (_, at) => {
       const { runQuery } = await requestOf(`team-${at}`, false, queue)
       return await runQuery((signal) => {
         running++
@@ -125,14 +125,14 @@ test('a process asks for less at once while Elasticsearch has too much to do, an
     await ended
     return found
   }
-  expect(await atOnce()).toBe(32)
+  expect(await atOnce()).toBe(48)
   const { runQuery } = await requestOf('acme', false, queue)
   const failed = expect(runQuery(overloaded)).rejects.toMatchObject({ reason: 'overloaded' })
   await jest.advanceTimersByTimeAsync(5_000)
   await failed
   expect(await atOnce()).toBe(1)
   for (let answer = 0; answer < 64; answer++) await runQuery(async () => 'answer')
-  expect(await atOnce()).toBe(32)
+  expect(await atOnce()).toBe(48)
 })
 
 test('answers that are not sent yet are held within the share of their team, and given back when the client is gone', async () => {

@@ -216,16 +216,16 @@ test('a start that was not committed as such is committed, though nothing was re
   expect(steps).toEqual(['commit 7', `publish ${forms}=99000`, `publish ${forms}=99000`])
 })
 
-test('the lag is told in records and in the age of the first that is not visible', async () => {
-  const { offsets, publisher } = setting({ high: 5, nowMs: 10_000 })
-  offsets.track(at(0), 4_000)()
-  offsets.track(at(1), 6_000)
+test('a partition is told to be visible as far as it is committed', async () => {
+  const { offsets, publisher, failing } = setting({ start: 3, high: 5 })
+  offsets.track(at(3), 4_000)()
   publisher.noteWrite(list)
+  failing.add('commit')
+  await expect(publisher.publish()).rejects.toThrow('commit fails')
+  expect(publisher.positions()).toEqual([{ topic: 'forms', partition: 0, position: 3n }])
+  failing.clear()
   await publisher.publish()
-  expect(publisher.lags()).toEqual([{ topic: 'forms', partition: 0, position: 1n, records: 4n, seconds: 4 }])
-  const idle = setting({ start: 5, high: 5 })
-  await idle.publisher.publish()
-  expect(idle.publisher.lags()).toEqual([{ topic: 'forms', partition: 0, position: 5n, records: 0n, seconds: 0 }])
+  expect(publisher.positions()).toEqual([{ topic: 'forms', partition: 0, position: 4n }])
 })
 
 /** Runs the publisher while `body` watches it, and stops it. */

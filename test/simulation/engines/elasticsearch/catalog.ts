@@ -165,7 +165,7 @@ export function matcherOf(pattern: string): (text: string) => boolean {
 }
 
 /** FNV-1a. */
-export function hashOf(text: string): number {
+function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return hash >>> 0

@@ -1,11 +1,11 @@
 import type { Host } from '../../network.ts'
 import { writeBulk } from './bulk.ts'
-import { Catalog, hashOf, type Index } from './catalog.ts'
+import { Catalog, type Index } from './catalog.ts'
 import type { Refusal } from './refusal.ts'
 import { isReachable, type Node, type Shard } from './shard.ts'
 import { type Asked, Snapshots } from './snapshots.ts'
 
-/** Which shards of an index a request asks, and which copy of each: always the same one for the same preference. */
+/** Which shards of an index a request asks, and which copy of each: the one on a node, or any. */
 export type Routing = { readonly routing?: string | undefined; readonly preference?: string | undefined }
 
 const uuidCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -21,7 +21,7 @@ export class Cluster {
 
   constructor(host: Host, copies: number) {
     this.#host = host
-    this.nodes = Array.from({ length: copies }, () => ({ isReachable: true }))
+    this.nodes = Array.from({ length: copies }, (_, at) => ({ id: `node-${at}`, isReachable: true }))
     const pick = (): string => uuidCharacters[Math.floor(host.random() * uuidCharacters.length)] ?? ''
     this.catalog = new Catalog(
       this.nodes,
@@ -41,10 +41,34 @@ export class Cluster {
     })
   }
 
-  /** Where among its copies a shard is asked. */
-  placeOf(preference: string | undefined): number {
-    const isName = preference !== undefined && !preference.startsWith('_')
-    return isName ? hashOf(preference) : Math.floor(this.#host.random() * 2 ** 31)
+  /**
+   * The node whose copy a shard is asked of, or where among its copies. Nodes of a cluster do not agree on which copy the name of a
+   * preference means, and a client asks now one and now another.
+   */
+  placeOf(preference: string | undefined): number | string {
+    const [, only] = /^_only_nodes:(.+)$/.exec(preference ?? '') ?? []
+    return only ?? Math.floor(this.#host.random() * 2 ** 31)
+  }
+
+  /** The copies of the shards that a routing leads to. */
+  searchShards(indices: readonly Index[], routing: string | undefined): object {
+    const shards = indices.flatMap((index) =>
+      (routing === undefined ? index.shards : [index.shardOf(routing)]).map((shard) => ({ index, shard })),
+    )
+    return {
+      shards: shards.map(({ index, shard }) =>
+        shard.copies
+          .filter(({ isActive }) => isActive)
+          .map((copy) => ({
+            state: 'STARTED',
+            primary: copy === shard.primary,
+            node: copy.node.id,
+            shard: shard.number,
+            index: index.name,
+            allocation_id: { id: `${index.uuid}-${shard.number}-${copy.node.id}-${copy.recoveries}` },
+          })),
+      ),
+    }
   }
 
   /** Makes what is stored searchable on one copy after the other. A copy that is away counts neither as successful nor as failed. */

@@ -16,6 +16,10 @@ export const searchRoutes: Readonly<Record<string, Route>> = {
     options: ['allow_partial_search_results'],
     run: (cluster, { query, body }) => searchSnapshot(cluster, query, json(body)),
   },
+  'GET /{names}/_search_shards': {
+    options: ['routing', 'master_timeout'],
+    run: (cluster, { names, query }) => cluster.searchShards(cluster.catalog.find(names), query['routing']),
+  },
   'POST /_msearch': { options: [], run: searchSeveral },
   'GET /{names}/_count': { options: [], run: countOf },
   'POST /{names}/_count': { options: [], run: countOf },

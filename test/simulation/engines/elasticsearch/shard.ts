@@ -49,7 +49,7 @@ const last = '\u{10ffff}'
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** A machine that holds one copy of every shard. */
-export type Node = { isReachable: boolean }
+export type Node = { readonly id: string; isReachable: boolean }
 
 /** `isActive`: what the master says, which may not know yet that the node is away. */
 export type Copy = { readonly node: Node; isActive: boolean; view: View; recoveries: number }
@@ -125,15 +125,23 @@ export class Shard {
     copy.recoveries++
   }
 
-  /** The copy that answers a search: the one at this place among the active ones, or the next that is reachable. */
-  copyAt(place: number): Copy | undefined {
+  /**
+   * The copy that answers a search: the only one on a node, reachable or not; else the one at this place among the active ones, or the
+   * next that is reachable.
+   */
+  copyAt(place: number | string): Copy | undefined {
     const active = this.copies.filter(({ isActive }) => isActive)
+    if (typeof place === 'string') {
+      const only = active.find(({ node }) => node.id === place)
+      if (only === undefined) throw noCopyOn(place, this.number)
+      return isReachable(only) ? only : undefined
+    }
     const start = active.length === 0 ? 0 : place % active.length
     return [...active.slice(start), ...active.slice(0, start)].find(isReachable)
   }
 
   /** The same. Throws if there is none. */
-  expectCopyAt(place: number): Copy {
+  expectCopyAt(place: number | string): Copy {
     const copy = this.copyAt(place)
     if (copy === undefined) throw new Refusal(503, noShardAvailable)
     return copy
@@ -141,6 +149,12 @@ export class Shard {
 }
 
 export const isReachable = ({ isActive, node }: Copy): boolean => isActive && node.isReachable
+
+const noCopyOn = (node: string, shard: number): Refusal =>
+  new Refusal(400, {
+    type: 'illegal_argument_exception',
+    reason: `no data nodes with criteria [${node}] found for shard: [${shard}]`,
+  })
 
 const versionConflict = (id: string, current: number, relation: string, provided: number): Refusal =>
   new Refusal(409, {

@@ -158,3 +158,20 @@ describe('answer codes', () => {
     expect(answerCodes(fieldsAsForm(fields))).toHaveLength(1_000)
   })
 })
+
+test('codes that are half a character share no name: their answers are among the others', () => {
+  const form = Buffer.from(
+    '{"id":"f","fields":[{"code":"\\ud800"},{"code":"a"},{"code":"\\udc00"},{"code":"\\ud83c\\udf89"}]}',
+  )
+  const codes = answerCodes(form)
+  expect(codes).toEqual(['a', '🎉'])
+  const table = csvTable(servedSubmissionSummary, codes)
+  const names = csvRows(Buffer.from(table.header).toString())[0]?.map(({ text }) => text) ?? []
+  expect(new Set(names).size).toBe(names.length)
+  const row =
+    csvRows(table.row(Buffer.from('{"data":{"\\ud800":1,"a":2,"\\udc00":3}}')))[0]?.map(({ text }) => text) ?? []
+  expect([row[names.indexOf('data.a')], JSON.parse(row[names.indexOf('data.other')] ?? '')]).toEqual([
+    '2',
+    { '\ud800': 1, '\udc00': 3 },
+  ])
+})

@@ -57,10 +57,7 @@ describe('counts by time', () => {
       },
     })
     expect(asked.map(({ path, querystring }) => [path, querystring])).toEqual(
-      asked.map(() => [
-        '/tidemark-submissions/_search',
-        { routing: 'team-1', preference: 'team:team-1', allow_partial_search_results: false },
-      ]),
+      asked.map(() => ['/tidemark-submissions/_search', { routing: 'team-1', allow_partial_search_results: false }]),
     )
     expect(asked).toHaveLength(2)
   })
@@ -137,9 +134,14 @@ describe('counts by value', () => {
     })
   })
 
-  test('are refused when there are more', async () => {
-    const { client } = answering(values(4, 1, 0, 2, 1))
-    expect(await countByValue(client, selection, 'formId')).toMatchObject({ ok: false, problem: { path: 'by' } })
+  test.each([
+    [12_345, 12_345],
+    // An estimate, which cannot be right.
+    [9_999, 10_001],
+  ])('are refused when there are more, with about their number: %i', async (estimate, told) => {
+    const { client } = answering(values(4, 1, 0, 2, 1), [undefined, { values: { value: estimate } }])
+    const rule = `makes about ${told} items of at most 10000: narrow since and until, or choose another`
+    expect(await countByValue(client, selection, 'formId')).toEqual({ ok: false, problem: { path: 'by=form', rule } })
   })
 
   test('are never inexact', async () => {

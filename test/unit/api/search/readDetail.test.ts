@@ -25,7 +25,7 @@ describe('readDetail', () => {
       {
         method: 'GET',
         path: '/tidemark-form-details/_source/team%3A1%2Fa%3Ab',
-        querystring: { routing: 'team:1', preference: 'team:team:1', realtime: false },
+        querystring: { routing: 'team:1', realtime: false },
       },
     ])
   })

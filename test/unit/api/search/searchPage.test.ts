@@ -6,6 +6,7 @@ import { type Filters, searchPage } from '../../../../src/api/search/searchPage.
 import { exactTitle, similarTitles } from '../../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
+import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
 
 const { signal } = new AbortController()
 const team = 'team-1' as TeamId
@@ -48,7 +49,7 @@ describe('searchPage', () => {
       {
         method: 'POST',
         path: '/tidemark-forms/_search',
-        querystring: { routing: 'team-1', preference: 'team:team-1', allow_partial_search_results: false },
+        querystring: { routing: 'team-1', allow_partial_search_results: false },
         body: {
           query: { bool: { filter: [{ term: { teamId: 'team-1' } }] } },
           sort: [{ teamId: 'asc' }, { position: 'desc' }],
@@ -112,7 +113,6 @@ describe('a list that is known to be long', () => {
     const header = {
       index: 'tidemark-submissions',
       routing: 'team-1',
-      preference: 'team:team-1',
       allow_partial_search_results: false,
     }
     const query = { bool: { filter: [{ term: { teamId: 'team-1' } }] } }
@@ -203,4 +203,26 @@ test('a window without ends needs no clause', () => {
   expect(windowClauses('changedAt', undefined, until)).toEqual([{ range: { changedAt: { lte: until } } }])
   expect(windowClauses('createdAt', since, until)).toEqual([{ range: { createdAt: { gte: since, lte: until } } }])
   expect(windowClauses('createdAt', 'beyond-all', until)).toEqual([{ match_none: {} }])
+})
+
+test('a list without large rows is asked for them once for each of its versions, and always without one', async () => {
+  const asked: SearchRequest[] = []
+  const client: SearchClient = {
+    indexPrefix: 'tidemark',
+    send: async (question) => {
+      if (asksForLargeRows(question)) asked.push(question)
+      return { isFound: true, bytes: Buffer.from(emptyAnswer) }
+    },
+  }
+  const indexReader = createIndexReader(client, 1_000)
+  const timesAsked = async (version: string | null): Promise<number> => {
+    asked.length = 0
+    const at = { ...reader, version: version as ListVersion | null }
+    for (const page of [1, 2, 3]) await searchPage(indexReader, 'forms', at, [[]], { page, limit: 20 })
+    return asked.length
+  }
+  expect(await timesAsked('first')).toBe(1)
+  expect(await timesAsked('first')).toBe(0)
+  expect(await timesAsked('second')).toBe(1)
+  expect(await timesAsked(null)).toBe(3)
 })

@@ -5,11 +5,11 @@ import { runCommand } from '../../../support/command.ts'
 
 const servers: Server[] = []
 /** Where `listener` listens, and how often it was asked. */
-async function listen(listener: (asked: number) => RequestListener) {
+async function listen(listener: (asked: number) => RequestListener, host = '127.0.0.1') {
   let asked = 0
   const server = createServer((request, response) => listener(++asked)(request, response))
   servers.push(server)
-  server.listen(0, '127.0.0.1')
+  server.listen(0, host)
   await once(server, 'listening')
   return { server, port: String((server.address() as AddressInfo).port), asked: () => asked }
 }
@@ -20,8 +20,8 @@ afterAll(() => {
   }
 })
 
-const check = async (port: string): Promise<number> =>
-  (await runCommand('src/core/process/healthCommand.ts', ['/readyz'], { ADMIN_PORT: port })).code
+const check = async (port: string, host = ''): Promise<number> =>
+  (await runCommand('src/core/process/healthCommand.ts', ['/readyz'], { ADMIN_PORT: port, ADMIN_HOST: host })).code
 
 // Silence is waited for: together they take as long as the slowest.
 test.concurrent.each([
@@ -35,6 +35,22 @@ test.concurrent.each([
   )
   expect(await check(port)).toBe(code)
   expect(asked()).toBe(1)
+})
+
+test.concurrent.each([
+  ['127.0.0.2', '127.0.0.2'],
+  ['::1', '::1'],
+  ['localhost', 'localhost'],
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+])('what ADMIN_HOST=%s leads to is asked there', async (host, listensOn) => {
+  const { port, asked } = await listen(() => (_, response) => response.end(), listensOn)
+  expect(await check(port, host)).toBe(0)
+  expect(asked()).toBe(1)
+})
+
+test.concurrent('what has no admin port is not asked, and is healthy as long as it runs', async () => {
+  expect(await check('0')).toBe(0)
 })
 
 test.concurrent('what refuses connections is unhealthy', async () => {

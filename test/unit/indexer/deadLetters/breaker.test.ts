@@ -4,11 +4,12 @@ import { Breaker } from '../../../../indexer/deadLetters/breaker.ts'
 const observeAll = (breaker: Breaker, count: number, isRefused: boolean): void => {
   for (let each = 0; each < count; each++) breaker.observe(isRefused)
 }
+const never = new AbortController().signal
 /** Asks for `count` permits and tells how many of them came. */
-function permits(breaker: Breaker, count: number): () => number {
+function permits(breaker: Breaker, count: number, signal = never): () => number {
   let come = 0
   for (let each = 0; each < count; each++)
-    breaker.acquirePermit().then(
+    breaker.acquirePermit(signal).then(
       () => come++,
       () => undefined,
     )
@@ -67,4 +68,18 @@ test('closed, it lets nothing through any more', async () => {
   jest.advanceTimersByTime(60_000)
   await turn()
   expect(come()).toBe(0)
+})
+
+test('records of a generation that is left are held no longer, and take no permits from others', async () => {
+  const breaker = new Breaker()
+  observeAll(breaker, 1_000, true)
+  const left = new AbortController()
+  const held = Promise.allSettled(Array.from({ length: 5 }, () => breaker.acquirePermit(left.signal)))
+  const come = permits(breaker, 2)
+  left.abort(new Error('another generation is written'))
+  expect((await held).map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => 'rejected'))
+  jest.advanceTimersByTime(2_000)
+  await turn()
+  expect(come()).toBe(2)
+  await expect(breaker.acquirePermit(left.signal)).rejects.toThrow('another generation is written')
 })

@@ -1,4 +1,11 @@
-import { History, historyMs, type Observed, type Sample, sampleOf } from '../../../../indexer/status/observe.ts'
+import {
+  currentLags,
+  History,
+  historyMs,
+  type Observed,
+  type Sample,
+  sampleOf,
+} from '../../../../indexer/status/observe.ts'
 
 const nowMs = 1_000_000
 const partition = { topic: 'forms', position: 5n, isOwned: true }
@@ -40,6 +47,29 @@ test('what Kafka said long ago is not known any more; the watermark only grows o
     recordsPerSecond: undefined,
     deadLetters: undefined,
   })
+})
+
+test('the lag of every partition grows while Redis, or whoever should read it, is away', () => {
+  const marks = new Map([['forms/0', nowMs - 20_000]])
+  const lagsAt = (groupAtMs: number): unknown[] =>
+    currentLags({ ...observed(groupAtMs), marks }, groupAtMs + 2_000).map(({ behindRecords, behindSeconds }) => [
+      behindRecords,
+      behindSeconds,
+    ])
+  expect(lagsAt(nowMs)).toEqual([
+    [5, 20],
+    [2, undefined],
+  ])
+  expect(lagsAt(nowMs + 30_000)[0]).toEqual([5, 50])
+})
+
+test('a partition at its end is not behind, and nothing is told of what Kafka said long ago', () => {
+  const { group, ...others } = observed(nowMs)
+  if (group === undefined) throw new Error('there is no survey')
+  const partitions = [{ ...partition, partition: 0, behindRecords: 0, isOwned: false }]
+  const atEnd = { ...others, group: { ...group, value: { ...group.value, partitions } } }
+  expect(currentLags(atEnd, nowMs).map(({ behindSeconds }) => behindSeconds)).toEqual([0])
+  expect(currentLags(atEnd, nowMs + 60_000)).toEqual([])
 })
 
 test('the history holds a quarter of an hour, and no more', () => {

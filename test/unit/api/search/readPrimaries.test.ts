@@ -1,0 +1,184 @@
+import { jest } from '@jest/globals'
+import { readPrimaries } from '../../../../src/api/search/readPrimaries.ts'
+import {
+  NoCopyThere,
+  noCopyReason,
+  type SearchClient,
+  type SearchRequest,
+} from '../../../../src/api/search/searchClient.ts'
+import type { TeamId } from '../../../../src/core/model/ids.ts'
+import { toInstant } from '../../../../src/core/model/instant.ts'
+
+const { signal } = new AbortController()
+const team = 'team-1' as TeamId
+const search = (index = 'x-forms'): SearchRequest => ({
+  method: 'POST',
+  path: `/${index}/_search`,
+  querystring: { routing: team },
+})
+const several: SearchRequest = {
+  method: 'POST',
+  path: '/_msearch',
+  querystring: {},
+  bulkBody: [{ index: 'x-submissions', routing: team }, { size: 1 }, { index: 'x-submissions', routing: team }, {}],
+}
+
+/** A cluster whose primaries are on a node; it answers with where it was asked. */
+class Cluster {
+  primary: { node: string; id: string } | undefined = { node: 'a', id: 'first' }
+  /** Nodes that hold no copy any more, though the master may not know it yet. */
+  readonly gone = new Set<string>()
+  isSettled = true
+  nowMs = Date.UTC(2026, 0, 1)
+  watermarkMs = this.nowMs
+  lookUps = 0
+  readonly asked: SearchRequest[] = []
+  readonly client: SearchClient
+
+  constructor() {
+    const inner: SearchClient = { indexPrefix: 'x', send: async (request) => this.#answer(request) }
+    const freshness = async () => ({ isSettled: this.isSettled, watermark: toInstant(this.watermarkMs) })
+    this.client = readPrimaries(inner, freshness, () => this.nowMs)
+  }
+
+  async read(request = search()): Promise<string> {
+    return String((await this.client.send(request, signal)).bytes)
+  }
+
+  #answer(request: SearchRequest): { isFound: boolean; bytes: Buffer } {
+    if (request.path.endsWith('/_search_shards')) {
+      this.lookUps++
+      return { isFound: true, bytes: Buffer.from(JSON.stringify(this.#shards())) }
+    }
+    this.asked.push(request)
+    const asked = [request.querystring, ...(request.bulkBody ?? [])]
+    const nodes = asked.flatMap(({ preference }) => (preference === undefined ? [] : [String(preference)]))
+    const isGone = nodes.some((each) => this.gone.has(each.replace('_only_nodes:', '')))
+    if (isGone && request.bulkBody === undefined) throw new NoCopyThere()
+    return { isFound: true, bytes: Buffer.from(isGone ? `{"reason":"${noCopyReason}criteria"}` : nodes.join()) }
+  }
+
+  #shards(): object {
+    const replica = { primary: false, node: 'c', allocation_id: { id: 'other' } }
+    const primary = this.primary && { primary: true, node: this.primary.node, allocation_id: { id: this.primary.id } }
+    return { shards: [[replica, ...(primary === undefined ? [] : [primary])]] }
+  }
+}
+
+test('a team is read from the primary of its shard', async () => {
+  const cluster = new Cluster()
+  expect(await cluster.read()).toBe('_only_nodes:a')
+  expect(cluster.asked).toEqual([{ ...search(), querystring: { routing: team, preference: '_only_nodes:a' } }])
+})
+
+test('so is every search of a request', async () => {
+  const cluster = new Cluster()
+  await cluster.read(several)
+  expect(cluster.asked[0]?.bulkBody?.map(({ preference }) => preference)).toEqual([
+    '_only_nodes:a',
+    undefined,
+    '_only_nodes:a',
+    undefined,
+  ])
+})
+
+test('what names no team is sent as it is: the search of a snapshot stays with its copy', async () => {
+  const cluster = new Cluster()
+  const request: SearchRequest = { method: 'POST', path: '/_search', querystring: {}, body: { pit: { id: 'p' } } }
+  await cluster.read(request)
+  expect(cluster.asked).toEqual([request])
+  expect(cluster.lookUps).toBe(0)
+})
+
+test('without a primary, Elasticsearch is asked all the same, and says what is missing', async () => {
+  const cluster = new Cluster()
+  cluster.primary = undefined
+  await cluster.read()
+  expect(cluster.asked).toEqual([search()])
+})
+
+test.each([
+  ['a search', search()],
+  ['one of several searches', several],
+])('a primary that has moved before the master says so is looked for again, by %s', async (_what, request) => {
+  const cluster = new Cluster()
+  cluster.gone.add('a')
+  const reading = cluster.read(request)
+  await untilAsked(cluster, 2)
+  cluster.primary = { node: 'b', id: 'second' }
+  expect(await reading).toContain('_only_nodes:b')
+})
+
+test('a new primary is not read before all that the lost one has shown can be seen on it', async () => {
+  const cluster = new Cluster()
+  await cluster.read()
+  cluster.primary = { node: 'b', id: 'second' }
+  cluster.isSettled = false
+  const answered = jest.fn()
+  const reading = cluster.read().then(answered)
+  await untilLookedUp(cluster, 3)
+  expect(answered).not.toHaveBeenCalled()
+  cluster.isSettled = true
+  await reading
+  expect(answered).toHaveBeenCalledWith('_only_nodes:b')
+
+  // From now on it is the one that was read.
+  cluster.isSettled = false
+  expect(await cluster.read()).toBe('_only_nodes:b')
+})
+
+test('a list that is written all the time is read again once a watermark promises what was written until then', async () => {
+  const cluster = new Cluster()
+  await cluster.read()
+  cluster.primary = { node: 'b', id: 'second' }
+  cluster.isSettled = false
+  const reading = cluster.read()
+  await untilLookedUp(cluster, 3)
+  // A clock may be a second ahead of another one.
+  cluster.watermarkMs = cluster.nowMs + 1_000
+  await untilLookedUp(cluster, 5)
+  expect(cluster.asked).toHaveLength(1)
+  cluster.watermarkMs = cluster.nowMs + 1_001
+  expect(await reading).toBe('_only_nodes:b')
+})
+
+test('a copy that was made anew on the same node is another one', async () => {
+  const cluster = new Cluster()
+  await cluster.read()
+  cluster.primary = { node: 'a', id: 'second' }
+  cluster.isSettled = false
+  const reading = cluster.read()
+  await untilLookedUp(cluster, 3)
+  expect(cluster.asked).toHaveLength(1)
+  cluster.isSettled = true
+  await reading
+})
+
+test('a list whose writes nobody settles is read again after half a minute', async () => {
+  const cluster = new Cluster()
+  await cluster.read()
+  cluster.primary = { node: 'b', id: 'second' }
+  cluster.isSettled = false
+  const reading = cluster.read()
+  await untilLookedUp(cluster, 3)
+  cluster.nowMs += 30_000
+  expect(await reading).toBe('_only_nodes:b')
+})
+
+test('who waits for a new primary gives up with the request', async () => {
+  const cluster = new Cluster()
+  await cluster.read()
+  cluster.primary = { node: 'b', id: 'second' }
+  cluster.isSettled = false
+  const stop = new AbortController()
+  const reading = cluster.client.send(search(), stop.signal)
+  stop.abort()
+  await expect(reading).rejects.toThrow('deadline')
+})
+
+const untilAsked = (cluster: Cluster, times: number): Promise<void> => until(() => cluster.asked.length >= times)
+const untilLookedUp = (cluster: Cluster, times: number): Promise<void> => until(() => cluster.lookUps >= times)
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,181 @@
+import { EventEmitter } from 'node:events'
+import { Registry } from 'prom-client'
+import type { News, RouteContext } from '../../../../src/api/context.ts'
+import { createWaiting } from '../../../../src/api/waiting/waitForChange.ts'
+import { WaitingRoom } from '../../../../src/api/waiting/waitingRoom.ts'
+import type { TeamId } from '../../../../src/core/model/ids.ts'
+import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
+
+const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
+
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+}
+
+/** Requests of one team with `Prefer: wait=60`; clock, ticks, versions and news are in the hands of the test. */
+function openHouse() {
+  let nowMs = 0
+  let version = first
+  let news: News = 'none'
+  const ticks = new Set<() => void>()
+  const elapsedMs = (): number => nowMs
+  const room = new WaitingRoom({
+    readVersions: async (lists) => lists.map(() => version),
+    elapsedMs,
+    repeat: (tick) => {
+      ticks.add(tick)
+      return () => ticks.delete(tick)
+    },
+    registry: new Registry(),
+  })
+  const freshness = () => ({ watermark: null, versions: { forms: version, submissions: version } })
+  let onRefused: (() => void) | undefined
+  const waitForChange = createWaiting({
+    room,
+    checkAgain: async (ctx) => {
+      if (onRefused === undefined) Object.assign(ctx.state, { freshness: freshness() })
+      else throw new Error('refused')
+    },
+    watchKey: (_ctx, refused) => {
+      onRefused = undefined
+      refuse = () => {
+        onRefused = refused
+        refused()
+      }
+      return () => undefined
+    },
+    elapsedMs,
+  })
+  let refuse = (): void => undefined
+  const permits: string[] = []
+  const passTo = async (untilMs: number): Promise<void> => {
+    while (nowMs < untilMs) {
+      nowMs += 25
+      for (const tick of ticks) tick()
+      await settle()
+    }
+  }
+  return {
+    passTo,
+    settle,
+    permits,
+    refuse: () => refuse(),
+    now: (found: News) => {
+      news = found
+    },
+    change: (found: News) => {
+      version = version === first ? second : first
+      news = found
+    },
+    /** When the request went on, and why if it failed; undefined while it waits. */
+    ask: (): { readonly endedMs?: number; readonly error?: unknown } => {
+      const ended: { endedMs?: number; error?: unknown } = {}
+      const ctx = {
+        get: () => 'wait=60',
+        set: () => undefined,
+        req: { socket: { setTimeout: () => undefined } },
+        res: Object.assign(new EventEmitter(), { closed: false }),
+        state: {
+          holder: { teamId: 'acme' as TeamId },
+          freshness: freshness(),
+          permits: [{ pause: () => permits.push('paused'), resume: () => permits.push('resumed') }],
+        },
+      } as unknown as RouteContext
+      waitForChange(ctx, 'forms', async () => news).then(
+        () => Object.assign(ended, { endedMs: nowMs }),
+        (error: unknown) => Object.assign(ended, { endedMs: nowMs, error }),
+      )
+      return ended
+    },
+  }
+}
+
+test('what is promised anew is answered at once', async () => {
+  const { ask, now, settle: turn } = openHouse()
+  now('promised')
+  const asked = ask()
+  await turn()
+  expect(asked.endedMs).toBe(0)
+})
+
+test('while the watermark stands still, rows that the client may have are answered once a second', async () => {
+  const { ask, now, passTo } = openHouse()
+  now('unpromised')
+  const endedMs: unknown[] = []
+  for (let at = 0; at < 60; at++) {
+    const asked = ask()
+    await passTo(1_000 * (at + 1))
+    endedMs.push(asked.endedMs)
+  }
+  expect(endedMs).toEqual(Array.from({ length: 60 }, (_, at) => 1_000 * (at + 1)))
+})
+
+test('they are answered sooner once the watermark moves', async () => {
+  const { ask, now, passTo } = openHouse()
+  now('unpromised')
+  const asked = ask()
+  await passTo(150)
+  now('promised')
+  await passTo(500)
+  expect(asked.endedMs).toBeLessThan(500)
+})
+
+test('rows that come while a request waits are answered at once: there were none before', async () => {
+  const { ask, change, passTo } = openHouse()
+  const asked = ask()
+  await passTo(100)
+  change('unpromised')
+  await passTo(500)
+  expect(asked.endedMs).toBe(125)
+})
+
+test('who holds the answer of now waits until the list has another version, however long the watermark stands still', async () => {
+  const { ask, now, change, passTo } = openHouse()
+  now('held')
+  const asked = ask()
+  await passTo(30_000)
+  expect(asked.endedMs).toBeUndefined()
+  change('unpromised')
+  await passTo(30_500)
+  expect(asked.endedMs).toBe(30_025)
+})
+
+test('who holds the answer of before is not answered more often than once a second either', async () => {
+  const { ask, now, change, passTo } = openHouse()
+  now('held')
+  const asked = ask()
+  await passTo(100)
+  change('unpromised')
+  await passTo(2_000)
+  expect(asked.endedMs).toBe(1_000)
+})
+
+test('a wait ends when its time is over, whatever there is', async () => {
+  for (const news of ['none', 'held'] as const) {
+    const { ask, now, passTo } = openHouse()
+    now(news)
+    const asked = ask()
+    await passTo(61_000)
+    expect(asked.endedMs).toBe(60_000)
+  }
+})
+
+test('a key that is refused ends a wait at once', async () => {
+  const { ask, now, refuse, passTo, settle: turn } = openHouse()
+  now('held')
+  const asked = ask()
+  await passTo(100)
+  refuse()
+  await turn()
+  expect(asked).toEqual({ endedMs: 100, error: new Error('refused') })
+})
+
+test('who waits has no permit, and has it again when it goes on', async () => {
+  const { ask, change, permits, passTo } = openHouse()
+  ask()
+  await passTo(100)
+  expect(permits).toEqual(['paused'])
+  change('unpromised')
+  await passTo(200)
+  expect(permits).toEqual(['paused', 'resumed'])
+})

@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const first = '1970-01-01T00:00:00.000Z'
+const [earlier, later] = ['2026-11-22T15:49:59.817Z', '2026-11-22T15:50:00.000Z']
+
+let folder: string
+let watermark: string | undefined
+/** What the answer to each `changedSince` holds. */
+let changes: Record<string, readonly string[]>
+const server = createServer(({ url = '' }, response) => {
+  if (watermark !== undefined) response.setHeader('Replica-Watermark', watermark)
+  const since = new URL(url, 'http://api').searchParams.get('changedSince') ?? ''
+  response.end((changes[since] ?? []).map((id) => `{"id":"${id}"}\n`).join(''))
+})
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+})
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'curl-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+afterAll(() => server.close())
+
+const load = (): Promise<unknown> => {
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const env = { ...process.env, TIDEMARK_URL: url, TIDEMARK_KEY: 'key' }
+  return promisify(execFile)('sh', ['connectors/snippets/curl.sh', folder], { env })
+}
+const files = (): string[] =>
+  readdirSync(folder)
+    .filter((name) => name.startsWith('records-'))
+    .sort()
+const loaded = (): string[] =>
+  files().map((name) => readFileSync(join(folder, name), 'utf8').replace(/\D+/g, ' ').trim())
+
+test('a run after which the watermark has not moved leaves what earlier ones have loaded', async () => {
+  watermark = earlier
+  changes = { [first]: ['1', '2', '3'], [earlier]: ['3'] }
+  for (const _ of ['first', 'second', 'third']) await load()
+  expect(loaded()).toEqual(['1 2 3', '3'])
+  watermark = later
+  changes = { [earlier]: ['3', '4'], [later]: ['4', '5'] }
+  for (const _ of ['fourth', 'fifth']) await load()
+  // The later a file's name, the newer is what it says.
+  expect(loaded()).toEqual(['1 2 3', '3', '3 4', '4 5'])
+})
+
+test('an answer without a watermark is an error, and the next run begins where this one did', async () => {
+  watermark = earlier
+  changes = { [first]: ['1'], [earlier]: ['2'] }
+  await load()
+  watermark = undefined
+  await expect(load()).rejects.toThrow(/no Replica-Watermark/)
+  watermark = later
+  await load()
+  expect(loaded()).toEqual(['1', '2'])
+})
