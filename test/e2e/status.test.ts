@@ -79,7 +79,7 @@ test('one of two indexers shows what both have done, and which partitions it rea
   const submissions = page.locator('.wide tbody tr', { hasText: `${pipeline.names['INDEX_PREFIX']}-submissions-v` })
   const { count } = await elasticsearch.count({ index: `${pipeline.names['INDEX_PREFIX']}-submissions` })
   expect(await submissions.locator('td').first().innerText()).toBe(String(count))
-  expect(await page.locator('.checks .badge').allInnerTexts()).toEqual(Array.from({ length: 14 }, () => 'ok'))
+  expect(await page.locator('.checks .badge').allInnerTexts()).toEqual(Array.from({ length: 15 }, () => 'ok'))
 
   await eventually(async () => /L/.test((await page.locator('.chart .line').first().getAttribute('d')) ?? ''))
   const told = await page.locator('.chart').first().getAttribute('aria-label')

@@ -248,7 +248,8 @@ test('an account key record that could stop a script of Redis stops nothing', as
 
 test('without append times of the broker no watermark is published, it is said, and records are indexed all the same', async () => {
   const topic = pipeline.names['TOPIC_FORMS'] ?? ''
-  await withAdmin(pipeline.kafka, (admin) => createTopics(admin, [{ topic, numPartitions: 1 }]))
+  const configEntries = [{ name: 'cleanup.policy', value: 'compact' }]
+  await withAdmin(pipeline.kafka, (admin) => createTopics(admin, [{ topic, numPartitions: 1, configEntries }]))
   const indexer = await pipeline.startIndexer()
   expect(indexer.log()).toContain('lacks message.timestamp.type=LogAppendTime')
   await pipeline.createKeys(['acme'])
