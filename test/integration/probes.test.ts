@@ -18,11 +18,14 @@ beforeAll(async () => {
 
 /** With one partition each, so that few indexers are enough for one of them to be a spare. */
 async function createSmallTopics(): Promise<void> {
-  const stamped = [{ name: 'message.timestamp.type', value: 'LogAppendTime' }]
+  const configEntries = [
+    { name: 'cleanup.policy', value: 'compact' },
+    { name: 'message.timestamp.type', value: 'LogAppendTime' },
+  ]
   const topics = ['TOPIC_FORMS', 'TOPIC_SUBMISSIONS', 'TOPIC_ACCOUNT_KEYS'].map((name) => ({
     topic: pipeline.names[name] ?? '',
     numPartitions: 1,
-    configEntries: stamped,
+    configEntries,
   }))
   await withAdmin(pipeline.kafka, (admin) => createTopics(admin, topics))
 }

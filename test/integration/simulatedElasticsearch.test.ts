@@ -136,7 +136,7 @@ describe.each([
       ]),
     ).toMatchObject([
       { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
-      { kind: 'pause', reason: expect.stringContaining('strict_dynamic_mapping_exception') },
+      { kind: 'suspect', reason: expect.stringContaining('strict_dynamic_mapping_exception') },
       { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
       { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },
       { kind: 'reject', reason: expect.stringContaining('document_parsing_exception') },

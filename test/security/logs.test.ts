@@ -57,9 +57,7 @@ const settings = (): Record<string, string> => {
     ...signInSettings,
     LOG_LEVEL: 'trace',
     REDIS_URL: redis.href,
-    ELASTICSEARCH_URL: elasticsearch.url.replace('//', `//u:${yellow('url-password')}@`),
-    ELASTICSEARCH_USERNAME: yellow('user'),
-    ELASTICSEARCH_PASSWORD: yellow('elasticsearch-password'),
+    ELASTICSEARCH_URL: elasticsearch.url.replace('//', `//${yellow('user')}:${yellow('url-password')}@`),
   }
 }
 const text = JSON.stringify
