@@ -57,11 +57,15 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
   return rules
 }
 
-/** Reads the settings of the source topics. */
+/** Reads the settings of the source topics. Rejects if Kafka does not tell one: what is not known is not judged. */
 export async function readTopicRules(source: KafkaSource, config: Config): Promise<TopicRules> {
   const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']
   const settings = await source.topicSettings(sourceTopics(config), names)
-  const setting = (topic: string, name: string): string => String(settings.get(topic)?.[name] ?? '')
+  const setting = (topic: string, name: string): string => {
+    const value = settings.get(topic)?.[name]
+    if (value === undefined) throw new Error(`Kafka does not tell ${name} of ${topic}`)
+    return String(value)
+  }
   const policies = sourceTopics(config).map((topic) => [topic, setting(topic, 'cleanup.policy')] as const)
   const forgetful = Object.fromEntries(policies.filter(([, policy]) => policy !== 'compact'))
   const keptMs = (topic: string): number =>
