@@ -51,14 +51,13 @@ test('the first content of a revision stays, another one is a dead letter, and t
 
 test('what is served stays through compaction, verification and a rebuild, though only the later content is left in the topic', async () => {
   const topic = pipeline.names['TOPIC_FORMS'] ?? ''
-  await createCompactedTopics(pipeline, [topic], 1)
+  await createCompactedTopics(pipeline, [topic], 1, 3_600_000)
   await pipeline.startIndexer()
   await pipeline.createKeys(['acme'])
   const api = await pipeline.startApi()
   await pipeline.produce('forms', [formRecord(3, 'first')])
   await pipeline.produce('forms', [formRecord(3, 'other')])
   await pipeline.deadLetters(1)
-  // No watermark is promised of a topic that keeps no deletion.
   await eventually(async () => (await titlesServed(api)).length === 2)
   await untilCompacted(pipeline, 'forms', topic, async (admin) => {
     const [first] = [...(await firstOffsets(admin, topic, 0)).values()]
