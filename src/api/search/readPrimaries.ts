@@ -21,10 +21,14 @@ export type ReadFreshness = (
 
 /** The shard of a team in an index. */
 type Place = { readonly index: string; readonly teamId: TeamId }
-/** `id` is another one each time that a copy is made, `node` that of the node that holds it. */
-type Primary = { readonly node: string; readonly id: string }
+/** `id` is another one each time that a copy is made, `node` that of the node that holds it, `index` the one behind an alias. */
+type Primary = { readonly node: string; readonly id: string; readonly index: string }
 /** The copy from which a list was read, and the one that has taken its place. */
-type ReadFrom = { readonly id: string; readonly next?: { readonly id: string; readonly sinceMs: number } }
+type ReadFrom = {
+  readonly id: string
+  readonly index: string
+  readonly next?: { readonly id: string; readonly sinceMs: number }
+}
 
 const noCopyInPart = `"reason":"${noCopyReason}`
 const maxPlaces = 10_000
@@ -37,6 +41,7 @@ const maxFenceMs = 30_000
 
 const copySchema = z.object({
   primary: z.boolean(),
+  index: z.string(),
   node: z.string().nullish(),
   allocation_id: z.object({ id: z.string() }).nullish(),
 })
@@ -55,16 +60,17 @@ export function readPrimaries(client: SearchClient, readFreshness: ReadFreshness
     const { isSettled, watermark } = await readFreshness(typeIn(index), teamId)
     return isSettled || (watermark !== null && Date.parse(watermark) > sinceMs + allowedSkewMs)
   }
-  const mayRead = async (place: Place, { id }: Primary): Promise<boolean> => {
+  const mayRead = async (place: Place, { id, index }: Primary): Promise<boolean> => {
     const name = `${place.index} ${place.teamId}`
     const before = readFrom.get(name)
     if (before?.id === id) return true
-    if (before !== undefined) {
+    // Another index serves only once it shows all that the one before has shown: the rebuild sees to that.
+    if (before?.index === index) {
       const next = before.next?.id === id ? before.next : { id, sinceMs: nowMs() }
       readFrom.set(name, { ...before, next })
       if (!(await showsAll(place, next.sinceMs)) && nowMs() - next.sinceMs < maxFenceMs) return false
     }
-    readFrom.set(name, { id })
+    readFrom.set(name, { id, index })
     return true
   }
   const send: SearchClient['send'] = async (request, signal) => {
@@ -94,7 +100,7 @@ async function findPrimary(client: SearchClient, place: Place, signal: AbortSign
       path: `/${place.index}/_search_shards`,
       querystring: {
         routing: place.teamId,
-        filter_path: 'shards.primary,shards.node,shards.allocation_id.id',
+        filter_path: 'shards.primary,shards.index,shards.node,shards.allocation_id.id',
         master_timeout: masterTimeout,
       },
     },
@@ -103,8 +109,8 @@ async function findPrimary(client: SearchClient, place: Place, signal: AbortSign
   if (!isFound) return undefined
   const { success, data } = shardsSchema.safeParse(JSON.parse(bytes.toString()))
   if (!success) throw new ElasticsearchUnavailable('partial', 'the shards are not named')
-  const { node, allocation_id: allocation } = data.shards.flat().find(({ primary }) => primary) ?? {}
-  return node && allocation ? { node, id: allocation.id } : undefined
+  const { node, allocation_id: allocation, index = '' } = data.shards.flat().find(({ primary }) => primary) ?? {}
+  return node && allocation ? { node, id: allocation.id, index } : undefined
 }
 
 /** What a request asks of a team's shard, if it does. All searches of one request are of one team, in one index. */

@@ -26,6 +26,7 @@ const several: SearchRequest = {
 /** A cluster whose primaries are on a node; it answers with where it was asked. */
 class Cluster {
   primary: { node: string; id: string } | undefined = { node: 'a', id: 'first' }
+  index = 'x-forms-v1-1'
   /** Nodes that hold no copy any more, though the master may not know it yet. */
   readonly gone = new Set<string>()
   isSettled = true
@@ -59,8 +60,10 @@ class Cluster {
   }
 
   #shards(): object {
-    const replica = { primary: false, node: 'c', allocation_id: { id: 'other' } }
-    const primary = this.primary && { primary: true, node: this.primary.node, allocation_id: { id: this.primary.id } }
+    const { index } = this
+    const replica = { primary: false, index, node: 'c', allocation_id: { id: 'other' } }
+    const allocation = this.primary && { allocation_id: { id: this.primary.id } }
+    const primary = this.primary && { primary: true, index, node: this.primary.node, ...allocation }
     return { shards: [[replica, ...(primary === undefined ? [] : [primary])]] }
   }
 }
@@ -140,6 +143,15 @@ test('a list that is written all the time is read again once a watermark promise
   expect(cluster.asked).toHaveLength(1)
   cluster.watermarkMs = cluster.nowMs + 1_001
   expect(await reading).toBe('_only_nodes:b')
+})
+
+test('a list that another generation serves from now on is read from there at once, however much it is written', async () => {
+  const cluster = new Cluster()
+  await cluster.read()
+  cluster.primary = { node: 'b', id: 'second' }
+  cluster.index = 'x-forms-v1-2'
+  cluster.isSettled = false
+  expect(await cluster.read()).toBe('_only_nodes:b')
 })
 
 test('a copy that was made anew on the same node is another one', async () => {
