@@ -174,7 +174,10 @@ describe('Kafka', () => {
 
   test('topics as the indexer creates them have three copies in sync, of which two must acknowledge', async () => {
     const source = kafkaSource(kafka)
-    expect(await ensureTopics(source, testConfig({}), pino({ level: 'silent' }))).toBe(true)
+    expect(await ensureTopics(source, testConfig({}), pino({ level: 'silent' }))).toMatchObject({
+      hasAppendTimes: true,
+      forgetful: {},
+    })
     await source.close()
     await until(() => inSync(3))
     expect((await partitions()).every(({ replicas }) => replicas.length === 3)).toBe(true)
