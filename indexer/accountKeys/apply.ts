@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
-import { deletedRevision } from '../../src/core/model/ids.ts'
+import { type AccountKeyState, recordValueOf } from '../../src/core/model/accountKey.ts'
 import type { RecordKey } from '../../src/core/model/record.ts'
 import type { Problem } from '../../src/core/model/result.ts'
 import { type AccountKeyStore, type Applied, appendPositionOf } from '../../src/core/stores/accountKeyStore.ts'
@@ -51,7 +50,7 @@ export class AccountKeyApplier {
         continue
       }
       if (applied.kind !== 'applied' && applied.newest !== undefined)
-        await sink.append([{ topic: record.topic, key: record.key, value: recordValue(applied.newest) }])
+        await sink.append([{ topic: record.topic, key: record.key, value: recordValueOf(applied.newest) }])
       return applied
     }
   }
@@ -67,7 +66,3 @@ export class AccountKeyApplier {
     return this.#completing
   }
 }
-
-/** A null value that the product wrote is written again as such: no record may have its revision. */
-const recordValue = (state: AccountKeyState): string | null =>
-  state.revision === deletedRevision ? null : accountKeyValue(state)

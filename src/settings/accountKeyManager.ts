@@ -1,5 +1,11 @@
-import { type AccountKeyState, accountKeyValue, deletedAfter, maxKeysPerTeam } from '../core/model/accountKey.ts'
-import { deletedRevision, documentId, type EntityId, isIdentifier, type TeamId } from '../core/model/ids.ts'
+import {
+  type AccountKeyState,
+  accountKeyValue,
+  deletedAfter,
+  maxKeysPerTeam,
+  recordValueOf,
+} from '../core/model/accountKey.ts'
+import { documentId, type EntityId, isIdentifier, type TeamId } from '../core/model/ids.ts'
 import { type Instant, toInstant } from '../core/model/instant.ts'
 import type { Config } from '../core/process/config.ts'
 import { type AccountKeyStore, type StoredKey, stateOf } from '../core/stores/accountKeyStore.ts'
@@ -189,9 +195,8 @@ export class AccountKeyManager {
     await this.#deps.sink.append([this.#recordOf(team, id, state)], kafkaTimeoutMs)
   }
 
-  /** A null value that the product wrote is written again as such: no record may have its revision. */
   #recordOf(team: TeamId, id: EntityId, state: AccountKeyState): NewRecord {
-    const value = state.revision === deletedRevision ? null : accountKeyValue(state)
+    const value = recordValueOf(state)
     return { topic: this.#deps.topics.TOPIC_ACCOUNT_KEYS, key: documentId(team, id), value }
   }
 

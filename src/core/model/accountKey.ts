@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { type Digest, digestPattern, isDigest, maxRevision, type Revision } from './ids.ts'
+import { type Digest, deletedRevision, digestPattern, isDigest, maxRevision, type Revision } from './ids.ts'
 import { identifier, instant } from './schema.ts'
 
 export const accountKeyPrefix = 'rqp_acct_'
@@ -36,6 +36,10 @@ export function accountKeyValue({ revision, key }: AccountKeyState): string {
   const members = Object.keys(accountKeySchema.shape) as (keyof AccountKey)[]
   return JSON.stringify({ revision, key: key && Object.fromEntries(members.map((name) => [name, key[name] ?? null])) })
 }
+
+/** What is appended for a state. A null value that the product wrote is written again as such: no record may have its revision. */
+export const recordValueOf = (state: AccountKeyState): string | null =>
+  state.revision === deletedRevision ? null : accountKeyValue(state)
 
 /** The state after the key is deleted: a record that compaction keeps. */
 export const deletedAfter = (revision: Revision): AccountKeyState => ({
