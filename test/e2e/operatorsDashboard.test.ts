@@ -10,7 +10,7 @@ import { usePipeline } from '../support/usePipeline.ts'
 const team = 'acme'
 const rangeSeconds = 60
 const stepSeconds = 5
-const roundPauseMs = 300
+const publishedWithinMs = 500
 
 const queries = readDashboard<PrometheusTarget>('operators').panels.flatMap(({ title, targets = [] }) =>
   targets.map((target) => [`${title}, ${target.refId}`, target] as const),
@@ -56,6 +56,8 @@ describePrometheus()('a Prometheus that scrapes one of each process', () => {
       await pipeline.produce('submissions', [
         { key: `${team}/${submission.id}`, value: JSON.stringify({ revision, submission }) },
       ])
+      // No list is answered 304 before its newest change is published.
+      await sleep(publishedWithinMs, undefined, { signal: over.signal }).catch(() => undefined)
       const headers = { authorization: `Bearer ${pipeline.keyOf(team)}` }
       const first = await fetch(`${api.url}/api/v1/forms?Limit=5`, { headers })
       const etag = first.headers.get('etag') ?? ''
@@ -66,7 +68,6 @@ describePrometheus()('a Prometheus that scrapes one of each process', () => {
         fetch(`${api.url}/api/v1/records`, { headers: { authorization: 'Bearer rqp_acct_nobody' } }),
         fetch(`${settings.url}/keys`),
       ])
-      await sleep(roundPauseMs, undefined, { signal: over.signal }).catch(() => undefined)
     }
   }
 
