@@ -1,4 +1,4 @@
-import type { SourceRecord } from '../src/core/stores/sourceRecord.ts'
+import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 
 /** Bytes that a record holds while it is in flight: as received, and about as much again in each of its two documents. */
 export const recordBytes = ({ key, value }: Pick<SourceRecord, 'key' | 'value'>): number =>

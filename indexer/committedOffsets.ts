@@ -1,7 +1,7 @@
+import type { KafkaSource, OffsetRange } from '../src/core/kafka/source.ts'
+import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import { type Offset, toOffset } from '../src/core/model/ids.ts'
 import type { GenerationTag } from '../src/core/stores/indices.ts'
-import type { KafkaSource, OffsetRange } from '../src/core/stores/kafkaSource.ts'
-import { partitionName, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
 import { notCovered } from './coverage.ts'
 import type { Generation } from './generations/generations.ts'
 

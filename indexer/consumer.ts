@@ -1,16 +1,16 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { Offset } from '../src/core/model/ids.ts'
-import { summaryOf } from '../src/core/process/log.ts'
 import {
   type FetchedBatch,
   type GroupMember,
   heartbeatIntervalMs,
   type PartitionCommit,
-} from '../src/core/stores/consumerGroup.ts'
-import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
-import type { Undecodable } from '../src/core/stores/recordBatches.ts'
-import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/stores/sourceRecord.ts'
+} from '../src/core/kafka/consumerGroup.ts'
+import type { Undecodable } from '../src/core/kafka/recordBatches.ts'
+import type { KafkaSource } from '../src/core/kafka/source.ts'
+import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
+import type { Offset } from '../src/core/model/ids.ts'
+import { summaryOf } from '../src/core/process/log.ts'
 import { backoffMs } from './backoff.ts'
 import { type ByteBudget, recordBytes, trackedBytes } from './budget.ts'
 import { ChangeTimes, type PartitionClaim, type Promised } from './changeTimes.ts'

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
+import type { KafkaSink } from '../src/core/kafka/sink.ts'
+import type { KafkaSource } from '../src/core/kafka/source.ts'
 import type { Service, Started } from '../src/core/process/service.ts'
-import type { KafkaSink } from '../src/core/stores/kafkaSink.ts'
-import type { KafkaSource } from '../src/core/stores/kafkaSource.ts'
 import { openKafka, openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,

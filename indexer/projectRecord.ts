@@ -1,3 +1,4 @@
+import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
 import { deletedRevision, type Revision } from '../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../src/core/model/instant.ts'
@@ -12,7 +13,6 @@ import type { Problem, Result } from '../src/core/model/result.ts'
 import { type EntityType, type TeamList, teamList } from '../src/core/model/teamList.ts'
 import type { Config } from '../src/core/process/config.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../src/core/stores/documents.ts'
-import type { SourceRecord } from '../src/core/stores/sourceRecord.ts'
 
 /** What a record is converted to. */
 type Projection =

@@ -1,6 +1,6 @@
 import { tracingChannel } from 'node:diagnostics_channel'
+import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { DocumentWrite } from '../src/core/stores/documents.ts'
-import type { SourceRecord } from '../src/core/stores/sourceRecord.ts'
 import type { Outcome } from './bulk/job.ts'
 
 /** A record that becomes documents. Its bulk request holds the same objects, unless names had to be removed from one. */

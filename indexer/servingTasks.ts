@@ -1,7 +1,7 @@
+import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
 import type { RecordKey } from '../src/core/model/record.ts'
 import type { Problem } from '../src/core/model/result.ts'
-import type { SourceRecord } from '../src/core/stores/sourceRecord.ts'
 import type { StartOffset } from './committedOffsets.ts'
 import type { PendingMarks } from './pendingWrites.ts'
 import type { PublisherRedis } from './publisher.ts'

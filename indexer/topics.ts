@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
+import type { KafkaSource, NewTopic } from '../src/core/kafka/source.ts'
 import type { Config } from '../src/core/process/config.ts'
-import type { KafkaSource, NewTopic } from '../src/core/stores/kafkaSource.ts'
 
 const dayMs = 86_400_000
 /** A topic with more partitions is created beforehand by whoever needs them. */

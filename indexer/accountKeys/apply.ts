@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { KafkaSink } from '../../src/core/kafka/sink.ts'
+import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, recordValueOf } from '../../src/core/model/accountKey.ts'
 import type { RecordKey } from '../../src/core/model/record.ts'
 import type { Problem } from '../../src/core/model/result.ts'
 import { type AccountKeyStore, type Applied, appendPositionOf } from '../../src/core/stores/accountKeyStore.ts'
-import type { KafkaSink } from '../../src/core/stores/kafkaSink.ts'
-import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import type { Retries } from '../backoff.ts'
 import { sameRevision } from '../deadLetters/deadLetters.ts'
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { summaryOf } from '../../src/core/process/log.ts'
 import { type AccountKeyStore, appendPositionOf, type ContestedDigest } from '../../src/core/stores/accountKeyStore.ts'
-import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 
 const checkIntervalMs = 1_000
 const maxContested = 100

@@ -1,6 +1,6 @@
+import type { NewRecord } from '../../src/core/kafka/sink.ts'
+import type { RecordHeaders, SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import type { Problem } from '../../src/core/model/result.ts'
-import type { NewRecord } from '../../src/core/stores/kafkaSink.ts'
-import type { RecordHeaders, SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 
 /** A product changes an entity without raising its revision. */
 export const sameRevision: Problem = { path: 'revision', rule: 'is stored already with another content' }

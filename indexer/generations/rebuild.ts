@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { KafkaSource } from '../../src/core/kafka/source.ts'
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
-import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { partitionName } from '../../src/core/stores/sourceRecord.ts'
 import {
   acquireWatermarkHold,
   extendWatermarkHold,

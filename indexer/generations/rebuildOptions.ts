@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Logger } from 'pino'
+import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import type { Config } from '../../src/core/process/config.ts'
-import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import type { WorkerProcess } from './rebuildMessages.ts'
 

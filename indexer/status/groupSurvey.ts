@@ -1,6 +1,6 @@
+import type { KafkaSource } from '../../src/core/kafka/source.ts'
+import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../src/core/process/config.ts'
-import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
-import { partitionName, type TopicPartition } from '../../src/core/stores/sourceRecord.ts'
 import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import { readTag } from '../generations/generations.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'

@@ -1,5 +1,5 @@
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { type Html, html } from '../../src/core/process/html.ts'
-import { partitionName } from '../../src/core/stores/sourceRecord.ts'
 import { meter } from './chart.ts'
 import { count, duration, size, timeOfDay } from './format.ts'
 import type { RebuildSurvey } from './groupSurvey.ts'

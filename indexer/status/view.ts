@@ -1,5 +1,5 @@
+import type { TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { CheckResult } from '../../src/core/process/health.ts'
-import type { TopicPartition } from '../../src/core/stores/sourceRecord.ts'
 import type { Observed, Sample } from './observe.ts'
 
 /** The state of the indexer that serves the page. */

@@ -1,8 +1,8 @@
+import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
 import { type Digest, type DocumentId, documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import { holderOf, type KeyHolder } from '../../src/core/stores/accountKeyStore.ts'
-import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 
 export type FoldedKey = {
   readonly teamId: TeamId

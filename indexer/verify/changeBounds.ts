@@ -1,4 +1,4 @@
-import { partitionName, type SourceRecord } from '../../src/core/stores/sourceRecord.ts'
+import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 
 type Partition = { next: bigint; latestMs: number; gapMs: number }
 

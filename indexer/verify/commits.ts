@@ -1,5 +1,5 @@
+import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../src/core/model/ids.ts'
-import { partitionName, type TopicPartition } from '../../src/core/stores/sourceRecord.ts'
 import { fetchStartOffsets, rebuildGroup } from '../committedOffsets.ts'
 import { findGenerations, type Generation } from '../generations/generations.ts'
 import { documentTopics } from '../topics.ts'

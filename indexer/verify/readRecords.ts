@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { documentId } from '../../src/core/model/ids.ts'
 import { readKey } from '../../src/core/model/record.ts'
-import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
 import { projectRecord } from '../projectRecord.ts'
 import { documentTopics } from '../topics.ts'
 import { ChangeBounds } from './changeBounds.ts'

@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
+import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Config } from '../../src/core/process/config.ts'
-import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 
 /** How a verification reports its progress to whoever started it. */

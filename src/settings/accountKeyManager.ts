@@ -1,3 +1,4 @@
+import type { KafkaSink, NewRecord } from '../core/kafka/sink.ts'
 import {
   type AccountKeyState,
   accountKeyValue,
@@ -9,7 +10,6 @@ import { documentId, type EntityId, isIdentifier, type TeamId } from '../core/mo
 import { type Instant, toInstant } from '../core/model/instant.ts'
 import type { Config } from '../core/process/config.ts'
 import { type AccountKeyStore, type StoredKey, stateOf } from '../core/stores/accountKeyStore.ts'
-import type { KafkaSink, NewRecord } from '../core/stores/kafkaSink.ts'
 import {
   type CreatedKey,
   type CreateKeyRequest,

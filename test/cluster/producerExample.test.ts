@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { pino } from 'pino'
-import { connectKafka } from '../../src/core/stores/kafka.ts'
+import { connectKafka } from '../../src/core/kafka/client.ts'
 import type { Cluster } from '../../tools/engines/engines.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'

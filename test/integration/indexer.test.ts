@@ -1,6 +1,6 @@
 import { Client } from '@elastic/elasticsearch'
 import { blockWrites } from '../../indexer/generations/generations.ts'
-import { createTopics } from '../../src/core/stores/createTopics.ts'
+import { createTopics } from '../../src/core/kafka/createTopics.ts'
 import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { type KafkaSink, kafkaSink, type NewRecord } from '../../src/core/kafka/sink.ts'
 import { accountKeyValue, digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import {
@@ -7,7 +8,6 @@ import {
   type StoredKey,
   stateOf,
 } from '../../src/core/stores/accountKeyStore.ts'
-import { type KafkaSink, kafkaSink, type NewRecord } from '../../src/core/stores/kafkaSink.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import kafkajs, { type Producer } from 'kafkajs'
 // As every process of the product has it.
-import '../../src/core/stores/kafka.ts'
+import '../../src/core/kafka/client.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf } from '../support/faults.ts'

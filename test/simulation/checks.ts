@@ -1,6 +1,6 @@
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { deletedRevision } from '../../src/core/model/ids.ts'
 import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
-import { partitionName } from '../../src/core/stores/sourceRecord.ts'
 import type { Index } from './engines/elasticsearch/catalog.ts'
 import { isReachable } from './engines/elasticsearch/shard.ts'
 import type { SimulatedEngines } from './engines/engines.ts'

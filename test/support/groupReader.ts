@@ -1,6 +1,6 @@
-import type { FetchedBatch, GroupMember, GroupOptions } from '../../src/core/stores/consumerGroup.ts'
-import type { KafkaSource } from '../../src/core/stores/kafkaSource.ts'
-import { partitionName, type SourceRecord, type TopicPartition } from '../../src/core/stores/sourceRecord.ts'
+import type { FetchedBatch, GroupMember, GroupOptions } from '../../src/core/kafka/consumerGroup.ts'
+import type { KafkaSource } from '../../src/core/kafka/source.ts'
+import { partitionName, type SourceRecord, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 
 /** A member of a group that keeps what it reads. */
 export type GroupReader = {

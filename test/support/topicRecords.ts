@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { connectKafka } from '../../src/core/stores/kafka.ts'
-import { kafkaSource } from '../../src/core/stores/kafkaSource.ts'
-import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
+import { connectKafka } from '../../src/core/kafka/client.ts'
+import { kafkaSource } from '../../src/core/kafka/source.ts'
+import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { testConfig } from './config.ts'
 
 const deadlineMs = 30_000

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { KafkaSink, NewRecord } from '../../src/core/stores/kafkaSink.ts'
-import type { KafkaSource, OffsetRange } from '../../src/core/stores/kafkaSource.ts'
-import type { OffsetSpan } from '../../src/core/stores/readTopic.ts'
-import type { SourceRecord } from '../../src/core/stores/sourceRecord.ts'
+import type { OffsetSpan } from '../../src/core/kafka/readTopic.ts'
+import type { KafkaSink, NewRecord } from '../../src/core/kafka/sink.ts'
+import type { KafkaSource, OffsetRange } from '../../src/core/kafka/source.ts'
+import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { eventually } from './eventually.ts'
 import { type GroupReader, type ReaderOptions, startGroupReader } from './groupReader.ts'
 

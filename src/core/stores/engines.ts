@@ -1,10 +1,10 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Logger } from 'pino'
+import { connectKafka } from '../kafka/client.ts'
+import { type KafkaSink, kafkaSink } from '../kafka/sink.ts'
+import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
 import type { Config } from '../process/config.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from './elasticsearch.ts'
-import { connectKafka } from './kafka.ts'
-import { type KafkaSink, kafkaSink } from './kafkaSink.ts'
-import { type KafkaSource, kafkaSource } from './kafkaSource.ts'
 import { connectConfiguredRedis, type OnCommand, type RedisConnection } from './redis.ts'
 
 /** How a process connects to its engines. Nothing waits for an engine: the clients connect by themselves, also later. */

@@ -1,9 +1,9 @@
 import type { Client } from '@elastic/elasticsearch'
+import type { KafkaSink } from '../kafka/sink.ts'
+import type { KafkaSource } from '../kafka/source.ts'
 import type { Service } from '../process/service.ts'
 import { type AccountKeyStore, accountKeyStore } from './accountKeyStore.ts'
 import { engineCallMetrics, measureElasticsearch, measureRedis } from './engineCallMetrics.ts'
-import type { KafkaSink } from './kafkaSink.ts'
-import type { KafkaSource } from './kafkaSource.ts'
 import type { RedisConnection } from './redis.ts'
 import { type RedisKeys, redisKeys } from './redisKeys.ts'
 

@@ -1,10 +1,10 @@
 import { type Client, errors } from '@elastic/elasticsearch'
+import type { KafkaSource } from '../kafka/source.ts'
 import type { Check } from '../process/health.ts'
 import { summaryOf } from '../process/log.ts'
 import type { AccountKeyStore } from './accountKeyStore.ts'
 import { parsedBody, type RawBody } from './elasticsearch.ts'
 import { aliasOf } from './indices.ts'
-import type { KafkaSource } from './kafkaSource.ts'
 import type { RedisConnection } from './redis.ts'
 
 const doesNotAnswer = (error: unknown): string => `does not answer: ${summaryOf(error)}`

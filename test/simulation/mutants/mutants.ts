@@ -148,7 +148,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'joined-without-an-assignment',
     themes: ['groups'],
-    file: 'src/core/stores/kafka.ts',
+    file: 'src/core/kafka/client.ts',
     from: '\nannounceJoining()\n',
     to: '\n',
   },

@@ -7,9 +7,9 @@ import {
   type StartOffset,
 } from '../../../indexer/committedOffsets.ts'
 import { notCovered } from '../../../indexer/coverage.ts'
+import type { KafkaSource, OffsetRange } from '../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'
-import type { KafkaSource, OffsetRange } from '../../../src/core/stores/kafkaSource.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]

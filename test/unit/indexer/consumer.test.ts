@@ -1,11 +1,11 @@
 import { pino } from 'pino'
 import { ByteBudget } from '../../../indexer/budget.ts'
 import { SourceConsumer } from '../../../indexer/consumer.ts'
+import type { GroupMember, GroupOptions } from '../../../src/core/kafka/consumerGroup.ts'
+import type { KafkaSource } from '../../../src/core/kafka/source.ts'
+import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import { aborted } from '../../../src/core/process/aborted.ts'
-import type { GroupMember, GroupOptions } from '../../../src/core/stores/consumerGroup.ts'
-import type { KafkaSource } from '../../../src/core/stores/kafkaSource.ts'
-import type { SourceRecord } from '../../../src/core/stores/sourceRecord.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const forms = { topic: 'forms', partition: 0 }

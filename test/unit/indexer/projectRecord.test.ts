@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { projectRecord } from '../../../indexer/projectRecord.ts'
+import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
-import type { SourceRecord } from '../../../src/core/stores/sourceRecord.ts'
 import { formEntity, submissionEntity } from '../../support/entities.ts'
 
 const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's', TOPIC_ACCOUNT_KEYS: 'k' }

@@ -14,7 +14,7 @@ const deadlineMs = 3_000
 /** Imported on demand: a process loads the clients of the engines that it uses, and no others. */
 const probeOf: Readonly<Record<Engine, () => Promise<{ probe(config: Config): EngineProbe }>>> = {
   ELASTICSEARCH_URL: () => import('./elasticsearch.ts'),
-  KAFKA_BROKERS: () => import('./kafka.ts'),
+  KAFKA_BROKERS: () => import('../../kafka/preflight.ts'),
   REDIS_URL: () => import('./redis.ts'),
 }
 

@@ -1,5 +1,5 @@
-import type { FetchedRecord } from '../../../../src/core/stores/recordBatches.ts'
-import { partitionName, type TopicPartition } from '../../../../src/core/stores/sourceRecord.ts'
+import type { FetchedRecord } from '../../../../src/core/kafka/recordBatches.ts'
+import { partitionName, type TopicPartition } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { Host } from '../../network.ts'
 import { Coordinator } from './coordinator.ts'
 import { type ErrorCode, refusal } from './errorCodes.ts'

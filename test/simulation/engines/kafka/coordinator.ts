@@ -1,4 +1,4 @@
-import { partitionName, type TopicPartition } from '../../../../src/core/stores/sourceRecord.ts'
+import { partitionName, type TopicPartition } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { Host } from '../../network.ts'
 import { type ErrorCode, refusal } from './errorCodes.ts'
 import { Group, type JoinRequest, type SyncRequest } from './group.ts'

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
-import type { FetchedRecord } from '../../../../src/core/stores/recordBatches.ts'
-import type { RecordHeaders } from '../../../../src/core/stores/sourceRecord.ts'
+import type { FetchedRecord } from '../../../../src/core/kafka/recordBatches.ts'
+import type { RecordHeaders } from '../../../../src/core/kafka/sourceRecord.ts'
 
 /** What a producer sends. */
 export type SentRecord = {

@@ -1,6 +1,6 @@
 import { Partitioners } from 'kafkajs'
-import type { NewTopic } from '../../../../src/core/stores/kafkaSource.ts'
-import type { TopicPartition } from '../../../../src/core/stores/sourceRecord.ts'
+import type { NewTopic } from '../../../../src/core/kafka/source.ts'
+import type { TopicPartition } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { Host } from '../../network.ts'
 import { type LogRecord, PartitionLog, type SentRecord } from './partitionLog.ts'
 

@@ -1,11 +1,11 @@
 import { raiseUnseen } from '../../../../indexer/generations/raiseUnseen.ts'
 import type { RebuildOptions } from '../../../../indexer/generations/rebuildOptions.ts'
 import type { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
+import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
+import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 import { type Config, readConfig } from '../../../../src/core/process/config.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
-import type { KafkaSource } from '../../../../src/core/stores/kafkaSource.ts'
-import type { ReadOptions } from '../../../../src/core/stores/readTopic.ts'
 import { formEntity } from '../../../support/entities.ts'
 
 const config = ((): Config => {

@@ -6,9 +6,9 @@ import {
   type RebuildSurvey,
   surveyGroup,
 } from '../../../../indexer/status/groupSurvey.ts'
+import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import type { Config } from '../../../../src/core/process/config.ts'
 import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
-import type { KafkaSource } from '../../../../src/core/stores/kafkaSource.ts'
 
 const ends = new Map([
   ['forms/0', { topic: 'forms', partition: 0, low: 10n, high: 110n }],

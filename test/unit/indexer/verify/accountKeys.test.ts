@@ -1,9 +1,9 @@
 import { AccountKeyFold } from '../../../../indexer/verify/accountKeyFold.ts'
 import { compareAccountKeys } from '../../../../indexer/verify/compareAccountKeys.ts'
+import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { digestOf } from '../../../../src/core/model/accountKey.ts'
 import type { EntityId, Offset, Revision, TeamId } from '../../../../src/core/model/ids.ts'
 import type { AccountKeySurvey } from '../../../../src/core/stores/accountKeySurvey.ts'
-import type { SourceRecord } from '../../../../src/core/stores/sourceRecord.ts'
 
 const team = 'acme' as TeamId
 const idOf = (id: string): EntityId => id as EntityId

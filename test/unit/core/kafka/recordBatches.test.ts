@@ -7,7 +7,7 @@ import {
   type FetchedRecord,
   undecodableOf,
   withoutAborted,
-} from '../../../../src/core/stores/recordBatches.ts'
+} from '../../../../src/core/kafka/recordBatches.ts'
 
 type KafkaJsDecoder = Parameters<typeof decodePartition>[0]
 const load = createRequire(import.meta.url)

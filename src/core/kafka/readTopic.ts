@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Admin, Consumer, Kafka } from 'kafkajs'
 import { aborted } from '../process/aborted.ts'
-import { fetchStableOffsets } from './kafkaPatches.ts'
+import { fetchStableOffsets } from './patches.ts'
 import { undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 

@@ -2,7 +2,7 @@ import { getCACertificates } from 'node:tls'
 import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
 import type { Logger } from 'pino'
 import type { Config } from '../process/config.ts'
-import { announceJoining, closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './kafkaPatches.ts'
+import { announceJoining, closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './patches.ts'
 
 replaceFetchDecoder()
 fetchLogEndOffsets()

@@ -1,7 +1,7 @@
 import type { KafkaMessage } from 'kafkajs'
 import { recordBytes } from '../../../../indexer/budget.ts'
+import { sourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { toInstant } from '../../../../src/core/model/instant.ts'
-import { sourceRecord } from '../../../../src/core/stores/sourceRecord.ts'
 
 const message = (changes: Partial<Record<keyof KafkaMessage, unknown>> = {}): KafkaMessage =>
   ({

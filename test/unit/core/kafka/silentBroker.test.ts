@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { Kafka, logLevel } from 'kafkajs'
-import '../../../../src/core/stores/kafka.ts'
+import '../../../../src/core/kafka/client.ts'
 
 /** A broker that is frozen: its kernel accepts connections, and nobody answers. */
 async function silentBroker(): Promise<{ address: string; closed(): number; server: Server }> {

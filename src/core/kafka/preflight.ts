@@ -1,10 +1,10 @@
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import { aborted } from '../../process/aborted.ts'
-import type { Config } from '../../process/config.ts'
-import { connectKafka, trustedAuthorities, usesTls } from '../kafka.ts'
-import type { Address } from './certificate.ts'
-import { addressIn, type EngineProbe } from './probe.ts'
+import { aborted } from '../process/aborted.ts'
+import type { Config } from '../process/config.ts'
+import type { Address } from '../stores/preflight/certificate.ts'
+import { addressIn, type EngineProbe } from '../stores/preflight/probe.ts'
+import { connectKafka, trustedAuthorities, usesTls } from './client.ts'
 
 const defaultPort = 9_092
 const addressOf = (broker: string): Address => addressIn(`kafka://${broker}`, defaultPort)

@@ -2,7 +2,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { compressFrameSync } from 'lz4-napi'
 import { compressSync } from 'snappy'
-import { decompressRecords } from '../../../../src/core/stores/recordCompression.ts'
+import { decompressRecords } from '../../../../src/core/kafka/recordCompression.ts'
 
 const maxBytes = 1_000_000
 const [gzip, snappy, lz4, zstd] = [1, 2, 3, 4] as const

@@ -1,5 +1,5 @@
 import type { Kafka } from 'kafkajs'
-import { kafkaSource } from '../../../../src/core/stores/kafkaSource.ts'
+import { kafkaSource } from '../../../../src/core/kafka/source.ts'
 
 test('a question that fails leaves those alone that still wait for their answers', async () => {
   const answer = Promise.withResolvers<void>()
