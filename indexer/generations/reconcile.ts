@@ -97,10 +97,9 @@ export class Reconciliation {
     return Object.fromEntries(compared) as Record<DocumentKind, Comparison>
   }
 
-  /** Writes list documents to the new generation, also over those of the same version. */
-  async replaceLists(documents: readonly DocumentWrite[]): Promise<void> {
-    const lists = documents.filter(({ kind }) => isList(kind))
-    await this.#write(this.#replacements, lists)
+  /** Gives list documents of the new generation times that are not below these. What they say stays. */
+  async raiseTimes(kind: DocumentKind, times: readonly Version[]): Promise<void> {
+    await this.#keepTimes(kind, times, await this.#versions(kind, times))
   }
 
   async #passOf(kind: DocumentKind): Promise<Comparison> {
@@ -142,16 +141,12 @@ export class Reconciliation {
     tally.documents += old.length
     tally.reconciled += missing.length
     tally.newerInTarget += old.filter(({ version }, at) => version < (known[at]?.version ?? 0)).length
-    const earlier = old.filter(
-      ({ version, changedAt = '' }, at) => version === known[at]?.version && changedAt > (known[at]?.changedAt ?? ''),
-    )
     const others = old.filter(
       ({ version, digest }, at) =>
         version === known[at]?.version && digest !== undefined && digest !== known[at]?.digest,
     )
     await this.copy(kind, missing.map(idOf))
-    for (let at = 0; at < earlier.length; at += sourcesPerRequest)
-      await this.#keepTimes(kind, earlier.slice(at, at + sourcesPerRequest))
+    await this.#keepTimes(kind, old, known)
     for (let at = 0; at < others.length; at += sourcesPerRequest)
       await this.#replaceContents(kind, others.slice(at, at + sourcesPerRequest))
     if (missing.length === 0) return known
@@ -251,15 +246,20 @@ export class Reconciliation {
       await this.#write(this.#replacements, await this.#sources(from.indices[each], each, lists.map(idOf)))
   }
 
-  /** Gives documents of the new index the later times of the old ones. */
-  async #keepTimes(kind: DocumentKind, documents: readonly Version[]): Promise<void> {
-    const times = new Map<DocumentId, Instant | undefined>(documents.map(({ id, changedAt }) => [id, changedAt]))
-    const sources = await this.#sources(this.#options.to.indices[kind], kind, documents.map(idOf))
-    const changed = sources.flatMap((each) => {
-      const changedAt = times.get(each.id)
-      return changedAt === undefined ? [] : [{ ...each, source: withChangedAt(each.source, changedAt) }]
-    })
-    await this.#write(this.#replacements, changed)
+  /** Gives documents of the new index, which are `known`, the later times of others with the same version. */
+  async #keepTimes(kind: DocumentKind, others: readonly Version[], known: readonly Version[]): Promise<void> {
+    const later = others.filter(
+      ({ version, changedAt = '' }, at) => version === known[at]?.version && changedAt > (known[at]?.changedAt ?? ''),
+    )
+    for (let at = 0; at < later.length; at += sourcesPerRequest) {
+      const times = new Map(later.slice(at, at + sourcesPerRequest).map(({ id, changedAt }) => [id, changedAt]))
+      const sources = await this.#sources(this.#options.to.indices[kind], kind, [...times.keys()])
+      const changed = sources.flatMap((each) => {
+        const changedAt = times.get(each.id)
+        return changedAt === undefined ? [] : [{ ...each, source: withChangedAt(each.source, changedAt) }]
+      })
+      await this.#write(this.#replacements, changed)
+    }
   }
 
   /** Reads whole documents; one that is not there is left out. */

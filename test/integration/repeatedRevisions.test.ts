@@ -75,3 +75,15 @@ test('what is served stays through compaction, verification and a rebuild, thoug
   expect(await titlesServed(api)).toEqual(['first', 'first'])
   expect(await verify()).toEqual(equal)
 })
+
+test('a content that is appended under a known revision while no indexer runs is not served by a rebuild', async () => {
+  const indexer = await pipeline.startIndexer()
+  await pipeline.createKeys(['acme'])
+  const api = await pipeline.startApi()
+  await pipeline.produce('forms', [formRecord(3, 'first')])
+  expect(await titleIn(api)).toEqual(['first', 'first'])
+  expect(await indexer.end('SIGTERM')).toBe(0)
+  await pipeline.produce('forms', [formRecord(3, 'other')])
+  expect(await runCommand('indexer/generations/rebuildCommand.ts', [], pipeline.names)).toMatchObject({ code: 0 })
+  expect(await titlesServed(api)).toEqual(['first', 'first'])
+})

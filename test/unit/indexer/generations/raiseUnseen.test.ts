@@ -1,11 +1,12 @@
 import { raiseUnseen } from '../../../../indexer/generations/raiseUnseen.ts'
 import type { RebuildOptions } from '../../../../indexer/generations/rebuildOptions.ts'
 import type { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
+import type { Version } from '../../../../indexer/generations/versions.ts'
 import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 import { type Config, readConfig } from '../../../../src/core/process/config.ts'
-import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
+import type { DocumentKind } from '../../../../src/core/stores/indices.ts'
 import { formEntity } from '../../../support/entities.ts'
 
 const config = ((): Config => {
@@ -14,7 +15,7 @@ const config = ((): Config => {
   return read.config
 })()
 /** More than one part, of which the last is not full. */
-const count = 251
+const count = 501
 const topic = config.TOPIC_FORMS
 const watermarkMs = Date.parse('2026-03-01T00:00:10.000Z')
 const at = (offset: number): Offset => BigInt(offset) as Offset
@@ -31,12 +32,13 @@ test('each record that no indexer has committed is raised, those of the last par
   }
   const source = { committedOffsets: async () => [], readTopic: reads } as unknown as KafkaSource
   const options = { config, source, signal: new AbortController().signal } as RebuildOptions
-  const replaceLists = async (documents: readonly DocumentWrite[]): Promise<void> => {
-    expect(documents.length).toBeLessThanOrEqual(501)
-    for (const { kind, id, source: text } of documents)
-      if (kind === 'forms' && String(text).includes(new Date(watermarkMs).toISOString())) raised.push(id)
+  const raiseTimes = async (kind: DocumentKind, times: readonly Version[]): Promise<void> => {
+    expect(kind).toBe('forms')
+    expect(times.length).toBeLessThanOrEqual(500)
+    for (const { id, version, changedAt } of times)
+      if (version === 1 && changedAt === new Date(watermarkMs).toISOString()) raised.push(id)
   }
   const read = new Map([[`${topic}/0`, { topic, partition: 0, low: 0n, high: BigInt(count) }]])
-  await raiseUnseen(options, { replaceLists } as unknown as Reconciliation, watermarkMs, read, async () => undefined)
+  await raiseUnseen(options, { raiseTimes } as unknown as Reconciliation, watermarkMs, read, async () => undefined)
   expect(raised).toHaveLength(count)
 })
