@@ -28,6 +28,8 @@ export type Generation = {
   readonly hasServed: boolean
   /** Its mappings are those of this release. */
   readonly hasCurrentMappings: boolean
+  /** What templates of the cluster have added that loses documents, or parts of them. */
+  readonly foreignSettings: readonly string[]
 }
 
 /** A generation of which indices may be missing: its creation was interrupted, or somebody deleted them. */
@@ -45,12 +47,18 @@ type FoundIndex = {
   readonly aliases: ReadonlySet<string>
   readonly createdAtMs: number
   readonly hasWriteBlock: boolean
+  readonly foreignSettings: readonly string[]
 }
 
 /** A generation named by a committed offset or by Redis. */
 export type KnownGeneration = { readonly number: number; readonly tag: GenerationTag }
 
 export type RequestOptions = { readonly signal: AbortSignal; readonly requestTimeout: number }
+
+const readOfSettings = ['uuid', 'creation_date', 'blocks.write', 'lifecycle.name'].map(
+  (name) => `*.settings.index.${name}`,
+)
+const readOfIndices = ['*.aliases', '*.mappings._source', ...readOfSettings]
 
 /** Finds every generation, lowest number first. */
 export async function findGenerations(
@@ -61,9 +69,9 @@ export async function findGenerations(
   const found = await client.indices.get(
     {
       index: documentKinds.map((kind) => `${aliasOf(prefix, kind)}-v*`),
-      features: ['aliases', 'settings'],
+      features: ['aliases', 'settings', 'mappings'],
       expand_wildcards: ['open', 'closed'],
-      filter_path: '*.aliases,*.settings.index.uuid,*.settings.index.creation_date,*.settings.index.blocks.write',
+      filter_path: readOfIndices.join(),
     },
     options,
   )
@@ -84,6 +92,7 @@ export async function findGenerations(
       createdAtMs: Number(state.settings?.index?.creation_date ?? 0),
       aliases: new Set(Object.keys(state.aliases ?? {})),
       hasWriteBlock: String(state.settings?.index?.blocks?.write) === 'true',
+      foreignSettings: foreignSettings(name, state),
     })
     byNumber.set(read.generation, {
       indices,
@@ -119,8 +128,38 @@ function complete(
     isWritable: found.every(({ name, aliases, hasWriteBlock }) => aliases.has(writeAliasOf(name)) && !hasWriteBlock),
     hasServed: found.every(({ aliases }) => aliases.has(servedAlias(prefix, number))),
     hasCurrentMappings,
+    foreignSettings: found.flatMap((each) => each.foreignSettings),
   }
 }
+
+/** What an index has that we did not ask for and that loses documents, or parts of them: a lifecycle, a `_source` that leaves something out. */
+export function foreignSettings(
+  name: string,
+  { settings = {}, mappings = {} }: Pick<estypes.IndicesIndexState, 'settings' | 'mappings'>,
+): string[] {
+  const lifecycle = settings.index?.lifecycle?.name
+  const { enabled = true, includes = [], excludes = [] } = mappings._source ?? {}
+  const isWhole = enabled && includes.length === 0 && excludes.length === 0
+  return [
+    ...(lifecycle === undefined ? [] : [`${name} has index.lifecycle.name=${lifecycle}`]),
+    ...(isWhole ? [] : [`${name} has _source=${JSON.stringify(mappings._source)}`]),
+  ]
+}
+
+/** Deletes a generation that never served, and throws, if templates have added to it what would lose documents. */
+export async function expectOwnSettings(
+  client: Client,
+  generation: Generation,
+  options: RequestOptions,
+): Promise<void> {
+  const { hasServed, foreignSettings: foreign, indices } = generation
+  if (hasServed || foreign.length === 0) return
+  await client.indices.delete({ index: Object.values(indices), ignore_unavailable: true }, options)
+  throw new Error(`a template of the cluster adds to our indices what loses documents: ${foreign.join(', ')}`)
+}
+
+/** Set whatever templates say: documents are stored as they are sent, and read back byte for byte. */
+const ownSettings = { default_pipeline: '_none', final_pipeline: '_none', 'mapping.source.mode': 'stored' }
 
 /**
  * Creates the missing indices of a generation, which does not serve yet. Each index has `INDEX_SHARDS` primary shards. Safe to call from
@@ -140,7 +179,7 @@ export async function createGeneration(
         await client.indices.create(
           {
             index,
-            settings: { ...settings, number_of_shards },
+            settings: { ...settings, ...ownSettings, number_of_shards },
             mappings,
             aliases: { [writeAliasOf(index)]: { is_write_index: true } },
           },
@@ -154,6 +193,7 @@ export async function createGeneration(
   const generations = await findGenerations(client, prefix, options)
   const created = generations.find((each) => each.number === number)?.complete
   if (created === undefined) throw new Error(`generation ${number} is not complete`)
+  await expectOwnSettings(client, created, options)
   return created
 }
 

@@ -15,6 +15,7 @@ import { chooseGeneration, readersOf, stateOf } from './foundState.ts'
 import { type GenerationEvent, type GenerationState, next, type Step } from './generationState.ts'
 import {
   createGeneration,
+  expectOwnSettings,
   findGenerations,
   type Generation,
   type KnownGeneration,
@@ -83,6 +84,7 @@ export class ServedGeneration {
     const newest = newestOf([adopted, ...written])
     const { number, complete } = chooseGeneration(found, newest)
     const generation = complete ?? (await createGeneration(elasticsearch, config, number, options))
+    await expectOwnSettings(elasticsearch, generation, options)
     const rebuilt = [...commits.rebuilt].map((commit) => commit.generation)
     const isKnown = [adopted, ...written, ...(generation.isServing ? rebuilt : [])].includes(generation.tag)
     const isFirst = newest === undefined && !found.some((each) => each.complete?.hasServed)

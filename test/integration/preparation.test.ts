@@ -1,8 +1,11 @@
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { documentKinds } from '../../src/core/stores/indices.ts'
+import { formEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
 import { indexName } from '../support/names.ts'
+import { type Program, startProgram } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline()
@@ -48,4 +51,47 @@ test('indices are created strict, reached by alias, refreshed by nobody else', a
     expect(mappings).toMatchObject(name.includes('details') ? { enabled: false } : { dynamic: 'strict' })
     expect(settings?.index?.refresh_interval).toBe('-1')
   }
+})
+
+describe('with templates of the cluster that match our indices', () => {
+  const templated = usePipeline({ forEachTest: true })
+  const addTemplate = async (template: object): Promise<string> => {
+    const prefix = templated.names['INDEX_PREFIX'] ?? ''
+    await elasticsearch.indices.putIndexTemplate({ name: prefix, index_patterns: [`${prefix}-*`], template })
+    return prefix
+  }
+  const titles = async (api: Program): Promise<unknown> => {
+    await templated.untilApplied(api, 'acme')
+    const list = (await templated.get(api, 'acme', '/api/v1/forms')).body as { items: { title: string }[] }
+    return list.items.map(({ title }) => title)
+  }
+  const append = async (): Promise<void> => {
+    await templated.createKeys(['acme'])
+    const form = formEntity({ id: 'a', title: 'A form' })
+    await templated.produce('forms', [{ key: 'acme/a', value: JSON.stringify({ revision: 1, form }) }])
+  }
+  afterEach(() => elasticsearch.indices.deleteIndexTemplate({ name: `${templated.names['INDEX_PREFIX']}*` }))
+
+  test('documents are stored as they are sent, through no pipeline', async () => {
+    await addTemplate({
+      settings: { default_pipeline: 'missing', final_pipeline: 'missing', 'mapping.source.mode': 'synthetic' },
+    })
+    await templated.startIndexer()
+    await append()
+    expect(await titles(await templated.startApi())).toEqual(['A form'])
+  })
+
+  test('a template that loses parts of documents is named, and nothing is written until it is gone', async () => {
+    const prefix = await addTemplate({ mappings: { _source: { excludes: ['summary'] } } })
+    const indexer = await startProgram('indexer/main.ts', templated.names)
+    await append()
+    await eventually(async () => {
+      const { checks } = (await (await fetch(`${indexer.adminUrl}/readyz`)).json()) as {
+        checks: { preparation: { problem?: string } }
+      }
+      return checks.preparation.problem?.includes('_source={"excludes":["summary"]}') === true
+    })
+    await elasticsearch.indices.deleteIndexTemplate({ name: prefix })
+    expect(await titles(await templated.startApi())).toEqual(['A form'])
+  })
 })

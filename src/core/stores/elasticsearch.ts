@@ -30,17 +30,25 @@ type BodyOfUndici = { bytes(): Promise<Uint8Array> }
 type Options = ConnectionRequestOptions | ConnectionRequestOptionsAsStream
 
 /**
- * Tells a response that its caller no longer wants from one that its node broke off: only the latter makes the client avoid the node, and
- * ask the next one.
+ * Mends two faults of `UndiciConnection`. It marks a node as gone whose response its caller no longer wanted; only one that the node broke
+ * off may do that. And when a request has had its time, it dispatches an `abort` event on the caller's signal, which is not aborted: the
+ * event ends all else that listens to that signal, such as other requests, waits and timers of the process.
  */
 class AbortableConnection extends UndiciConnection {
   override async request(params: ConnectionRequestParams, options: Options): Promise<never> {
+    const { signal } = options
+    const own = new AbortController()
+    const abort = (): void => own.abort(signal?.reason)
+    if (signal?.aborted === true) abort()
+    signal?.addEventListener('abort', abort, { once: true })
     try {
-      return (await this.read(params, options)) as never
+      return (await this.read(params, { ...options, signal: own.signal })) as never
     } catch (error) {
-      if (error instanceof errors.ConnectionError && options.signal?.aborted === true)
+      if (error instanceof errors.ConnectionError && signal?.aborted === true)
         throw new errors.RequestAbortedError('Request aborted')
       throw error
+    } finally {
+      signal?.removeEventListener('abort', abort)
     }
   }
 

@@ -20,6 +20,7 @@ function found(
     isWritable: true,
     hasServed,
     hasCurrentMappings,
+    foreignSettings: [],
   }
   return { number, indices: new Map(), hasCurrentMappings, complete: isComplete ? complete : undefined }
 }

@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Client, errors } from '@elastic/elasticsearch'
+import { readConfig } from '../../../../src/core/process/config.ts'
+import {
+  connectElasticsearch,
+  connectElasticsearchBytes,
+  connectElasticsearchRaw,
+} from '../../../../src/core/stores/elasticsearch.ts'
+
+/** Answers what is asked under `/answered`, and nothing else. */
+let server: Server
+let url: string
+
+beforeAll(async () => {
+  server = createServer(({ url: asked }, response) => {
+    if (asked === '/answered') response.writeHead(200, { 'x-elastic-product': 'Elasticsearch' }).end('{}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+const clientOf = (connect: typeof connectElasticsearch): Client => {
+  const read = readConfig({ ELASTICSEARCH_URL: url }, [], '')
+  if (!read.ok) throw new Error(JSON.stringify(read.problems))
+  return connect(read.config)
+}
+const ask = (client: Client, path: string, signal: AbortSignal, requestTimeout: number): Promise<unknown> =>
+  client.transport.request({ method: 'GET', path }, { signal, requestTimeout })
+
+describe.each([connectElasticsearch, connectElasticsearchRaw, connectElasticsearchBytes])('%p', (connect) => {
+  test('a request that has had its time ends nothing else of the same signal', async () => {
+    const client = clientOf(connect)
+    const controller = new AbortController()
+    const { signal } = controller
+    let events = 0
+    signal.addEventListener('abort', () => events++)
+    const other = ask(client, '/unanswered', signal, 20_000).catch((error: unknown) => error)
+    await expect(ask(client, '/unanswered', signal, 50)).rejects.toThrow(errors.TimeoutError)
+    expect([events, signal.aborted]).toEqual([0, false])
+    expect(await Promise.race([other, ask(client, '/answered', signal, 20_000).then(() => 'answered')])).toBe(
+      'answered',
+    )
+    controller.abort()
+    expect(await other).toBeInstanceOf(errors.RequestAbortedError)
+    await client.close()
+  })
+
+  test('a signal that is aborted already asks nothing', async () => {
+    const client = clientOf(connect)
+    await expect(ask(client, '/answered', AbortSignal.abort(), 20_000)).rejects.toThrow(errors.RequestAbortedError)
+    await client.close()
+  })
+})
