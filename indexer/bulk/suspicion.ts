@@ -1,8 +1,8 @@
 import type { DocumentKind } from '../../src/core/stores/indices.ts'
 
-/** A document must fail so often, each time after others of its index were written, */
-const minFailures = 5
-/** and for so long, before its record is given up. */
+/** A document must fail before and after another one of its index was written, */
+const minFailures = 2
+/** and be tried for so long without success, before its record is given up. */
 const minMs = 60_000
 
 /** How often and since when Elasticsearch has failed at one document while others of its index were written. */

@@ -343,6 +343,15 @@ describe('a document that Elasticsearch always fails at', () => {
     expect(writer.blockedReason()).toBeUndefined()
   })
 
+  test('is rejected after a minute also where only one other document was written', async () => {
+    const { submit, clock, requests } = writing(failingAt(({ id }) => id === 't/bad'))
+    const bad = submit('bad', 7)
+    await eventually(() => requests.length > 1)
+    expect(await submit('good', 1)).toEqual({ kind: 'indexed' })
+    clock.nowMs += 60_000
+    expect(await bad).toEqual({ kind: 'rejected', reason: '500 exception' })
+  })
+
   test('waits for as long as none of its index is written', async () => {
     let isAway = true
     const { submit, clock, requests } = writing(failingAt(({ kind }) => isAway && kind === 'form-details'))
