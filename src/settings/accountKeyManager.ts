@@ -156,11 +156,15 @@ export class AccountKeyManager {
     if (kind !== 'applied' && (await store.find(team, id))?.key === null) throw deletedMeanwhile(id)
   }
 
-  /** Makes a change durable that has taken effect in Redis, and tells of it. */
+  /**
+   * Makes a change durable that has taken effect in Redis, and tells of it. Redis may have lost it meanwhile, and been filled again from
+   * records that do not tell of it: there it takes effect once more.
+   */
   async #complete(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { id } = change.key
     try {
       await this.#record(state, change)
+      await this.#deps.store.apply(change.team, id as EntityId, state)
     } catch (error) {
       if (error instanceof KeyRefused) throw error
       throw new KeyChangeIncomplete(

@@ -326,3 +326,24 @@ test('of two teams whose keys have the same id, each revokes and deletes its own
   expect(await Promise.all(deleted)).toEqual([false, true, false])
   expect((await keys.list('third')).map(({ name }) => name)).toEqual(['third'])
 })
+
+test.each(['revoke', 'delete'] as const)(
+  'a %s counts although Redis was lost and filled again meanwhile',
+  async (change) => {
+    const { kafka, keys } = keysOver()
+    const { key, plaintext } = await keys.create({ team, name: 'lost', by })
+    const [created] = kafka.sent
+    kafka.onSend = async () => {
+      kafka.onSend = async () => undefined
+      await clearRedis(link.client, prefix)
+      const replay = await keyStore.beginReplay('second')
+      const read = readAccountKeyRecord(Buffer.from(created?.key ?? ''), Buffer.from(created?.value ?? ''))
+      if (!read.ok) throw new Error('the record of the creation is read')
+      await keyStore.apply(read.value.teamId, read.value.entityId, read.value)
+      await replay.complete()
+    }
+    await keys[change]({ team, id: key.id, by })
+    const expected = { revoke: expect.objectContaining({ state: 'revoked' }), delete: null }
+    expect(await holderOf(plaintext)).toEqual(expected[change])
+  },
+)

@@ -224,6 +224,14 @@ describe('The watermark', () => {
     })
   })
 
+  test('does not go back when Redis has lost it and only an indexer that owns nothing any more knows it', async () => {
+    const others = { 'forms/0': 3_000, 'submissions/0': 3_000 }
+    await claimPartitions(redis, keys, 'b', both, undefined)
+    expect(await publish({ 'forms/0': 9_000 }, both, first, 'a', redis, 5_000)).toEqual({ kind: 'displaced' })
+    expect(await publish(others, both, first, 'b')).toEqual({ kind: 'behind' })
+    expect(await watermark()).toBeNull()
+  })
+
   test('is never below one that its publisher knows of, also when Redis has lost that and the clocks disagree', async () => {
     const told = (watermarkMs: number, highestMs: number): Promise<WatermarkResult> =>
       publish({ 'forms/0': watermarkMs, 'submissions/0': watermarkMs }, both, first, 'a', redis, highestMs)

@@ -101,8 +101,8 @@ export class KeyUsers {
           'a revoked key is refused',
           `${key.id} of ${key.team} was ${goneBefore} before it was used, and got 200`,
         )
-      if (status !== undefined && ![200, 304, 401, 503].includes(status))
-        throw new Violation('the API answers, or says 503', `${status} to a key of ${key.team}`)
+      if (status !== undefined && ![200, 304, 401, 429, 503].includes(status))
+        throw new Violation('the API answers, or says 429 or 503', `${status} to a key of ${key.team}`)
     }
   }
 }

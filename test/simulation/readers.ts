@@ -190,9 +190,10 @@ export class Poller {
   }
 
   #check(question: Question, { status, headers, body }: Answer, known: Observed): void {
-    if (status === 503) return
+    // The one says that the replica is not there, the other that too many of the team's requests wait for it.
+    if (status === 503 || status === 429) return
     if (status !== 200 && status !== 304)
-      throw new Violation('the API answers, or says 503', `${status} ${body} to ${question.url}`)
+      throw new Violation('the API answers, or says 429 or 503', `${status} ${body} to ${question.url}`)
     const watermark = headers['replica-watermark']
     const watermarkMs = watermark === undefined ? undefined : Date.parse(watermark)
     const items = status === 304 ? (this.#held.get(question.url)?.items ?? []) : this.#itemsIn(question, body)

@@ -17,10 +17,15 @@ export type WatermarkResult =
 /**
  * The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. Partition watermarks of
  * an earlier run of Redis are dropped: a Redis that comes back with an older state, or a replica that lagged and takes over, has older
- * ones than readers were told. What was published last it may have lost as well, so each publisher tells what it knows of that, before the
- * last of them has told its partition watermarks. Once a publisher withholds the watermark of a generation, nobody publishes it.
+ * ones than readers were told. What was published last it may have lost as well, so each publisher tells what it knows of that, also when
+ * its partition watermarks are refused. Once a publisher withholds the watermark of a generation, nobody publishes it.
  */
 const publishScript = `
+local highest = tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1')
+if tonumber(ARGV[5]) > highest then
+  highest = tonumber(ARGV[5])
+  redis.call('HSET', KEYS[1], 'highest', ARGV[5])
+end
 if redis.call('EXISTS', KEYS[2]) == 1 then return 'held' end
 local generation = redis.call('HGET', KEYS[1], 'generation')
 if not generation then return 'forgotten' end
@@ -33,11 +38,6 @@ end
 if ARGV[6] == '1' then
   redis.call('HSET', KEYS[1], 'withheld', '1')
   redis.call('HDEL', KEYS[1], 'published')
-end
-local highest = tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1')
-if tonumber(ARGV[5]) > highest then
-  highest = tonumber(ARGV[5])
-  redis.call('HSET', KEYS[1], 'highest', ARGV[5])
 end
 if redis.call('HGET', KEYS[1], 'partitionsRun') ~= ARGV[2] then
   for _, name in ipairs(every) do redis.call('HDEL', KEYS[1], name) end
