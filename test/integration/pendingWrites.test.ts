@@ -23,8 +23,11 @@ beforeAll(async () => {
 })
 afterAll(() => redis.close())
 
-const marksOf = (keys: RedisKeys, of: TeamList): Promise<Record<string, string>> =>
-  redis.client.hgetall(keys.pendingWrites(of))
+/** Partition → owner. */
+const marksOf = async (keys: RedisKeys, of: TeamList): Promise<Record<string, string>> => {
+  const marks = Object.entries(await redis.client.hgetall(keys.pendingWrites(of)))
+  return Object.fromEntries(marks.map(([partition, mark]) => [partition, mark.split(' ')[0] ?? '']))
+}
 
 describe('Marks of pending writes', () => {
   let keys: RedisKeys
@@ -76,11 +79,25 @@ describe('Marks of pending writes', () => {
     expect(await marksOf(keys, list)).toEqual({ 'forms/0': 'b', 'forms/1': 'a' })
   })
 
-  test('a mark that nobody removes goes after an hour; each mark of the list begins it anew', async () => {
-    await markPending(redis, keys, [mark('a', 'forms/0')])
-    await redis.client.pexpire(keys.pendingWrites(list), 10_000)
+  test('a mark that nobody removes goes after an hour, whatever else is marked meanwhile', async () => {
+    await markPending(redis, keys, [mark('a', 'forms/0'), mark('a', 'forms/1')])
+    const name = keys.pendingWrites(list)
+    const [owner, untilMs] = (await redis.client.hget(name, 'forms/0'))?.split(' ') ?? []
+    expect(Number(untilMs) - Date.now()).toBeGreaterThan(pendingMarkLifeMs - 60_000)
+    // As if it had been set an hour ago.
+    await redis.client.hset(name, 'forms/0', `${owner} ${Number(untilMs) - pendingMarkLifeMs - 1}`)
+    await redis.client.pexpire(name, 10_000)
     await markPending(redis, keys, [mark('a', 'forms/1')])
-    expect(await redis.client.pttl(keys.pendingWrites(list))).toBeGreaterThan(pendingMarkLifeMs - 10_000)
+    expect(await marksOf(keys, list)).toEqual({ 'forms/1': 'a' })
+    expect(await redis.client.pttl(name)).toBeGreaterThan(pendingMarkLifeMs - 60_000)
+  })
+
+  test('a mark that is set again counts for another hour', async () => {
+    await markPending(redis, keys, [mark('a')])
+    const name = keys.pendingWrites(list)
+    await redis.client.hset(name, 'forms/0', `a ${Date.now() + 1_000}`)
+    await markPending(redis, keys, [mark('a')])
+    expect(Number((await redis.client.hget(name, 'forms/0'))?.split(' ')[1])).toBeGreaterThan(Date.now() + 1_000_000)
   })
 })
 

@@ -281,6 +281,9 @@ function withoutRun({ link }: Side, value: unknown): unknown {
   return text?.replaceAll(link.runId() ?? 'no run', 'this run')
 }
 
+/** Until when a mark of pending writes counts depends on the clocks of both, which are milliseconds apart. */
+const withoutTime = ([field, text]: [string, string]): [string, string] => [field, text.replace(/ \d{13}$/, ' until')]
+
 /** All keys, what they hold, and whether they expire. */
 async function dumpOf(side: Side, prefix: string): Promise<unknown[]> {
   const { client } = side.link
@@ -294,6 +297,7 @@ async function dumpOf(side: Side, prefix: string): Promise<unknown[]> {
       async () =>
         Object.entries(await client.hgetall(name))
           .filter(isLasting)
+          .map(withoutTime)
           .sort(),
       async () => (await client.smembers(name)).sort(),
     ]

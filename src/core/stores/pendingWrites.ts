@@ -20,21 +20,31 @@ const maxMarksPerScript = 1_000
  */
 export const pendingMarkLifeMs = 3_600_000
 
-/** A former claimant of the partition may still write, but does not replace the mark of the current one. */
+/**
+ * A mark is its owner and the time of Redis (ms) until which it counts: those of others do not prolong it. A former claimant of the
+ * partition may still write, but does not replace the mark of the current one.
+ */
 const markScript = `
-local owners = KEYS[#KEYS]
+local owners, lifeMs, time = KEYS[#KEYS], tonumber(ARGV[#ARGV]), redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 for i = 1, #KEYS - 1 do
+  local marks = redis.call('HGETALL', KEYS[i])
+  for at = 1, #marks, 2 do
+    local untilMs = tonumber(string.match(marks[at + 1], '%d+$') or '')
+    if untilMs and untilMs <= nowMs then redis.call('HDEL', KEYS[i], marks[at]) end
+  end
   local partition, owner = ARGV[2 * i - 1], ARGV[2 * i]
   if redis.call('HGET', owners, partition) == owner or not redis.call('HGET', KEYS[i], partition) then
-    redis.call('HSET', KEYS[i], partition, owner)
+    redis.call('HSET', KEYS[i], partition, string.format('%s %.0f', owner, nowMs + lifeMs))
   end
-  redis.call('PEXPIRE', KEYS[i], ARGV[#ARGV])
+  redis.call('PEXPIRE', KEYS[i], lifeMs)
 end
 return 1`
 
 const settleScript = `
 for i, key in ipairs(KEYS) do
-  if redis.call('HGET', key, ARGV[2 * i - 1]) == ARGV[2 * i] then redis.call('HDEL', key, ARGV[2 * i - 1]) end
+  local mark = redis.call('HGET', key, ARGV[2 * i - 1])
+  if mark and string.match(mark, '^(.*) %d+$') == ARGV[2 * i] then redis.call('HDEL', key, ARGV[2 * i - 1]) end
 end
 return 1`
 
