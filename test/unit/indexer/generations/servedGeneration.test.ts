@@ -1,3 +1,4 @@
+import type { CommittedOffset } from '../../../../indexer/committedOffsets.ts'
 import { blockWrites, findGenerations, type Generation } from '../../../../indexer/generations/generations.ts'
 import { ServedGeneration, type Stores } from '../../../../indexer/generations/servedGeneration.ts'
 import { aliasOf, documentKinds, writeAliasOf } from '../../../../src/core/stores/indices.ts'
@@ -80,10 +81,12 @@ beforeEach(() => {
   ;[elasticsearch, redis] = [new Elasticsearch(), new Redis()]
 })
 
-const open = (): Promise<ServedGeneration> => {
+type Commits = Parameters<typeof ServedGeneration.open>[1]
+const open = (commits: Partial<Commits> = {}): Promise<ServedGeneration> => {
   const stores = { config, elasticsearch, redis, keys: redisKeys(prefix) } as unknown as Stores
-  return ServedGeneration.open(stores, { own: [], rebuilt: [] }, () => startMs, signal)
+  return ServedGeneration.open(stores, { own: [], rebuilt: [], ...commits }, () => startMs, signal)
 }
+const commitsOf = ({ tag }: Generation): Commits['own'] => [{ generation: tag }] as unknown as CommittedOffset[]
 const publish = (served: ServedGeneration, answer: string) => {
   redis.answer = answer
   return served.publish('owner', ['forms/0'], new Map([['forms/0', 1]]), undefined, false)
@@ -151,6 +154,32 @@ test('a generation that is being built does not serve because another indexer be
     'generation 2 is being built from Kafka',
     undefined,
   ])
+})
+
+test('a generation that serves, but was restored from a snapshot, promises nothing that was appended before', async () => {
+  await open()
+  for (const [name, index] of elasticsearch.all)
+    elasticsearch.all.set(name, { ...index, uuid: `${index.uuid}-restored` })
+  const { generation } = await open()
+  expect([await serving(), redis.generation, redis.floorMs]).toEqual([1, generation.tag, startMs])
+})
+
+test('where Redis has lost everything, commits of the indexers or of its rebuild tell that a serving generation holds the promised', async () => {
+  const { generation } = await open()
+  const commits = commitsOf(generation)
+  const floorOf = async (each: Partial<Commits>): Promise<number> => {
+    redis = new Redis()
+    await open(each)
+    return redis.floorMs
+  }
+  expect([await floorOf({ own: commits }), await floorOf({ rebuilt: commits }), await floorOf({})]).toEqual([
+    -1,
+    -1,
+    startMs,
+  ])
+  // A rebuild that has not switched yet may lack what indexers have read since.
+  removeReadAliases()
+  expect(await floorOf({ rebuilt: commits })).toBe(startMs)
 })
 
 test('a Redis that forgot the generation is told again, with the start of the build until a watermark was published', async () => {
