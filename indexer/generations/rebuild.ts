@@ -12,7 +12,6 @@ import {
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
 import { rebuildGroup } from '../committedOffsets.ts'
-import type { VisiblePosition } from '../publisher.ts'
 import { refreshEveryCopy } from '../refresh.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
 import { ForgottenEntities, purelyCompacted } from './forgotten.ts'
@@ -29,7 +28,7 @@ import {
 import { pruneRetired, pruneUnfinished } from './prune.ts'
 import { raiseUnseen } from './raiseUnseen.ts'
 import type { RebuildOptions } from './rebuildOptions.ts'
-import { RebuildWorkers } from './rebuildWorkers.ts'
+import { type RebuildPipeline, startRebuildPipeline } from './rebuildPipeline.ts'
 import { reconcileAll } from './reconcileAll.ts'
 
 const requestTimeoutMs = 30_000
@@ -56,43 +55,39 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   const target = await openTarget(options, serving)
   report.step(`generation ${target.number} is built beside generation ${serving.number}`)
 
-  const partitions = (await options.source.offsetRanges(documentTopics(options.config))).size
   const rules = await readTopicRules(options.source, options.config)
   const failed = new AbortController()
-  const workers = new RebuildWorkers({
-    config: options.config,
+  const pipeline = startRebuildPipeline({
+    ...options,
     generation: target,
     keptMs: rules.keptMs,
-    processes: Math.min(options.processes, partitions),
-    startProcess: options.startProcess,
-    onStep: report.step,
     fail: (error) => failed.abort(error),
   })
   try {
     await switchOver(
       { ...options, signal: AbortSignal.any([options.signal, failed.signal]) },
-      { workers, serving, target, forgotten: new ForgottenEntities(purelyCompacted(options.config, rules)) },
+      { pipeline, serving, target, forgotten: new ForgottenEntities(purelyCompacted(options.config, rules)) },
     )
   } catch (error) {
     failed.signal.throwIfAborted()
     throw error
   } finally {
-    await workers.stop()
+    await pipeline.stop()
   }
   await pruneRetired(options, serving)
 }
 
 type Switch = {
-  readonly workers: RebuildWorkers
+  readonly pipeline: RebuildPipeline
   readonly serving: Generation
   readonly target: Generation
   readonly forgotten: ForgottenEntities
 }
 
 /** Ends what it has begun when `signal` aborts, at any point. */
-async function switchOver(options: RebuildOptions, { workers, serving, target, forgotten }: Switch): Promise<void> {
+async function switchOver(options: RebuildOptions, { pipeline, serving, target, forgotten }: Switch): Promise<void> {
   const { config, elasticsearch, redis, report, signal } = options
-  await readToTheEnd(options, workers, 'in the background')
+  await readToTheEnd(options, pipeline, 'in the background')
   const reconciliation = await reconcileAll(options, serving, target, forgotten)
   const keys = redisKeys(config.INDEX_PREFIX)
   const holder = randomUUID()
@@ -109,9 +104,9 @@ async function switchOver(options: RebuildOptions, { workers, serving, target, f
     // No watermark is published from here on.
     const watermarkMs = await readHighestWatermark(redis, keys)
     // Records that only the new generation holds get no `changedAt` below the last watermark that readers know.
-    if (watermarkMs !== undefined) await workers.startChangesAt(watermarkMs)
+    if (watermarkMs !== undefined) pipeline.startChangesAt(watermarkMs)
     const readBefore = await options.source.offsetRanges(documentTopics(config))
-    await readToTheEnd(options, workers, 'before the deadline', extendHold)
+    await readToTheEnd(options, pipeline, 'before the deadline', extendHold)
     if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
     await forgotten.drop(options, reconciliation, Math.max(Date.now(), watermarkMs ?? 0), extendHold)
     await reconciliation.pass()
@@ -174,15 +169,15 @@ async function expectAlone({ source, config, signal }: RebuildOptions): Promise<
 }
 
 /**
- * Throws when the group has had more members than `own` for so long that none of them can be one that was killed: two rebuilds that
- * have begun at once share the partitions, and each would wait for those of the other for ever.
+ * Throws when the group has had another member for so long that it cannot be one that was killed: two rebuilds that have begun at once
+ * share the partitions, and each would wait for those of the other for ever.
  */
-function createOtherCheck(source: KafkaSource, group: string): (own: number) => Promise<void> {
+function createOtherCheck(source: KafkaSource, group: string): () => Promise<void> {
   let [checkedAtMs, aloneAtMs] = [Date.now(), Date.now()]
-  return async (own) => {
+  return async () => {
     if (Date.now() - checkedAtMs < otherCheckMs) return
     checkedAtMs = Date.now()
-    if ((await source.groupMembers(group)).length <= own) aloneAtMs = checkedAtMs
+    if ((await source.groupMembers(group)).length <= 1) aloneAtMs = checkedAtMs
     if (checkedAtMs - aloneAtMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')
   }
 }
@@ -199,7 +194,7 @@ async function openTarget({ config, elasticsearch, signal }: RebuildOptions, ser
 /** Waits until every record that is in the topics now is searchable in the new generation. */
 async function readToTheEnd(
   { source, config, report, signal }: RebuildOptions,
-  workers: RebuildWorkers,
+  pipeline: RebuildPipeline,
   pace: 'in the background' | 'before the deadline',
   extendHold?: () => Promise<void>,
 ): Promise<void> {
@@ -209,32 +204,22 @@ async function readToTheEnd(
   const expectNoOther = createOtherCheck(source, rebuildGroup(config.CONSUMER_GROUP))
   let [before, reported] = ['', '']
   for (;;) {
-    const positions = furthest(workers.positions())
+    const positions = new Map(pipeline.positions().map((each) => [partitionName(each), each.position]))
     const left = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
     const done = total - left.reduce((sum, each) => sum + each, 0)
     if (pace === 'in the background') report.progress('records read', done, total)
     if (done === total && [...ends.keys()].every((name) => positions.has(name))) return
     if (pace === 'before the deadline' && Date.now() > givesUpAtMs)
       throw new Error('the new generation does not reach the end of the topics in time')
-    const reasons = workers.blockedReasons().join('; ')
+    const reasons = pipeline.blockedReasons().join('; ')
     if (reasons !== '' && reasons === before && reasons !== reported) {
       report.step(`waiting: ${reasons}`)
       reported = reasons
     }
     before = reasons
-    await expectNoOther(workers.count())
+    await expectNoOther()
     await sleep(pollMs, undefined, { signal })
-    if (pace === 'before the deadline') workers.publish()
+    if (pace === 'before the deadline') pipeline.publish()
     await extendHold?.()
   }
-}
-
-/** The furthest position of each partition, by name. */
-function furthest(all: readonly VisiblePosition[]): Map<string, bigint> {
-  const positions = new Map<string, bigint>()
-  for (const each of all) {
-    const [name, known = each.position] = [partitionName(each), positions.get(partitionName(each))]
-    positions.set(name, known > each.position ? known : each.position)
-  }
-  return positions
 }

@@ -1,5 +1,4 @@
-import { availableParallelism } from 'node:os'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { destination } from 'pino'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
@@ -8,23 +7,13 @@ import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
 import { connectConfiguredRedis, untilConnected } from '../../src/core/stores/redis.ts'
 import { reportTo } from '../terminalReport.ts'
-import { forkWorker } from './forkWorker.ts'
 import { rebuild } from './rebuild.ts'
 import type { Comparison, RebuildReport } from './rebuildOptions.ts'
 
-/** Elasticsearch and the live indexers need the other half. */
-const halfOfTheCores = Math.max(1, Math.floor(availableParallelism() / 2))
-const { processes } = new Command('rebuild')
+new Command('rebuild')
   .description('builds every index anew from Kafka beside the live one, then leads readers to it in one step')
-  .option(
-    '--processes <number>',
-    'how many processes read Kafka, at most one for each partition',
-    count,
-    halfOfTheCores,
-  )
   .allowExcessArguments(false)
   .parse()
-  .opts<{ processes: number }>()
 
 const config = await configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
 const log = createLog({ name: 'rebuild', level: 'error' }, destination({ fd: 2, sync: true }))
@@ -45,8 +34,7 @@ const report: RebuildReport = {
 }
 try {
   await untilConnected(redis, stop.signal)
-  const engines = { source, elasticsearch, raw, redis }
-  await rebuild({ config, processes, startProcess: forkWorker, ...engines, report, log, signal: stop.signal })
+  await rebuild({ config, source, elasticsearch, raw, redis, report, log, signal: stop.signal })
 } catch (error) {
   terminal.end()
   process.stderr.write(`rebuild: ${summaryOf(stop.signal.aborted ? stop.signal.reason : error)}\n`)
@@ -56,10 +44,8 @@ try {
   await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
 }
 
-function count(text: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be an integer from 1 to 999.')
-  return Number(text)
-}
+// A pipeline that did not stop in time ends here.
+process.exit()
 
 function describe(kind: string, { documents, reconciled, newerInTarget, checksum }: Comparison): string {
   const counts = `${documents} documents, ${reconciled} reconciled, ${newerInTarget} newer already`

@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import type { WorkerProcess } from './rebuildMessages.ts'
 
 /** The result of comparing an old and a new index of one kind. */
 export type Comparison = {
@@ -26,9 +25,6 @@ export type RebuildReport = {
 
 export type RebuildOptions = {
   readonly config: Config
-  /** How many processes read Kafka, at most one for each partition. */
-  readonly processes: number
-  startProcess(): WorkerProcess
   readonly source: KafkaSource
   readonly elasticsearch: Client
   /** A client that returns response bodies as text. */

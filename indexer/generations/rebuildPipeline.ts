@@ -1,44 +1,46 @@
-import type { Logger } from 'pino'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
-import type { Config } from '../../src/core/process/config.ts'
-import type { Engines } from '../../src/core/stores/engines.ts'
 import { rebuildGroup } from '../committedOffsets.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
+import type { VisiblePosition } from '../publisher.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
 import type { Generation } from './generations.ts'
-import type { WorkerProgress } from './rebuildMessages.ts'
+import type { RebuildOptions } from './rebuildOptions.ts'
 
-/** Reads the partitions that the group of rebuilds gives to this process, into a generation that nobody reads yet. */
+/** Longer than what is in flight takes to be published. */
+const stopDeadlineMs = 8_500
+
+/** Reads both topics into a generation that nobody reads yet. */
 export type RebuildPipeline = {
-  progress(): WorkerProgress
+  /** How far each partition is searchable. */
+  positions(): readonly VisiblePosition[]
+  /** Why it makes no progress. */
+  blockedReasons(): readonly string[]
   /** From now on no record gets a `changedAt` below `watermarkMs`. */
   startChangesAt(watermarkMs: number): void
-  /** Makes searchable what was processed so far. */
-  publish(): Promise<void>
-  /** Publishes what is in flight, and leaves the group. */
+  /** Begins to make searchable what was processed so far, unless it is being done. */
+  publish(): void
+  /** Publishes what is in flight, and leaves the group. What takes too long is not waited for. */
   stop(): Promise<void>
 }
 
-type Options = {
-  readonly config: Config
-  readonly engines: Engines
+type Options = Pick<RebuildOptions, 'config' | 'elasticsearch' | 'source' | 'log'> & {
   readonly generation: Generation
   /** How long (ms) each topic keeps a deletion for certain. */
   readonly keptMs: TopicRules['keptMs']
-  readonly log: Logger
   /** Called with the error when the pipeline stops because of a bug. */
   fail(error: unknown): void
 }
 
-/** Connects to the engines and begins to read. */
-export function startRebuildPipeline({ config, engines, generation, keptMs, log, fail }: Options): RebuildPipeline {
-  const elasticsearch = engines.elasticsearch(config)
-  const source = engines.kafka(config, log).openSource()
+/** Begins to read. */
+export function startRebuildPipeline(options: Options): RebuildPipeline {
+  const { config, keptMs, log, fail } = options
   const topics = documentTopics(config)
   let changesStartAtMs: number | undefined
   const pipeline = new Pipeline({
-    ...{ config, source, elasticsearch, generation, topics, log, fail },
+    ...options,
+    topics,
     groupId: rebuildGroup(config.CONSUMER_GROUP),
     keptMs: (topic) => keptMs[topic] ?? Number.POSITIVE_INFINITY,
     claim: async () => ({
@@ -55,20 +57,32 @@ export function startRebuildPipeline({ config, engines, generation, keptMs, log,
   })
   const stopping = new AbortController()
   const running = pipeline.run(stopping.signal).catch(fail)
+  const shutDown = async (): Promise<void> => {
+    stopping.abort()
+    await running
+    await pipeline
+      .shutDown()
+      .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
+  }
+  let isPublishing = false
   return {
-    progress: () => ({ positions: pipeline.positions(), blockedReasons: pipeline.blockedReasons() }),
+    positions: () => pipeline.positions(),
+    blockedReasons: () => Object.values(pipeline.blockedReasons()),
     startChangesAt: (watermarkMs) => {
       changesStartAtMs = watermarkMs
       pipeline.startChangesAt(watermarkMs)
     },
-    publish: () => pipeline.publish(),
-    stop: async () => {
-      stopping.abort()
-      await running
-      await pipeline
-        .shutDown()
-        .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
-      await Promise.allSettled([source.close(), elasticsearch.close()])
+    publish: () => {
+      if (isPublishing) return
+      isPublishing = true
+      pipeline
+        .publish()
+        .finally(() => {
+          isPublishing = false
+        })
+        // It repeats a failed round and has its error among the blocked reasons.
+        .catch(() => undefined)
     },
+    stop: () => Promise.race([shutDown(), sleep(stopDeadlineMs, undefined, { ref: false })]),
   }
 }

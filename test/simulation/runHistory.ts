@@ -326,7 +326,7 @@ class Run {
     }
   }
 
-  /** Pauses a rebuild, with its processes, if it has come to the step at which it is to pause. */
+  /** Pauses a rebuild if it has come to the step at which it is to pause. */
   #pauseSwitch(what: string, caller: SimulatedProcess): void {
     const pause = this.#switchPause
     const rebuild = this.#system.running('rebuild').find(({ process }) => process === caller)
@@ -339,7 +339,7 @@ class Run {
     }
     if (!hasCome[pause.step]) return
     this.#switchPause = undefined
-    for (const each of [rebuild.process, ...rebuild.children]) each.freeze(pause.forMs)
+    rebuild.process.freeze(pause.forMs)
   }
 
   #disturb(event: Extract<HistoryEvent, { readonly program: Program; readonly which: number }>): void {

@@ -3,8 +3,6 @@ import inject from 'light-my-request'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { rebuild } from '../../indexer/generations/rebuild.ts'
-import type { FromWorker, ToWorker, WorkerProcess } from '../../indexer/generations/rebuildMessages.ts'
-import { rebuildReader } from '../../indexer/generations/rebuildReader.ts'
 import { startIndexer } from '../../indexer/indexer.ts'
 import { openApi } from '../../src/api/startApi.ts'
 import { type Config, readConfig } from '../../src/core/process/config.ts'
@@ -27,8 +25,6 @@ export type Running = {
   readonly process: SimulatedProcess
   /** Asks it to stop, as SIGTERM does. */
   stop(): void
-  /** What else ends with it. */
-  readonly children: SimulatedProcess[]
   /** Whether a rebuild has taken the hold, or is about to. */
   isSwitching: boolean
   /** Whether a rebuild has nothing left to do but to remove the generation that served before. */
@@ -100,12 +96,11 @@ export class System {
       const run = async (): Promise<void> => {
         await untilConnected(connection, signal)
         await rebuild({
-          ...{ config, processes: 2, log, report, signal },
+          ...{ config, log, report, signal },
           source: kafka(config, log).openSource(),
           elasticsearch: elasticsearch(config),
           raw: elasticsearchRaw(config),
           redis: connection,
-          startProcess: () => this.#startReader(running),
         })
       }
       run()
@@ -126,8 +121,8 @@ export class System {
   }
 
   /** Ends a process without any warning. */
-  kill({ process, children }: Running): void {
-    for (const each of [process, ...children]) each.kill()
+  kill({ process }: Running): void {
+    process.kill()
   }
 
   /** Sends a request from one process to one of the API. Rejects with `NoAnswer` after a while without an answer. */
@@ -177,7 +172,6 @@ export class System {
     const running: Running = {
       program,
       process,
-      children: [],
       isSwitching: false,
       hasSwitched: false,
       stop: () => {
@@ -215,36 +209,6 @@ export class System {
 
   #logOf(process: SimulatedProcess): Logger {
     return createLog({ name: process.name, level: 'info' }, { write: (line) => this.world.note(line.trimEnd()) })
-  }
-
-  /** A process that reads for a rebuild; it ends with the rebuild. */
-  #startReader({ process: parent, children }: Running): WorkerProcess {
-    const { world } = this
-    const process = this.#process(`${parent.name}-reader`)
-    children.push(process)
-    let take: (message: FromWorker) => void = () => undefined
-    const ended = Promise.withResolvers<string>()
-    const end = (how: string): void => {
-      process.kill()
-      world.schedule(messageMs, undefined, parent, () => ended.resolve(how))
-    }
-    const tell = (message: FromWorker): void => {
-      world.schedule(messageMs, undefined, parent, () => take(message))
-    }
-    const reader = process.run(() =>
-      rebuildReader({ engines: this.engines, log: this.#logOf(process), tell, exit: () => end('has ended') }),
-    )
-    return {
-      name: process.name,
-      send: (message: ToWorker) => {
-        world.schedule(messageMs, undefined, process, () => reader(message))
-      },
-      onMessage: (taker) => {
-        take = taker
-      },
-      kill: () => end('was killed'),
-      ended: ended.promise,
-    }
   }
 }
 
