@@ -2,14 +2,15 @@ import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { aborted } from '../process/aborted.ts'
 import type { Config } from '../process/config.ts'
-import type { Address } from '../stores/preflight/certificate.ts'
-import { addressIn, type EngineProbe } from '../stores/preflight/probe.ts'
+import { type Address, addressIn, type EngineProbe } from '../stores/preflight.ts'
 import { connectKafka, trustedAuthorities, usesTls } from './client.ts'
 
 const defaultPort = 9_092
 const addressOf = (broker: string): Address => addressIn(`kafka://${broker}`, defaultPort)
 
-export const probe = (config: Config): EngineProbe => ({
+/** How the start of a process checks Kafka. */
+export const kafkaProbe = (config: Config): EngineProbe => ({
+  engine: 'KAFKA_BROKERS',
   caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',
   ...(usesTls(config)
     ? { ca: trustedAuthorities(config), addresses: config.KAFKA_BROKERS.map(addressOf) }

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { destination, type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Problem } from '../model/result.ts'
-import { configuredEngines, type Engines } from '../stores/engines.ts'
-import { preflight } from '../stores/preflight/preflight.ts'
+import { configuredEngines, type Engines, probesOf } from '../stores/engines.ts'
+import { type EngineProbe, preflight, preflightLater } from '../stores/preflight.ts'
 import { type AdminPage, type AdminPages, serveAdmin } from './adminServer.ts'
-import { type Config, type Engine, type Need, readConfig } from './config.ts'
+import { type Config, type Need, readConfig } from './config.ts'
 import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
 import { type DefaultPorts, isListeningError, listeningProblems } from './listening.ts'
 import { createLog } from './log.ts'
@@ -36,7 +36,6 @@ export type Service = {
 const stopDeadlineMs = 9_000
 /** EX_CONFIG of sysexits.h. */
 const configExitCode = 78
-const preflightRetryMs = 2_000
 
 /**
  * Reads this process's configuration and checks it against the engines. When a setting is wrong, or an engine rejects it, writes
@@ -47,13 +46,13 @@ export const configOrExit = async (needs: readonly Need[]): Promise<Config> => (
 async function checkedConfigOrExit(
   needs: readonly Need[],
   ports?: DefaultPorts,
-): Promise<{ readonly config: Config; readonly unreachable: Engine[] }> {
+): Promise<{ readonly config: Config; readonly unreachable: EngineProbe[] }> {
   const read = readConfig(process.env, needs)
   if (!read.ok) return exitWith(read.problems)
   const engines = needs.filter((need) => need !== 'sign-in')
   const [listening, { rejections, unreachable }] = await Promise.all([
     ports === undefined ? [] : listeningProblems(read.config, ports),
-    preflightAll(read.config, engines, new AbortController().signal),
+    preflight(probesOf(read.config, engines), new AbortController().signal),
   ])
   const problems = [...listening, ...rejections]
   return problems.length > 0 ? exitWith(problems) : { config: read.config, unreachable }
@@ -62,18 +61,6 @@ async function checkedConfigOrExit(
 function exitWith(problems: readonly Problem[]): never {
   for (const { path, rule } of problems) process.stderr.write(`${path} ${rule}\n`)
   process.exit(configExitCode)
-}
-
-async function preflightAll(
-  config: Config,
-  engines: readonly Engine[],
-  signal: AbortSignal,
-): Promise<{ readonly rejections: Problem[]; readonly unreachable: Engine[] }> {
-  const results = await Promise.all(engines.map((engine) => preflight(config, engine, signal)))
-  return {
-    rejections: results.filter((result) => typeof result === 'object'),
-    unreachable: engines.filter((_, at) => results[at] === 'unreachable'),
-  }
 }
 
 type ServiceOptions = DefaultPorts & {
@@ -108,7 +95,7 @@ export async function runService(options: ServiceOptions): Promise<void> {
 /** Opens the admin port, then starts the process; `/readyz` says no until it has started, and once it is stopping. */
 async function start(
   options: ServiceOptions,
-  { config, unreachable }: { readonly config: Config; readonly unreachable: readonly Engine[] },
+  { config, unreachable }: { readonly config: Config; readonly unreachable: readonly EngineProbe[] },
   lifetime: Lifetime,
   log: Logger,
 ): Promise<void> {
@@ -137,7 +124,7 @@ async function start(
       server.closeAllConnections()
     })
   }
-  watchUnreachable(config, unreachable, lifetime, log).catch((error: unknown) => {
+  watchUnreachable(unreachable, lifetime, log).catch((error: unknown) => {
     if (!signal.aborted) fail(error)
   })
   const started = await options.start({ config, engines: configuredEngines, log, metrics, signal, release, fail })
@@ -151,20 +138,14 @@ async function start(
  * then ends with 78. An engine that has accepted us once is not checked again; later rejections are retried by its client.
  */
 async function watchUnreachable(
-  config: Config,
-  unreachable: readonly Engine[],
+  unreachable: readonly EngineProbe[],
   { signal, end }: Lifetime,
   log: Logger,
 ): Promise<void> {
-  for (let left = unreachable; left.length > 0; ) {
-    await sleep(preflightRetryMs, undefined, { signal })
-    const { rejections, unreachable: still } = await preflightAll(config, left, signal)
-    if (rejections.length > 0) {
-      log.fatal({ problems: rejections.map(({ path, rule }) => `${path} ${rule}`) }, 'an engine rejects a setting')
-      return end(configExitCode)
-    }
-    left = still
-  }
+  const rejections = await preflightLater(unreachable, signal)
+  if (rejections.length === 0) return
+  log.fatal({ problems: rejections.map(({ path, rule }) => `${path} ${rule}`) }, 'an engine rejects a setting')
+  end(configExitCode)
 }
 
 /** Ends the process once: releases what was registered, last in first out, within a deadline. */

@@ -1,11 +1,13 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Logger } from 'pino'
 import { connectKafka } from '../kafka/client.ts'
+import { kafkaProbe } from '../kafka/preflight.ts'
 import { type KafkaSink, kafkaSink } from '../kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
-import type { Config } from '../process/config.ts'
-import { connectElasticsearch, connectElasticsearchBytes } from './elasticsearch.ts'
-import { connectConfiguredRedis, type OnCommand, type RedisConnection } from './redis.ts'
+import type { Config, Engine } from '../process/config.ts'
+import { connectElasticsearch, connectElasticsearchBytes, elasticsearchProbe } from './elasticsearch.ts'
+import type { EngineProbe } from './preflight.ts'
+import { connectConfiguredRedis, type OnCommand, type RedisConnection, redisProbe } from './redis.ts'
 
 /** How a process connects to its engines. Nothing waits for an engine: the clients connect by themselves, also later. */
 export type Engines = {
@@ -28,3 +30,9 @@ export const configuredEngines: Engines = {
     return { openSource: () => kafkaSource(kafka), sink: kafkaSink(kafka) }
   },
 }
+
+/** How the start of a process checks the engines that it needs. */
+export const probesOf = (config: Config, needed: readonly Engine[]): EngineProbe[] =>
+  [elasticsearchProbe, kafkaProbe, redisProbe]
+    .map((probe) => probe(config))
+    .filter(({ engine }) => needed.includes(engine))

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis, ReplyError } from 'ioredis'
+import type { Problem } from '../model/result.ts'
+import { aborted } from '../process/aborted.ts'
 import { hostAndPort } from '../process/config/values.ts'
 import type { Config } from '../process/config.ts'
+import { printable } from '../process/log.ts'
+import { addressIn, type EngineProbe } from './preflight.ts'
 
 /** A connection to Redis, and the run of the server behind it. */
 export type RedisConnection = {
@@ -204,3 +208,37 @@ export async function readRedisMemory({ client }: RedisConnection): Promise<Redi
   )
   return { usedBytes: used ?? 0, limitBytes: limit === 0 ? undefined : limit }
 }
+
+const defaultPort = 6_379
+
+/** How the start of a process checks Redis. */
+export const redisProbe = (config: Config): EngineProbe => ({
+  engine: 'REDIS_URL',
+  caSetting: 'REDIS_CA_FILE',
+  ca: config.REDIS_CA_FILE,
+  addresses: addressesOf(config),
+  tryCredentials: async (signal) => {
+    const answer = Promise.withResolvers<Problem | undefined>()
+    const onError = (error: Error): void => {
+      const { message } = error
+      if (message.startsWith('WRONGPASS'))
+        answer.resolve({ path: 'REDIS_URL', rule: 'names a user or a password that Redis refuses' })
+      else if (message.startsWith('NOAUTH'))
+        answer.resolve({ path: 'REDIS_URL', rule: 'must name a user and a password: Redis asks who connects' })
+      else if (refusesDatabase(error))
+        answer.resolve({ path: 'REDIS_URL', rule: `names a database that Redis refuses: ${printable(message)}` })
+      else answer.reject(new Error(message))
+    }
+    const redis = connectConfiguredRedis(config, onError)
+    redis.client.once('ready', () => answer.resolve(undefined))
+    try {
+      return await Promise.race([answer.promise, aborted(signal)])
+    } finally {
+      await redis.close()
+    }
+  },
+})
+
+/** The TLS address of a Redis that is named itself; Sentinels name theirs later. */
+const addressesOf = ({ REDIS_URL: url = '', REDIS_SENTINELS: sentinels }: Config): EngineProbe['addresses'] =>
+  url.startsWith('rediss:') && sentinels.length === 0 ? [addressIn(url, defaultPort)] : []

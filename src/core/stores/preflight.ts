@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { isIP } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connect } from 'node:tls'
+import type { Problem } from '../model/result.ts'
+import type { Config, Engine } from '../process/config.ts'
+
+export type Address = { readonly host: string; readonly port: number }
+
+/** How the start of a process checks one engine. */
+export type EngineProbe = {
+  readonly engine: Engine
+  readonly caSetting: keyof Config
+  readonly ca: string | string[] | undefined
+  /** The addresses at which it is reached by TLS. */
+  readonly addresses: readonly Address[]
+  /** The setting whose credentials the engine rejects; undefined when it accepts them. Rejects when it is unreachable. */
+  tryCredentials(signal: AbortSignal): Promise<Problem | undefined>
+}
+
+const deadlineMs = 3_000
+const retryMs = 2_000
+
+/**
+ * Connects to each engine once, for three seconds at most, to check its certificate and our credentials. A rejection names the setting that
+ * is wrong. An engine that is unreachable may come later.
+ */
+export async function preflight(
+  probes: readonly EngineProbe[],
+  stop: AbortSignal,
+): Promise<{ readonly rejections: Problem[]; readonly unreachable: EngineProbe[] }> {
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(deadlineMs)])
+  const results = await Promise.all(
+    probes.map((probe) => rejectionOf(probe, signal).catch(() => 'unreachable' as const)),
+  )
+  return {
+    rejections: results.filter((result) => typeof result === 'object'),
+    unreachable: probes.filter((_, at) => results[at] === 'unreachable'),
+  }
+}
+
+/** Repeats the check of engines that were unreachable until each was reached, or one rejects a setting. Rejects once `signal` aborts. */
+export async function preflightLater(unreachable: readonly EngineProbe[], signal: AbortSignal): Promise<Problem[]> {
+  for (let left = unreachable; left.length > 0; ) {
+    await sleep(retryMs, undefined, { signal })
+    const checked = await preflight(left, signal)
+    if (checked.rejections.length > 0) return checked.rejections
+    left = checked.unreachable
+  }
+  return []
+}
+
+/** What the engine rejects; undefined when nothing. Rejects when the engine is unreachable. */
+async function rejectionOf(
+  { engine, caSetting, ca, addresses, tryCredentials }: EngineProbe,
+  signal: AbortSignal,
+): Promise<Problem | undefined> {
+  for (const address of addresses) {
+    const untrusted = await certificateProblem(address, ca, signal)
+    const host = `${address.host}:${address.port}`
+    if (untrusted?.is === 'host') return { path: engine, rule: `names ${host}, whose certificate is another host's` }
+    if (untrusted !== undefined)
+      return { path: caSetting, rule: `does not vouch for the certificate of ${host} (${untrusted.code})` }
+  }
+  return await tryCredentials(signal)
+}
+
+/** The host and port of a URL. */
+export function addressIn(url: string, defaultPort: number): Address {
+  const { hostname, port } = new URL(url)
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }
+}
+
+/**
+ * Why the certificate of a TLS server is not trusted: `host` when it was issued for another host, `authority` for every other
+ * reason; undefined when it is trusted. Rejects when the handshake fails. Without `ca`, Node's own authorities count.
+ */
+async function certificateProblem(
+  { host, port }: Address,
+  ca: string | string[] | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly is: 'host' | 'authority'; readonly code: string } | undefined> {
+  const socket = connect({
+    host,
+    port,
+    // Checked below: an error would not distinguish the certificate from everything else that can go wrong.
+    rejectUnauthorized: false,
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(ca !== undefined && { ca }),
+  })
+  try {
+    await once(socket, 'secureConnect', { signal })
+    if (socket.authorized) return undefined
+    const error: unknown = socket.authorizationError
+    const code = String(error instanceof Error && 'code' in error ? error.code : error)
+    return { is: code === 'ERR_TLS_CERT_ALTNAME_INVALID' ? 'host' : 'authority', code }
+  } finally {
+    socket.on('error', () => undefined).destroy()
+  }
+}
