@@ -6,7 +6,6 @@ import * as api from './api.ts'
 import * as indexer from './indexer.ts'
 import { publish } from './page.ts'
 import type { Results } from './report.ts'
-import * as scale from './scale.ts'
 import * as search from './search.ts'
 import { onStage, type Stage } from './stage.ts'
 
@@ -16,13 +15,11 @@ const benches: Readonly<Record<string, (stage: Stage) => Promise<Results>>> = {
   api: (stage) => api.benchApi(stage, api.fullSize),
   search: (stage) => search.benchSearch(stage, search.fullSize),
   indexer: (stage) => indexer.benchIndexer(stage, indexer.fullSize),
-  scale: (stage) => scale.benchScale(stage, scale.fullSize),
 }
 const small: typeof benches = {
   'api-small': (stage) => api.benchApi(stage, api.smallSize),
   'search-small': (stage) => search.benchSearch(stage, search.smallSize),
   'indexer-small': (stage) => indexer.benchIndexer(stage, indexer.smallSize),
-  'scale-small': (stage) => scale.benchScale(stage, scale.smallSize),
 }
 
 const command = new Command('bench')

@@ -96,13 +96,8 @@ export async function appendAll<T extends KafkaRecord>(
 }
 
 /** Creates a key for a team; returns once the API answers it, windows on the time of change too. */
-export async function createServedKey(
-  stage: Stage,
-  origin: string,
-  teamId: string,
-  more: Readonly<Record<string, string>> = {},
-): Promise<string> {
-  const accountKey = await createAccountKey(teamId, { ...stage.environment, ...more }, stage.signal)
+export async function createServedKey(stage: Stage, origin: string, teamId: string): Promise<string> {
+  const accountKey = await createAccountKey(teamId, stage.environment, stage.signal)
   await untilServed(stage, origin, accountKey)
   return accountKey
 }

@@ -10,9 +10,9 @@ import { compareSearches } from './search/comparisons.ts'
 import { createForms, recordOf, type SampleForm, type SampleForms, type SampleTeam } from './search/forms.ts'
 import { plainDefinition, plainIndex, plainSource } from './search/plainIndex.ts'
 import { choosePools } from './search/pools.ts'
+import { bytesOfDocument, storeWrites, type Write } from './search/storeWrites.ts'
 import { expectSameLists, type ServedTeam } from './search/titleSearch.ts'
 import type { Stage } from './stage.ts'
-import { storeWrites, type Write, weigh } from './storeWrites.ts'
 import { number } from './table.ts'
 
 type Size = { readonly forms: number; readonly teams: number; readonly rounds: Rounds }
@@ -38,7 +38,7 @@ export async function benchSearch(stage: Stage, { rounds, ...size }: Size): Prom
   const { contenders, sections } = together(comparisons)
   return {
     title: 'Title search through the API',
-    about: `${size.forms.toLocaleString('en')} made titles in seven languages, of ${size.teams.toLocaleString('en')} teams of uneven size; the plain index is asked by match with fuzziness AUTO or wildcard, and texts are only those that find what their kind says.`,
+    about: `${size.forms.toLocaleString('en')} made titles in three languages, of ${size.teams.toLocaleString('en')} teams of uneven size; the plain index is asked by match with fuzziness AUTO or wildcard, and texts are only those that find what their kind says.`,
     sections,
     samples: await runRounds('Measuring', contenders, rounds),
     counts: [sizes],
@@ -65,10 +65,10 @@ async function storeForms(stage: Stage, forms: SampleForms): Promise<Counts> {
   const writes = Iterator.from(forms.all()).flatMap((form) => [servedWrite(served, form), plainWrite(form)])
   const indices = [served, plainIndex]
   await storeWrites(stage, writes, { label: 'Storing titles', total: 2 * forms.size.forms, indices })
-  const rowOf = async (name: string, index: string): Promise<string[]> => {
-    const { documents, bytes } = await weigh(stage, index)
-    return [name, number(bytes / documents)]
-  }
+  const rowOf = async (name: string, index: string): Promise<string[]> => [
+    name,
+    number(await bytesOfDocument(stage, index)),
+  ]
   return {
     title: 'Size of a list document on disk',
     header: ['', 'bytes'],

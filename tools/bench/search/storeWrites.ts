@@ -1,14 +1,13 @@
 import { z } from 'zod'
-import { startProgressBar } from '../../src/core/process/progressBar.ts'
-import type { Stage } from './stage.ts'
+import { startProgressBar } from '../../../src/core/process/progressBar.ts'
+import type { Stage } from '../stage.ts'
 
-/** A document on its way into an index; without a version, Elasticsearch counts itself. */
+/** A document on its way into an index. */
 export type Write = {
   readonly index: string
   readonly id: string
   readonly teamId: string
   readonly source: string
-  readonly version?: number
 }
 
 const maxBulkBytes = 5 * 1024 * 1024
@@ -16,10 +15,7 @@ const bulksAtOnce = 2
 const bulkDeadlineMs = 60_000
 const mergeDeadlineMs = 600_000
 
-const usageSchema = z.object({
-  store_size_in_bytes: z.int(),
-  all_fields: z.object({ stored_fields_in_bytes: z.int() }),
-})
+const usageSchema = z.object({ store_size_in_bytes: z.int() })
 
 /**
  * Stores about `total` documents by bulk, and leaves the indices searchable, each with one segment a shard. Rejects when Elasticsearch
@@ -36,15 +32,8 @@ export async function storeWrites(
     datasource: asAsync(writes),
     flushBytes: maxBulkBytes,
     concurrency: bulksAtOnce,
-    onDocument: ({ index, id, teamId, source, version }: Write): [{ index: object }, unknown] => [
-      {
-        index: {
-          _index: index,
-          _id: id,
-          routing: teamId,
-          ...(version !== undefined && { version, version_type: 'external' }),
-        },
-      },
+    onDocument: ({ index, id, teamId, source }: Write): [{ index: object }, unknown] => [
+      { index: { _index: index, _id: id, routing: teamId } },
       source,
     ],
     onDrop: ({ error }: { error: unknown }) => refused.push(error),
@@ -60,11 +49,8 @@ export async function storeWrites(
   await client.indices.flush({ index }, { signal })
 }
 
-/** What an index takes on disk, and how much of that is stored documents; the rest is what searches read. */
-export async function weigh(
-  { client, signal }: Stage,
-  index: string,
-): Promise<{ readonly documents: number; readonly bytes: number; readonly storedBytes: number }> {
+/** The bytes that a document of an index takes on disk, the mean of all. */
+export async function bytesOfDocument({ client, signal }: Stage, index: string): Promise<number> {
   const { count: documents } = await client.count({ index }, { signal })
   // Elasticsearch reads the whole index for it; its plain figures of size are up to ten seconds old.
   const usage = await client.indices.diskUsage(
@@ -72,8 +58,7 @@ export async function weigh(
     { signal, requestTimeout: mergeDeadlineMs },
   )
   const { _shards, ...byIndex } = usage as { [index: string]: unknown }
-  const { store_size_in_bytes: bytes, all_fields: fields } = usageSchema.parse(Object.values(byIndex)[0])
-  return { documents, bytes, storedBytes: fields.stored_fields_in_bytes }
+  return usageSchema.parse(Object.values(byIndex)[0]).store_size_in_bytes / documents
 }
 
 async function* asAsync<T>(items: Iterable<T>): AsyncGenerator<T> {
