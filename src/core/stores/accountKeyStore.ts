@@ -1,19 +1,17 @@
-import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
 import { type Branded, type Digest, type EntityId, type Revision, randomToken, type TeamId } from '../model/ids.ts'
-import { applyScript, completeScript, reserveScript } from './accountKeyScripts.ts'
 import {
   type Freshness,
   type FreshnessReply,
   freshnessIn,
-  freshnessLua,
   freshnessNames,
   lacksToken,
   readListVersions,
 } from './listVersions.ts'
-import { type RedisConnection, runScript, script } from './redis.ts'
+import { type RedisConnection, run } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
+import { applyScript, completeScript, lookupScript, reserveScript } from './redisScripts.ts'
 
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
 export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
@@ -57,7 +55,7 @@ export class AccountKeysIncomplete extends Error {
 
 /**
  * The account keys in Redis, by which requests are authenticated. Kafka is their durable copy. Every write goes through one of the
- * scripts in accountKeyScripts.ts. The scripts compare revisions, so records may be applied twice, late, and by several writers.
+ * scripts in redisScripts.ts. The scripts compare revisions, so records may be applied twice, late, and by several writers.
  * A look-up finds nothing by a digest that several live keys claim, revoked ones included, until one of them is deleted or has another.
  */
 export type AccountKeyStore = {
@@ -107,10 +105,6 @@ const applyReply = z.union([
 ])
 const reserveReply = z.enum(['reserved', 'full', 'held', 'deleted'])
 
-const lookupScript = script(`${freshnessLua}
-local complete, holders = redis.call('GET', ARGV[1]), redis.call('HVALS', ARGV[2])
-if #holders ~= 1 then return {complete, false} end
-return {complete, holders[1], unpack(freshnessOf(cjson.decode(holders[1]).teamId, 3))}`)
 type LookupReply = readonly [complete: string | null, holder: string | null, ...FreshnessReply]
 
 export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): AccountKeyStore {
@@ -119,21 +113,21 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
   const requireComplete = async (): Promise<void> => {
     if (!(await isComplete())) throw new AccountKeysIncomplete()
   }
-  const apply = async (change: Change, run?: string): Promise<Applied | { readonly kind: 'incomplete' }> => {
+  const apply = async (change: Change, requiredRun?: string): Promise<Applied | { readonly kind: 'incomplete' }> => {
     const { teamId, keyId, state, position } = change
     const names = [
       ...[keys.teamKeys(teamId), keys.accountKeyPrefix, keys.contestedDigests],
-      ...(run === undefined ? [] : [keys.accountKeysComplete]),
+      ...(requiredRun === undefined ? [] : [keys.accountKeysComplete]),
     ]
     const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
-    const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, run ?? '']
-    return readApplyReply(await evaluate(client, applyScript, names, values))
+    const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, requiredRun ?? '']
+    return readApplyReply(await run(redis, applyScript, names, values))
   }
   return {
     isComplete,
     lookup: async (digest) => {
       const names = [keys.accountKeysComplete, keys.accountKey(digest), ...freshnessNames(keys)]
-      const [complete, holder, ...read] = (await runScript(client, lookupScript, names)) as LookupReply
+      const [complete, holder, ...read] = (await run(redis, lookupScript, [], names)) as LookupReply
       if (!isCurrent(complete, runId())) return 'incomplete'
       if (holder === null) return { found: null }
       const found = JSON.parse(holder) as KeyHolder
@@ -152,7 +146,7 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
     reserve: async (teamId, keyId, nowMs, untilMs) => {
       await requireComplete()
       const values = [keyId, nowMs, untilMs, maxKeysPerTeam]
-      return reserveReply.parse(await evaluate(client, reserveScript, [keys.teamKeys(teamId)], values))
+      return reserveReply.parse(await run(redis, reserveScript, [keys.teamKeys(teamId)], values))
     },
     list: async (teamId) => {
       await requireComplete()
@@ -177,7 +171,7 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
       await client.set(replay, '1', 'PX', replayLifeMs)
       const complete = async (): Promise<boolean> => {
         if (startedOn === undefined || runId() !== startedOn) return false
-        return (await evaluate(client, completeScript, [keys.accountKeysComplete, replay], [startedOn])) === 1
+        return (await run(redis, completeScript, [keys.accountKeysComplete, replay], [startedOn])) === 1
       }
       return { complete }
     },
@@ -214,6 +208,3 @@ function readApplyReply(reply: unknown): Applied | { readonly kind: 'incomplete'
   if (kind === 'applied' || kind === 'incomplete') return { kind }
   return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
 }
-
-const evaluate = (client: Redis, script: string, names: string[], values: (string | number)[]): Promise<unknown> =>
-  client.eval(script, names.length, ...names, ...values)
