@@ -57,9 +57,10 @@ export async function expectUnchanged(options: VerifyOptions, { generation, part
   const now = await noteCommits(options)
   if (now.generation.tag !== generation.tag)
     throw new NotJudged(`generation ${now.generation.number} serves meanwhile, not ${generation.number}`)
-  for (const [name, { committed, high }] of partitions) {
+  for (const [name, { low, committed, high }] of partitions) {
     const each = now.partitions.get(name)
-    if (each === undefined || each.high < high || each.committed < committed)
+    // The first record of a topic only ever moves on.
+    if (each === undefined || each.low < low || each.high < high || each.committed < committed)
       throw new NotJudged(`${name} was created anew, or its commits were set back, meanwhile`)
   }
   for (const name of now.partitions.keys())

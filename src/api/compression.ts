@@ -1,7 +1,16 @@
-import { Readable } from 'node:stream'
+import { pipeline, Readable, type Transform } from 'node:stream'
 import { promisify } from 'node:util'
-import { brotliCompress, constants, deflate, gzip, zstdCompress } from 'node:zlib'
-import compress from 'koa-compress'
+import {
+  brotliCompress,
+  constants,
+  createBrotliCompress,
+  createDeflate,
+  createGzip,
+  createZstdCompress,
+  deflate,
+  gzip,
+  zstdCompress,
+} from 'node:zlib'
 import Negotiator from 'negotiator'
 import type { RouteContext, RouteMiddleware } from './context.ts'
 
@@ -13,7 +22,7 @@ const encodings = ['zstd', 'br', 'gzip', 'deflate', 'identity'] as const
 type Encoding = (typeof encodings)[number]
 export type Compression = Exclude<Encoding, 'identity'>
 
-/** The quality at which koa-compress compresses streams, too. The default of Brotli takes fifty times as long. */
+/** The default of Brotli takes fifty times as long. */
 const brotliQuality = 4
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } }
 /** Streams look back 256 KiB: dozens of exports at once would take hundreds of megabytes with the default windows. */
@@ -43,25 +52,30 @@ export function compressionFor(ctx: RouteContext): Compression | undefined {
   return encoding === undefined || encoding === 'identity' ? undefined : encoding
 }
 
-/** Compresses streams as the client wants. Every part is flushed, so that rows are not held until the next part. */
-export function compressStreams(): RouteMiddleware {
-  const compressStream = compress({
-    threshold: 0,
-    zstd: { flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } },
-    br: {
+/** Every part is flushed, so that rows are not held until the next part. */
+const compressorOfStream: Readonly<Record<Compression, () => Transform>> = {
+  zstd: () =>
+    createZstdCompress({ flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } }),
+  br: () =>
+    createBrotliCompress({
       flush: constants.BROTLI_OPERATION_FLUSH,
       params: { ...brotliOptions.params, [constants.BROTLI_PARAM_LGWIN]: windowBits },
-    },
-    gzip: { flush: constants.Z_SYNC_FLUSH },
-    deflate: { flush: constants.Z_SYNC_FLUSH },
-  })
+    }),
+  gzip: () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
+  deflate: () => createDeflate({ flush: constants.Z_SYNC_FLUSH }),
+}
+
+/** Compresses streams as the client wants. HEAD has the headers of GET. */
+export function compressStreams(): RouteMiddleware {
   return async (ctx, next) => {
     await next()
-    // The compressor throws if no encoding is accepted, not even identity, and skips HEAD, whose headers are those of GET.
-    if (!(ctx.body instanceof Readable) || ctx.acceptsEncodings([...encodings]) === false) return
-    const request = Object.create(ctx.request, { method: { value: 'GET' } })
-    // `true` compresses every media type, NDJSON included.
-    const overrides = { request: { value: request }, compress: { value: true } }
-    await compressStream(Object.create(ctx, overrides), () => Promise.resolve())
+    const { body } = ctx
+    if (!(body instanceof Readable)) return
+    ctx.vary('Accept-Encoding')
+    const compression = compressionFor(ctx)
+    if (compression === undefined) return
+    ctx.set('Content-Encoding', compression)
+    // Koa handles the error of the last stream.
+    ctx.body = pipeline(body, compressorOfStream[compression](), () => undefined)
   }
 }

@@ -106,4 +106,6 @@ test('nothing is judged when the indices, the partitions or the commits were rep
   expect(await verdictOn({ ...world, forms: world.forms.slice(0, 1) })).toContain('was created anew')
   expect(await verdictOn(changed({ high: 5, committed: 5 }))).toContain('was created anew')
   expect(await verdictOn(changed({ committed: 6 }))).toContain('set back')
+  const compacted = optionsOf(changed({ low: 3 }))
+  await expect(expectUnchanged(optionsOf(world), await noteCommits(compacted))).rejects.toThrow('was created anew')
 })
