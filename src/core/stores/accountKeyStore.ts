@@ -11,7 +11,7 @@ import {
 } from './listVersions.ts'
 import { type RedisConnection, run } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
-import { applyScript, completeScript, lookupScript, reserveScript } from './redisScripts.ts'
+import { applyScript, completeScript, holdersScript, lookupScript, reserveScript } from './redisScripts.ts'
 
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
 export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
@@ -91,6 +91,8 @@ export type AccountKeyStore = {
 
 /** A replay that takes longer starts again. */
 const replayLifeMs = 3_600_000
+
+const namesAtOnce = 500
 
 const [partitionDigits, offsetDigits] = [10, 19]
 
@@ -207,4 +209,54 @@ function readApplyReply(reply: unknown): Applied | { readonly kind: 'incomplete'
   const [kind, newest] = applyReply.parse(reply)
   if (kind === 'applied' || kind === 'incomplete') return { kind }
   return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
+}
+
+/** The holders of several keys in the order of `digests`, null for a key that nobody holds, or that several claim; undefined while the account-key store is not complete. */
+export async function readHolders(
+  redis: RedisConnection,
+  keys: RedisKeys,
+  digests: readonly Digest[],
+): Promise<(KeyHolder | null)[] | undefined> {
+  const names = [keys.accountKeysComplete, ...digests.map((digest) => keys.accountKey(digest))]
+  const [complete, ...entries] = (await run(redis, holdersScript, [], names)) as string[]
+  if (complete !== redis.runId()) return undefined
+  return entries.map((entry) => (entry === '' ? null : (JSON.parse(entry) as KeyHolder)))
+}
+
+/** Everything that the account-key store holds, deleted keys included, without slots that are only reserved. */
+export type AccountKeySurvey = {
+  readonly keys: readonly { readonly teamId: TeamId; readonly keyId: EntityId; readonly state: AccountKeyState }[]
+  /** Which live keys claim each digest. A look-up finds a single one. */
+  readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
+}
+
+/** Reads the whole account-key store, page by page, without changing anything. What is written meanwhile may be in it or not. */
+export async function surveyAccountKeys({ client }: RedisConnection, names: RedisKeys): Promise<AccountKeySurvey> {
+  const keys: AccountKeySurvey['keys'][number][] = []
+  for await (const [name, hash] of hashesWith(client, names.teamKeysPrefix))
+    for (const [keyId, field] of Object.entries(hash)) {
+      const state = readField(field)
+      const teamId = name.slice(names.teamKeysPrefix.length) as TeamId
+      if (state !== undefined) keys.push({ teamId, keyId: keyId as EntityId, state })
+    }
+  const claims = new Map<Digest, KeyHolder[]>()
+  for await (const [name, hash] of hashesWith(client, names.accountKeyPrefix)) {
+    const holders = Object.values(hash).map((text) => JSON.parse(text) as KeyHolder)
+    claims.set(name.slice(names.accountKeyPrefix.length) as Digest, holders)
+  }
+  return { keys, claims }
+}
+
+async function* hashesWith(
+  client: RedisConnection['client'],
+  prefix: string,
+): AsyncGenerator<readonly [name: string, hash: Record<string, string>]> {
+  // A prefix of index names has none of the characters that a pattern knows.
+  for (let cursor = '0'; ; ) {
+    const [next, page] = await client.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', namesAtOnce)
+    const hashes = await Promise.all(page.map((name) => client.hgetall(name)))
+    for (const [at, hash] of hashes.entries()) yield [page[at] ?? '', hash]
+    if (next === '0') return
+    cursor = next
+  }
 }
