@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
 import { documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
-import type { KeyHolder } from '../../src/core/stores/accountKeyStore.ts'
-import type { AccountKeySurvey } from '../../src/core/stores/accountKeySurvey.ts'
+import type { AccountKeySurvey, KeyHolder } from '../../src/core/stores/accountKeyStore.ts'
 import type { AccountKeyFold, FoldedKey } from './accountKeyFold.ts'
 import type { Difference, DifferenceKind } from './difference.ts'
 

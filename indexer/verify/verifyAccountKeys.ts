@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
+import { accountKeyStore, surveyAccountKeys } from '../../src/core/stores/accountKeyStore.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { AccountKeyFold, type FoldedKey } from './accountKeyFold.ts'
 import { compareAccountKeys } from './compareAccountKeys.ts'

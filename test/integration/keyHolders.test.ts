@@ -1,5 +1,5 @@
 import { digestOf } from '../../src/core/model/accountKey.ts'
-import { readHolders } from '../../src/core/stores/keyHolders.ts'
+import { readHolders } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { eventually } from '../support/eventually.ts'

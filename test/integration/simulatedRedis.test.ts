@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type RedisConnection, readRedisMemory, runScript, script } from '../../src/core/stores/redis.ts'
+import { type RedisConnection, readRedisMemory, run, script } from '../../src/core/stores/redis.ts'
 import { redisTimeMs } from '../../src/core/stores/watermark.ts'
 import { eventually } from '../support/eventually.ts'
 import { connectReal, connectSimulated, removeKeys } from '../support/redisPair.ts'
@@ -138,7 +138,7 @@ describe.each([
   test('a script is known by its hash once it was run', async () => {
     const own = script(`return '${prefix}'`)
     await expect(link.client.evalsha(own.sha, 0)).rejects.toThrow('NOSCRIPT')
-    expect(await runScript(link.client, own, [])).toBe(prefix)
+    expect(await run(link, own, [], [])).toBe(prefix)
     expect(await link.client.evalsha(own.sha, 0)).toBe(prefix)
   })
 })

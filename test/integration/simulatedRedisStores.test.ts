@@ -11,8 +11,8 @@ import {
   appendPositionOf,
   type StoredKey,
   stateOf,
+  surveyAccountKeys,
 } from '../../src/core/stores/accountKeyStore.ts'
-import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'

@@ -224,7 +224,7 @@ describe('No key, no password, and nothing that people wrote is in any log or to
   })
 
   test('while Redis refuses scripts and writes', async () => {
-    await keeper.call('ACL', 'SETUSER', redisUser, '-eval', '-set', '-mget', '-hset')
+    await keeper.call('ACL', 'SETUSER', redisUser, '-eval', '-evalsha', '-set', '-mget', '-hset')
     await pipeline.produce('account-keys', [form(1)])
     await pipeline.createKeys(['other'])
     await eventually(() => indexer.log().includes('applying an account key failed'))

@@ -1,19 +1,17 @@
-import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
 import { type Branded, type Digest, type EntityId, type Revision, randomToken, type TeamId } from '../model/ids.ts'
-import { applyScript, completeScript, reserveScript } from './accountKeyScripts.ts'
 import {
   type Freshness,
   type FreshnessReply,
   freshnessIn,
-  freshnessLua,
   freshnessNames,
   lacksToken,
   readListVersions,
 } from './listVersions.ts'
-import { type RedisConnection, runScript, script } from './redis.ts'
+import { type RedisConnection, run } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
+import { applyScript, completeScript, holdersScript, lookupScript, reserveScript } from './redisScripts.ts'
 
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
 export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
@@ -57,7 +55,7 @@ export class AccountKeysIncomplete extends Error {
 
 /**
  * The account keys in Redis, by which requests are authenticated. Kafka is their durable copy. Every write goes through one of the
- * scripts in accountKeyScripts.ts. The scripts compare revisions, so records may be applied twice, late, and by several writers.
+ * scripts in redisScripts.ts. The scripts compare revisions, so records may be applied twice, late, and by several writers.
  * A look-up finds nothing by a digest that several live keys claim, revoked ones included, until one of them is deleted or has another.
  */
 export type AccountKeyStore = {
@@ -94,6 +92,8 @@ export type AccountKeyStore = {
 /** A replay that takes longer starts again. */
 const replayLifeMs = 3_600_000
 
+const namesAtOnce = 500
+
 const [partitionDigits, offsetDigits] = [10, 19]
 
 /** The position of a record in its topic. */
@@ -107,10 +107,6 @@ const applyReply = z.union([
 ])
 const reserveReply = z.enum(['reserved', 'full', 'held', 'deleted'])
 
-const lookupScript = script(`${freshnessLua}
-local complete, holders = redis.call('GET', ARGV[1]), redis.call('HVALS', ARGV[2])
-if #holders ~= 1 then return {complete, false} end
-return {complete, holders[1], unpack(freshnessOf(cjson.decode(holders[1]).teamId, 3))}`)
 type LookupReply = readonly [complete: string | null, holder: string | null, ...FreshnessReply]
 
 export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): AccountKeyStore {
@@ -119,21 +115,21 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
   const requireComplete = async (): Promise<void> => {
     if (!(await isComplete())) throw new AccountKeysIncomplete()
   }
-  const apply = async (change: Change, run?: string): Promise<Applied | { readonly kind: 'incomplete' }> => {
+  const apply = async (change: Change, requiredRun?: string): Promise<Applied | { readonly kind: 'incomplete' }> => {
     const { teamId, keyId, state, position } = change
     const names = [
       ...[keys.teamKeys(teamId), keys.accountKeyPrefix, keys.contestedDigests],
-      ...(run === undefined ? [] : [keys.accountKeysComplete]),
+      ...(requiredRun === undefined ? [] : [keys.accountKeysComplete]),
     ]
     const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
-    const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, run ?? '']
-    return readApplyReply(await evaluate(client, applyScript, names, values))
+    const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, requiredRun ?? '']
+    return readApplyReply(await run(redis, applyScript, names, values))
   }
   return {
     isComplete,
     lookup: async (digest) => {
       const names = [keys.accountKeysComplete, keys.accountKey(digest), ...freshnessNames(keys)]
-      const [complete, holder, ...read] = (await runScript(client, lookupScript, names)) as LookupReply
+      const [complete, holder, ...read] = (await run(redis, lookupScript, [], names)) as LookupReply
       if (!isCurrent(complete, runId())) return 'incomplete'
       if (holder === null) return { found: null }
       const found = JSON.parse(holder) as KeyHolder
@@ -152,7 +148,7 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
     reserve: async (teamId, keyId, nowMs, untilMs) => {
       await requireComplete()
       const values = [keyId, nowMs, untilMs, maxKeysPerTeam]
-      return reserveReply.parse(await evaluate(client, reserveScript, [keys.teamKeys(teamId)], values))
+      return reserveReply.parse(await run(redis, reserveScript, [keys.teamKeys(teamId)], values))
     },
     list: async (teamId) => {
       await requireComplete()
@@ -177,7 +173,7 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
       await client.set(replay, '1', 'PX', replayLifeMs)
       const complete = async (): Promise<boolean> => {
         if (startedOn === undefined || runId() !== startedOn) return false
-        return (await evaluate(client, completeScript, [keys.accountKeysComplete, replay], [startedOn])) === 1
+        return (await run(redis, completeScript, [keys.accountKeysComplete, replay], [startedOn])) === 1
       }
       return { complete }
     },
@@ -215,5 +211,52 @@ function readApplyReply(reply: unknown): Applied | { readonly kind: 'incomplete'
   return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
 }
 
-const evaluate = (client: Redis, script: string, names: string[], values: (string | number)[]): Promise<unknown> =>
-  client.eval(script, names.length, ...names, ...values)
+/** The holders of several keys in the order of `digests`, null for a key that nobody holds, or that several claim; undefined while the account-key store is not complete. */
+export async function readHolders(
+  redis: RedisConnection,
+  keys: RedisKeys,
+  digests: readonly Digest[],
+): Promise<(KeyHolder | null)[] | undefined> {
+  const names = [keys.accountKeysComplete, ...digests.map((digest) => keys.accountKey(digest))]
+  const [complete, ...entries] = (await run(redis, holdersScript, [], names)) as string[]
+  if (complete !== redis.runId()) return undefined
+  return entries.map((entry) => (entry === '' ? null : (JSON.parse(entry) as KeyHolder)))
+}
+
+/** Everything that the account-key store holds, deleted keys included, without slots that are only reserved. */
+export type AccountKeySurvey = {
+  readonly keys: readonly { readonly teamId: TeamId; readonly keyId: EntityId; readonly state: AccountKeyState }[]
+  /** Which live keys claim each digest. A look-up finds a single one. */
+  readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
+}
+
+/** Reads the whole account-key store, page by page, without changing anything. What is written meanwhile may be in it or not. */
+export async function surveyAccountKeys({ client }: RedisConnection, names: RedisKeys): Promise<AccountKeySurvey> {
+  const keys: AccountKeySurvey['keys'][number][] = []
+  for await (const [name, hash] of hashesWith(client, names.teamKeysPrefix))
+    for (const [keyId, field] of Object.entries(hash)) {
+      const state = readField(field)
+      const teamId = name.slice(names.teamKeysPrefix.length) as TeamId
+      if (state !== undefined) keys.push({ teamId, keyId: keyId as EntityId, state })
+    }
+  const claims = new Map<Digest, KeyHolder[]>()
+  for await (const [name, hash] of hashesWith(client, names.accountKeyPrefix)) {
+    const holders = Object.values(hash).map((text) => JSON.parse(text) as KeyHolder)
+    claims.set(name.slice(names.accountKeyPrefix.length) as Digest, holders)
+  }
+  return { keys, claims }
+}
+
+async function* hashesWith(
+  client: RedisConnection['client'],
+  prefix: string,
+): AsyncGenerator<readonly [name: string, hash: Record<string, string>]> {
+  // A prefix of index names has none of the characters that a pattern knows.
+  for (let cursor = '0'; ; ) {
+    const [next, page] = await client.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', namesAtOnce)
+    const hashes = await Promise.all(page.map((name) => client.hgetall(name)))
+    for (const [at, hash] of hashes.entries()) yield [page[at] ?? '', hash]
+    if (next === '0') return
+    cursor = next
+  }
+}

@@ -1,8 +1,9 @@
 import type { Branded, TeamId } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
 import { type EntityType, entityTypes, type TeamList, teamList } from '../model/teamList.ts'
-import { type RedisConnection, runScript, script } from './redis.ts'
+import { type RedisConnection, run } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
+import { readListsScript } from './redisScripts.ts'
 
 /** Changes with every change that readers of a list, or of one of its entities, could see. The API makes ETags of it. */
 export type ListVersion = Branded<string, 'ListVersion'>
@@ -23,21 +24,6 @@ export type Freshness = {
 /** Bounds one MSET: Redis serves no other client while it runs a command. */
 const maxTokensPerCommand = 1_000
 
-/**
- * Lua that defines `freshnessOf(team, first)`; the arguments from ARGV[first] on are `freshnessNames`. A script that includes it reads
- * all of it at one moment, so that no token is older than the watermark.
- */
-export const freshnessLua = `
-local function freshnessOf(team, first)
-  local read = redis.call('HMGET', ARGV[first], 'published', 'run', 'generation')
-  for _, type in ipairs({${entityTypes.map((type) => `'${type}'`).join(', ')}}) do
-    local list = type .. '/' .. team
-    table.insert(read, redis.call('GET', ARGV[first + 2] .. list))
-    table.insert(read, redis.call('EXISTS', ARGV[first + 1], ARGV[first + 3] .. list))
-  end
-  return read
-end`
-
 /** The names that `freshnessOf` reads, or that begin what it reads. */
 export const freshnessNames = (keys: RedisKeys): string[] => [
   keys.watermark,
@@ -57,8 +43,6 @@ export type FreshnessReply = readonly [
   submissionsUnsettled: number,
 ]
 
-const readScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`)
-
 /**
  * Reads the versions of a team's lists and the watermark, for an answer that is fetched after this. All are read at one moment, and
  * the indexer publishes the watermark after the change tokens: a client that is told "not modified" therefore holds everything that
@@ -73,8 +57,7 @@ export async function readListVersions(
   teamId: TeamId,
   newToken: () => string,
 ): Promise<Freshness> {
-  const read = async () =>
-    (await runScript(redis.client, readScript, [teamId, ...freshnessNames(keys)])) as FreshnessReply
+  const read = async () => (await run(redis, readListsScript, [], [teamId, ...freshnessNames(keys)])) as FreshnessReply
   const known = await read()
   if (!lacksToken(known)) return freshnessIn(known, redis.runId())
   await createTokens(redis, keys, teamId, newToken)

@@ -1,6 +1,7 @@
 import type { TeamList } from '../model/teamList.ts'
-import type { RedisConnection } from './redis.ts'
+import { type RedisConnection, run } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
+import { markScript, settleScript } from './redisScripts.ts'
 
 /** That records of one partition may change what readers see of a list, before the list has a new version. */
 export type PendingMark = {
@@ -20,55 +21,25 @@ const maxMarksPerScript = 1_000
  */
 export const pendingMarkLifeMs = 3_600_000
 
-/**
- * A mark is its owner and the time of Redis (ms) until which it counts: those of others do not prolong it. A former claimant of the
- * partition may still write, but does not replace the mark of the current one.
- */
-const markScript = `
-local owners, lifeMs, time = KEYS[#KEYS], tonumber(ARGV[#ARGV]), redis.call('TIME')
-local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-for i = 1, #KEYS - 1 do
-  local marks = redis.call('HGETALL', KEYS[i])
-  for at = 1, #marks, 2 do
-    local untilMs = tonumber(string.match(marks[at + 1], '%d+$') or '')
-    if untilMs and untilMs <= nowMs then redis.call('HDEL', KEYS[i], marks[at]) end
-  end
-  local partition, owner = ARGV[2 * i - 1], ARGV[2 * i]
-  if redis.call('HGET', owners, partition) == owner or not redis.call('HGET', KEYS[i], partition) then
-    redis.call('HSET', KEYS[i], partition, string.format('%s %.0f', owner, nowMs + lifeMs))
-  end
-  redis.call('PEXPIRE', KEYS[i], lifeMs)
-end
-return 1`
-
-const settleScript = `
-for i, key in ipairs(KEYS) do
-  local mark = redis.call('HGET', key, ARGV[2 * i - 1])
-  if mark and string.match(mark, '^(.*) %d+$') == ARGV[2 * i] then redis.call('HDEL', key, ARGV[2 * i - 1]) end
-end
-return 1`
-
 /** Marks lists before writes to them can become visible: as long as a list has a mark, an answer of its version may be outdated. */
 export async function markPending(
-  { client }: RedisConnection,
+  redis: RedisConnection,
   keys: RedisKeys,
   marks: readonly PendingMark[],
 ): Promise<void> {
   const scripts = batchesOf(marks, keys).map(({ names, values }) =>
-    client.eval(markScript, names.length + 1, ...names, keys.partitionOwners, ...values, pendingMarkLifeMs),
+    run(redis, markScript, [...names, keys.partitionOwners], [...values, pendingMarkLifeMs]),
   )
   await Promise.all(scripts)
 }
 
 /** Removes marks, after their lists were given new change tokens. Marks of another owner stay. */
 export async function settlePending(
-  { client }: RedisConnection,
+  redis: RedisConnection,
   keys: RedisKeys,
   marks: readonly PendingMark[],
 ): Promise<void> {
-  const scripts = batchesOf(marks, keys).map(({ names, values }) =>
-    client.eval(settleScript, names.length, ...names, ...values),
-  )
+  const scripts = batchesOf(marks, keys).map(({ names, values }) => run(redis, settleScript, names, values))
   await Promise.all(scripts)
 }
 

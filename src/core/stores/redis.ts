@@ -162,15 +162,20 @@ export type Script = { readonly lua: string; readonly sha: string }
 export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') })
 
 /**
- * Runs a script by its hash; the script itself is sent only to a Redis that does not know it yet. Names of keys are values like all
- * others: of a key that is declared as such, Redis would demand the right to write it.
+ * Runs a script by its hash; the script itself is sent only to a Redis that does not know it yet. Who runs it needs the right to write each
+ * of `names`; names of keys that are only read may be among `values`.
  */
-export async function runScript(client: Redis, { lua, sha }: Script, values: readonly string[]): Promise<unknown> {
+export async function run(
+  { client }: Pick<RedisConnection, 'client'>,
+  { lua, sha }: Script,
+  names: readonly string[],
+  values: readonly (string | number)[],
+): Promise<unknown> {
   try {
-    return await client.evalsha(sha, 0, ...values)
+    return await client.evalsha(sha, names.length, ...names, ...values)
   } catch (error) {
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-    return await client.eval(lua, 0, ...values)
+    return await client.eval(lua, names.length, ...names, ...values)
   }
 }
 

@@ -1,6 +1,14 @@
 import type { GenerationTag } from './indices.ts'
-import type { RedisConnection } from './redis.ts'
+import { type RedisConnection, run } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
+import {
+  claimScript,
+  extendHoldScript,
+  noteRaisedScript,
+  publishScript,
+  releaseHoldScript,
+  setGenerationScript,
+} from './redisScripts.ts'
 
 /** `<topic>/<partition>` → epoch ms before which everything appended to that partition is searchable. */
 export type PartitionWatermarks = ReadonlyMap<string, number>
@@ -13,97 +21,6 @@ export type PartitionWatermarks = ReadonlyMap<string, number>
 export type WatermarkResult =
   | { readonly kind: 'published'; readonly watermarkMs: number }
   | { readonly kind: 'incomplete' | 'behind' | 'held' | 'displaced' | 'withheld' | 'superseded' | 'forgotten' }
-
-/**
- * The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. Partition watermarks of
- * an earlier run of Redis are dropped: a Redis that comes back with an older state, or a replica that lagged and takes over, has older
- * ones than readers were told. What was published last it may have lost as well, so each publisher tells what it knows of that, also when
- * its partition watermarks are refused. Once a publisher withholds the watermark of a generation, nobody publishes it.
- */
-const publishScript = `
-local highest = tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1')
-if tonumber(ARGV[5]) > highest then
-  highest = tonumber(ARGV[5])
-  redis.call('HSET', KEYS[1], 'highest', ARGV[5])
-end
-if redis.call('EXISTS', KEYS[2]) == 1 then return 'held' end
-local generation = redis.call('HGET', KEYS[1], 'generation')
-if not generation then return 'forgotten' end
-if generation ~= ARGV[1] then return 'superseded' end
-local every = cjson.decode(ARGV[4])
-for i = 7, #ARGV, 2 do
-  local owner = redis.call('HGET', KEYS[3], ARGV[i])
-  if owner and owner ~= ARGV[3] then return 'displaced' end
-end
-if ARGV[6] == '1' then
-  redis.call('HSET', KEYS[1], 'withheld', '1')
-  redis.call('HDEL', KEYS[1], 'published')
-end
-if redis.call('HGET', KEYS[1], 'partitionsRun') ~= ARGV[2] then
-  for _, name in ipairs(every) do redis.call('HDEL', KEYS[1], name) end
-  redis.call('HSET', KEYS[1], 'partitionsRun', ARGV[2])
-end
-for i = 7, #ARGV, 2 do
-  local known = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or '-1')
-  if tonumber(ARGV[i + 1]) > known then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
-end
-local lowest = nil
-for _, name in ipairs(every) do
-  local watermark = tonumber(redis.call('HGET', KEYS[1], name) or '-1')
-  if watermark < 0 then return 'incomplete' end
-  if lowest == nil or watermark < lowest then lowest = watermark end
-end
-if lowest == nil then return 'incomplete' end
-if lowest < tonumber(redis.call('HGET', KEYS[1], 'floor') or '-1') then return 'behind' end
-local published = math.max(lowest, tonumber(redis.call('HGET', KEYS[1], 'published') or '-1'))
-if published < highest then return 'behind' end
-redis.call('HDEL', KEYS[1], 'floor')
-if redis.call('HGET', KEYS[1], 'withheld') then return 'withheld' end
-redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2], 'highest', string.format('%.0f', published))
-return string.format('%.0f', published)`
-
-/**
- * Partition watermarks belong to one generation and are dropped with it. The published watermark stays true across a switch,
- * unless a floor withdraws it.
- */
-const setGenerationScript = `
-local kept = redis.call('HMGET', KEYS[1], 'generation', 'published', 'run', 'floor', 'highest', 'raised')
-if kept[1] ~= ARGV[1] then
-  redis.call('DEL', KEYS[1])
-  redis.call('HSET', KEYS[1], 'generation', ARGV[1])
-  if kept[5] then redis.call('HSET', KEYS[1], 'highest', kept[5]) end
-  if kept[6] then redis.call('HSET', KEYS[1], 'raised', kept[6]) end
-  if kept[2] and kept[3] then redis.call('HSET', KEYS[1], 'published', kept[2], 'run', kept[3]) end
-end
-local floor = tonumber(ARGV[2])
-if floor >= 0 then
-  redis.call('HDEL', KEYS[1], 'published', 'run')
-  redis.call('HSET', KEYS[1], 'floor', string.format('%.0f', math.max(floor, tonumber(kept[4] or '-1'))))
-elseif kept[4] then
-  redis.call('HSET', KEYS[1], 'floor', kept[4])
-end
-return 1`
-
-/**
- * What was published before this claim counts for the claimant, what a former owner publishes after it is refused. The watermark of a claimed
- * partition counts as well: while another partition holds the published one back, it may be above that, and is published later.
- */
-const claimScript = `
-if tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1') then redis.call('HSET', KEYS[1], 'highest', ARGV[2]) end
-local own = {}
-for i = 3, #ARGV do
-  redis.call('HSET', KEYS[2], ARGV[i], ARGV[1])
-  own[i - 2] = redis.call('HGET', KEYS[1], ARGV[i])
-end
-return {redis.call('HGET', KEYS[1], 'highest'), redis.call('HGET', KEYS[1], 'raised'), own}`
-
-const noteRaisedScript = `
-if tonumber(ARGV[1]) > tonumber(redis.call('HGET', KEYS[1], 'raised') or '0') then redis.call('HSET', KEYS[1], 'raised', ARGV[1]) end
-return 1`
-
-const extendHoldScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`
-
-const releaseHoldScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
 /**
  * Publishes the watermarks of the partitions that this indexer owns, for one generation of indices. `everyPartition` names all
@@ -128,11 +45,11 @@ export async function publishWatermark(
   const known = msOrNone(round.highestMs)
   const fixed = [round.generation, runOf(redis), round.owner, JSON.stringify(round.everyPartition)]
   const result = String(
-    await redis.client.eval(
+    await run(
+      redis,
       publishScript,
-      3,
-      ...[keys.watermark, keys.watermarkHold, keys.partitionOwners],
-      ...[...fixed, known, round.isWithheld ? 1 : 0, ...pairs],
+      [keys.watermark, keys.watermarkHold, keys.partitionOwners],
+      [...fixed, known, round.isWithheld ? 1 : 0, ...pairs],
     ),
   )
   switch (result) {
@@ -159,7 +76,7 @@ export async function setWatermarkGeneration(
   generation: GenerationTag,
   floorMs: number | undefined,
 ): Promise<void> {
-  await redis.client.eval(setGenerationScript, 1, keys.watermark, generation, msOrNone(floorMs))
+  await run(redis, setGenerationScript, [keys.watermark], [generation, msOrNone(floorMs)])
 }
 
 /** For scripts, which have no undefined. */
@@ -181,7 +98,7 @@ export async function claimPartitions(
   readonly changedAtRaisedByMs: number
 }> {
   const values = [owner, msOrNone(highestMs), ...partitions]
-  const claimed = await redis.client.eval(claimScript, 2, keys.watermark, keys.partitionOwners, ...values)
+  const claimed = await run(redis, claimScript, [keys.watermark, keys.partitionOwners], values)
   const [highest, raised, own] = claimed as readonly [string | null, string | null, readonly (string | null)[]]
   const known = partitions.flatMap((name, at) => (own[at] == null ? [] : [[name, Number(own[at])] as const]))
   return {
@@ -199,7 +116,7 @@ export async function readHighestWatermark(redis: RedisConnection, keys: RedisKe
 
 /** Stores how far (ms) `changedAt` of a record was raised above its append time; Redis keeps the greatest distance for good. */
 export async function noteRaised(redis: RedisConnection, keys: RedisKeys, changedAtRaisedByMs: number): Promise<void> {
-  await redis.client.eval(noteRaisedScript, 1, keys.watermark, Math.ceil(changedAtRaisedByMs))
+  await run(redis, noteRaisedScript, [keys.watermark], [Math.ceil(changedAtRaisedByMs)])
 }
 
 /** What the clock of Redis reads (epoch ms). */
@@ -258,7 +175,7 @@ export async function extendWatermarkHold(
   holder: string,
   maxMs: number,
 ): Promise<boolean> {
-  return (await redis.client.eval(extendHoldScript, 1, keys.watermarkHold, holder, maxMs)) === 1
+  return (await run(redis, extendHoldScript, [keys.watermarkHold], [holder, maxMs])) === 1
 }
 
 /** Whether a rebuild has stopped the watermark, because it is about to switch. */
@@ -268,7 +185,7 @@ export async function isWatermarkHeld(redis: RedisConnection, keys: RedisKeys): 
 
 /** Releases the hold, so that the watermark goes on; false when it had expired. */
 export async function releaseWatermarkHold(redis: RedisConnection, keys: RedisKeys, holder: string): Promise<boolean> {
-  return (await redis.client.eval(releaseHoldScript, 1, keys.watermarkHold, holder)) === 1
+  return (await run(redis, releaseHoldScript, [keys.watermarkHold], [holder])) === 1
 }
 
 /** Withdraws the watermark: without log-append time, producers set the append times, and no promise can rest on them. */
@@ -277,7 +194,7 @@ export async function withdrawWatermark(redis: RedisConnection, keys: RedisKeys)
 }
 
 function runOf(redis: RedisConnection): string {
-  const run = redis.runId()
-  if (run === undefined) throw new Error('Redis is not connected')
-  return run
+  const runId = redis.runId()
+  if (runId === undefined) throw new Error('Redis is not connected')
+  return runId
 }

@@ -105,7 +105,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'eleven-keys',
     themes: ['keys'],
-    file: 'src/core/stores/accountKeyScripts.ts',
+    file: 'src/core/stores/redisScripts.ts',
     from: "if taken >= max then return 'full' end",
     to: '',
   },
@@ -185,7 +185,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'watermark-behind-one-that-redis-lost',
     themes: ['redis', 'clocks'],
-    file: 'src/core/stores/watermark.ts',
+    file: 'src/core/stores/redisScripts.ts',
     from: "if published < highest then return 'behind' end",
     to: '',
   },

@@ -1,4 +1,4 @@
-import { type RedisConnection, runScript, script } from '../../../src/core/stores/redis.ts'
+import { type RedisConnection, run, script } from '../../../src/core/stores/redis.ts'
 import { redisTimeMs } from '../../../src/core/stores/watermark.ts'
 import { SimulatedRedis } from '../../simulation/engines/redis/simulatedRedis.ts'
 import { type Host, localHost, type Network, NetworkFailure } from '../../simulation/network.ts'
@@ -87,13 +87,13 @@ describe('The simulated Redis', () => {
   test('may restart empty, and knows no script then', async () => {
     const own = script('return 1')
     await link.client.set('a', 'x')
-    await runScript(link.client, own, [])
+    await run(link, own, [], [])
     const before = link.runId()
     redis.restart({ losesLastMs: Number.POSITIVE_INFINITY })
     await reconnected(before)
     expect(await link.client.exists('a')).toBe(0)
     await expect(link.client.evalsha(own.sha, 0)).rejects.toThrow('NOSCRIPT')
-    expect(await runScript(link.client, own, [])).toBe(1)
+    expect(await run(link, own, [], [])).toBe(1)
   })
 
   test('is empty after a flush, in the same run', async () => {

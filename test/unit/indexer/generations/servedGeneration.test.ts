@@ -67,7 +67,7 @@ class Redis {
   readonly client = {
     hget: async () => this.generation,
     exists: async () => Number(this.isHeld),
-    eval: async (_script: string, keys: number, _key: string, ...args: unknown[]) => {
+    evalsha: async (_sha: string, keys: number, _key: string, ...args: unknown[]) => {
       if (keys > 1) return this.answer
       ;[this.generation, this.floorMs] = args as [string, number]
       return 1

@@ -3,7 +3,7 @@ import { compareAccountKeys } from '../../../../indexer/verify/compareAccountKey
 import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { digestOf } from '../../../../src/core/model/accountKey.ts'
 import type { EntityId, Offset, Revision, TeamId } from '../../../../src/core/model/ids.ts'
-import type { AccountKeySurvey } from '../../../../src/core/stores/accountKeySurvey.ts'
+import type { AccountKeySurvey } from '../../../../src/core/stores/accountKeyStore.ts'
 
 const team = 'acme' as TeamId
 const idOf = (id: string): EntityId => id as EntityId
