@@ -1,7 +1,16 @@
-import { Readable } from 'node:stream'
+import { pipeline, Readable, type Transform } from 'node:stream'
 import { promisify } from 'node:util'
-import { brotliCompress, constants, deflate, gzip, zstdCompress } from 'node:zlib'
-import compress from 'koa-compress'
+import {
+  brotliCompress,
+  constants,
+  createBrotliCompress,
+  createDeflate,
+  createGzip,
+  createZstdCompress,
+  deflate,
+  gzip,
+  zstdCompress,
+} from 'node:zlib'
 import Negotiator from 'negotiator'
 import type { RouteContext, RouteMiddleware } from './context.ts'
 
@@ -13,21 +22,34 @@ const encodings = ['zstd', 'br', 'gzip', 'deflate', 'identity'] as const
 type Encoding = (typeof encodings)[number]
 export type Compression = Exclude<Encoding, 'identity'>
 
-/** The quality at which koa-compress compresses streams, too. The default of Brotli takes fifty times as long. */
-const brotliQuality = 4
-const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } }
+/** The default quality of Brotli takes fifty times as long. */
+const brotliParams = { [constants.BROTLI_PARAM_QUALITY]: 4 }
+const brotliOptions = { params: brotliParams }
 /** Streams look back 256 KiB: dozens of exports at once would take hundreds of megabytes with the default windows. */
 const windowBits = 18
+const zstdStream = { flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } }
+const brotliStream = {
+  flush: constants.BROTLI_OPERATION_FLUSH,
+  params: { ...brotliParams, [constants.BROTLI_PARAM_LGWIN]: windowBits },
+}
+const deflateStream = { flush: constants.Z_SYNC_FLUSH }
 
-const compressors: Readonly<Record<Compression, (body: Buffer) => Promise<Buffer>>> = {
-  zstd: promisify<Buffer, Buffer>(zstdCompress),
-  br: (body) => promisify<Buffer, typeof brotliOptions, Buffer>(brotliCompress)(body, brotliOptions),
-  gzip: promisify<Buffer, Buffer>(gzip),
-  deflate: promisify<Buffer, Buffer>(deflate),
+/** How a whole answer is compressed, and how a stream. A stream flushes every part, so that rows are not held until the next one. */
+type Compressor = { whole(body: Buffer): Promise<Buffer>; createStream(): Transform }
+
+const compressors: Readonly<Record<Compression, Compressor>> = {
+  zstd: { whole: promisify<Buffer, Buffer>(zstdCompress), createStream: () => createZstdCompress(zstdStream) },
+  br: {
+    whole: (body) => promisify<Buffer, typeof brotliOptions, Buffer>(brotliCompress)(body, brotliOptions),
+    createStream: () => createBrotliCompress(brotliStream),
+  },
+  gzip: { whole: promisify<Buffer, Buffer>(gzip), createStream: () => createGzip(deflateStream) },
+  deflate: { whole: promisify<Buffer, Buffer>(deflate), createStream: () => createDeflate(deflateStream) },
 }
 
 /** Compresses a whole answer. */
-export const compressed = (body: Buffer, compression: Compression): Promise<Buffer> => compressors[compression](body)
+export const compressed = (body: Buffer, compression: Compression): Promise<Buffer> =>
+  compressors[compression].whole(body)
 
 /** Whether an answer is long enough to be compressed. */
 export const isWorthCompressing = (body: Buffer): boolean => body.length >= minCompressedBytes
@@ -43,25 +65,14 @@ export function compressionFor(ctx: RouteContext): Compression | undefined {
   return encoding === undefined || encoding === 'identity' ? undefined : encoding
 }
 
-/** Compresses streams as the client wants. Every part is flushed, so that rows are not held until the next part. */
-export function compressStreams(): RouteMiddleware {
-  const compressStream = compress({
-    threshold: 0,
-    zstd: { flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } },
-    br: {
-      flush: constants.BROTLI_OPERATION_FLUSH,
-      params: { ...brotliOptions.params, [constants.BROTLI_PARAM_LGWIN]: windowBits },
-    },
-    gzip: { flush: constants.Z_SYNC_FLUSH },
-    deflate: { flush: constants.Z_SYNC_FLUSH },
-  })
-  return async (ctx, next) => {
-    await next()
-    // The compressor throws if no encoding is accepted, not even identity, and skips HEAD, whose headers are those of GET.
-    if (!(ctx.body instanceof Readable) || ctx.acceptsEncodings([...encodings]) === false) return
-    const request = Object.create(ctx.request, { method: { value: 'GET' } })
-    // `true` compresses every media type, NDJSON included.
-    const overrides = { request: { value: request }, compress: { value: true } }
-    await compressStream(Object.create(ctx, overrides), () => Promise.resolve())
-  }
+/** Compresses streams as the client wants. */
+export const compressStreams: RouteMiddleware = async (ctx, next) => {
+  await next()
+  const compression = ctx.body instanceof Readable ? compressionFor(ctx) : undefined
+  if (compression === undefined) return
+  ctx.set('Content-Encoding', compression)
+  // The headers of an answer to HEAD are those of GET; its stream is closed already.
+  if (ctx.method === 'HEAD') return
+  // What fails destroys the compressor, which Koa then reports as the failed answer.
+  ctx.body = pipeline(ctx.body as Readable, compressors[compression].createStream(), () => undefined)
 }
