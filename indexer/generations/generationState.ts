@@ -1,4 +1,4 @@
-/** The states of a generation, as one process knows it; docs/generations.md is written from this file (`npm run states`). */
+/** The states of a generation, as one process knows it. */
 export const states = {
   unfinished: 'has never served; an indexer or a rebuild may fill it',
   unread: 'was written last; nobody reads it, because its read aliases are gone',

@@ -41,7 +41,7 @@ export function statusPages(from: {
   const { paths, files } = readAssets(new URL('assets/', import.meta.url), 'status')
   const page: AdminPage = async (query) => {
     const view = await viewOf(from, query.get('refresh') !== 'off')
-    return htmlAnswer(String(await statusPage(view, paths)))
+    return htmlAnswer(String(statusPage(view, paths)))
   }
   const redirect: AdminPage = async () => ({ status: 302, headers: { Location: '/status' }, body: '' })
   return new Map([['/status', page], ['/', redirect], ...files.map((each) => [each.path, assetPage(each)] as const)])

@@ -84,7 +84,7 @@ export function createApp(deps: ApiDeps): RequestListener {
     .use(otherMethods)
     .use<RouteState>(authentication(deps))
     .use(queueQueries())
-    .use(compressStreams)
+    .use(compressStreams())
     .use(router.routes())
     .use(unrouted)
     .callback()

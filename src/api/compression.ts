@@ -22,34 +22,21 @@ const encodings = ['zstd', 'br', 'gzip', 'deflate', 'identity'] as const
 type Encoding = (typeof encodings)[number]
 export type Compression = Exclude<Encoding, 'identity'>
 
-/** The default quality of Brotli takes fifty times as long. */
-const brotliParams = { [constants.BROTLI_PARAM_QUALITY]: 4 }
-const brotliOptions = { params: brotliParams }
+/** The default of Brotli takes fifty times as long. */
+const brotliQuality = 4
+const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } }
 /** Streams look back 256 KiB: dozens of exports at once would take hundreds of megabytes with the default windows. */
 const windowBits = 18
-const zstdStream = { flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } }
-const brotliStream = {
-  flush: constants.BROTLI_OPERATION_FLUSH,
-  params: { ...brotliParams, [constants.BROTLI_PARAM_LGWIN]: windowBits },
-}
-const deflateStream = { flush: constants.Z_SYNC_FLUSH }
 
-/** How a whole answer is compressed, and how a stream. A stream flushes every part, so that rows are not held until the next one. */
-type Compressor = { whole(body: Buffer): Promise<Buffer>; createStream(): Transform }
-
-const compressors: Readonly<Record<Compression, Compressor>> = {
-  zstd: { whole: promisify<Buffer, Buffer>(zstdCompress), createStream: () => createZstdCompress(zstdStream) },
-  br: {
-    whole: (body) => promisify<Buffer, typeof brotliOptions, Buffer>(brotliCompress)(body, brotliOptions),
-    createStream: () => createBrotliCompress(brotliStream),
-  },
-  gzip: { whole: promisify<Buffer, Buffer>(gzip), createStream: () => createGzip(deflateStream) },
-  deflate: { whole: promisify<Buffer, Buffer>(deflate), createStream: () => createDeflate(deflateStream) },
+const compressors: Readonly<Record<Compression, (body: Buffer) => Promise<Buffer>>> = {
+  zstd: promisify<Buffer, Buffer>(zstdCompress),
+  br: (body) => promisify<Buffer, typeof brotliOptions, Buffer>(brotliCompress)(body, brotliOptions),
+  gzip: promisify<Buffer, Buffer>(gzip),
+  deflate: promisify<Buffer, Buffer>(deflate),
 }
 
 /** Compresses a whole answer. */
-export const compressed = (body: Buffer, compression: Compression): Promise<Buffer> =>
-  compressors[compression].whole(body)
+export const compressed = (body: Buffer, compression: Compression): Promise<Buffer> => compressors[compression](body)
 
 /** Whether an answer is long enough to be compressed. */
 export const isWorthCompressing = (body: Buffer): boolean => body.length >= minCompressedBytes
@@ -65,14 +52,30 @@ export function compressionFor(ctx: RouteContext): Compression | undefined {
   return encoding === undefined || encoding === 'identity' ? undefined : encoding
 }
 
-/** Compresses streams as the client wants. */
-export const compressStreams: RouteMiddleware = async (ctx, next) => {
-  await next()
-  const compression = ctx.body instanceof Readable ? compressionFor(ctx) : undefined
-  if (compression === undefined) return
-  ctx.set('Content-Encoding', compression)
-  // The headers of an answer to HEAD are those of GET; its stream is closed already.
-  if (ctx.method === 'HEAD') return
-  // What fails destroys the compressor, which Koa then reports as the failed answer.
-  ctx.body = pipeline(ctx.body as Readable, compressors[compression].createStream(), () => undefined)
+/** Every part is flushed, so that rows are not held until the next part. */
+const compressorOfStream: Readonly<Record<Compression, () => Transform>> = {
+  zstd: () =>
+    createZstdCompress({ flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } }),
+  br: () =>
+    createBrotliCompress({
+      flush: constants.BROTLI_OPERATION_FLUSH,
+      params: { ...brotliOptions.params, [constants.BROTLI_PARAM_LGWIN]: windowBits },
+    }),
+  gzip: () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
+  deflate: () => createDeflate({ flush: constants.Z_SYNC_FLUSH }),
+}
+
+/** Compresses streams as the client wants. HEAD has the headers of GET. */
+export function compressStreams(): RouteMiddleware {
+  return async (ctx, next) => {
+    await next()
+    const { body } = ctx
+    if (!(body instanceof Readable)) return
+    ctx.vary('Accept-Encoding')
+    const compression = compressionFor(ctx)
+    if (compression === undefined) return
+    ctx.set('Content-Encoding', compression)
+    // Koa handles the error of the last stream.
+    ctx.body = pipeline(body, compressorOfStream[compression](), () => undefined)
+  }
 }

@@ -1,4 +1,4 @@
-import { parseAccept } from 'hono/utils/accept'
+import Negotiator from 'negotiator'
 import type { SettingsContext, SettingsMiddleware } from './context.ts'
 import { setCookie } from './cookies.ts'
 import { isLanguage, type Language, languages } from './pages/languages.ts'
@@ -26,8 +26,8 @@ function keptOrPreferred(ctx: SettingsContext): Language {
  * Chinese, which Koa's `acceptsLanguages` would not do: it knows no relation between `zh-TW` and `zh-Hans`.
  */
 function preferredOf(header: string): Language {
-  const wanted = parseAccept(header).filter(({ q }) => q > 0)
-  return wanted.map(({ type }) => languageOf(type)).find((language) => language !== undefined) ?? languages[0]
+  const wanted = new Negotiator({ headers: { 'accept-language': header } }).languages()
+  return wanted.map(languageOf).find((language) => language !== undefined) ?? languages[0]
 }
 
 function languageOf(tag: string): Language | undefined {

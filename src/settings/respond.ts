@@ -17,7 +17,7 @@ export const pageResponder =
     ctx.type = 'html'
     ctx.set('Content-Language', language)
     ctx.vary('Accept-Language, Cookie')
-    ctx.body = String(await layout(frame, page))
+    ctx.body = String(layout(frame, page))
   }
 
 /** Undefined for the answer to a form, which no GET repeats. A sign-in link works once, so that the list of keys stands in for it. */

@@ -94,6 +94,7 @@ async function runMany({ first, seeds, processes, digests, mutant }: Options): P
       traces.set(told.seed, told.digest)
       if (told.violation === undefined) return
       broken.push(told)
+      process.stdout.write(`seed ${told.seed} breaks: ${told.violation}\n`)
       // A mutant is found by its first history.
       if (mutant !== undefined) for (const each of children) each.kill('SIGKILL')
     })
@@ -105,8 +106,6 @@ async function runMany({ first, seeds, processes, digests, mutant }: Options): P
   report.end()
   if (digests)
     for (const [seed, digest] of [...traces].sort(([a], [b]) => a - b)) process.stdout.write(`${seed} ${digest}\n`)
-  for (const { seed, violation } of broken.sort((a, b) => a.seed - b.seed))
-    process.stdout.write(`seed ${seed} breaks: ${violation}\n`)
   const seconds = Math.round((performance.now() - startedMs) / 1_000)
   process.stdout.write(`${done} seeds in ${seconds} s, ${broken.length} broken\n`)
   if (broken.length > 0)

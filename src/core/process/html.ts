@@ -1,10 +1,38 @@
-import { html } from 'hono/html'
-
-/** Tagged template for markup; escapes every value that is not markup itself. */
-export { html }
-
 /** Markup in which every value is escaped. */
-export type Html = ReturnType<typeof html>
+export class Html {
+  readonly #text: string
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  toString(): string {
+    return this.#text
+  }
+}
+
+/** What markup may hold: other markup as it is, text escaped, all items of a list, and nothing where there is no value. */
+type Value = Html | string | number | boolean | null | undefined | readonly Value[]
+
+/** Tagged template for markup; escapes every value that is not markup itself, so that it can stand in an element or in a quoted attribute. */
+export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
+  return new Html(parts.map((part, at) => part + (at < values.length ? textOf(values[at]) : '')).join(''))
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function textOf(value: Value): string {
+  if (value === undefined || value === null || typeof value === 'boolean') return ''
+  if (value instanceof Html) return value.toString()
+  if (typeof value === 'object') return value.map(textOf).join('')
+  return String(value).replace(/[&<>"']/g, (character) => entities[character] ?? character)
+}
 
 type HtmlDocument = {
   readonly language: string

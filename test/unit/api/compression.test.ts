@@ -26,7 +26,7 @@ test.each([
       yield randomBytes(partBytes)
     }
   }
-  const app = new Koa<RouteState>().use(compressStreams).use((ctx) => {
+  const app = new Koa<RouteState>().use(compressStreams()).use((ctx) => {
     ctx.body = Readable.from(source(), { objectMode: false })
   })
   const server = app.listen(0, '127.0.0.1')
