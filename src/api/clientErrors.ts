@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { type ClientError, type Refuse, refusal } from '../core/process/clientErrors.ts'
-import { privateCacheControl, varyHeader } from './conditional.ts'
 import { errorStatuses, renderError } from './errors.ts'
-import { allowedMethods } from './methods.ts'
+import { privateCacheControl, varyHeader } from './respond.ts'
+import { allowedMethods } from './routes.ts'
 
 type ErrorAnswer = { readonly code: keyof typeof errorStatuses; readonly message: string }
 

@@ -7,7 +7,7 @@ import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { Freshness } from '../core/stores/listVersions.ts'
 import type { AnswerCache } from './answerCache.ts'
 import type { IndexReader } from './search/indexReader.ts'
-import type { RunQuery } from './search/runQuery.ts'
+import type { RunQuery } from './search/searchClient.ts'
 
 /** The permit of one request, which it returns when its response is closed. */
 type HeldPermit = {

@@ -1,9 +1,14 @@
 import { Readable } from 'node:stream'
+import type { Served } from '../core/json/shape.ts'
+import type { TeamId } from '../core/model/ids.ts'
 import { cutOff } from '../core/process/resettingServer.ts'
 import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'
 import type { ExportParts, RouteContext, StartExport, Streams, WatchKey } from './context.ts'
+import { answerCodes, type CsvTable, csvTable } from './csv/table.ts'
 import { FairQueue, type NotAdmitted } from './fairQueue.ts'
 import { teamIsBusy } from './queryQueue.ts'
+import { readDetail } from './search/details.ts'
+import type { RunQuery, SearchClient } from './search/searchClient.ts'
 
 /** The media type of newline-delimited JSON. */
 export const ndjson = 'application/x-ndjson'
@@ -91,4 +96,33 @@ const lineEnd = Buffer.from('\n')
 /** Rows as lines of NDJSON. */
 export async function* ndjsonLines(rows: AsyncIterable<readonly Buffer[]>): ExportParts {
   for await (const part of rows) yield Buffer.concat(part.flatMap((row) => [row, lineEnd]))
+}
+
+export const csvContentType = 'text/csv; charset=utf-8; header=present'
+
+/** The table of a list: with the answer codes of a form where one is named, which are none if the team has no such form. */
+export async function readCsvTable(
+  client: SearchClient,
+  teamId: TeamId,
+  served: Served,
+  formId: string | undefined,
+  runQuery: RunQuery,
+): Promise<CsvTable> {
+  if (formId === undefined) return csvTable(served)
+  const form = await runQuery((signal) => readDetail(client, 'form-details', teamId, formId, signal))
+  return csvTable(served, form === undefined ? [] : answerCodes(form))
+}
+
+/** Rows as lines of CSV after a header. Nothing is sent before the first rows are there, so that a failure can still be answered. */
+export async function* csvLines(
+  readTable: () => Promise<CsvTable>,
+  rows: AsyncIterable<readonly Buffer[]>,
+): ExportParts {
+  const table = await readTable()
+  let before = table.header
+  for await (const part of rows) {
+    yield Buffer.from(before + part.map((row) => table.row(row)).join(''))
+    before = ''
+  }
+  if (before !== '') yield Buffer.from(before)
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
 import { reportStatuses, servedSubmissionSummary } from '../core/model/submission.ts'
+import { detailRoute, listRoute } from './lists.ts'
 import {
   changedParameters,
   createdParameters,
@@ -9,9 +10,8 @@ import {
   pageParameters,
   text,
 } from './parameterSchemas.ts'
-import { detailRoute, listRoute } from './resource.ts'
 import { termClauses, windowClauses } from './search/clauses.ts'
-import { readDetail } from './search/readDetail.ts'
+import { readDetail } from './search/details.ts'
 import type { Filters } from './search/searchPage.ts'
 
 export const submissionsParameters = {

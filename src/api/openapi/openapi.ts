@@ -1,5 +1,5 @@
 import { accountKeyPrefix } from '../../core/model/accountKey.ts'
-import { maxWaitSeconds } from '../waiting/preferredWait.ts'
+import { maxWaitSeconds } from '../waiting/waitForChange.ts'
 import { examples } from './examples.ts'
 import { headers } from './headers.ts'
 import { type Operation, operations } from './operations.ts'

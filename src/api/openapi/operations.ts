@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { getFormParameters, listFormsParameters } from '../forms.ts'
-import { maxCounts } from '../search/countSubmissions.ts'
+import { maxCounts } from '../search/counts.ts'
 import { countSubmissionsParameters } from '../submissionCounts.ts'
 import { getSubmissionParameters, listSubmissionsParameters } from '../submissions.ts'
 import { exampleIds, type examples } from './examples.ts'

@@ -3,7 +3,7 @@ import type { Served } from '../../core/json/shape.ts'
 import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
 import { pageParameters } from '../parameterSchemas.ts'
-import { maxCounts } from '../search/countSubmissions.ts'
+import { maxCounts } from '../search/counts.ts'
 import { countSubmissionsParameters } from '../submissionCounts.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Clause } from './clauses.ts'
 import { findPage, type ListCounts, type PagePosition } from './findPage.ts'
-import { LargePage, maxPageBytes } from './largePage.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
+import { LargePage, maxPageBytes } from './page.ts'
 
 /** What of a snapshot is counted. */
 export type CountableSnapshot = Pick<ListSnapshot, 'countsOf' | 'rows' | 'survey' | 'hasLarge' | 'weights'>

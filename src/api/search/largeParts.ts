@@ -5,7 +5,7 @@ import { aliasOf } from '../../core/stores/indices.ts'
 import { type Clause, countOnly } from './clauses.ts'
 import { readWeights, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
-import { searchTeam } from './searchTeam.ts'
+import { searchTeam } from './searches.ts'
 
 /** The target size of what one request to Elasticsearch returns. A single row or detail may be larger. */
 export const partBytes = 1024 * 1024

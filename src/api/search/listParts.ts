@@ -6,9 +6,7 @@ import { CountedSnapshot, createCountCache } from './countedSnapshot.ts'
 import type { KeyRange } from './findPage.ts'
 import { partsOf } from './largeParts.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
-import { maxRows, PartSize } from './partSize.ts'
-import type { RunQuery } from './runQuery.ts'
-import { ElasticsearchUnavailable } from './searchClient.ts'
+import { ElasticsearchUnavailable, type RunQuery } from './searchClient.ts'
 import type { Filters } from './searchPage.ts'
 
 const maxCountedBytes = 1024 * 1024
@@ -106,5 +104,26 @@ async function* parts<Row>(
       offset += rows.length
       if (offset >= Math.min(total, first + most)) return
     }
+  }
+}
+
+const firstRows = 100
+/** Rows that are not large have 4 MiB together, whatever those before had. */
+export const maxRows = 256
+/** The target size of a part. */
+const partBytes = 512 * 1024
+
+/** How many rows the next part of an export has: as many as the average of the last part's rows makes `partBytes`. */
+export class PartSize {
+  #rows = firstRows
+
+  get rows(): number {
+    return this.#rows
+  }
+
+  /** Notes the rows of a part that was read. */
+  noteRows(rows: readonly Buffer[]): void {
+    const bytes = rows.reduce((sum, row) => sum + row.length, 0)
+    this.#rows = Math.min(maxRows, Math.max(1, Math.floor((partBytes * rows.length) / Math.max(1, bytes))))
   }
 }

@@ -6,8 +6,8 @@ import { type Clause, countOnly, deletedOfTeam, newestFirst, ofTeam, oldestFirst
 import { createdBetween, type KeyRange, type ListCounts } from './findPage.ts'
 import { type Deletions, readAnswer, readDeletions, readIds, readWeights, type SearchAnswer, totalOf } from './hits.ts'
 import { anyAtAll, bytesOf, largeOf } from './largeParts.ts'
-import { multiSearch } from './multiSearch.ts'
 import { ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
+import { multiSearch } from './searches.ts'
 
 /** A team's list at one moment: every search of the snapshot sees the same refresh, whatever is written meanwhile. */
 export type ListSnapshot = {

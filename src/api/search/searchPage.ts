@@ -5,10 +5,9 @@ import { totalOf } from './hits.ts'
 import type { IndexReader } from './indexReader.ts'
 import type { ListReader } from './keptSnapshots.ts'
 import { hasLarge } from './largeParts.ts'
-import { multiSearch } from './multiSearch.ts'
 import type { Page, PageRequest } from './page.ts'
 import { teamShard } from './searchClient.ts'
-import { searchTeam } from './searchTeam.ts'
+import { multiSearch, searchTeam } from './searches.ts'
 
 /** Filters in the order in which they apply: each one counts only if those before it find nothing. */
 export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]

@@ -91,7 +91,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'not-modified-while-a-change-is-pending',
     themes: ['groups'],
-    file: 'src/api/conditional.ts',
+    file: 'src/api/respond.ts',
     from: 'holdsVersion(ctx, validators) && (validators.isSettled || matchesAny(ctx))',
     to: 'holdsVersion(ctx, validators)',
   },
@@ -134,7 +134,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'kept-answer-while-a-change-is-pending',
     themes: ['groups'],
-    file: 'src/api/keptAnswers.ts',
+    file: 'src/api/respond.ts',
     from: 'if (isSettled) return',
     to: 'if (isSettled || true) return',
   },

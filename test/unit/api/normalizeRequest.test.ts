@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { ApiContext } from '../../../src/api/context.ts'
-import { normalizeRequest } from '../../../src/api/normalizeRequest.ts'
+import { normalizeRequest } from '../../../src/api/routes.ts'
 
 function normalized(target: string): string {
   const req = { headers: {}, url: target }

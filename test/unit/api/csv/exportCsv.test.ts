@@ -1,5 +1,5 @@
-import { csvTable } from '../../../../src/api/csv/csvTable.ts'
-import { csvLines } from '../../../../src/api/csv/exportCsv.ts'
+import { csvTable } from '../../../../src/api/csv/table.ts'
+import { csvLines } from '../../../../src/api/exports.ts'
 
 const table = csvTable(['id'])
 const row = (id: number): Buffer => Buffer.from(JSON.stringify({ id }))

@@ -1,4 +1,4 @@
-import { countByTime, countByValue, maxCounts } from '../../../../src/api/search/countSubmissions.ts'
+import { countByTime, countByValue, maxCounts } from '../../../../src/api/search/counts.ts'
 import { InvalidSearch, type SearchClient, type SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import { utc } from '../../../../src/api/timeZone.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'

@@ -1,5 +1,5 @@
-import { readWholeEntities } from '../../../../src/api/search/exportWhole.ts'
-import { PartSize } from '../../../../src/api/search/partSize.ts'
+import { readWholeEntities } from '../../../../src/api/search/exports.ts'
+import { PartSize } from '../../../../src/api/search/listParts.ts'
 import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import type { EntityId, TeamId } from '../../../../src/core/model/ids.ts'
 

@@ -1,4 +1,4 @@
-import { readAhead } from '../../../../src/api/search/readAhead.ts'
+import { readAhead } from '../../../../src/api/search/exports.ts'
 
 /** So many parts, and what was asked of them. */
 function partsOf(count: number, failsAt = Number.POSITIVE_INFINITY) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { readForm } from '../../../../src/api/forms.ts'
-import { readDetail } from '../../../../src/api/search/readDetail.ts'
+import { readDetail } from '../../../../src/api/search/details.ts'
 import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { type Detail, readDetails } from '../../../../src/api/search/readDetails.ts'
+import { type Detail, readDetails } from '../../../../src/api/search/details.ts'
 import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import type { EntityId, TeamId } from '../../../../src/core/model/ids.ts'
 

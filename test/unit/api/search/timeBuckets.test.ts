@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { likelySpan, spannedUnits, timeUnits } from '../../../../src/api/search/timeBuckets.ts'
+import { likelySpan, spannedUnits, timeUnits } from '../../../../src/api/search/counts.ts'
 
 const at = (text: string): number => Date.parse(text)
 

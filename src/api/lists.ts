@@ -4,22 +4,9 @@ import type { TeamId } from '../core/model/ids.ts'
 import type { WindowBound } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { largeBytes } from '../core/stores/documents.ts'
-import {
-  holdsWindow,
-  isNotModified,
-  matchesAny,
-  send,
-  sendExport,
-  sendNotModified,
-  type Validators,
-  validatorsOf,
-} from './conditional.ts'
 import type { RouteContext, RouteDeps } from './context.ts'
-import { csvContentType, csvLines, readCsvTable } from './csv/exportCsv.ts'
 import { apiError, unavailable } from './errors.ts'
-import { csv, exportFormat, ndjson, ndjsonLines } from './exports.ts'
-import { keptOrMade } from './keptAnswers.ts'
-import { pageLinks } from './pageLinks.ts'
+import { csv, csvContentType, csvLines, exportFormat, ndjson, ndjsonLines, readCsvTable } from './exports.ts'
 import {
   type ExportParameters,
   exportParameters,
@@ -27,11 +14,22 @@ import {
   noLineParameters,
   noPageParameters,
 } from './parameterSchemas.ts'
+import {
+  holdsWindow,
+  isNotModified,
+  keptOrMade,
+  matchesAny,
+  pageLinks,
+  send,
+  sendExport,
+  sendNotModified,
+  type Validators,
+  validatorsOf,
+} from './respond.ts'
 import { windowClauses } from './search/clauses.ts'
-import { type ExportContent, exportList, exportPage } from './search/exportList.ts'
-import { hasMatches } from './search/hasMatches.ts'
-import { LargePage } from './search/largePage.ts'
-import { type Page, type PageRequest, renderPage, renderPageParts } from './search/page.ts'
+import { hasMatches } from './search/counts.ts'
+import { type ExportContent, exportList, exportPage } from './search/exports.ts'
+import { LargePage, type Page, type PageRequest, renderPage, renderPageParts } from './search/page.ts'
 import type { SearchClient } from './search/searchClient.ts'
 import { type Filters, searchPage } from './search/searchPage.ts'
 

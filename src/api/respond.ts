@@ -4,8 +4,11 @@ import type { Instant } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { namesEtag } from '../core/process/ifNoneMatch.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
-import type { Answer } from './answerCache.ts'
+import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
+import { type Compression, compressed, compressionFor, isWorthCompressing } from './compression.ts'
 import type { ApiMiddleware, RouteContext } from './context.ts'
+import type { PageRequest } from './search/page.ts'
+import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
 /** The `Cache-Control` of answers to one team. */
 export const privateCacheControl = 'private, no-cache'
@@ -128,4 +131,71 @@ export function sendExport(ctx: RouteContext, validators: Validators, contentTyp
 function setValidators(ctx: RouteContext, { etag, watermark }: Validators): void {
   if (etag !== undefined) ctx.set('ETag', etag)
   if (watermark !== null) ctx.set('Replica-Watermark', watermark)
+}
+
+/**
+ * The answer to a request, kept or made by `make`, compressed as the client wants. A kept answer was made from the version of the list
+ * that Redis has just confirmed, so it holds all that the watermark promises. While a change may be visible before its list
+ * has another version, Elasticsearch is asked: otherwise a client could see the change in one answer and miss it in the next.
+ * If Elasticsearch cannot answer, nobody sees that change any more: then a client that holds an answer of this version is told so, and
+ * another one is served the kept answer. Who has seen the change just before is led back by that, though not below the watermark.
+ */
+export async function keptOrMade(
+  ctx: RouteContext,
+  answers: AnswerCache,
+  { etag, isSettled }: Pick<Validators, 'etag' | 'isSettled'>,
+  make: () => Promise<Rendered>,
+): Promise<Answer | 'not-modified'> {
+  const compression = compressionFor(ctx)
+  const makeAnswer = async (): Promise<Answer> => compressedAs(await make(), compression)
+  if (etag === undefined) return await makeAnswer()
+  const name = `${ctx.state.holder.teamId} ${etag} ${compression ?? 'identity'}`
+  if (isSettled) return answers.get(name) ?? (await answers.make(name, makeAnswer, () => isGone(ctx)))
+  try {
+    return await makeAnswer()
+  } catch (error) {
+    if (!(error instanceof ElasticsearchUnavailable)) throw error
+    const kept = holdsVersion(ctx, { etag }) ? 'not-modified' : answers.get(name)
+    if (kept === undefined) throw error
+    return kept
+  }
+}
+
+async function compressedAs(rendered: Rendered, compression: Compression | undefined): Promise<Answer> {
+  return compression === undefined || !isWorthCompressing(rendered.body)
+    ? { ...rendered, compression: undefined }
+    : { ...rendered, body: await compressed(rendered.body, compression), compression }
+}
+
+/** Whether the client has disconnected before it was answered. */
+const isGone = (ctx: RouteContext): boolean => ctx.res.closed && !ctx.res.writableFinished
+
+/** Node's HTTP clients accept 16 KiB of headers. */
+const maxLinkBytes = 4_096
+
+/**
+ * The `Link` of a page (RFC 8288): `first`, `prev`, `next` and `last` page with the query as it was sent, apart from `page`. There is no
+ * `prev` on the first page and no `next` on the last one; `prev` of a page past the end is the last one. Undefined if it takes more
+ * than 4 KiB. `url` is the public URL of the list, without a query.
+ */
+export function pageLinks(
+  url: string,
+  querystring: string,
+  { page, limit }: PageRequest,
+  totalDocs: number,
+): string | undefined {
+  // Without this question mark, URLSearchParams would strip one that the query itself begins with.
+  const query = new URLSearchParams(`?${querystring}`)
+  const linkTo = (relation: string, number: number): string => {
+    query.set('page', String(number))
+    return `<${url}?${query}>; rel="${relation}"`
+  }
+  const last = Math.max(1, Math.ceil(totalDocs / limit))
+  const links = [
+    linkTo('first', 1),
+    ...(page > 1 ? [linkTo('prev', Math.min(page - 1, last))] : []),
+    ...(page < last ? [linkTo('next', page + 1)] : []),
+    linkTo('last', last),
+  ].join(', ')
+  return links.length > maxLinkBytes ? undefined : links
 }

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
-import { answerCodes } from '../../../../src/api/csv/answerCodes.ts'
-import { csvTable } from '../../../../src/api/csv/csvTable.ts'
+import { answerCodes, csvTable } from '../../../../src/api/csv/table.ts'
 import { rawMembers, renderObject } from '../../../../src/core/json/rawJson.ts'
 import { servedFormSummary } from '../../../../src/core/model/form.ts'
 import { servedSubmissionSummary } from '../../../../src/core/model/submission.ts'

@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import type { TeamId } from '../../core/model/ids.ts'
 import { accepted, type Result, refused } from '../../core/model/result.ts'
+import type { EntityType } from '../../core/model/teamList.ts'
 import type { TimeZone } from '../timeZone.ts'
-import { type Clause, countOnly, ofTeam } from './clauses.ts'
+import { type Clause, countOnly, deletedOfTeam, ofTeam } from './clauses.ts'
+import type { ExportContent } from './exports.ts'
 import { createdAfter, createdBefore } from './findPage.ts'
 import { type SearchAnswer, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, InvalidSearch, type SearchClient } from './searchClient.ts'
-import { searchTeam } from './searchTeam.ts'
-import { likelySpan, spannedUnits, type TimeSpan, type TimeUnit, type TimeWindow } from './timeBuckets.ts'
+import { searchTeam } from './searches.ts'
 
 /** How many submissions match, and how many of them each key has. */
 export type Counts = {
@@ -149,4 +150,64 @@ function addUp(totalDocs: number, items: Counts['items']): Counts {
   const sum = items.reduce((added, { count }) => added + count, 0)
   if (sum === totalDocs) return { totalDocs, items }
   throw new ElasticsearchUnavailable('partial', `${sum} of ${totalDocs} are counted`)
+}
+
+export const timeUnits = ['hour', 'day', 'month'] as const
+export type TimeUnit = (typeof timeUnits)[number]
+
+/** A span of time, both ends included. */
+export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
+
+/** A window of time that may be open. */
+export type TimeWindow = { readonly sinceMs: number | undefined; readonly untilMs: number | undefined }
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const shortestMs: Readonly<Record<TimeUnit, number>> = { hour: hourMs, day: dayMs, month: 28 * dayMs }
+
+/**
+ * A span of at most so many units that is likely to hold what a window selects: it ends with the window or a day from now, or begins
+ * with the window when that began later.
+ */
+export function likelySpan(unit: TimeUnit, units: number, { sinceMs, untilMs }: TimeWindow, nowMs: number): TimeSpan {
+  const lengthMs = (units - 1) * shortestMs[unit]
+  const fromMs =
+    untilMs === undefined ? Math.max(sinceMs ?? Number.NEGATIVE_INFINITY, nowMs + dayMs - lengthMs) : untilMs - lengthMs
+  return { fromMs, toMs: fromMs + lengthMs }
+}
+
+/** The number of units of time from one moment to another, both included, on the clock of UTC. */
+export const spannedUnits = (unit: TimeUnit, { fromMs, toMs }: TimeSpan): number =>
+  numberOf(unit, toMs) - numberOf(unit, fromMs) + 1
+
+/** Numbers the units one after the other. */
+function numberOf(unit: TimeUnit, epochMs: number): number {
+  switch (unit) {
+    case 'hour':
+      return Math.floor(epochMs / hourMs)
+    case 'day':
+      return Math.floor(epochMs / dayMs)
+    case 'month': {
+      const date = new Date(epochMs)
+      return date.getUTCFullYear() * 12 + date.getUTCMonth()
+    }
+  }
+}
+
+/** Whether any row of a team's list matches one of the filters, or any deletion is selected. Rejects with `ElasticsearchUnavailable`. */
+export async function hasMatches(
+  client: SearchClient,
+  kind: EntityType,
+  teamId: TeamId,
+  { filters, deletions }: Pick<ExportContent, 'filters' | 'deletions'>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const queries = filters.map((filter) => ofTeam(teamId, filter))
+  if (deletions !== undefined) queries.push(deletedOfTeam(teamId, deletions))
+  for (const query of queries) {
+    // One row is as good as many: each shard stops at the first one.
+    const body = { query, ...countOnly, terminate_after: 1 }
+    if (totalOf(await searchTeam(client, kind, teamId, body, signal)) > 0) return true
+  }
+  return false
 }
