@@ -62,10 +62,9 @@ export class GenerationRunner {
       this.#served = served
       this.#pipeline = pipeline
       log.info({ generation: served.generation.number }, 'generation opened for writing')
-      const retired = new AbortController()
-      const watching = this.#watch(served, retired)
-      await pipeline.run(AbortSignal.any([stopping, retired.signal]))
-      retired.abort()
+      const ended = AbortSignal.any([stopping, served.left])
+      const watching = this.#watch(served, ended)
+      await pipeline.run(ended)
       await watching
       if (stopping.aborted) return
       log.info({ generation: served.generation.number }, 'generation is retired or lost')
@@ -142,7 +141,8 @@ export class GenerationRunner {
     const topics = documentTopics(stores.config)
     const own = await fetchCommittedOffsets(source, group, topics)
     const rebuilt = await fetchCommittedOffsets(source, rebuildGroup(group), topics)
-    return await ServedGeneration.open(stores, { own: own.values(), rebuilt: rebuilt.values() }, Date.now, closing)
+    const commits = { own: [...own.values()], rebuilt: [...rebuilt.values()] }
+    return await ServedGeneration.open(stores, commits, Date.now, closing)
   }
 
   #createPipeline(served: ServedGeneration, hasAppendTimes: boolean): Pipeline {
@@ -200,16 +200,15 @@ export class GenerationRunner {
     return result
   }
 
-  async #watch(served: ServedGeneration, retired: AbortController): Promise<void> {
-    const ended = AbortSignal.any([this.#deps.stopping, retired.signal])
+  /** Looks whether it is still the generation to write, until it has `ended`. A look that fails shows nothing. */
+  async #watch(served: ServedGeneration, ended: AbortSignal): Promise<void> {
     for (let rulesReadAtMs = performance.now(); !ended.aborted; ) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
       if (performance.now() - rulesReadAtMs > rulesCheckMs) {
         rulesReadAtMs = performance.now()
         this.#rules = await readTopicRules(this.#deps.source, this.#deps.stores.config).catch(() => this.#rules)
       }
-      const isCurrent = ended.aborted || (await served.isCurrent().catch(() => true))
-      if (!isCurrent) retired.abort()
+      if (!ended.aborted) await served.isCurrent().catch(() => false)
     }
   }
 }
