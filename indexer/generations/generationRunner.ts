@@ -11,7 +11,7 @@ import type { Retries } from '../backoff.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
 import type { PipelineMetrics } from '../metrics.ts'
-import { type BlockedReasons, Pipeline } from '../pipeline.ts'
+import { Pipeline } from '../pipeline.ts'
 import type { RoundResult } from '../publisher.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
 import { ServedGeneration, type Stores } from './servedGeneration.ts'
@@ -79,19 +79,14 @@ export class GenerationRunner {
     await this.#pipeline?.shutDown()
   }
 
-  /** Whether a first generation was opened. */
-  get hasStarted(): boolean {
-    return this.#pipeline !== undefined
+  /** The generation that is written; undefined before the first one is opened. */
+  get served(): ServedGeneration | undefined {
+    return this.#served
   }
 
-  /** Why records make no progress, by part of the pipeline. */
-  blockedReasons(): BlockedReasons {
-    return this.#pipeline?.blockedReasons() ?? {}
-  }
-
-  /** Why the generation does not serve; undefined while it does. */
-  notServingReason(): string | undefined {
-    return this.#served?.notServingReason()
+  /** What writes it. */
+  get pipeline(): Pipeline | undefined {
+    return this.#pipeline
   }
 
   /** Why deletions may have been missed, so that no watermark is promised; undefined while there is no such reason. */
@@ -103,35 +98,6 @@ export class GenerationRunner {
     const read = `${missed.join(', ')} may have been read later than Kafka keeps deletions, so that a rebuild is needed`
     const reasons = [...policies, ...(missed.length > 0 ? [read] : [])]
     return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
-  }
-
-  /** The number of the generation that is written. */
-  generationNumber(): number | undefined {
-    return this.#served?.generation.number
-  }
-
-  /** The watermark as it was last published. */
-  watermarkMs(): number | undefined {
-    return this.#served?.watermarkMs
-  }
-
-  /** How far our clock is ahead of that of Redis (ms). */
-  clockOffsetMs(): number | undefined {
-    return this.#pipeline?.clockOffsetMs()
-  }
-
-  /** For how long the record that waits longest has not been stored (ms). */
-  writerBlockedMs(): number {
-    return this.#pipeline?.writerBlockedMs() ?? 0
-  }
-
-  inFlightBytes(): number {
-    return this.#pipeline?.inFlightBytes() ?? 0
-  }
-
-  /** The partitions that this process reads. */
-  partitions(): readonly TopicPartition[] {
-    return this.#pipeline?.positions() ?? []
   }
 
   async #openGeneration(): Promise<ServedGeneration> {
