@@ -6,13 +6,17 @@ import type { EntityType } from '../model/teamList.ts'
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
-/** The kinds of an entity's documents, that of its list document first. */
-export const kindsOf: Readonly<Record<EntityType, readonly DocumentKind[]>> = {
-  forms: ['forms', 'form-details'],
-  submissions: ['submissions', 'submission-details'],
-}
+/** The list that a document belongs to, and whether it is the list or the detail document of its entity. */
+export const placeOf: Readonly<Record<DocumentKind, { readonly type: EntityType; readonly part: 'list' | 'detail' }>> =
+  {
+    forms: { type: 'forms', part: 'list' },
+    'form-details': { type: 'forms', part: 'detail' },
+    submissions: { type: 'submissions', part: 'list' },
+    'submission-details': { type: 'submissions', part: 'detail' },
+  }
 
-export const entityTypeOf = (kind: DocumentKind): EntityType => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
+/** The kinds of documents of an entity type. */
+export const kindsOf = (type: EntityType): DocumentKind[] => documentKinds.filter((kind) => placeOf[kind].type === type)
 
 /** A name that stands for one physical index. */
 type Alias = Branded<string, 'Alias'>
