@@ -8,7 +8,7 @@ import { toInstant } from '../../src/core/model/instant.ts'
 import type { EntityType } from '../../src/core/model/teamList.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
-import { type DocumentKind, kindsOf, placeOf } from '../../src/core/stores/indices.ts'
+import { type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import { projectRecord } from '../projectRecord.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
@@ -42,7 +42,7 @@ export class ForgottenEntities {
 
   /** Takes a document that the new generation lacks, unless it is to be copied. */
   takes(kind: DocumentKind, id: DocumentId, version: number): boolean {
-    const { type } = placeOf[kind]
+    const type = entityTypeOf(kind)
     if (!this.#isCollecting || version === deletedRevision || !this.#topics.has(type)) return false
     const ids = this.#ids.get(type) ?? new Set()
     this.#ids.set(type, ids.add(id))
@@ -56,7 +56,7 @@ export class ForgottenEntities {
     for (const [type, ids] of this.#ids) {
       const held = await this.#heldIn(options, type, ids)
       for (const id of held) ids.delete(id)
-      for (const kind of kindsOf(type)) await reconciliation.copy(kind, [...held])
+      for (const kind of kindsOf[type]) await reconciliation.copy(kind, [...held])
       if (ids.size > 0) options.report.step(`${ids.size} ${type} are in no record of their topic any more`)
     }
   }
@@ -104,7 +104,7 @@ export class ForgottenEntities {
         await extendHold()
       }
       if (dropped > 0)
-        report.step(`${dropped / kindsOf(type).length} ${type} dropped: Kafka has forgotten their deletion`)
+        report.step(`${dropped / kindsOf[type].length} ${type} dropped: Kafka has forgotten their deletion`)
     }
   }
 }

@@ -5,9 +5,9 @@ import { type DocumentWrite, withChangedAt } from '../../src/core/stores/documen
 import {
   type DocumentKind,
   documentKinds,
+  entityTypeOf,
   kindsOf,
   type PhysicalIndex,
-  placeOf,
 } from '../../src/core/stores/indices.ts'
 import { multiGet } from '../../src/core/stores/multiGet.ts'
 import { bulkBounds, encodeBulk, readStored, sendBulk, type VersionType } from '../bulk/bulkApi.ts'
@@ -178,7 +178,7 @@ export class Reconciliation {
   /** Gives entities of the new generation the list and detail documents of the old one. */
   async #replaceContents(kind: DocumentKind, lists: readonly Version[]): Promise<void> {
     const { from } = this.#options
-    for (const each of kindsOf(placeOf[kind].type))
+    for (const each of kindsOf[entityTypeOf(kind)])
       await this.#write(this.#replacements, await this.#sources(from.indices[each], each, lists.map(idOf)))
   }
 

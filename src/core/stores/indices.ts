@@ -6,17 +6,16 @@ import type { EntityType } from '../model/teamList.ts'
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
-/** The list that a document belongs to, and whether it is the list or the detail document of its entity. */
-export const placeOf: Readonly<Record<DocumentKind, { readonly type: EntityType; readonly part: 'list' | 'detail' }>> =
-  {
-    forms: { type: 'forms', part: 'list' },
-    'form-details': { type: 'forms', part: 'detail' },
-    submissions: { type: 'submissions', part: 'list' },
-    'submission-details': { type: 'submissions', part: 'detail' },
-  }
+/** The kinds of an entity's documents, that of its list document first. */
+export const kindsOf: Readonly<Record<EntityType, readonly DocumentKind[]>> = {
+  forms: ['forms', 'form-details'],
+  submissions: ['submissions', 'submission-details'],
+}
 
-/** The kinds of documents of an entity type. */
-export const kindsOf = (type: EntityType): DocumentKind[] => documentKinds.filter((kind) => placeOf[kind].type === type)
+export const entityTypeOf = (kind: DocumentKind): EntityType => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
+
+/** Whether documents of this kind are the list documents of their entities, not the detail documents. */
+export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind)][0] === kind
 
 /** A name that stands for one physical index. */
 type Alias = Branded<string, 'Alias'>
