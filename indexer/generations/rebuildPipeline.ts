@@ -52,6 +52,8 @@ export function startRebuildPipeline(options: Options): RebuildPipeline {
       partitionWatermarks: new Map(),
       changedAtRaisedByMs: 0,
     }),
+    // A rebuild runs alone, and nobody reads its generation.
+    isDisplaced: async () => false,
     serving: undefined,
     metrics: pipelineMetrics(new Registry(), topics),
   })

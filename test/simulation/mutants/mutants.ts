@@ -75,6 +75,13 @@ export const mutants: readonly Mutant[] = [
     to: 'watermarkDecided(_watermarkMs: number): void {',
   },
   {
+    name: 'reads-on-under-a-lost-claim',
+    themes: ['clocks', 'groups'],
+    file: 'indexer/consumer.ts',
+    from: 'return !isOther && this.#assigned',
+    to: 'return this.#assigned',
+  },
+  {
     name: 'claim-tells-no-watermark',
     themes: ['clocks', 'groups'],
     file: 'indexer/changeTimes.ts',
@@ -161,7 +168,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'writes-go-on-unmarked',
-    themes: ['redis', 'crashes', 'groups'],
+    themes: ['redis', 'groups'],
     file: 'indexer/pendingWrites.ts',
     from: 'await Promise.all(this.#marking)',
     to: 'await Promise.allSettled(this.#marking)',
@@ -220,9 +227,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'revoked-in-kafka-only',
     themes: ['keys', 'network'],
-    file: 'src/settings/accountKeyManager.ts',
-    from: "key.state === 'revoked' ? 'applied' : (await store.apply(teamId, keyId, stateOf(revoked))).kind",
-    to: "'applied' as const",
+    file: 'src/core/stores/accountKeyStore.ts',
+    from: 'const applied = await apply({ teamId, keyId, state, position })\n',
+    to: "const applied = state.key?.state === 'revoked' && position === undefined ? { kind: 'applied' as const } : await apply({ teamId, keyId, state, position })\n",
   },
   {
     name: 'stale-write-leaves-no-token',
