@@ -78,8 +78,8 @@ export const mutants: readonly Mutant[] = [
     name: 'reads-on-under-a-lost-claim',
     themes: ['clocks', 'groups'],
     file: 'indexer/consumer.ts',
-    from: 'return !isOther && this.#assigned',
-    to: 'return this.#assigned',
+    from: 'const isOther = await isDisplaced(state.owner, state)',
+    to: 'const isOther = (await isDisplaced(state.owner, state)) && false',
   },
   {
     name: 'claim-tells-no-watermark',
@@ -119,7 +119,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'switch-without-marker',
     themes: ['switch'],
-    file: 'indexer/generations/generations.ts',
+    file: 'indexer/generations/aliases.ts',
     from: 'actions: [...markers, ...aliases]',
     to: 'actions: aliases',
   },
