@@ -162,3 +162,14 @@ test('nothing is remembered of tenants that neither run nor wait, also of those 
   if (typeof permit === 'function') permit()
   expect(queue.tenants).toBe(0)
 })
+
+test('nor of those that went away while waiting', async () => {
+  const queue = new FairQueue({ ...bounds, maxRunning: 1 })
+  await queue.acquire('a', stays)
+  const client = new AbortController()
+  const waiting = queue.acquire('b', client.signal)
+  expect(queue.tenants).toBe(2)
+  client.abort()
+  await waiting
+  expect(queue.tenants).toBe(1)
+})
