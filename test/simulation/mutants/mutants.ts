@@ -75,13 +75,6 @@ export const mutants: readonly Mutant[] = [
     to: 'watermarkDecided(_watermarkMs: number): void {',
   },
   {
-    name: 'reads-on-under-a-lost-claim',
-    themes: ['clocks', 'groups'],
-    file: 'indexer/consumer.ts',
-    from: 'const isOther = await isDisplaced(state.owner, state)',
-    to: 'const isOther = (await isDisplaced(state.owner, state)) && false',
-  },
-  {
     name: 'claim-tells-no-watermark',
     themes: ['clocks', 'groups'],
     file: 'indexer/changeTimes.ts',
