@@ -186,8 +186,8 @@ async function switchOver(
 }
 
 async function expectServing(options: RebuildOptions, old: Generation): Promise<void> {
-  const readers = readersOf(await findAll(options), old)
-  if (readers !== 'its own') throw new Error(`generation ${old.number} is written no longer: readers are ${readers}`)
+  if (readersOf(await findAll(options), old) !== 'its own')
+    throw new Error(`generation ${old.number} does not serve any more`)
 }
 
 /** Throws when an old index has more documents than the new one, counted by Elasticsearch. */
