@@ -118,7 +118,8 @@ async function reconcileAll(
   const reconciliation = new Reconciliation({
     ...{ elasticsearch, raw, from, to, forgotten, signal, onProgress, onBlocked },
   })
-  report.compared(await reconciliation.pass())
+  for (const [kind, { documents, reconciled, newerInTarget }] of Object.entries(await reconciliation.pass()))
+    report.step(`${kind}: ${documents} documents, ${reconciled} reconciled, ${newerInTarget} newer already`)
   isFirst = false
   await forgotten.settle(options, reconciliation)
   const pass = async (): Promise<number> =>

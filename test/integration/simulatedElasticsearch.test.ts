@@ -363,7 +363,7 @@ describe.each([
     const switched = await findAll()
     await unblockWrites(clients.elasticsearch, prefix, { ...old, isServing: true }, options)
     expect(await findAll()).toEqual(switched)
-    const report = { step: () => undefined, progress: () => undefined, compared: () => undefined }
+    const report = { step: () => undefined, progress: () => undefined }
     const rebuild = { ...clients, config: { INDEX_PREFIX: prefix }, signal, report } as unknown as RebuildOptions
     await pruneLeftOver(rebuild, second)
     expect(await states()).toEqual([[2, true, true, true]])
