@@ -7,34 +7,36 @@ import type { FoundGeneration, Generation, KnownGeneration } from './generations
  */
 type Readers = 'its own' | "another's" | 'none' | 'gone'
 
-/** What an indexer has observed of the generation that it writes, or is about to write. */
-export type Observed =
-  /** Before it writes. */
-  | {
-      readonly at: 'opening'
-      readonly hasCurrentMappings: boolean
-      readonly isWritable: boolean
-      /** A rebuild holds the watermark, because it is about to switch. */
-      readonly isHeld: boolean
-      readonly isServing: boolean
-      /** It holds everything below the last watermark, as commits or Redis tell, or is the first of all. */
-      readonly holdsPromised: boolean
-    }
-  /** Every second, and before it publishes. */
-  | {
-      readonly at: 'look'
-      readonly readers: Readers
-      readonly isWritable: boolean
-      readonly isHeld: boolean
-      /** It was opened without readers, because it may lack what the watermark promised. */
-      readonly isBuilding: boolean
-    }
-  /** What Redis answers to a round of publishing. */
-  | {
-      readonly at: 'round'
-      readonly answer: WatermarkResult['kind'] | 'no append times'
-      readonly isBuilding: boolean
-    }
+/** What an indexer observes of a generation before it writes it. */
+type Opening = {
+  readonly at: 'opening'
+  readonly hasCurrentMappings: boolean
+  readonly isWritable: boolean
+  /** A rebuild holds the watermark, because it is about to switch. */
+  readonly isHeld: boolean
+  readonly isServing: boolean
+  /** It holds everything below the last watermark, as commits or Redis tell, or is the first of all. */
+  readonly holdsPromised: boolean
+}
+
+/** What it observes of the one that it writes, every second, and before it publishes. */
+type Look = {
+  readonly at: 'look'
+  readonly readers: Readers
+  readonly isWritable: boolean
+  readonly isHeld: boolean
+  /** It was opened without readers, because it may lack what the watermark promised. */
+  readonly isBuilding: boolean
+}
+
+/** What Redis answers to a round of publishing. */
+type Round = {
+  readonly at: 'round'
+  readonly answer: WatermarkResult['kind'] | 'no append times'
+  readonly isBuilding: boolean
+}
+
+export type Observed = Opening | Look | Round
 
 /**
  * What the indexer does.
@@ -70,15 +72,14 @@ export function decide(observed: Observed): Decision {
   }
 }
 
-function decideOpening(observed: Extract<Observed, { at: 'opening' }>): Decision {
-  const { hasCurrentMappings, isWritable, isHeld, isServing, holdsPromised } = observed
+function decideOpening({ hasCurrentMappings, isWritable, isHeld, isServing, holdsPromised }: Opening): Decision {
   if (!hasCurrentMappings) return 'wait for a rebuild'
   if (!isWritable) return isHeld ? 'wait for the switch' : 'unblock'
   if (!holdsPromised) return 'withdraw'
   return isServing ? 'adopt' : 'serve'
 }
 
-function isToBeWritten({ readers, isWritable, isHeld, isBuilding }: Extract<Observed, { at: 'look' }>): boolean {
+function isToBeWritten({ readers, isWritable, isHeld, isBuilding }: Look): boolean {
   // A hold that has expired is that of a rebuild that died: opening the generation again gives its writes back.
   const isClosed = !isWritable && !isHeld
   switch (readers) {
@@ -93,7 +94,7 @@ function isToBeWritten({ readers, isWritable, isHeld, isBuilding }: Extract<Obse
   }
 }
 
-function decideRound({ answer, isBuilding }: Extract<Observed, { at: 'round' }>): Decision {
+function decideRound({ answer, isBuilding }: Round): Decision {
   switch (answer) {
     case 'published':
     case 'withheld':

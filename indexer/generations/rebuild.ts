@@ -118,7 +118,8 @@ async function reconcileAll(
   const reconciliation = new Reconciliation({
     ...{ elasticsearch, raw, from, to, forgotten, signal, onProgress, onBlocked },
   })
-  report.compared(await reconciliation.pass())
+  for (const [kind, { documents, reconciled, newerInTarget }] of Object.entries(await reconciliation.pass()))
+    report.step(`${kind}: ${documents} documents, ${reconciled} reconciled, ${newerInTarget} newer already`)
   isFirst = false
   await forgotten.settle(options, reconciliation)
   const pass = async (): Promise<number> =>
@@ -186,8 +187,8 @@ async function switchOver(
 }
 
 async function expectServing(options: RebuildOptions, old: Generation): Promise<void> {
-  const readers = readersOf(await findAll(options), old)
-  if (readers !== 'its own') throw new Error(`generation ${old.number} is written no longer: readers are ${readers}`)
+  if (readersOf(await findAll(options), old) !== 'its own')
+    throw new Error(`generation ${old.number} does not serve any more`)
 }
 
 /** Throws when an old index has more documents than the new one, counted by Elasticsearch. */

@@ -8,8 +8,6 @@ import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/st
 import { connectConfiguredRedis, untilConnected } from '../../src/core/stores/redis.ts'
 import { reportTo } from '../terminalReport.ts'
 import { rebuild } from './rebuild.ts'
-import type { RebuildReport } from './rebuildPipeline.ts'
-import type { Comparison } from './reconcile.ts'
 
 new Command('rebuild')
   .description('builds every index anew from Kafka beside the live one, then leads readers to it in one step')
@@ -26,28 +24,18 @@ const elasticsearch = connectElasticsearch(config)
 const raw = connectElasticsearchRaw(config)
 const redis = connectConfiguredRedis(config, () => undefined)
 const source = kafkaSource(connectKafka(config, log))
-const terminal = reportTo(process.stderr)
-const report: RebuildReport = {
-  ...terminal,
-  compared: (comparisons) => {
-    for (const [kind, comparison] of Object.entries(comparisons)) terminal.step(describe(kind, comparison))
-  },
-}
+const report = reportTo(process.stderr)
 try {
   await untilConnected(redis, stop.signal)
   await rebuild({ config, source, elasticsearch, raw, redis, report, log, signal: stop.signal })
 } catch (error) {
-  terminal.end()
+  report.end()
   process.stderr.write(`rebuild: ${summaryOf(stop.signal.aborted ? stop.signal.reason : error)}\n`)
   process.exitCode = 1
 } finally {
-  terminal.end()
+  report.end()
   await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
 }
 
 // A pipeline that did not stop in time ends here.
 process.exit()
-
-function describe(kind: string, { documents, reconciled, newerInTarget }: Comparison): string {
-  return `${kind}: ${documents} documents, ${reconciled} reconciled, ${newerInTarget} newer already`
-}

@@ -9,16 +9,9 @@ import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { rebuildGroup } from '../committedOffsets.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
+import type { TerminalReport } from '../terminalReport.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
 import type { Generation } from './generations.ts'
-import type { Comparison } from './reconcile.ts'
-
-/** How a rebuild reports to whoever started it. */
-export type RebuildReport = {
-  step(text: string): void
-  progress(what: 'records read' | 'documents compared', done: number, total: number): void
-  compared(comparisons: Readonly<Record<string, Comparison>>): void
-}
 
 export type RebuildOptions = {
   readonly config: Config
@@ -27,7 +20,7 @@ export type RebuildOptions = {
   /** A client that returns response bodies as text. */
   readonly raw: Client
   readonly redis: RedisConnection
-  readonly report: RebuildReport
+  readonly report: Omit<TerminalReport, 'end'>
   readonly log: Logger
   readonly signal: AbortSignal
 }

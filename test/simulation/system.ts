@@ -91,7 +91,6 @@ export class System {
           running.hasSwitched ||= text.endsWith('until its readers are done')
         },
         progress: () => undefined,
-        compared: () => undefined,
       }
       const run = async (): Promise<void> => {
         await untilConnected(connection, signal)
