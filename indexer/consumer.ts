@@ -199,6 +199,8 @@ export class SourceConsumer {
       try {
         return await claim(partitions)
       } catch (error) {
+        // The present assignment may have what this one was refused.
+        if (!isCurrent()) return undefined
         this.#blockedReason = `cannot claim its partitions: ${summaryOf(error)}`
         log.warn({ err: error, attempts }, 'partitions could not be claimed; trying again')
         await this.#rest(attempts)

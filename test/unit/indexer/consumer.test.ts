@@ -23,6 +23,8 @@ function setting(
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
   const failing = new Set<'claim'>()
+  /** Claims that fail when the test says so. */
+  const claiming: { fail(): void }[] = []
   let group: GroupOptions | undefined
   const groupMember = (of: GroupOptions): GroupMember => {
     group = of
@@ -51,7 +53,8 @@ function setting(
     startOffsets: async () =>
       new Map([['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0), coveredAtMs: 0 }]]),
     claim: async () => {
-      if (failing.has('claim')) throw new Error('Redis is away')
+      if (failing.has('claim'))
+        await new Promise<void>((_, reject) => claiming.push({ fail: () => reject(new Error('Redis is away')) }))
       return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0, partitionWatermarks: new Map() }
     },
     onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
@@ -70,7 +73,8 @@ function setting(
   }
   const process = (offset: number): void => processed.get(BigInt(offset))?.()
   const position = (): bigint | undefined => consumer.assigned()[0]?.offsets.progress().position
-  return { consumer, budget, attempts, processed, failing, bring, process, position }
+  const assignAgain = async (): Promise<void> => await group?.onAssigned([forms])
+  return { consumer, budget, attempts, processed, failing, claiming, assignAgain, bring, process, position }
 }
 
 const span = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, each) => from + each)
@@ -163,8 +167,24 @@ test('a stop ends the wait for Redis', async () => {
   const bench = setting({ random: forLong })
   bench.failing.add('claim')
   const running = bench.consumer.run().then(claimed.resolve)
+  await eventually(() => bench.claiming.length === 1)
+  bench.claiming[0]?.fail()
   await eventually(() => bench.attempts.length === 1)
   await bench.consumer.leave()
   await claimed.promise
+  await running
+})
+
+test('a claim that fails after the partitions were assigned again says nothing of those that are read now', async () => {
+  const bench = setting()
+  bench.failing.add('claim')
+  const running = bench.consumer.run()
+  await eventually(() => bench.claiming.length === 1)
+  bench.failing.clear()
+  await bench.assignAgain()
+  bench.claiming[0]?.fail()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([bench.consumer.assigned().length, bench.consumer.blockedReason()]).toEqual([1, undefined])
+  await bench.consumer.leave()
   await running
 })

@@ -4,6 +4,7 @@ import type { News, RouteContext } from '../../../../src/api/context.ts'
 import { createWaiting } from '../../../../src/api/waiting/waitForChange.ts'
 import { WaitingRoom } from '../../../../src/api/waiting/waitingRoom.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
+import { stallMs } from '../../../../src/core/process/httpServer.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
 
 const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
@@ -42,11 +43,16 @@ function openHouse() {
         onRefused = refused
         refused()
       }
-      return () => undefined
+      watched++
+      return () => {
+        watched--
+      }
     },
     elapsedMs,
   })
   let refuse = (): void => undefined
+  let watched = 0
+  const timeoutsMs: number[] = []
   const permits: string[] = []
   const passTo = async (untilMs: number): Promise<void> => {
     while (nowMs < untilMs) {
@@ -59,6 +65,8 @@ function openHouse() {
     passTo,
     settle,
     permits,
+    timeoutsMs,
+    watched: () => watched,
     refuse: () => refuse(),
     now: (found: News) => {
       news = found
@@ -73,7 +81,7 @@ function openHouse() {
       const ctx = {
         get: () => 'wait=60',
         set: () => undefined,
-        req: { socket: { setTimeout: () => undefined } },
+        req: { socket: { setTimeout: (ms: number) => timeoutsMs.push(ms) } },
         res: Object.assign(new EventEmitter(), { closed: false }),
         state: {
           holder: { teamId: 'acme' as TeamId },
@@ -178,4 +186,14 @@ test('who waits has no permit, and has it again when it goes on', async () => {
   change('unpromised')
   await passTo(200)
   expect(permits).toEqual(['paused', 'resumed'])
+})
+
+test('the connection of who waits may be silent, and the key is watched; both end with the wait', async () => {
+  const { ask, change, watched, timeoutsMs, passTo } = openHouse()
+  ask()
+  await passTo(100)
+  expect([watched(), timeoutsMs]).toEqual([1, [0]])
+  change('promised')
+  await passTo(200)
+  expect([watched(), timeoutsMs]).toEqual([0, [0, stallMs]])
 })
