@@ -1,6 +1,6 @@
-import type { AssetPaths } from '../../src/core/process/assets/assets.ts'
 import { type CheckResult, isHealthy } from '../../src/core/process/health.ts'
 import { type Html, html, htmlDocument } from '../../src/core/process/html.ts'
+import type { AssetPaths } from '../../src/core/process/staticFile.ts'
 import { meter } from './chart.ts'
 import { count, duration, size, timeOfDay } from './format.ts'
 import { indexTable, partitionTable } from './tables.ts'

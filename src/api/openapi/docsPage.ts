@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { Router } from '@koa/router'
-import { digestOf, respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
+import { hashedFile, respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
 import type { ApiMiddleware, ApiState } from '../context.ts'
 
 const { resolve } = createRequire(import.meta.url)
@@ -44,14 +44,12 @@ function docsPage(): ReadonlyMap<string, StaticFile> {
   return page
 }
 
-/** File names are content hashes, so the files may be cached for ever. */
 function readDocsPage(): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>()
   const add = (file: string, type: 'css' | 'js' | 'svg'): string => {
-    const text = readFileSync(file, 'utf8')
-    const path = `/docs/${digestOf(text)}.${type}`
-    files.set(path, staticFile({ type, text, cacheControl: 'public, max-age=31536000, immutable' }))
-    return path
+    const hashed = hashedFile('/docs', type, readFileSync(file, 'utf8'))
+    files.set(hashed.path, hashed.file)
+    return hashed.path
   }
   const links: Readonly<Record<string, string>> = {
     description: descriptionPath,
