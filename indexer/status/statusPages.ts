@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import type { TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { AdminAnswer, AdminPage, AdminPages } from '../../src/core/process/adminServer.ts'
 import type { Health } from '../../src/core/process/health.ts'
+import { contentSecurityPolicy } from '../../src/core/process/html.ts'
 import { readAssets, type StaticFile } from '../../src/core/process/staticFile.ts'
 import type { Observer } from './observe.ts'
 import { statusPage } from './page.ts'
@@ -17,18 +18,6 @@ type Own = {
   records(): Promise<readonly { readonly value: number; readonly labels: { readonly outcome?: string | number } }[]>
   nowMs(): number
 }
-
-/** The page may load from its own origin only, and no page may frame it. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "script-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ')
 
 const types: Readonly<Record<string, string>> = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' }
 
@@ -76,7 +65,7 @@ const htmlAnswer = (body: string): AdminAnswer => ({
   status: 200,
   headers: {
     'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': contentSecurityPolicy,
+    'Content-Security-Policy': contentSecurityPolicy({ 'connect-src': "'self'" }),
     'Referrer-Policy': 'no-referrer',
     'Cross-Origin-Opener-Policy': 'same-origin',
   },

@@ -3,6 +3,7 @@ import { type RequestListener, STATUS_CODES } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import { type Refuse, refusal, statusOf } from '../core/process/clientErrors.ts'
+import { contentSecurityPolicy } from '../core/process/html.ts'
 import { requestLog } from '../core/process/requestLog.ts'
 import { measure, requestMetrics } from '../core/process/requestMetrics.ts'
 import { readAssets, respondWithFile, type StaticFile } from '../core/process/staticFile.ts'
@@ -16,20 +17,9 @@ import { requireSameOrigin, requireSession } from './requireSession.ts'
 import { pageResponder } from './respond.ts'
 import { signInRoutes } from './signIn/routes.ts'
 
-/** Pages may load from and send to their own origin only, and no page may frame them. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "script-src 'self'",
-  "img-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ')
-
 /** Sent with every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form. */
 const securityHeaders: Readonly<Record<string, string>> = {
-  'Content-Security-Policy': contentSecurityPolicy,
+  'Content-Security-Policy': contentSecurityPolicy({ 'form-action': "'self'" }),
   'Referrer-Policy': 'same-origin',
   'X-Content-Type-Options': 'nosniff',
   'Cross-Origin-Opener-Policy': 'same-origin',
