@@ -123,8 +123,20 @@ export function readersOf(found: readonly FoundGeneration[], { tag }: Pick<Gener
 }
 
 /**
+ * Indexers number the generations that they create with odd numbers, rebuilds with even ones. So a rebuild that has not noticed yet that its
+ * indices were deleted never writes into others of the same names that indexers build: its times are no later than append times.
+ */
+const isOfRebuild = (number: number): boolean => number % 2 === 0
+
+/** The lowest number above all of these that a rebuild, or an indexer, gives to a generation that it creates. */
+export function numberAbove(numbers: readonly number[], forRebuild: boolean): number {
+  const next = 1 + Math.max(0, ...numbers)
+  return isOfRebuild(next) === forRebuild ? next : next + 1
+}
+
+/**
  * Chooses the generation to write: the one that serves; else the newest one that was written so far (its aliases were removed); else an
- * unfinished one; else a new number above every known one, so that committed offsets of a lost generation never count for another.
+ * unfinished one of an indexer; else a new number above every known one, so that committed offsets of a lost generation never count for another.
  * `complete` is undefined while indices are missing.
  */
 export function chooseGeneration(
@@ -135,8 +147,10 @@ export function chooseGeneration(
   return (
     found.findLast(({ complete }) => complete?.isServing) ??
     found.find(({ complete }) => newest !== undefined && complete?.tag === newest.tag) ??
-    found.findLast((each) => each.number > newestNumber && each.hasCurrentMappings) ?? {
-      number: 1 + Math.max(newestNumber, ...found.map(({ number }) => number)),
+    found.findLast(
+      ({ number, hasCurrentMappings }) => number > newestNumber && hasCurrentMappings && !isOfRebuild(number),
+    ) ?? {
+      number: numberAbove([newestNumber, ...found.map(({ number }) => number)], false),
       complete: undefined,
     }
   )
@@ -148,6 +162,6 @@ export function decideLeftOver(
   serving: KnownGeneration,
 ): 'keep' | 'fill' | 'reconcile and remove' | 'remove' {
   if (complete?.isServing === true || number === serving.number) return 'keep'
-  if (number > serving.number) return hasCurrentMappings ? 'fill' : 'remove'
+  if (number > serving.number) return hasCurrentMappings && isOfRebuild(number) ? 'fill' : 'remove'
   return complete?.hasServed === true ? 'reconcile and remove' : 'remove'
 }

@@ -12,7 +12,7 @@ import {
 import { refreshEveryCopy } from '../refresh.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
 import { blockWrites, serveGeneration, unblockWrites } from './aliases.ts'
-import { decideLeftOver, readersOf } from './decide.ts'
+import { decideLeftOver, numberAbove, readersOf } from './decide.ts'
 import {
   countReaders,
   createGeneration,
@@ -92,7 +92,8 @@ async function openTarget(options: RebuildOptions, serving: Generation): Promise
   const { config, elasticsearch, signal } = options
   const found = await findAll(options)
   const unfinished = found.find((each) => decideLeftOver(each, serving) === 'fill')
-  const number = unfinished?.number ?? 1 + Math.max(...found.map((each) => each.number))
+  const numbers = found.map((each) => each.number)
+  const number = unfinished?.number ?? numberAbove(numbers, true)
   return await createGeneration(elasticsearch, config, number, { signal, requestTimeout: requestTimeoutMs })
 }
 

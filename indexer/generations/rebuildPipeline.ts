@@ -11,7 +11,8 @@ import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
 import type { TerminalReport } from '../terminalReport.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
-import type { Generation } from './generations.ts'
+import { readersOf } from './decide.ts'
+import { findGenerations, type Generation } from './generations.ts'
 
 export type RebuildOptions = {
   readonly config: Config
@@ -29,14 +30,16 @@ export type RebuildOptions = {
 const stopDeadlineMs = 8_500
 /** A rebuild that was killed stays a member of its group until its session times out. */
 const groupDeadlineMs = 20_000
-/** How often it is looked for another rebuild. */
+/** How often it is looked for another rebuild, and whether the new generation is still there. */
 const otherCheckMs = 5_000
 const switchDeadlineMs = 20_000
+const requestTimeoutMs = 30_000
 const pollMs = 250
 
 /** Reads both topics into a generation that nobody reads yet: the indexer's pipeline, in a group of its own. */
 export class RebuildPipeline {
   readonly #options: RebuildOptions
+  readonly #generation: Generation
   readonly #pipeline: Pipeline
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
@@ -54,6 +57,7 @@ export class RebuildPipeline {
     const topics = documentTopics(config)
     const changesStartAtMs = (): number | undefined => this.#changesStartAtMs
     this.#options = options
+    this.#generation = generation
     this.#pipeline = new Pipeline({
       ...{ config, source, elasticsearch, generation, topics, log, fail },
       groupId: rebuildGroup(config.CONSUMER_GROUP),
@@ -90,7 +94,7 @@ export class RebuildPipeline {
     const ends = await source.offsetRanges(documentTopics(config))
     const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
     const givesUpAtMs = Date.now() + switchDeadlineMs
-    const expectNoOther = createOtherCheck(this.#options)
+    const expectUndisturbed = createCheck(this.#options, this.#generation)
     let [before, reported] = ['', '']
     for (;;) {
       const positions = new Map(this.#pipeline.positions().map((each) => [partitionName(each), each.position]))
@@ -106,7 +110,7 @@ export class RebuildPipeline {
         reported = reasons
       }
       before = reasons
-      await expectNoOther()
+      await expectUndisturbed()
       await sleep(pollMs, undefined, { signal })
       if (extendHold === undefined) continue
       this.#publish()
@@ -149,14 +153,23 @@ export async function expectAlone({ source, config, signal }: RebuildOptions): P
 }
 
 /**
- * Throws when the group has had another member for so long that it cannot be one that was killed: two rebuilds that have begun at once
- * share the partitions, and each would wait for those of the other for ever.
+ * Throws when the generation that is filled was deleted, or the group has had another member for so long that it cannot be one that was
+ * killed: two rebuilds that have begun at once share the partitions, and each would wait for those of the other for ever.
  */
-function createOtherCheck({ source, config }: RebuildOptions): () => Promise<void> {
+function createCheck(
+  { source, config, elasticsearch, signal }: RebuildOptions,
+  generation: Generation,
+): () => Promise<void> {
   let [checkedAtMs, aloneAtMs] = [Date.now(), Date.now()]
   return async () => {
     if (Date.now() - checkedAtMs < otherCheckMs) return
     checkedAtMs = Date.now()
+    const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, {
+      signal,
+      requestTimeout: requestTimeoutMs,
+    })
+    if (readersOf(found, generation) === 'gone')
+      throw new Error(`generation ${generation.number} was deleted: run the rebuild again`)
     if ((await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length <= 1) aloneAtMs = checkedAtMs
     if (checkedAtMs - aloneAtMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')
   }

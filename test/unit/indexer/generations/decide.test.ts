@@ -102,7 +102,9 @@ test.each([
   ['a number never seen, where others have its names', [found(4)], known(4, 'fedcba9876543210'), 5, false],
   ['one that another process is creating', [incomplete(5)], known(4), 5, false],
   ['one that another process has created', [found(5)], known(4), 5, true],
-  ['none of another release', [ofAnotherRelease(5)], known(4), 6, false],
+  ['none of another release', [ofAnotherRelease(5)], known(4), 7, false],
+  ['none that a rebuild may still fill', [found(6)], known(4), 7, false],
+  ['no number that a rebuild may give', [], known(5), 7, false],
 ] as const)('an indexer chooses %s', (_, all, newest, number, exists) => {
   const chosen = chooseGeneration(all, newest)
   expect([chosen.number, chosen.complete !== undefined]).toEqual([number, exists])
@@ -112,8 +114,9 @@ test.each([
   ['serves', serving(3), 'keep'],
   ['is the one that served when it looked', found(2), 'keep'],
   ['has the number of the one that serves, and other indices', incomplete(2), 'keep'],
-  ['is newer', incomplete(3), 'fill'],
-  ['is newer, of another release', ofAnotherRelease(3), 'remove'],
+  ['is newer', incomplete(4), 'fill'],
+  ['is newer, and of indexers', incomplete(3), 'remove'],
+  ['is newer, of another release', ofAnotherRelease(4), 'remove'],
   ['has served before', found(1, { hasServed: true }), 'reconcile and remove'],
   [
     'has served before, of another release',

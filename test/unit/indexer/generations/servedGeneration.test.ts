@@ -112,19 +112,19 @@ test('an indexer that writes keeps a closed generation while the hold stands, an
 
 test('a generation that is built again serves only once its watermark is published', async () => {
   const served = await building()
-  expect([served.generation.number, await serving(), redis.floorMs]).toEqual([2, undefined, startMs])
+  expect([served.generation.number, await serving(), redis.floorMs]).toEqual([3, undefined, startMs])
   for (const answer of ['incomplete', 'behind', 'held']) expect(await publish(served, answer)).toBe('continue')
-  expect([served.notServingReason(), await serving()]).toEqual(['generation 2 is being built from Kafka', undefined])
+  expect([served.notServingReason(), await serving()]).toEqual(['generation 3 is being built from Kafka', undefined])
   expect(await publish(served, '6000')).toBe('continue')
-  expect([served.notServingReason(), await serving(), served.watermarkMs]).toEqual([undefined, 2, 6_000])
+  expect([served.notServingReason(), await serving(), served.watermarkMs]).toEqual([undefined, 3, 6_000])
 })
 
 test('a generation that is being built serves when one of its indexers has published its watermark, and not before', async () => {
   const first = await building()
   const second = await open()
   expect([second.generation.number, second.notServingReason(), await serving()]).toEqual([
-    2,
-    'generation 2 is being built from Kafka',
+    3,
+    'generation 3 is being built from Kafka',
     undefined,
   ])
   await publish(first, '6000')
@@ -183,12 +183,12 @@ test('read aliases that were removed are restored by opening it again', async ()
 
 test('a generation that is retired while a round is published does not serve, and is left for good', async () => {
   const served = await building()
-  const next = await create(3)
+  const next = await create(4)
   redis.beforeAnswer = async () => {
     await serve(next)
     expect(await served.isCurrent()).toBe(false)
   }
-  expect([await publish(served, '6000'), await serving()]).toEqual(['retired', 3])
+  expect([await publish(served, '6000'), await serving()]).toEqual(['retired', 4])
   await serve(served.generation)
   expect(await publish(served, '7000')).toBe('retired')
 })
