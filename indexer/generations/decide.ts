@@ -148,7 +148,8 @@ export function chooseGeneration(
     found.findLast(({ complete }) => complete?.isServing) ??
     found.find(({ complete }) => newest !== undefined && complete?.tag === newest.tag) ??
     found.findLast(
-      ({ number, hasCurrentMappings }) => number > newestNumber && hasCurrentMappings && !isOfRebuild(number),
+      ({ number, hasCurrentMappings, complete }) =>
+        number > newestNumber && hasCurrentMappings && (!isOfRebuild(number) || complete?.hasServed),
     ) ?? {
       number: numberAbove([newestNumber, ...found.map(({ number }) => number)], false),
       complete: undefined,

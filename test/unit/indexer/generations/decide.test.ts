@@ -104,6 +104,7 @@ test.each([
   ['one that another process has created', [found(5)], known(4), 5, true],
   ['none of another release', [ofAnotherRelease(5)], known(4), 7, false],
   ['none that a rebuild may still fill', [found(6)], known(4), 7, false],
+  ['one of a rebuild that has served', [found(6, { hasServed: true })], known(4), 6, true],
   ['no number that a rebuild may give', [], known(5), 7, false],
 ] as const)('an indexer chooses %s', (_, all, newest, number, exists) => {
   const chosen = chooseGeneration(all, newest)
