@@ -1,5 +1,5 @@
 import { Client } from '@elastic/elasticsearch'
-import { blockWrites } from '../../indexer/generations/generations.ts'
+import { blockWrites } from '../../indexer/generations/aliases.ts'
 import { createTopics } from '../../src/core/kafka/createTopics.ts'
 import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'

@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { Client } from '@elastic/elasticsearch'
+import { blockWrites, SwitchRefused, serveGeneration, unblockWrites } from '../../indexer/generations/aliases.ts'
 import {
-  blockWrites,
   createGeneration,
   findGenerations,
   type Generation,
   type RequestOptions,
-  SwitchRefused,
-  serveGeneration,
-  unblockWrites,
 } from '../../indexer/generations/generations.ts'
 
 const prefix = `test-${randomUUID()}`

@@ -112,7 +112,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'switch-without-marker',
     themes: ['switch'],
-    file: 'indexer/generations/generations.ts',
+    file: 'indexer/generations/aliases.ts',
     from: 'actions: [...markers, ...aliases]',
     to: 'actions: aliases',
   },

@@ -1,5 +1,6 @@
 import type { CommittedOffset } from '../../../../indexer/committedOffsets.ts'
-import { blockWrites, findGenerations, type Generation } from '../../../../indexer/generations/generations.ts'
+import { blockWrites } from '../../../../indexer/generations/aliases.ts'
+import { findGenerations, type Generation } from '../../../../indexer/generations/generations.ts'
 import { ServedGeneration, type Stores } from '../../../../indexer/generations/servedGeneration.ts'
 import { aliasOf, documentKinds, writeAliasOf } from '../../../../src/core/stores/indices.ts'
 import { redisKeys } from '../../../../src/core/stores/redisKeys.ts'

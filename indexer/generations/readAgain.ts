@@ -1,15 +1,23 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { OffsetSpan } from '../../src/core/kafka/readTopic.ts'
+import type { OffsetRange } from '../../src/core/kafka/source.ts'
+import type { TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import { type DocumentId, deletedRevision, type Offset } from '../../src/core/model/ids.ts'
+import { toInstant } from '../../src/core/model/instant.ts'
 import type { EntityType } from '../../src/core/model/teamList.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
-import type { DocumentKind } from '../../src/core/stores/indices.ts'
-import { rebuildGroup } from '../committedOffsets.ts'
+import { type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
+import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import { projectRecord } from '../projectRecord.ts'
-import type { TopicRules } from '../topics.ts'
-import { kindsOf, placeOf } from '../verify/entries.ts'
-import type { RebuildOptions } from './rebuildOptions.ts'
+import { documentTopics, type TopicRules } from '../topics.ts'
+import type { RebuildOptions } from './rebuildPipeline.ts'
 import type { Reconciliation } from './reconcile.ts'
+import type { Version } from './versions.ts'
+
+/** The group of one reading of a topic. */
+const groupOf = ({ CONSUMER_GROUP: group }: Config): string => `${rebuildGroup(group)}-${randomUUID()}`
 
 /** Their ids are kept in memory. So many are no deletions that were missed: a topic has lost its records. */
 const maxAbsent = 1_000_000
@@ -34,7 +42,7 @@ export class ForgottenEntities {
 
   /** Takes a document that the new generation lacks, unless it is to be copied. */
   takes(kind: DocumentKind, id: DocumentId, version: number): boolean {
-    const { type } = placeOf[kind]
+    const type = entityTypeOf(kind)
     if (!this.#isCollecting || version === deletedRevision || !this.#topics.has(type)) return false
     const ids = this.#ids.get(type) ?? new Set()
     this.#ids.set(type, ids.add(id))
@@ -48,7 +56,7 @@ export class ForgottenEntities {
     for (const [type, ids] of this.#ids) {
       const held = await this.#heldIn(options, type, ids)
       for (const id of held) ids.delete(id)
-      for (const kind of kindsOf(type)) await reconciliation.copy(kind, [...held])
+      for (const kind of kindsOf[type]) await reconciliation.copy(kind, [...held])
       if (ids.size > 0) options.report.step(`${ids.size} ${type} are in no record of their topic any more`)
     }
   }
@@ -60,7 +68,7 @@ export class ForgottenEntities {
     const held: Ids = new Set()
     let records = 0
     await source.readTopic({
-      ...{ topic, signal, groupId: `${rebuildGroup(config.CONSUMER_GROUP)}-${randomUUID()}` },
+      ...{ topic, signal, groupId: groupOf(config) },
       onRecord: async ({ key }) => {
         records++
         const id = key?.toString('latin1') as DocumentId | undefined
@@ -96,7 +104,7 @@ export class ForgottenEntities {
         await extendHold()
       }
       if (dropped > 0)
-        report.step(`${dropped / kindsOf(type).length} ${type} dropped: Kafka has forgotten their deletion`)
+        report.step(`${dropped / kindsOf[type].length} ${type} dropped: Kafka has forgotten their deletion`)
     }
   }
 }
@@ -114,3 +122,68 @@ export const purelyCompacted = (
   { forgetful }: Pick<TopicRules, 'forgetful'>,
 ): ReadonlyMap<EntityType, string> =>
   new Map(Object.entries({ forms, submissions }).filter(([, topic]) => !(topic in forgetful)) as [EntityType, string][])
+
+const raisedAtOnce = 500
+/** Indexers that run commit what they have read within a second. */
+const patienceMs = 5_000
+const pollMs = 250
+
+/** Topic → partition → the records of it that no indexer has committed. */
+type Unseen = ReadonlyMap<string, ReadonlyMap<number, OffsetSpan>>
+
+/**
+ * Gives records a `changedAt` not below `watermarkMs`, the last watermark that readers know, if they were read before it was known (`readBefore`,
+ * by partition name) and no indexer has committed them: readers see them first in the new generation. Indexers that run commit them within
+ * a second; when they are behind or stopped, the records are read once more. No content changes: one of two contents under one revision is a
+ * dead letter. `extendHold` is called at least every few seconds.
+ */
+export async function raiseUnseen(
+  options: RebuildOptions,
+  reconciliation: Reconciliation,
+  watermarkMs: number,
+  readBefore: ReadonlyMap<string, OffsetRange & TopicPartition>,
+  extendHold: () => Promise<void>,
+): Promise<void> {
+  const { config, source, signal } = options
+  let unseen = await findUnseen(options, readBefore)
+  for (let waitedMs = 0; unseen.size > 0 && waitedMs < patienceMs; waitedMs += pollMs) {
+    await sleep(pollMs, undefined, { signal })
+    await extendHold()
+    unseen = await findUnseen(options, readBefore)
+  }
+  for (const [topic, ranges] of unseen) {
+    const kind: DocumentKind = topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
+    let pending: Version[] = []
+    const raise = async (): Promise<void> => {
+      await reconciliation.raiseTimes(kind, pending)
+      await extendHold()
+      pending = []
+    }
+    await extendHold()
+    await source.readTopic({
+      ...{ topic, ranges, signal, groupId: groupOf(config) },
+      onRecord: async (record) => {
+        const changedAtMs = Math.max(record.appendedAtMs, watermarkMs)
+        const projection = projectRecord(record, changedAtMs, config)
+        if (projection.kind !== 'documents') return
+        const lists = projection.documents.filter((each) => each.kind === kind)
+        pending.push(...lists.map(({ id, version }) => ({ id, version, changedAt: toInstant(changedAtMs) })))
+        if (pending.length >= raisedAtOnce) await raise()
+      },
+    })
+    await raise()
+  }
+}
+
+async function findUnseen(
+  { config, source }: RebuildOptions,
+  readBefore: ReadonlyMap<string, OffsetRange & TopicPartition>,
+): Promise<Unseen> {
+  const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))
+  const unseen = new Map<string, Map<number, OffsetSpan>>()
+  for (const [name, { topic, partition, low, high }] of readBefore) {
+    const from = committed.get(name)?.position ?? low
+    if (from < high) unseen.set(topic, new Map([...(unseen.get(topic) ?? []), [partition, { from, to: high }]]))
+  }
+  return unseen
+}

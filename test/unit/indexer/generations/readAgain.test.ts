@@ -1,5 +1,5 @@
-import { raiseUnseen } from '../../../../indexer/generations/raiseUnseen.ts'
-import type { RebuildOptions } from '../../../../indexer/generations/rebuildOptions.ts'
+import { raiseUnseen } from '../../../../indexer/generations/readAgain.ts'
+import type { RebuildOptions } from '../../../../indexer/generations/rebuildPipeline.ts'
 import type { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
 import type { Version } from '../../../../indexer/generations/versions.ts'
 import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
