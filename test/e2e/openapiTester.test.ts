@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { exampleIds } from '../../src/api/openapi/examples.ts'
+import { answerSchemas, exampleOf } from '../../src/api/openapi/schemas.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
@@ -16,6 +16,8 @@ const seed = process.env['SCHEMATHESIS_SEED']
 const minuteMs = 500
 const deadlineMs = 120_000 + Number(examples) * 5_000
 
+const exampleId = (answer: 'Form' | 'Submission'): string => (exampleOf(answerSchemas[answer]) as { id: string }).id
+const exampleIds = { form: exampleId('Form'), submission: exampleId('Submission') }
 const idsOf = (kind: string): string[] => Array.from({ length: 30 }, (_, at) => `${kind}-${at}`)
 
 /** What the examples in the description name is there. */
