@@ -74,6 +74,8 @@ export class RebuildPipeline {
         partitionWatermarks: new Map(),
         changedAtRaisedByMs: 0,
       }),
+      // A rebuild runs alone, and nobody reads its generation.
+      isDisplaced: async () => false,
       serving: undefined,
       metrics: pipelineMetrics(new Registry(), topics),
     })
