@@ -18,12 +18,12 @@ const withEngines = {
 const filesOf = (paths) => paths.map((path) => `<rootDir>/test/${path}.test.ts`)
 
 /**
- * `npm run test:faults` runs these, too, beside `test/fault` and `test/foreign`. They take long: for engines of their own, or for dozens of
- * processes.
+ * `npm run test:faults` runs these, too, beside `test/fault` and `test/foreign`. They take long: for engines of their own, a browser, or
+ * dozens of processes.
  */
 const long = [
   ...['security/elasticsearch', 'security/kafka', 'security/redis', 'integration/engines', 'e2e/demo', 'e2e/verify'],
-  'e2e/tracing',
+  ...['e2e/tracing', 'e2e/docsPage', 'e2e/settings', 'e2e/status'],
 ]
 
 /** @type {import('jest').Config} */
@@ -46,6 +46,7 @@ export default {
       testMatch: ['<rootDir>/test/{contract,integration,e2e,security}/**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', ...long.map((path) => `/test/${path}[.]`)],
     },
+    // With `npm run test:faults`.
     {
       ...withEngines,
       displayName: 'uncached',

@@ -30,19 +30,12 @@ function openHouse() {
     registry: new Registry(),
   })
   const freshness = () => ({ watermark: null, versions: { forms: version, submissions: version } })
-  let onRefused: (() => void) | undefined
   const waitForChange = createWaiting({
     room,
     checkAgain: async (ctx) => {
-      if (onRefused === undefined) Object.assign(ctx.state, { freshness: freshness() })
-      else throw new Error('refused')
+      Object.assign(ctx.state, { freshness: freshness() })
     },
-    watchKey: (_ctx, refused) => {
-      onRefused = undefined
-      refuse = () => {
-        onRefused = refused
-        refused()
-      }
+    watchKey: () => {
       watched++
       return () => {
         watched--
@@ -50,7 +43,6 @@ function openHouse() {
     },
     elapsedMs,
   })
-  let refuse = (): void => undefined
   let watched = 0
   const timeoutsMs: number[] = []
   const permits: string[] = []
@@ -63,11 +55,9 @@ function openHouse() {
   }
   return {
     passTo,
-    settle,
     permits,
     timeoutsMs,
     watched: () => watched,
-    refuse: () => refuse(),
     now: (found: News) => {
       news = found
     },
@@ -75,9 +65,9 @@ function openHouse() {
       version = version === first ? second : first
       news = found
     },
-    /** When the request went on, and why if it failed; undefined while it waits. */
-    ask: (): { readonly endedMs?: number; readonly error?: unknown } => {
-      const ended: { endedMs?: number; error?: unknown } = {}
+    /** When the request went on; undefined while it waits. */
+    ask: (): { readonly endedMs?: number } => {
+      const ended: { endedMs?: number } = {}
       const ctx = {
         get: () => 'wait=60',
         set: () => undefined,
@@ -91,20 +81,12 @@ function openHouse() {
       } as unknown as RouteContext
       waitForChange(ctx, 'forms', async () => news).then(
         () => Object.assign(ended, { endedMs: nowMs }),
-        (error: unknown) => Object.assign(ended, { endedMs: nowMs, error }),
+        () => undefined,
       )
       return ended
     },
   }
 }
-
-test('what is promised anew is answered at once', async () => {
-  const { ask, now, settle: turn } = openHouse()
-  now('promised')
-  const asked = ask()
-  await turn()
-  expect(asked.endedMs).toBe(0)
-})
 
 test('while the watermark stands still, rows that the client may have are answered once a second', async () => {
   const { ask, now, passTo } = openHouse()
@@ -166,16 +148,6 @@ test('a wait ends when its time is over, whatever there is', async () => {
     await passTo(61_000)
     expect(asked.endedMs).toBe(60_000)
   }
-})
-
-test('a key that is refused ends a wait at once', async () => {
-  const { ask, now, refuse, passTo, settle: turn } = openHouse()
-  now('held')
-  const asked = ask()
-  await passTo(100)
-  refuse()
-  await turn()
-  expect(asked).toEqual({ endedMs: 100, error: new Error('refused') })
 })
 
 test('who waits has no permit, and has it again when it goes on', async () => {

@@ -1,34 +1,53 @@
 import type { HistoryRecord } from '../support/randomHistory.ts'
 
-/** Above every revision: an entity that was deleted stays so. */
-export const gone = Number.POSITIVE_INFINITY
+export type Topic = HistoryRecord['topic']
 
-/** A record to append, with what the soak knows of it beforehand; poison has no revision. */
-export type Draft = HistoryRecord & { readonly revision: number | undefined }
+/** The revision of a deletion, above every other one: an entity that was deleted stays so. */
+export const gone = Number.MAX_SAFE_INTEGER
 
-/** A record that Kafka acknowledged, at its place. */
+/** A record that Kafka holds, at its place; one that breaks the contract has no revision. */
 export type Entry = {
-  readonly topic: HistoryRecord['topic']
+  readonly topic: Topic
+  /** `<team>/<id>` */
   readonly key: string
-  readonly revision: number | undefined
   readonly partition: number
   readonly offset: bigint
   readonly atMs: number
+  readonly revision: number | undefined
 }
 
-/** An entity of a topic, by one name. */
-export const entityOf = (topic: HistoryRecord['topic'], key: string): string => `${topic} ${key}`
+/** All that was appended: the truth that documents, answers, commits and watermarks are held against. */
+export class Journal<Kind extends Entry = Entry> {
+  readonly entries: Kind[] = []
 
-export const placeOf = ({ topic, partition, offset }: Pick<Entry, 'topic' | 'partition' | 'offset'>): string =>
-  `${topic}/${partition}/${offset}`
+  /** Key → the revision that its entity has once the entries that count are applied. */
+  revisions(topic: Topic, counts: (entry: Kind) => boolean = () => true): Map<string, number> {
+    const revisions = new Map<string, number>()
+    for (const entry of this.entries)
+      if (entry.topic === topic && entry.revision !== undefined && counts(entry))
+        revisions.set(entry.key, Math.max(entry.revision, revisions.get(entry.key) ?? 0))
+    return revisions
+  }
+
+  lastAppendMs(): number {
+    return this.entries.reduce((latest, { atMs }) => Math.max(latest, atMs), 0)
+  }
+}
+
+/** A record to append, with what is known of it beforehand; poison has no revision. */
+export type Draft = HistoryRecord & { readonly revision: number | undefined }
+
+/** An entity of a topic, by one name. */
+export const entityOf = (topic: Topic, key: string): string => `${topic} ${key}`
+
+const placeOf = ({ topic, partition, offset }: Entry): string => `${topic}/${partition}/${offset}`
 
 /** A record whatever its place: a send that was not acknowledged may have been appended, and is sent again. */
 export const bytesOf = (topic: string, key: Buffer | null, value: Buffer | null): string =>
   `${topic} ${key?.toString('base64') ?? '-'} ${value?.toString('base64') ?? '-'}`
 
-/** Everything that was ever sent to the topics. What was not acknowledged is known, too: it may have been appended. */
-export class Journal {
-  readonly entries: Entry[] = []
+/** Everything that was ever sent to a real Kafka. What was not acknowledged is known, too: it may have been appended. */
+export class SentJournal extends Journal {
   /** Place → the bytes of a record that breaks the contract. */
   readonly poison = new Map<string, string>()
   readonly poisonBytes = new Set<string>()
@@ -59,7 +78,7 @@ export class Journal {
   }
 
   /** The highest revision that may be in Kafka; 0 for an entity that was never sent. */
-  highestSent(topic: HistoryRecord['topic'], key: string): number {
+  highestSent(topic: Topic, key: string): number {
     return this.#sent.get(entityOf(topic, key)) ?? 0
   }
 
@@ -68,25 +87,10 @@ export class Journal {
     return [...this.#newest.values()]
   }
 
-  lastAppendMs(): number {
-    return this.entries.reduce((latest, { atMs }) => Math.max(latest, atMs), 0)
-  }
-
   /** Entities of records since this was asked last. */
   takeChanged(): ReadonlySet<string> {
     const changed = this.#changed
     this.#changed = new Set()
     return changed
-  }
-
-  /** Entity → the highest revision among the entries that `counts` names. */
-  highest(counts: (entry: Entry) => boolean): Map<string, number> {
-    const highest = new Map<string, number>()
-    for (const entry of this.entries) {
-      if (entry.revision === undefined || !counts(entry)) continue
-      const entity = entityOf(entry.topic, entry.key)
-      highest.set(entity, Math.max(entry.revision, highest.get(entity) ?? 0))
-    }
-    return highest
   }
 }

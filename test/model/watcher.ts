@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Program } from '../support/programs.ts'
-import { entityOf, gone, type Journal } from './journal.ts'
+import type { Journal } from './journal.ts'
 import type { Engines, Problems } from './problems.ts'
 import { ask } from './reader.ts'
 
@@ -22,15 +22,15 @@ export class Watcher {
   looks = 0
   readonly #journal: Journal
   readonly #problems: Problems
-  readonly #engines: Engines
+  readonly #engines: Omit<Engines, 'redis'>
 
-  constructor(journal: Journal, problems: Problems, engines: Engines) {
+  constructor(journal: Journal, problems: Problems, engines: Omit<Engines, 'redis'>) {
     this.#journal = journal
     this.#problems = problems
     this.#engines = engines
   }
 
-  async run(api: Program, key: string, signal: AbortSignal): Promise<void> {
+  async run(api: Pick<Program, 'url'>, key: string, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#lookAtCommits()
       await this.#lookAtWatermark(api, key)
@@ -47,8 +47,9 @@ export class Watcher {
       const answer = await asked.catch(() => away)
       if (typeof answer === 'symbol') return
       for (const [generation, below] of byGeneration(answer[0]?.partitions ?? [])) {
-        const promised = this.#journal.highest(
-          (entry) => entry.topic === topic && entry.offset < (below.get(entry.partition) ?? 0n),
+        const promised = this.#journal.revisions(
+          topic,
+          ({ partition, offset }) => offset < (below.get(partition) ?? 0n),
         )
         const what = `committed in generation ${generation}`
         await this.#expectSearchable(`${prefix}-${topic}-v*-${generation}`, topic, promised, what)
@@ -56,12 +57,12 @@ export class Watcher {
     }
   }
 
-  async #lookAtWatermark(api: Program, key: string): Promise<void> {
+  async #lookAtWatermark(api: Pick<Program, 'url'>, key: string): Promise<void> {
     const answer = await ask(api, key, '/api/v1/forms?limit=1').catch(() => undefined)
     const watermarkMs = Date.parse(answer?.watermark ?? '')
     if (Number.isNaN(watermarkMs)) return
     for (const topic of topics) {
-      const promised = this.#journal.highest((entry) => entry.topic === topic && entry.atMs < watermarkMs)
+      const promised = this.#journal.revisions(topic, ({ atMs }) => atMs < watermarkMs)
       const alias = `${this.#engines.names['INDEX_PREFIX']}-${topic}`
       await this.#expectSearchable(alias, topic, promised, `appended before the watermark ${answer?.watermark}`)
     }
@@ -76,12 +77,9 @@ export class Watcher {
     const found = await versions(this.#engines.elasticsearch, index).catch(() => away)
     if (typeof found === 'symbol' || found === undefined) return
     this.looks++
-    const missing = [...promised].filter(([entity, revision]) => {
-      const version = found.get(entity.slice(entityOf(topic, '').length)) ?? 0
-      return revision === gone ? version < Number.MAX_SAFE_INTEGER : version < revision
-    })
+    const missing = [...promised].filter(([key, revision]) => (found.get(key) ?? 0) < revision)
     if (missing.length === 0) return
-    const suspects = missing.map(([entity]) => ({ topic, key: entity.slice(entityOf(topic, '').length) }))
+    const suspects = missing.map(([key]) => ({ topic, key }))
     const [first] = missing
     const version = found.get(suspects[0]?.key ?? '') ?? 'nothing'
     await this.#problems.add(

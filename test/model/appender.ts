@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Kafka, type Producer, type RecordMetadata } from 'kafkajs'
-import type { Draft, Entry, Journal } from './journal.ts'
+import type { Draft, Entry, SentJournal } from './journal.ts'
 
 const partitions = [0, 1, 2, 3]
 const againMs = 250
@@ -12,11 +12,11 @@ export class Appender {
   /** What this one appended; append times never decrease. */
   readonly entries: Entry[] = []
   readonly #producer: Producer
-  readonly #journal: Journal
+  readonly #journal: SentJournal
   readonly #names: Readonly<Record<string, string>>
   readonly #signal: AbortSignal
 
-  constructor(kafka: Kafka, journal: Journal, names: Readonly<Record<string, string>>, signal: AbortSignal) {
+  constructor(kafka: Kafka, journal: SentJournal, names: Readonly<Record<string, string>>, signal: AbortSignal) {
     const retry = { retries: 2, initialRetryTime: 100 }
     // KafkaJS sends to a frozen leader until it asks who leads now, by default after five minutes.
     this.#producer = kafka.producer({ allowAutoTopicCreation: false, retry, metadataMaxAge: metadataMaxAgeMs })

@@ -1,11 +1,10 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
-import type { HistoryRecord } from '../support/randomHistory.ts'
-import { entityOf, type Journal } from './journal.ts'
+import { entityOf, type Journal, type Topic } from './journal.ts'
 
 /** An entity that something is wrong with. */
-export type Suspect = { readonly topic: HistoryRecord['topic']; readonly key: string }
+export type Suspect = { readonly topic: Topic; readonly key: string }
 
 export type Engines = {
   readonly elasticsearch: Client
@@ -25,9 +24,10 @@ export class Problems {
   /** Kind → how often it was noticed. */
   readonly counts = new Map<string, number>()
   readonly #journal: Journal
-  readonly #engines: Engines
+  readonly #engines: Engines | undefined
 
-  constructor(journal: Journal, engines: Engines) {
+  /** Without engines, what they hold is not told. */
+  constructor(journal: Journal, engines?: Engines) {
     this.#journal = journal
     this.#engines = engines
   }
@@ -38,13 +38,17 @@ export class Problems {
     if (count > mostOfOneKind) return
     const told = [`${kind}: ${problem}`, `  noticed at ${new Date().toISOString()} in ${this.during}`]
     const at = this.found.push(told.join('\n')) - 1
-    const held = await Promise.all([...suspects.slice(0, 3).map((each) => this.#held(each)), this.#promises()])
+    const engines = this.#engines
+    if (engines === undefined) return
+    const held = await Promise.all([
+      ...suspects.slice(0, 3).map((each) => this.#held(each, engines)),
+      promises(engines),
+    ])
     this.found[at] = [...told, ...held].join('\n')
   }
 
   /** Every place the entity was written to, and its version in every index that there is. */
-  async #held({ topic, key }: Suspect): Promise<string> {
-    const { elasticsearch, names } = this.#engines
+  async #held({ topic, key }: Suspect, { elasticsearch, names }: Engines): Promise<string> {
     const entries = this.#journal.entries.filter((each) => entityOf(each.topic, each.key) === entityOf(topic, key))
     const written = entries
       .slice(-mostEntries)
@@ -61,22 +65,6 @@ export class Problems {
     })
     return [`  ${topic} ${key} was appended (the last ${mostEntries}):`, ...written, `  found: ${stored}`].join('\n')
   }
-
-  async #promises(): Promise<string> {
-    const { elasticsearch, redis, admin, names } = this.#engines
-    const prefix = names['INDEX_PREFIX'] ?? ''
-    const [watermark, aliases, commits] = await Promise.all([
-      told(() => redis.hgetall(`${prefix}:watermark`)),
-      told(() => elasticsearch.indices.getAlias({ index: `${prefix}-*` })),
-      told(() =>
-        admin.fetchOffsets({
-          groupId: names['CONSUMER_GROUP'] ?? '',
-          topics: [names['TOPIC_FORMS'] ?? '', names['TOPIC_SUBMISSIONS'] ?? ''],
-        }),
-      ),
-    ])
-    return `  watermark: ${watermark}\n  aliases: ${aliases}\n  commits: ${commits}`
-  }
 }
 
 /** What is asked for, as text; while a fault lasts, why it cannot be told. */
@@ -85,3 +73,18 @@ const told = (ask: () => Promise<unknown>): Promise<string> =>
     (answer) => JSON.stringify(answer),
     (error: Error) => `not to be had: ${error.message}`,
   )
+
+async function promises({ elasticsearch, redis, admin, names }: Engines): Promise<string> {
+  const prefix = names['INDEX_PREFIX'] ?? ''
+  const [watermark, aliases, commits] = await Promise.all([
+    told(() => redis.hgetall(`${prefix}:watermark`)),
+    told(() => elasticsearch.indices.getAlias({ index: `${prefix}-*` })),
+    told(() =>
+      admin.fetchOffsets({
+        groupId: names['CONSUMER_GROUP'] ?? '',
+        topics: [names['TOPIC_FORMS'] ?? '', names['TOPIC_SUBMISSIONS'] ?? ''],
+      }),
+    ),
+  ])
+  return `  watermark: ${watermark}\n  aliases: ${aliases}\n  commits: ${commits}`
+}

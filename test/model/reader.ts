@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Program } from '../support/programs.ts'
 import type { Json } from '../support/randomHistory.ts'
-import { type Entry, gone, type Journal } from './journal.ts'
+import { type Entry, gone, type SentJournal } from './journal.ts'
 import type { Problems } from './problems.ts'
-import { steadyTeam } from './rounds.ts'
 
 /** Longer than any deadline of the API. */
 const patienceMs = 20_000
@@ -11,7 +10,7 @@ const pauseMs = 60
 
 export type Answer = { readonly status: number; readonly watermark: string | null; readonly body: Json }
 
-export async function ask(api: Program, key: string, path: string): Promise<Answer> {
+export async function ask(api: Pick<Program, 'url'>, key: string, path: string): Promise<Answer> {
   const response = await fetch(api.url + path, {
     headers: { authorization: `Bearer ${key}` },
     signal: AbortSignal.timeout(patienceMs),
@@ -39,7 +38,7 @@ export type Seen = {
 const nothingSeen = (): Seen => ({ answers: 0, refusals: 0, longestGapMs: 0, oldestMs: 0, fallbacks: 0 })
 
 /**
- * Asks for the steady team's submissions, one API after the other, again and again. A 200 answer holds everything appended
+ * Asks for a team's submissions that are written steadily, one API after the other, again and again. A 200 answer holds everything appended
  * before its watermark and nothing that was never sent; neither a watermark nor a revision ever falls back, whichever API
  * answers. 503 is for as long as a fault lasts.
  */
@@ -50,17 +49,21 @@ export class PollingReader {
   #mayFallBack = false
   #seenSince = nothingSeen()
   #lastAnswerAtMs = Date.now()
-  readonly #journal: Journal
+  /** 200. */
+  answers = 0
+  readonly #journal: SentJournal
   readonly #problems: Problems
+  readonly #team: string
   readonly #steady: readonly Entry[]
   readonly #before = new Map<string, number>()
   #judged = 0
   #watermarkMs = 0
   #seen = new Map<string, number>()
 
-  constructor(journal: Journal, problems: Problems, steady: readonly Entry[]) {
+  constructor(journal: SentJournal, problems: Problems, team: string, steady: readonly Entry[]) {
     this.#journal = journal
     this.#problems = problems
+    this.#team = team
     this.#steady = steady
   }
 
@@ -77,7 +80,7 @@ export class PollingReader {
     return this.#seenSince
   }
 
-  async run(apis: readonly Program[], key: string, signal: AbortSignal): Promise<void> {
+  async run(apis: readonly Pick<Program, 'url'>[], key: string, signal: AbortSignal): Promise<void> {
     for (let turn = 0; !signal.aborted; turn++) {
       const api = apis[turn % apis.length]
       const wasCalm = this.#isCalm
@@ -111,13 +114,14 @@ export class PollingReader {
     const nowMs = Date.now()
     const seen = this.#seenSince
     seen.answers++
+    this.answers++
     seen.longestGapMs = Math.max(seen.longestGapMs, nowMs - this.#lastAnswerAtMs)
     if (watermark !== null) seen.oldestMs = Math.max(seen.oldestMs, nowMs - Date.parse(watermark))
     this.#lastAnswerAtMs = nowMs
   }
 
   async #judgeAgainstOthers(items: ReadonlyMap<string, number>, watermark: string | null): Promise<void> {
-    const sent = (id: string): number => this.#journal.highestSent('submissions', keyOf(id))
+    const sent = (id: string): number => this.#journal.highestSent('submissions', this.#keyOf(id))
     const place = `with watermark ${watermark}, after one with ${new Date(this.#watermarkMs).toISOString()}`
     for (const [id, revision] of items) {
       const before = this.#seen.get(id) ?? 0
@@ -147,7 +151,7 @@ export class PollingReader {
       entry = this.#steady[++this.#judged]
     }
     for (const [key, revision] of this.#before) {
-      const id = key.slice(steadyTeam.length + 1)
+      const id = key.slice(this.#team.length + 1)
       const served = items.get(id) ?? (this.#journal.highestSent('submissions', key) === gone ? gone : 0)
       // What was promised by a watermark that another answer told later may be missing from this one only when it is lower.
       if (served < revision && nowMs >= this.#watermarkMs)
@@ -156,8 +160,10 @@ export class PollingReader {
   }
 
   #suspect(kind: string, problem: string, id: string): Promise<void> {
-    return this.#problems.add(kind, problem, [{ topic: 'submissions', key: keyOf(id) }])
+    return this.#problems.add(kind, problem, [{ topic: 'submissions', key: this.#keyOf(id) }])
+  }
+
+  #keyOf(id: string): string {
+    return `${this.#team}/${id}`
   }
 }
-
-const keyOf = (id: string): string => `${steadyTeam}/${id}`
