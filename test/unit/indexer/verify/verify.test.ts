@@ -234,3 +234,9 @@ test('nothing is said when another generation serves in the end, also when the o
   onStep['digests are compared'] = replace
   await expect(verified()).rejects.toThrow('generation 2 serves meanwhile, not 1')
 })
+
+test('a form and a submission of one id and revision are each compared with their own record', async () => {
+  await index([form('same', 1), submission('same', 1)])
+  commit()
+  expect((await verified()).found).toEqual([])
+})
