@@ -5,7 +5,7 @@ import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceR
 import { randomToken } from '../../src/core/model/ids.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, settlePending } from '../../src/core/stores/pendingWrites.ts'
-import { claimPartitions, noteRaised, redisTimeMs } from '../../src/core/stores/watermark.ts'
+import { claimPartitions, noteRaised, readClaimant, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeyApplier } from '../accountKeys/apply.ts'
 import type { Retries } from '../backoff.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
@@ -126,6 +126,10 @@ export class GenerationRunner {
       claim: async (partitions) => {
         const owner = randomToken()
         return { owner, ...(await claimPartitions(redis, keys, owner, partitions.map(partitionName), this.#highestMs)) }
+      },
+      isDisplaced: async (owner, partition) => {
+        const claimant = await readClaimant(redis, keys, partitionName(partition))
+        return claimant !== undefined && claimant !== owner
       },
       serving: {
         rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),

@@ -81,17 +81,6 @@ describe('titleContains finds', () => {
   })
 
   test.each([
-    ['a letter too few', 'sience', ['science']],
-    ['a letter too many', 'geographyy', ['geography']],
-    ['another letter', 'Eurupe', ['geography']],
-    ['two letters swapped', 'Physcis', ['science']],
-    ['two mistakes in a long word', 'matematiks', ['long']],
-    ['mistakes in several words', 'sience basiks', ['science']],
-  ])('a misspelt word: %s', async (_what, typed, expected) => {
-    expect(await find(typed)).toEqual(expected)
-  })
-
-  test.each([
     ['an asterisk as itself', '*', ['signs']],
     ['a question mark as itself', '?', ['signs']],
     ['a backslash as itself', '\\', ['signs']],
@@ -101,28 +90,6 @@ describe('titleContains finds', () => {
     ['punctuation between spaces', ' — ', ['accents']],
   ])('%s', async (_what, typed, expected) => {
     expect(await find(typed)).toEqual(expected)
-  })
-
-  test.each(['', ' ', ' \t '])('everything when it is %p', async (typed) => {
-    expect(await find(typed)).toHaveLength(Object.keys(titles).length)
-  })
-})
-
-describe('titleContains finds a piece that begins and ends anywhere, with the punctuation in it', () => {
-  test.each([
-    ...['elf-Ass', 'f-A', 'elf-', '-Ass', 't (50% +', 'nt (50', '(50%', '50% + a/b', 'A/B_', '_x)', 'B_x'].map(
-      (typed) => [typed, 'hyphen'],
-    ),
-    ...['hat’s', 'at’s new', '’s', '++/C', 'C++/c', 'c#, V3', '3.5…', 'v3.', '.5'].map((typed) => [
-      typed,
-      'apostrophe',
-    ]),
-    ...['re-eval', 'RÉ-É', 'e\u0301-e\u0301', 'ation  n°', 'n° 7'].map((typed) => [typed, 'french']),
-    ...['版本3.5', '本3.5：人', '力HR', 'R問', '５：人'].map((typed) => [typed, 'mixed']),
-    ...['ל־א', 'ן תל־אב'].map((typed) => [typed, 'hebrew']),
-    ...['0% *sure*?', 'e*?', 'C:\\q', ':\\'].map((typed) => [typed, 'signs']),
-  ])('%p', async (typed, id) => {
-    expect(await find(typed ?? '')).toContain(id)
   })
 })
 
@@ -144,19 +111,4 @@ describe('titleContains does not find', () => {
     expect(await find('science')).toEqual(['science'])
     expect(await find('exam 2024')).toEqual(['year'])
   })
-
-  test("another team's titles, however similar", async () => {
-    expect(await find('sciense')).toEqual(['science'])
-    expect(await find('geography', '', api.keyOf('team-2'))).toEqual([])
-    expect(await find('science', '', api.keyOf('team-2'))).toEqual(['foreign'])
-  })
-
-  test('titles that the other filters leave out, and misspelt ones count only among the rest', async () => {
-    expect(await find('science', '&scene=outcome_quiz')).toEqual([])
-  })
-})
-
-test('pages of misspelt words have the same total', async () => {
-  const { json } = await api.get('/api/v1/forms?titleContains=exsam&limit=1&page=2')
-  expect(json).toMatchObject({ totalDocs: 2, page: 2, items: [{ id: 'nextYear' }] })
 })

@@ -14,6 +14,9 @@ export const kindsOf: Readonly<Record<EntityType, readonly DocumentKind[]>> = {
 
 export const entityTypeOf = (kind: DocumentKind): EntityType => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
 
+/** Whether documents of this kind are the list documents of their entities, not the detail documents. */
+export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind)][0] === kind
+
 /** A name that stands for one physical index. */
 type Alias = Branded<string, 'Alias'>
 export type PhysicalIndex = Branded<string, 'PhysicalIndex'>

@@ -23,6 +23,7 @@ function setting(
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
   const failing = new Set<'claim'>()
+  let claimant = 'we'
   /** Claims that fail when the test says so. */
   const claiming: { fail(): void }[] = []
   let group: GroupOptions | undefined
@@ -57,6 +58,7 @@ function setting(
         await new Promise<void>((_, reject) => claiming.push({ fail: () => reject(new Error('Redis is away')) }))
       return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0, partitionWatermarks: new Map() }
     },
+    isDisplaced: async (owner) => claimant !== owner,
     onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
     keptMs: () => 1,
     onRebalance: () => undefined,
@@ -73,8 +75,11 @@ function setting(
   }
   const process = (offset: number): void => processed.get(BigInt(offset))?.()
   const position = (): bigint | undefined => consumer.assigned()[0]?.offsets.progress().position
+  const claimBy = (owner: string): void => {
+    claimant = owner
+  }
   const assignAgain = async (): Promise<void> => await group?.onAssigned([forms])
-  return { consumer, budget, attempts, processed, failing, claiming, assignAgain, bring, process, position }
+  return { consumer, budget, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy }
 }
 
 const span = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, each) => from + each)
@@ -126,6 +131,20 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
   })
   expect(await taken).toBe(true)
   expect(bench.budget.takenBytes).toBe(0)
+  await bench.consumer.leave()
+  await running
+})
+
+test('takes no record once another indexer has claimed the partition, and joins the group again', async () => {
+  const bench = setting()
+  const running = bench.consumer.run()
+  await joined(bench)
+  const [before] = bench.consumer.assigned()
+  expect(await bench.bring([0])).toBe(true)
+  bench.claimBy('another')
+  expect(await bench.bring([1])).toBe(false)
+  expect([...bench.processed.keys()]).toEqual([0n])
+  await eventually(() => bench.consumer.assigned().length === 1 && bench.consumer.assigned()[0] !== before)
   await bench.consumer.leave()
   await running
 })

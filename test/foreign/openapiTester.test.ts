@@ -4,8 +4,8 @@ import { answerSchemas, exampleOf } from '../../src/api/openapi/schemas.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { startTestApi, type TestApi } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { type PythonTools, pythonTools, pythonToolsDeadlineMs } from '../support/python.ts'
 import { useReplica } from '../support/useApi.ts'
+import { describePython, type PythonTools, pythonTools, pythonToolsDeadlineMs } from './support/python.ts'
 
 const team = 'team-1'
 /** Requests that are made up for each endpoint, beside those that the description's rules and examples lead to. */
@@ -54,11 +54,11 @@ async function judge(api: TestApi, config: string, args: readonly string[]): Pro
     const said = await tools.run(
       'schemathesis',
       [
-        ...['--config-file', resolve('test/e2e/python', config)],
+        ...['--config-file', resolve('test/foreign/python', config)],
         ...['run', `http://127.0.0.1:${api.port}/api/v1/openapi.json`, '--checks', 'all', '--no-color'],
         ...['--header', `Authorization: Bearer ${stored.key}`, '--max-examples', examples, ...how, ...args],
       ],
-      { folder, deadlineMs, env: { SCHEMATHESIS_HOOKS: resolve('test/e2e/python/schemathesis_hooks.py') } },
+      { folder, deadlineMs, env: { SCHEMATHESIS_HOOKS: resolve('test/foreign/python/schemathesis_hooks.py') } },
     )
     expect(said).toContain('Tested: 5')
     expect(said).toContain('No issues found')
@@ -74,49 +74,51 @@ const answering = ({ logLines }: TestApi, wanted: number): unknown[] =>
 const paths = ['/forms', '/forms/:id', '/record-counts', '/records', '/records/:id']
 const endpoints = paths.map((path) => `/api/v1${path}`)
 
-test(
-  'every answer to what Schemathesis makes up from the description is as described',
-  async () => {
-    const api = await startApi({}, true)
-    await judge(api, 'schemathesis.toml', [])
-    expect(answering(api, 200)).toEqual(expect.arrayContaining(endpoints))
-  },
-  deadlineMs,
-)
-
-test(
-  'every answer to a client that holds whatever there is already is as described',
-  async () => {
-    const api = await startApi({}, true)
-    // What Schemathesis makes up for If-None-Match may never be `*`, nor an ETag that stands.
-    await judge(api, 'schemathesisUnchanged.toml', ['--phases', 'coverage'])
-    expect(answering(api, 304)).toEqual(expect.arrayContaining(endpoints))
-  },
-  deadlineMs,
-)
-
-describe('also while an engine is away', () => {
-  const config = 'schemathesisOutage.toml'
-  const phases = ['--phases', 'coverage']
-
+describePython('Schemathesis', () => {
   test(
-    'Elasticsearch',
+    'every answer to what Schemathesis makes up from the description is as described',
     async () => {
-      const api = await startApi({ ELASTICSEARCH_URL: 'http://127.0.0.1:1' }, false)
-      await judge(api, config, phases)
-      expect(answering(api, 503)).toEqual(endpoints)
+      const api = await startApi({}, true)
+      await judge(api, 'schemathesis.toml', [])
+      expect(answering(api, 200)).toEqual(expect.arrayContaining(endpoints))
     },
     deadlineMs,
   )
 
   test(
-    'Redis',
+    'every answer to a client that holds whatever there is already is as described',
     async () => {
-      const api = await startApi({ REDIS_URL: 'redis://127.0.0.1:1' }, false)
-      // The key is judged before route and method, and no key can be judged: 503 comes before 405.
-      await judge(api, config, [...phases, '--exclude-checks', 'unsupported_method'])
-      expect(answering(api, 503)).toEqual([undefined])
+      const api = await startApi({}, true)
+      // What Schemathesis makes up for If-None-Match may never be `*`, nor an ETag that stands.
+      await judge(api, 'schemathesisUnchanged.toml', ['--phases', 'coverage'])
+      expect(answering(api, 304)).toEqual(expect.arrayContaining(endpoints))
     },
     deadlineMs,
   )
+
+  describe('also while an engine is away', () => {
+    const config = 'schemathesisOutage.toml'
+    const phases = ['--phases', 'coverage']
+
+    test(
+      'Elasticsearch',
+      async () => {
+        const api = await startApi({ ELASTICSEARCH_URL: 'http://127.0.0.1:1' }, false)
+        await judge(api, config, phases)
+        expect(answering(api, 503)).toEqual(endpoints)
+      },
+      deadlineMs,
+    )
+
+    test(
+      'Redis',
+      async () => {
+        const api = await startApi({ REDIS_URL: 'redis://127.0.0.1:1' }, false)
+        // The key is judged before route and method, and no key can be judged: 503 comes before 405.
+        await judge(api, config, [...phases, '--exclude-checks', 'unsupported_method'])
+        expect(answering(api, 503)).toEqual([undefined])
+      },
+      deadlineMs,
+    )
+  })
 })

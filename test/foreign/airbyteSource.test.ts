@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Json, randomHistory } from '../support/randomHistory.ts'
-import { usePythonPipeline } from '../support/usePythonPipeline.ts'
-import { listAfter } from '../support/warehouse.ts'
+import { describePython } from './support/python.ts'
+import { usePythonPipeline } from './support/usePythonPipeline.ts'
+import { listAfter } from './support/warehouse.ts'
 
 const deadlineMs = 120_000
 const testTimeoutMs = 400_000
@@ -16,29 +17,31 @@ const opened = usePythonPipeline('airbyte')
 const tables: Record<Stream, Map<string, Json>> = { forms: new Map(), records: new Map() }
 let states: Json[] = []
 
-test(
-  'tables that the Airbyte manifest fills sync after sync equal the fold of the topics, without what was deleted',
-  async () => {
-    const { pipeline, api } = opened
-    const history = randomHistory(8, 900)
-    await pipeline.createKeys(history.teams)
-    expect(await check()).toMatchObject({ status: 'SUCCEEDED' })
-    const steps = [history.records.slice(0, 400), history.records.slice(400, 650), history.records.slice(650)]
-    let known = history.records.slice(0, 0)
-    for (const records of steps) {
-      known = [...known, ...records]
-      await pipeline.produceHistory(records)
-      await pipeline.untilApplied(api, team)
-      await sync()
-      expect(rows('forms')).toEqual(listAfter(known, 'forms', team).map(withoutNulls))
-      expect(rows('records')).toEqual(listAfter(known, 'submissions', team).map(withoutNulls))
-    }
-    expect(states.map(({ stream }) => Object.values(stream.stream_state)[0])).not.toContain(
-      '1970-01-01T00:00:00.000000Z',
-    )
-  },
-  testTimeoutMs,
-)
+describePython('The Airbyte manifest', () => {
+  test(
+    'tables that the Airbyte manifest fills sync after sync equal the fold of the topics, without what was deleted',
+    async () => {
+      const { pipeline, api } = opened
+      const history = randomHistory(8, 900)
+      await pipeline.createKeys(history.teams)
+      expect(await check()).toMatchObject({ status: 'SUCCEEDED' })
+      const steps = [history.records.slice(0, 400), history.records.slice(400, 650), history.records.slice(650)]
+      let known = history.records.slice(0, 0)
+      for (const records of steps) {
+        known = [...known, ...records]
+        await pipeline.produceHistory(records)
+        await pipeline.untilApplied(api, team)
+        await sync()
+        expect(rows('forms')).toEqual(listAfter(known, 'forms', team).map(withoutNulls))
+        expect(rows('records')).toEqual(listAfter(known, 'submissions', team).map(withoutNulls))
+      }
+      expect(states.map(({ stream }) => Object.values(stream.stream_state)[0])).not.toContain(
+        '1970-01-01T00:00:00.000000Z',
+      )
+    },
+    testTimeoutMs,
+  )
+})
 
 const rows = (stream: Stream): Json[] =>
   [...tables[stream].values()].map(withoutNulls).toSorted((a, b) => (a.id < b.id ? -1 : 1))

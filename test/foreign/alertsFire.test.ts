@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
-import { describePrometheus, promtool } from '../../support/prometheus.ts'
+import { describePrometheus, promtool } from './support/prometheus.ts'
 
 type RuleFile = { readonly groups: readonly { readonly rules: readonly { readonly alert: string }[] }[] }
 type Moment = { readonly eval_time: string; readonly alertname: string; readonly exp_alerts: readonly object[] }
@@ -27,7 +27,7 @@ test.each(alerts)('%s is tried: silent at one sample, firing at the next', (aler
   }
 })
 
-describePrometheus()('Prometheus itself', () => {
+describePrometheus('Prometheus itself', () => {
   test('takes the configuration and the rules', async () => {
     const said = await promtool('check', 'config', 'deploy/prometheus.yml')
     expect(said).toContain(`SUCCESS: ${alerts.length} rules found`)

@@ -3,9 +3,9 @@ import { type PrometheusTarget, readDashboard, withGrafanaVariables } from '../s
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Program } from '../support/programs.ts'
-import { describePrometheus, type Prometheus, type Series, startPrometheus } from '../support/prometheus.ts'
 import { signInSettings } from '../support/signIns.ts'
 import { usePipeline } from '../support/usePipeline.ts'
+import { describePrometheus, type Prometheus, type Series, startPrometheus } from './support/prometheus.ts'
 
 const team = 'acme'
 const rangeSeconds = 60
@@ -16,7 +16,7 @@ const queries = readDashboard<PrometheusTarget>('operators').panels.flatMap(({ t
   targets.map((target) => [`${title}, ${target.refId}`, target] as const),
 )
 
-describePrometheus()('a Prometheus that scrapes one of each process', () => {
+describePrometheus('a Prometheus that scrapes one of each process', () => {
   const over = new AbortController()
   let working: Promise<void> | undefined
   let prometheus: Prometheus

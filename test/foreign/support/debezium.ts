@@ -1,10 +1,10 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Distribution, ensureUnpacked } from '../../tools/engines/distribution.ts'
-import { chooseJdk, consoleLog, findJdks, javaLocale } from '../../tools/engines/jdk.ts'
-import { choosePort } from '../../tools/engines/ports.ts'
-import { type SupervisedProgram, startSupervised } from '../../tools/engines/supervisedProgram.ts'
-import { temporaryFolder } from './temporaryFolder.ts'
+import { type Distribution, ensureUnpacked } from '../../../tools/engines/distribution.ts'
+import { chooseJdk, consoleLog, findJdks, javaLocale } from '../../../tools/engines/jdk.ts'
+import { choosePort } from '../../../tools/engines/ports.ts'
+import { type SupervisedProgram, startSupervised } from '../../../tools/engines/supervisedProgram.ts'
+import { temporaryFolder } from '../../support/temporaryFolder.ts'
 
 const kafkaVersion = '4.3.1'
 const log4j = (artifactId: string) => ({ groupId: 'org.apache.logging.log4j', artifactId, version: '2.24.3' })

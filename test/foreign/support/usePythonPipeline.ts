@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { late } from './late.ts'
-import { openPipeline, type Pipeline } from './pipeline.ts'
-import { killPrograms, type Program } from './programs.ts'
+import { late } from '../../support/late.ts'
+import { openPipeline, type Pipeline } from '../../support/pipeline.ts'
+import { killPrograms, type Program } from '../../support/programs.ts'
 import { type PythonEnvironment, type PythonTools, pythonTools, pythonToolsDeadlineMs } from './python.ts'
 
 export type PythonPipeline = {

@@ -1,5 +1,5 @@
-import { fold, type HistoryRecord, type Json } from './randomHistory.ts'
-import { servedFormSummary, servedSubmissionSummary } from './served.ts'
+import { fold, type HistoryRecord, type Json } from '../../support/randomHistory.ts'
+import { servedFormSummary, servedSubmissionSummary } from '../../support/served.ts'
 
 const summaries = { forms: servedFormSummary, submissions: servedSubmissionSummary } as const
 

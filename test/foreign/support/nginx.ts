@@ -3,19 +3,15 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { choosePort } from '../../tools/engines/ports.ts'
-import { startSupervised } from '../../tools/engines/supervisedProgram.ts'
-import { eventually } from './eventually.ts'
+import { choosePort } from '../../../tools/engines/ports.ts'
+import { startSupervised } from '../../../tools/engines/supervisedProgram.ts'
+import { eventually } from '../../support/eventually.ts'
+import { describeWith } from './describeWith.ts'
 
 const program = '/usr/sbin/nginx'
 const temporaryPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
 
-/** `describe` where nginx is installed, and in CI, where its absence is a failure; else the tests are skipped, and this says so. */
-export function describeNginx(): typeof describe | typeof describe.skip {
-  if (existsSync(program) || process.env['CI'] !== undefined) return describe
-  process.stderr.write(`nginx: skipped, there is no ${program}\n`)
-  return describe.skip
-}
+export const describeNginx = describeWith('nginx', existsSync(program))
 
 /** An nginx of its own on loopback. */
 export type Nginx = {

@@ -1,8 +1,9 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findOnPath } from '../../tools/engines/permissions.ts'
-import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
+import { findOnPath } from '../../../tools/engines/permissions.ts'
+import { runSupervised } from '../../../tools/engines/supervisedProgram.ts'
+import { describeWith } from './describeWith.ts'
 
 /** UTF-8, as LibreOffice names it. */
 const utf8 = 76
@@ -11,12 +12,7 @@ const deadlineMs = 120_000
 
 const program = await findOnPath('soffice', process.env)
 
-/** `describe` where LibreOffice is installed, and in CI, where its absence is a failure; else the tests are skipped, and this says so. */
-export function describeSpreadsheet(): typeof describe | typeof describe.skip {
-  if (program !== undefined || process.env['CI'] !== undefined) return describe
-  process.stderr.write('soffice: skipped, it is not on PATH\n')
-  return describe.skip
-}
+export const describeSpreadsheet = describeWith('libreoffice', program !== undefined)
 
 /** What LibreOffice makes of CSV. */
 export type Sheet = {

@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises'
-import { type Connect, openConnect } from '../support/debezium.ts'
 import { eventually } from '../support/eventually.ts'
-import { describePostgresql, type Postgresql, startPostgresql } from '../support/postgresql.ts'
 import type { Program } from '../support/programs.ts'
 import { topicRecords } from '../support/topicRecords.ts'
 import { usePipeline } from '../support/usePipeline.ts'
+import { type Connect, openConnect } from './support/debezium.ts'
+import { describePostgresql, type Postgresql, startPostgresql } from './support/postgresql.ts'
 
 /** Includes fetching the connector on a new machine. */
 const startMs = 15 * 60_000
 /** Kafka Connect takes up to half a minute to start on a busy machine, then waits for nothing. */
 const tries = 4
 
-describePostgresql()('From the outbox of a PostgreSQL database to the API', () => {
+describePostgresql('From the outbox of a PostgreSQL database to the API', () => {
   const pipeline = usePipeline()
   let postgresql: Postgresql
   let connect: Connect

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { acquireLock, type Lock } from '../../tools/engines/lock.ts'
-import { readFrom } from '../../tools/engines/logTail.ts'
-import { executable, findOnPath } from '../../tools/engines/permissions.ts'
-import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
-import { pause } from '../../tools/engines/waiting.ts'
+import { acquireLock, type Lock } from '../../../tools/engines/lock.ts'
+import { readFrom } from '../../../tools/engines/logTail.ts'
+import { executable, findOnPath } from '../../../tools/engines/permissions.ts'
+import { runSupervised } from '../../../tools/engines/supervisedProgram.ts'
+import { pause } from '../../../tools/engines/waiting.ts'
+import { describeWith } from './describeWith.ts'
 
-/** Programs written in Python, in the versions that a file of requirements under `test/e2e/python` names. */
+/** Programs written in Python, in the versions that a file of requirements under `test/foreign/python` names. */
 export type PythonTools = {
   /** Runs one of them to its end and returns what it said; rejects with that when it fails or takes too long. */
   run(tool: string, args: readonly string[], options: RunOptions): Promise<string>
@@ -23,6 +24,8 @@ export type RunOptions = {
 /** The tools are there by then: on a new machine they are fetched first, by this test process or by another one. */
 export const pythonToolsDeadlineMs = 15 * 60_000
 
+export const describePython = describeWith('python3', (await findOnPath('python3', process.env)) !== undefined)
+
 const stepDeadlineMs = 6 * 60_000
 const pollMs = 200
 
@@ -30,8 +33,8 @@ const pollMs = 200
 export type PythonEnvironment = 'tools' | 'airbyte'
 
 const requirementFiles: Readonly<Record<PythonEnvironment, string>> = {
-  tools: 'test/e2e/python/requirements.txt',
-  airbyte: 'test/e2e/python/airbyte.txt',
+  tools: 'test/foreign/python/requirements.txt',
+  airbyte: 'test/foreign/python/airbyte.txt',
 }
 
 /** Where an environment is. `marker` tells what is installed; it stands where the installation came to its end. */

@@ -1,7 +1,7 @@
 import { csvRecords } from '../support/csv.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { describeSpreadsheet, useSpreadsheet } from '../support/spreadsheet.ts'
 import { useApi } from '../support/useApi.ts'
+import { describeSpreadsheet, useSpreadsheet } from './support/spreadsheet.ts'
 
 const team = 'team-1'
 /** Answers that a spreadsheet runs unless it is kept from it, also at other places than the start of the cell. */
@@ -40,7 +40,7 @@ const api = useApi({
 const read = async (): Promise<string> =>
   (await api.get('/api/v1/records?formId=quiz', { headers: { accept: 'text/csv' } })).text
 
-describeSpreadsheet()('LibreOffice', () => {
+describeSpreadsheet('LibreOffice', () => {
   const spreadsheet = useSpreadsheet()
 
   test.each([

@@ -10,9 +10,9 @@ import { teamList } from '../../src/core/model/teamList.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { firstRows, holdingExports } from '../support/heldExports.ts'
-import { describeNginx, type Nginx, startNginx } from '../support/nginx.ts'
 import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
+import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
 
 const team = 'acme'
 
@@ -38,7 +38,7 @@ const asShipped = (port: number): string =>
     .replace('server 127.0.0.1:3000;', `server 127.0.0.1:${api.port};`)
     .replace('/var/log/nginx/tidemark.log', 'access.log')
 
-describeNginx().each([
+describeNginx.each([
   ['with the configuration that is shipped', asShipped],
   ['with nothing but proxy_pass', (port: number) => passing(port, '')],
   ['without buffers', (port: number) => passing(port, 'proxy_buffering off;')],

@@ -5,7 +5,8 @@ import { chooseJdk, findJdks } from '../../tools/engines/jdk.ts'
 import { kafkaDistribution, kafkaMinJdk } from '../../tools/engines/kafka.ts'
 import { runSupervised } from '../../tools/engines/supervisedProgram.ts'
 import { formEntity } from '../support/entities.ts'
-import { usePythonPipeline } from '../support/usePythonPipeline.ts'
+import { describePython } from './support/python.ts'
+import { usePythonPipeline } from './support/usePythonPipeline.ts'
 
 const deadlineMs = 120_000
 const testTimeoutMs = 300_000
@@ -23,38 +24,40 @@ beforeAll(async () => {
   await writeFile(join(folder, 'template.json'), JSON.stringify({ revision: 1, form }))
 })
 
-test(
-  'what librdkafka produces is served, in every codec, idempotent and in transactions; nothing that it aborts',
-  async () => {
-    const script = resolve('test/e2e/python/produce.py')
-    const { tools, folder } = opened
-    await tools.run('python', [script, ...programArguments()], { folder, deadlineMs })
-    await expectServed('librdkafka')
-  },
-  testTimeoutMs,
-)
+describePython('Producers of others', () => {
+  test(
+    'what librdkafka produces is served, in every codec, idempotent and in transactions; nothing that it aborts',
+    async () => {
+      const script = resolve('test/foreign/python/produce.py')
+      const { tools, folder } = opened
+      await tools.run('python', [script, ...programArguments()], { folder, deadlineMs })
+      await expectServed('librdkafka')
+    },
+    testTimeoutMs,
+  )
 
-test(
-  'what the Java client produces is served, in every codec, idempotent and in transactions; nothing that it aborts',
-  async () => {
-    const jdk = chooseJdk(await findJdks(process.env), kafkaMinJdk)
-    if (jdk === undefined) throw new Error(`no JDK ${kafkaMinJdk} or later was found`)
-    const { folder } = opened
-    const logPath = join(folder, 'java.log')
-    const signal = AbortSignal.timeout(testTimeoutMs)
-    const jars = await ensureUnpacked(resolve('var/engines'), kafkaDistribution, {
-      jdk,
-      logPath,
-      report: () => undefined,
-      signal,
-    })
-    const args = ['-cp', join(jars, '*'), resolve('test/e2e/java/Produce.java'), ...programArguments()]
-    const command = { command: join(jdk.home, 'bin', 'java'), args, cwd: folder, env: {} }
-    await runSupervised(command, { what: 'Produce.java', logPath, deadlineMs, signal })
-    await expectServed('java')
-  },
-  testTimeoutMs,
-)
+  test(
+    'what the Java client produces is served, in every codec, idempotent and in transactions; nothing that it aborts',
+    async () => {
+      const jdk = chooseJdk(await findJdks(process.env), kafkaMinJdk)
+      if (jdk === undefined) throw new Error(`no JDK ${kafkaMinJdk} or later was found`)
+      const { folder } = opened
+      const logPath = join(folder, 'java.log')
+      const signal = AbortSignal.timeout(testTimeoutMs)
+      const jars = await ensureUnpacked(resolve('var/engines'), kafkaDistribution, {
+        jdk,
+        logPath,
+        report: () => undefined,
+        signal,
+      })
+      const args = ['-cp', join(jars, '*'), resolve('test/foreign/java/Produce.java'), ...programArguments()]
+      const command = { command: join(jdk.home, 'bin', 'java'), args, cwd: folder, env: {} }
+      await runSupervised(command, { what: 'Produce.java', logPath, deadlineMs, signal })
+      await expectServed('java')
+    },
+    testTimeoutMs,
+  )
+})
 
 const programArguments = ({ pipeline, folder } = opened): string[] => [
   process.env['KAFKA_BROKERS'] ?? '',

@@ -3,11 +3,12 @@ import { existsSync, globSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { changeOwner, unprivilegedUser } from '../../tools/engines/permissions.ts'
-import { choosePort } from '../../tools/engines/ports.ts'
-import { runSupervised, startSupervised } from '../../tools/engines/supervisedProgram.ts'
-import { eventually } from './eventually.ts'
-import { temporaryFolder } from './temporaryFolder.ts'
+import { changeOwner, unprivilegedUser } from '../../../tools/engines/permissions.ts'
+import { choosePort } from '../../../tools/engines/ports.ts'
+import { runSupervised, startSupervised } from '../../../tools/engines/supervisedProgram.ts'
+import { eventually } from '../../support/eventually.ts'
+import { temporaryFolder } from '../../support/temporaryFolder.ts'
+import { describeWith } from './describeWith.ts'
 
 const initialisingMs = 120_000
 const statementMs = 30_000
@@ -22,12 +23,7 @@ function majorOf(folder: string): number {
   return Number(/postgresql\/(\d+)/.exec(folder)?.[1])
 }
 
-/** `describe` where PostgreSQL is installed, and in CI, where its absence is a failure; else the tests are skipped, and this says so. */
-export function describePostgresql(): typeof describe | typeof describe.skip {
-  if (newest !== undefined || process.env['CI'] !== undefined) return describe
-  process.stderr.write('postgresql: skipped, there is nothing under /usr/lib/postgresql\n')
-  return describe.skip
-}
+export const describePostgresql = describeWith('postgresql', newest !== undefined)
 
 /** A PostgreSQL of its own on loopback, with logical decoding; everybody may sign in as anybody. */
 export type Postgresql = {

@@ -4,9 +4,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
-import { choosePort } from '../../tools/engines/ports.ts'
-import { startSupervised } from '../../tools/engines/supervisedProgram.ts'
-import { eventually } from './eventually.ts'
+import { choosePort } from '../../../tools/engines/ports.ts'
+import { startSupervised } from '../../../tools/engines/supervisedProgram.ts'
+import { eventually } from '../../support/eventually.ts'
+import { describeWith } from './describeWith.ts'
 
 const promtoolDeadlineMs = 60_000
 const queryDeadlineMs = 10_000
@@ -14,14 +15,7 @@ const queryDeadlineMs = 10_000
 const isOnPath = (name: string): boolean =>
   (process.env['PATH'] ?? '').split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, name)))
 
-/** `describe` where Prometheus is installed, and in CI, where its absence is a failure; else the tests are skipped, and this says so. */
-export function describePrometheus(): typeof describe | typeof describe.skip {
-  if ((isOnPath('prometheus') && isOnPath('promtool')) || process.env['CI'] !== undefined) return describe
-  process.stderr.write(
-    'prometheus: skipped, prometheus and promtool are not on PATH (Debian: apt-get install prometheus)\n',
-  )
-  return describe.skip
-}
+export const describePrometheus = describeWith('prometheus', isOnPath('prometheus') && isOnPath('promtool'))
 
 /** Runs promtool and returns what it said; rejects with that when it finds something wrong. */
 export async function promtool(...args: readonly string[]): Promise<string> {

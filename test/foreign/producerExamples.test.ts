@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { topicRecords } from '../support/topicRecords.ts'
-import { usePythonPipeline } from '../support/usePythonPipeline.ts'
+import { describePython } from './support/python.ts'
+import { usePythonPipeline } from './support/usePythonPipeline.ts'
 
 const deadlineMs = 120_000
 const opened = usePythonPipeline()
@@ -62,42 +63,44 @@ async function runPython(lines: string, id: string): Promise<void> {
   await tools.run('python', args, { folder, deadlineMs })
 }
 
-test.each([
-  ['TypeScript', runTypeScript],
-  ['Python', runPython],
-])(
-  'what the example in %s appends is served: the highest revision, and nothing that was deleted',
-  async (name, run) => {
-    const { pipeline, api } = opened
-    await run(linesOf(transactions(name)), `${pipeline.names['INDEX_PREFIX']}-${name}`)
-    const statusOf = async (path: string): Promise<number> =>
-      (await pipeline.get(api, 'acme', `/api/v1/${path}`)).status
-    await eventually(async () => (await statusOf(`forms/${name}-last`)) === 200)
-    await eventually(async () => (await statusOf(`records/${name}-s1`)) === 200)
-    await eventually(async () => {
-      const { body } = await pipeline.get(api, 'acme', `/api/v1/forms/${name}-kept`)
-      return (body as { title: string }).title === 'Zwölf ✓'
-    })
-    await eventually(async () => (await statusOf(`forms/${name}-gone`)) === 404)
-  },
-)
-
-test('both examples and the tests send an entity to the same partition', async () => {
-  const { pipeline } = opened
-  // A single entity could share a partition by chance.
-  const ids = Array.from({ length: 20 }, (_, at) => `same-${at}`)
-  const changes = (revision: number): Change[] => ids.map((id) => formChange(id, revision, 'a'))
-  await runTypeScript(linesOf([changes(1)]), `${pipeline.names['INDEX_PREFIX']}-same-1`)
-  await runPython(linesOf([changes(2)]), `${pipeline.names['INDEX_PREFIX']}-same-2`)
-  await pipeline.produce(
-    'forms',
-    changes(3).map(({ key, value }) => ({ key, value: JSON.stringify(value) })),
+describePython('The examples of producers', () => {
+  test.each([
+    ['TypeScript', runTypeScript],
+    ['Python', runPython],
+  ])(
+    'what the example in %s appends is served: the highest revision, and nothing that was deleted',
+    async (name, run) => {
+      const { pipeline, api } = opened
+      await run(linesOf(transactions(name)), `${pipeline.names['INDEX_PREFIX']}-${name}`)
+      const statusOf = async (path: string): Promise<number> =>
+        (await pipeline.get(api, 'acme', `/api/v1/${path}`)).status
+      await eventually(async () => (await statusOf(`forms/${name}-last`)) === 200)
+      await eventually(async () => (await statusOf(`records/${name}-s1`)) === 200)
+      await eventually(async () => {
+        const { body } = await pipeline.get(api, 'acme', `/api/v1/forms/${name}-kept`)
+        return (body as { title: string }).title === 'Zwölf ✓'
+      })
+      await eventually(async () => (await statusOf(`forms/${name}-gone`)) === 404)
+    },
   )
-  const keys = ids.map((id) => `acme/${id}`)
-  const records = await topicRecords(nameOf('FORMS'), keys)
-  for (const key of keys) {
-    const own = records.filter((record) => record.key?.toString() === key)
-    expect(own.map(({ value }) => (JSON.parse(String(value)) as { revision: number }).revision)).toEqual([1, 2, 3])
-    expect(new Set(own.map(({ partition }) => partition)).size).toBe(1)
-  }
+
+  test('both examples and the tests send an entity to the same partition', async () => {
+    const { pipeline } = opened
+    // A single entity could share a partition by chance.
+    const ids = Array.from({ length: 20 }, (_, at) => `same-${at}`)
+    const changes = (revision: number): Change[] => ids.map((id) => formChange(id, revision, 'a'))
+    await runTypeScript(linesOf([changes(1)]), `${pipeline.names['INDEX_PREFIX']}-same-1`)
+    await runPython(linesOf([changes(2)]), `${pipeline.names['INDEX_PREFIX']}-same-2`)
+    await pipeline.produce(
+      'forms',
+      changes(3).map(({ key, value }) => ({ key, value: JSON.stringify(value) })),
+    )
+    const keys = ids.map((id) => `acme/${id}`)
+    const records = await topicRecords(nameOf('FORMS'), keys)
+    for (const key of keys) {
+      const own = records.filter((record) => record.key?.toString() === key)
+      expect(own.map(({ value }) => (JSON.parse(String(value)) as { revision: number }).revision)).toEqual([1, 2, 3])
+      expect(new Set(own.map(({ partition }) => partition)).size).toBe(1)
+    }
+  })
 })
