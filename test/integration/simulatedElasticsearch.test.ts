@@ -360,7 +360,8 @@ describe.each([
     await unblockWrites(clients.elasticsearch, prefix, { ...old, isServing: true }, options)
     expect((await states())[0]).toEqual([1, false, false, true])
     const report = { step: () => undefined, progress: () => undefined, compared: () => undefined }
-    const rebuild = { ...clients, config: { INDEX_PREFIX: prefix }, signal, report } as unknown as RebuildOptions
+    const asked = { ...clients, raw: clients.bytes, config: { INDEX_PREFIX: prefix }, signal, report }
+    const rebuild = asked as unknown as RebuildOptions
     await pruneLeftOver(rebuild, second)
     expect(await states()).toEqual([[2, true, true, true]])
   })
