@@ -107,7 +107,7 @@ async function verified(team?: string) {
   const differences = new Differences(100)
   let pending: (() => Promise<void>) | undefined
   const verification = {
-    ...{ config, source, elasticsearch: clients.elasticsearch, raw: clients.raw, team, signal },
+    ...{ config, source, elasticsearch: clients.elasticsearch, raw: clients.bytes, team, signal },
     report: {
       step: (text: string) => {
         pending = Object.entries(onStep).find(([words]) => text.includes(words))?.[1]
