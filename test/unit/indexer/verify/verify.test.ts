@@ -172,7 +172,7 @@ test('a document that is lost while it is compared is missing', async () => {
   commit()
   onStep['digests are compared'] = async () => {
     const lost = '{"docs":[{"_id":"acme/s1","found":false}]}'
-    Object.assign(clients.raw.transport, { request: async () => lost })
+    Object.assign(clients.bytes.transport, { request: async () => lost })
   }
   expect((await verified()).found).toEqual([
     'missing acme s1 (submissions)',
