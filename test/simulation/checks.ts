@@ -55,7 +55,7 @@ export class Checks {
       if (served !== undefined && metadata?.startsWith(`${served}-`))
         committed.set(partitionName({ topic, partition }), offset)
     const isCommitted = (record: Appended): boolean => record.offset < (committed.get(partitionName(record)) ?? 0n)
-    this.#expectVisible('what is committed is visible', isCommitted)
+    this.#expectVisible('what is committed is visible', (record) => isCommitted(record) && !record.isForgotten)
     const letters = new Set(
       this.#engines.simulatedKafka.log(TOPIC_DEAD_LETTERS).map(({ key, value }) => `${key} ${value}`),
     )

@@ -1,6 +1,6 @@
 import { deletedRevision } from '../../src/core/model/ids.ts'
 import { servedFormSummary, servedSubmissionSummary } from '../support/served.ts'
-import type { DocumentTopic } from './history.ts'
+import { type DocumentTopic, failingKey } from './history.ts'
 
 /** A record of a form or submission that the product has appended. */
 export type Appended = {
@@ -11,8 +11,10 @@ export type Appended = {
   readonly partition: number
   readonly offset: bigint
   readonly appendedAtMs: number
-  /** What documents of this state have as version; undefined where the record breaks the contract. */
+  /** What documents of this state have as version; undefined where the record breaks the contract, or Elasticsearch fails at it. */
   readonly version: number | undefined
+  /** Whether it is a deletion that Kafka has forgotten before any indexer has committed it. */
+  isForgotten: boolean
 }
 
 /** All that was appended, which is the truth that everything else is compared with. */
@@ -25,9 +27,9 @@ export class Journal {
     return this.#records
   }
 
-  add(record: Omit<Appended, 'version'>): void {
-    const version = versionOf(record.value)
-    this.#records.push({ ...record, version })
+  add(record: Omit<Appended, 'version' | 'isForgotten'>): void {
+    const version = record.key === failingKey ? undefined : versionOf(record.value)
+    this.#records.push({ ...record, version, isForgotten: false })
     if (record.value === null || version === undefined) return
     const { form, submission } = JSON.parse(record.value)
     const summary = form === undefined ? servedSubmissionSummary(submission) : servedFormSummary(form)

@@ -95,6 +95,11 @@ export class SimulatedKafka {
     for (const log of logs) log.clockOffsetMs = ms
   }
 
+  /** Begins a transaction in every partition of a topic, or ends the open ones. */
+  setTransaction(topic: string, isOpen: boolean): void {
+    this.#broker.topics.setTransaction(topic, isOpen)
+  }
+
   /** Makes every member of a group join again. */
   forceRebalance(groupId: string): void {
     this.#broker.coordinator.group(groupId).rebalance()
