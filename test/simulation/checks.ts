@@ -15,6 +15,8 @@ export const kindsOf: Readonly<Record<DocumentTopic, readonly DocumentKind[]>> =
   submissions: ['submissions', 'submission-details'],
 }
 
+const topicOf = (kind: DocumentKind): DocumentTopic => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
+
 type Clocks = {
   /** Whether append times and watermark are on one time line. */
   readonly clocksAgree: boolean
@@ -55,7 +57,10 @@ export class Checks {
       if (served !== undefined && metadata?.startsWith(`${served}-`))
         committed.set(partitionName({ topic, partition }), offset)
     const isCommitted = (record: Appended): boolean => record.offset < (committed.get(partitionName(record)) ?? 0n)
-    this.#expectVisible('what is committed is visible', (record) => isCommitted(record) && !record.isForgotten)
+    this.#expectVisible(
+      'what is committed is visible',
+      (record) => isCommitted(record) && !this.#journal.forgottenKeys(record.topic).has(record.key),
+    )
     const letters = new Set(
       this.#engines.simulatedKafka.log(TOPIC_DEAD_LETTERS).map(({ key, value }) => `${key} ${value}`),
     )
@@ -119,14 +124,16 @@ export class Checks {
     return undefined
   }
 
-  /** What each node that answers finds by the read alias of a kind: id → version. */
+  /** What each node that answers finds by the read alias of a kind: id → version. What was never there counts as deleted once Kafka has forgotten it. */
   #visible(kind: DocumentKind): readonly ReadonlyMap<string, number>[] {
     const shards = this.#served(kind).flatMap((index) => index.shards)
     return (shards[0]?.copies ?? []).flatMap((_, node) => {
       const copies = shards.flatMap((shard) => shard.copies[node] ?? [])
       if (!copies.every(isReachable)) return []
       const documents = copies.flatMap(({ view }) => [...view.byId.values()])
-      return [new Map(documents.map(({ id, version }) => [id, version]))]
+      const found = new Map(documents.map(({ id, version }) => [id, version]))
+      for (const key of this.#journal.forgottenKeys(topicOf(kind))) if (!found.has(key)) found.set(key, deletedRevision)
+      return [found]
     })
   }
 

@@ -13,8 +13,6 @@ export type Appended = {
   readonly appendedAtMs: number
   /** What documents of this state have as version; undefined where the record breaks the contract, or Elasticsearch fails at it. */
   readonly version: number | undefined
-  /** Whether it is a deletion that Kafka has forgotten before any indexer has committed it. */
-  isForgotten: boolean
 }
 
 /** All that was appended, which is the truth that everything else is compared with. */
@@ -23,13 +21,16 @@ export class Journal {
   /** `<topic> <key> <version>` → the summary that the API serves. */
   readonly #summaries = new Map<string, object>()
 
+  /** Keys, by topic, of which Kafka has forgotten everything before an indexer has committed their deletion. */
+  readonly #forgotten: Readonly<Record<DocumentTopic, Set<string>>> = { forms: new Set(), submissions: new Set() }
+
   get records(): readonly Appended[] {
     return this.#records
   }
 
-  add(record: Omit<Appended, 'version' | 'isForgotten'>): void {
+  add(record: Omit<Appended, 'version'>): void {
     const version = record.key === failingKey ? undefined : versionOf(record.value)
-    this.#records.push({ ...record, version, isForgotten: false })
+    this.#records.push({ ...record, version })
     if (record.value === null || version === undefined) return
     const { form, submission } = JSON.parse(record.value)
     const summary = form === undefined ? servedSubmissionSummary(submission) : servedFormSummary(form)
@@ -55,6 +56,14 @@ export class Journal {
     const first = others.find((each) => each.version === version)
     const isHighest = others.every((each) => (each.version ?? 0) <= (version ?? 0))
     return isHighest && first !== undefined && first.offset < offset && first.value !== value
+  }
+
+  forget({ topic, key }: Appended): void {
+    this.#forgotten[topic].add(key)
+  }
+
+  forgottenKeys(topic: DocumentTopic): ReadonlySet<string> {
+    return this.#forgotten[topic]
   }
 
   isDeleted(topic: DocumentTopic, key: string): boolean {

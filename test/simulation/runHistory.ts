@@ -201,14 +201,14 @@ class Run {
     const { simulatedKafka } = this.#engines
     const committed = simulatedKafka.committed(this.#system.config.CONSUMER_GROUP)
     for (const topic of documentTopics) {
-      simulatedKafka.compact(topic, { dropTombstones: true })
+      simulatedKafka.forgetDeletions(topic)
       const left = new Set(simulatedKafka.log(topic).map(partitionAndOffset))
       const read = new Map(
         committed.filter((each) => each.topic === topic).map(({ partition, offset }) => [partition, offset]),
       )
       for (const record of this.#journal.records)
         if (record.topic === topic && record.value === null && record.offset >= (read.get(record.partition) ?? 0n))
-          record.isForgotten ||= !left.has(partitionAndOffset(record))
+          if (!left.has(partitionAndOffset(record))) this.#journal.forget(record)
     }
   }
 

@@ -128,6 +128,16 @@ export class PartitionLog {
     })
   }
 
+  /** Removes each deletion that is the newest record of its key, and what it deleted: nothing is left of the key. */
+  forgetDeletions(): void {
+    const newest = new Map(this.records().map((record) => [keyText(record.key), record]))
+    this.#batches = this.#batches.filter(({ record }) => {
+      const last = newest.get(keyText(record?.key ?? null))
+      // What is written to is not compacted.
+      return record === undefined || last?.value !== null || last.offset === this.#high - 1n
+    })
+  }
+
   /** Removes the records below an offset, as retention does. */
   deleteBelow(offset: bigint): void {
     this.#low = offset

@@ -84,6 +84,11 @@ export class SimulatedKafka {
       if (commit.topic === topic) this.#log(topic, commit.partition).compact({ below: commit.offset })
   }
 
+  /** Forgets what was deleted in a topic, as compaction does with deletions that are old enough. */
+  forgetDeletions(topic: string): void {
+    for (const log of this.#broker.topics.partitions(topic)) log.forgetDeletions()
+  }
+
   /** Removes the records of a partition below an offset, as retention does. */
   deleteBelow(topic: string, partition: number, offset: bigint): void {
     this.#log(topic, partition).deleteBelow(offset)
