@@ -35,6 +35,7 @@ const removalEvery = 8
 const nodes = [0, 1]
 const documentTopics = ['forms', 'submissions'] as const
 const writeOnEveryMs = 10_000
+const rebuildAgainMs = 5_000
 /** Of one team, two at once. */
 const pollersOf: Readonly<Record<Team, number>> = { acme: 2, acme2: 1 }
 
@@ -467,11 +468,14 @@ class Run {
     if (this.#isAbout('forgotten-deletions')) this.#rebuildUntilDone()
   }
 
-  /** What an operator does once indexers say that they may have missed deletions. */
+  /** What an operator does as long as indexers say that they may have missed deletions: an unfinished rebuild may have missed some, too. */
   #rebuildUntilDone(): void {
-    this.#system.startRebuild((error) => {
-      if (error !== undefined)
-        this.#world.schedule(pollMs, 'another rebuild', undefined, () => this.#rebuildUntilDone())
+    const { simulatedRedis } = this.#engines
+    this.#system.startRebuild(() => {
+      this.#world.schedule(rebuildAgainMs, 'whether another rebuild is needed', undefined, () => {
+        const { published } = simulatedRedis.hash(`${this.#system.config.INDEX_PREFIX}:watermark`)
+        if (published === undefined) this.#rebuildUntilDone()
+      })
     })
   }
 
