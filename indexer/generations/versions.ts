@@ -27,7 +27,7 @@ type ListSource = {
 export const requestTimeoutMs = 60_000
 const idsPerRequest = 2_000
 
-/** The versions of documents as they are stored now, in the order of `ids`. `raw` returns text. */
+/** The versions of documents as they are stored now, in the order of `ids`. `raw` returns bytes. */
 export async function readVersions(
   raw: Client,
   index: PhysicalIndex,
@@ -63,7 +63,7 @@ export async function shardsOf(
   })
 }
 
-/** The versions of what was written to a shard above one sequence number, up to and including another. `raw` returns text. */
+/** The versions of what was written to a shard above one sequence number, up to and including another. `raw` returns bytes. */
 export async function* writtenVersions(
   raw: Client,
   index: PhysicalIndex,
