@@ -56,7 +56,7 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   const untilFailed = { ...options, signal: AbortSignal.any([options.signal, failed.signal]) }
   const pipeline = new RebuildPipeline(untilFailed, target, rules, (error) => failed.abort(error))
   try {
-    await pipeline.readToTheEnd('in the background')
+    await pipeline.readToTheEnd()
     const reconciliation = await reconcileAll(untilFailed, serving, target, forgotten)
     await switchOver(untilFailed, { pipeline, reconciliation, serving, target, forgotten })
   } catch (error) {
@@ -159,7 +159,7 @@ async function switchOver(
     // Records that only the new generation holds get no `changedAt` below the last watermark that readers know.
     if (watermarkMs !== undefined) pipeline.startChangesAt(watermarkMs)
     const readBefore = await options.source.offsetRanges(documentTopics(config))
-    await pipeline.readToTheEnd('before the deadline', extendHold)
+    await pipeline.readToTheEnd(extendHold)
     if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
     await forgotten.drop(options, reconciliation, Math.max(Date.now(), watermarkMs ?? 0), extendHold)
     await reconciliation.pass()

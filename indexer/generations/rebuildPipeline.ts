@@ -88,11 +88,11 @@ export class RebuildPipeline {
     this.#pipeline.startChangesAt(watermarkMs)
   }
 
-  /** Waits until every record that is in the topics now is searchable in the new generation. */
-  async readToTheEnd(
-    pace: 'in the background' | 'before the deadline',
-    extendHold?: () => Promise<void>,
-  ): Promise<void> {
+  /**
+   * Waits until every record that is in the topics now is searchable in the new generation. With `extendHold`, which is called several times a
+   * second, the watermark stands still meanwhile: then rounds are not waited for, and there is a deadline.
+   */
+  async readToTheEnd(extendHold?: () => Promise<void>): Promise<void> {
     const { source, config, report, signal } = this.#options
     const ends = await source.offsetRanges(documentTopics(config))
     const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
@@ -103,9 +103,9 @@ export class RebuildPipeline {
       const positions = new Map(this.#pipeline.positions().map((each) => [partitionName(each), each.position]))
       const left = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
       const done = total - left.reduce((sum, each) => sum + each, 0)
-      if (pace === 'in the background') report.progress('records read', done, total)
+      if (extendHold === undefined) report.progress('records read', done, total)
       if (done === total && [...ends.keys()].every((name) => positions.has(name))) return
-      if (pace === 'before the deadline' && Date.now() > givesUpAtMs)
+      if (extendHold !== undefined && Date.now() > givesUpAtMs)
         throw new Error('the new generation does not reach the end of the topics in time')
       const reasons = Object.values(this.#pipeline.blockedReasons()).join('; ')
       if (reasons !== '' && reasons === before && reasons !== reported) {
@@ -115,8 +115,9 @@ export class RebuildPipeline {
       before = reasons
       await expectNoOther()
       await sleep(pollMs, undefined, { signal })
-      if (pace === 'before the deadline') this.#publish()
-      await extendHold?.()
+      if (extendHold === undefined) continue
+      this.#publish()
+      await extendHold()
     }
   }
 

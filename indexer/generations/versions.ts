@@ -1,7 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { DocumentId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { type DocumentKind, kindsOf, type PhysicalIndex } from '../../src/core/stores/indices.ts'
+import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { multiGet } from '../../src/core/stores/multiGet.ts'
 
 /** A document as generations are compared by. All but id and version are of list documents alone. */
@@ -22,8 +22,6 @@ type ListSource = {
   readonly tombstone?: { readonly deletedAt?: Instant }
   readonly digest?: string
 }
-
-const isList = (kind: DocumentKind): boolean => Object.values(kindsOf).some(([list]) => list === kind)
 
 export const requestTimeoutMs = 60_000
 const keepAlive = '2m'
