@@ -63,7 +63,7 @@ export async function shardsOf(
   })
 }
 
-/** The versions of what was written to a shard above one sequence number, up to and including another. `raw` returns text. */
+/** The versions of what was written to a shard above one sequence number, up to and including another. `raw` returns bytes. */
 export async function* writtenVersions(
   raw: Client,
   index: PhysicalIndex,

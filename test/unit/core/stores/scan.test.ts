@@ -30,7 +30,7 @@ test('every document is walked once, in parts, and nothing that is written meanw
   const ids = await write(0, 45)
   const parts: string[][] = []
   const asked = { query: { match_all: {} }, size: 15, _source: false }
-  for await (const part of scan(clients.raw, indices.submissions, asked, options)) {
+  for await (const part of scan(clients.bytes, indices.submissions, asked, options)) {
     if (parts.length === 0) await write(45, 60)
     parts.push(part.map(({ id, version, source }) => `${id} ${version} ${source}`))
   }
@@ -41,8 +41,8 @@ test('every document is walked once, in parts, and nothing that is written meanw
 
 test('an answer without hits is an error, not the end', async () => {
   const answers = ['{"id":"p"}', '{"pit_id":"p","hits":{}}', '{}']
-  const raw = { transport: { request: async () => answers.shift() } } as unknown as Client
-  const parts = scan(raw, 'index' as PhysicalIndex, { query: { match_all: {} }, size: 10 }, options)
+  const client = { transport: { request: async () => answers.shift() } } as unknown as Client
+  const parts = scan(client, 'index' as PhysicalIndex, { query: { match_all: {} }, size: 10 }, options)
   await expect(parts.next()).rejects.toThrow('without hits')
 })
 
