@@ -189,13 +189,14 @@ describe.each([
     expect(await countReaders(clients.elasticsearch, first, options)).toBe(1)
     await write(submission('s-99'))
     await refresh()
-    const range = {
-      clause: { range: { createdAt: { gte: '2000-01-01T00:00:00.000Z' as Instant } } },
-      newer: {},
-      skip: 0,
-    }
+    const range = { clause: { range: { createdAt: { gte: '2000-01-01T00:00:00.000Z' as Instant } } }, skip: 0 }
     const remaining = ids.filter((id) => id !== 's-07').toReversed()
-    expect(await snapshot.ids([], range, 100, signal)).toEqual(remaining)
+    const first10 = await snapshot.keys([], range, 10, signal)
+    const others = await snapshot.keys([], range, 100, signal, first10.last)
+    expect([...first10.keys, ...others.keys].map((key) => key.id)).toEqual(remaining)
+    expect([first10.total, others.total]).toEqual([29, 29])
+    const rows = await snapshot.rowsOf(others.keys, signal)
+    expect(rows.map((row) => (JSON.parse(row.toString()) as { id: string }).id)).toEqual(remaining.slice(10))
     expect(await snapshot.deletions([], undefined, 10, signal)).toMatchObject({ ids: ['s-07'], total: 1 })
     snapshot.close()
     const pages = await Promise.all([1, 2, 3, 4].map((number) => page(number, 8)))

@@ -1,6 +1,6 @@
-import { readWholeEntities } from '../../../../src/api/search/exports.ts'
-import { PartSize } from '../../../../src/api/search/listParts.ts'
+import { PartSize } from '../../../../src/api/search/parts.ts'
 import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
+import { readWholeEntities } from '../../../../src/api/search/wholeEntities.ts'
 import type { EntityId, TeamId } from '../../../../src/core/model/ids.ts'
 
 const ids = ['a', 'b', 'c', 'd', 'e', 'f'] as EntityId[]
@@ -26,8 +26,8 @@ async function exported(pages: readonly (readonly EntityId[])[], stateOf: (id: s
   }
   const client: SearchClient = { indexPrefix: 'p', send }
   const rows: string[] = []
-  async function* each(): AsyncGenerator<readonly EntityId[]> {
-    yield* pages
+  async function* each(): AsyncGenerator<readonly { readonly id: EntityId }[]> {
+    for (const page of pages) yield page.map((id) => ({ id }))
   }
   const { signal } = new AbortController()
   const parts = readWholeEntities(client, 'forms', 't' as TeamId, each(), new PartSize(), (query) => query(signal))
