@@ -319,8 +319,6 @@ describe.each([
       await ask('POST', '/_search', search),
       await ask('DELETE', '/_pit', { id }),
       await ask('POST', '/_msearch', [
-        {},
-        search,
         { index: missing },
         { size: 0, track_total_hits: true },
         { index },
@@ -339,7 +337,7 @@ describe.each([
       [400, 'invalid_alias_name_exception', 'invalid_alias_name_exception'],
       [404, 'search_phase_execution_exception', 'search_context_missing_exception'],
       [404],
-      [200, 'search_phase_execution_exception', 'index_not_found_exception', 'none'],
+      [200, 'index_not_found_exception', 'none'],
       [200, 'index_not_found_exception'],
       [200, 'none'],
       [408],
