@@ -3,7 +3,7 @@ import type { Served } from '../core/json/shape.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { largeBytes } from '../core/stores/documents.ts'
-import type { Route, RouteContext, RouteDeps } from './context.ts'
+import type { ExportParts, Route, RouteContext, RouteDeps } from './context.ts'
 import {
   csv,
   csvContentType,
@@ -44,38 +44,32 @@ type ListOf<Selection> = {
   formIdOf(selection: Selection): string | undefined
 }
 
-/** What a request asks of a list in one of its formats: by which parameters, and how it is answered. */
-type Asked<Selection> = {
-  readonly parameters: Selection & Partial<ExportParameters>
-  /** The other entities of which the answer is made. */
-  readonly otherTypes?: readonly EntityType[]
-  /** How the answer is made, called once its validators are read: its request may have waited, and its key may have been looked up again. */
-  making(validators: Validators): Making
-}
+/** What every list has of a request in any format; what its format does not have is undefined. */
+type Parameters<Selection> = Selection & PageRequest & ExportParameters
 
 /** The route of a list: one page of it as JSON, or all of it as NDJSON or CSV. */
 export function listRoute<Selection extends ChangeWindow>(
   list: ListOf<Selection>,
-  schema: z.ZodObject & z.ZodType<Selection & PageRequest & ExportParameters>,
+  schema: z.ZodObject & z.ZodType<Parameters<Selection>>,
 ): Route {
-  const pageSchema = schema.extend(noExportParameters)
-  const linesSchema = schema.extend(noPageParameters).superRefine(refuseUnlistedDeletions)
-  const tableSchema = schema.extend({ ...noPageParameters, ...noLineParameters })
-  const ask = (ctx: RouteContext, deps: RouteDeps, format: ExportFormat | undefined): Asked<Selection> => {
-    const parametersOf = <Parameters>(asked: z.ZodObject) => deps.readParameters(ctx, asked) as unknown as Parameters
-    if (format === csv)
-      return askTable(list, parametersOf<Selection & Partial<ExportParameters>>(tableSchema), ctx, deps)
-    if (format === ndjson) return askLines(list, parametersOf<Selection & ExportParameters>(linesSchema), ctx, deps)
-    return askPage(list, parametersOf<Selection & PageRequest>(pageSchema), ctx, deps)
+  const schemas = {
+    page: schema.extend(noExportParameters),
+    [ndjson]: schema.extend(noPageParameters).superRefine(refuseUnlistedDeletions),
+    [csv]: schema.extend({ ...noPageParameters, ...noLineParameters }),
   }
   return async (ctx, deps) => {
     const format = exportFormat(ctx)
-    const { parameters, otherTypes, making } = ask(ctx, deps, format)
+    const parameters = deps.readParameters(ctx, schemas[format ?? 'page']) as unknown as Parameters<Selection>
+    const formId = format === csv ? list.formIdOf(parameters) : undefined
     const named = format === undefined ? parameters : { ...parameters, as: format }
-    const validate = () => listValidators(ctx, list.type, named, otherTypes)
+    const validate = () => listValidators(ctx, list.type, named, formId === undefined ? [] : ['forms'])
     await untilChanged(list, parameters, ctx, deps, validate)
     const validators = validate()
-    await respond(ctx, deps.answers, validators, making(validators))
+    const making =
+      format === undefined
+        ? makePage(list, parameters, validators, ctx, deps)
+        : makeExport(list, parameters, format, ctx, deps)
+    await respond(ctx, deps.answers, validators, making)
   }
 }
 
@@ -103,75 +97,56 @@ async function untilChanged<Selection extends ChangeWindow>(
   })
 }
 
-function askPage<Selection>(
+function makePage<Selection>(
   { type, filtersOf }: ListOf<Selection>,
   parameters: Selection & PageRequest,
+  { isSettled, version: known }: Validators,
   ctx: RouteContext,
   { indexReader, startPage, baseUrl }: RouteDeps,
-): Asked<Selection> {
-  const making: Asked<Selection>['making'] = ({ isSettled, version: known }) => {
-    const { holder, holdAnswer, runQuery } = ctx.state
-    const { teamId } = holder
-    const filters = filtersOf(teamId, parameters)
-    const bytes = parameters.limit * largeBytes
-    return {
-      whole: async () => {
-        await holdAnswer(bytes)
-        // While a change may be visible already, a snapshot of this version may lack what other pages show.
-        const version = isSettled ? known : null
-        const read = (signal: AbortSignal): Promise<Page> =>
-          searchPage(indexReader, type, { teamId, version, signal }, filters, parameters)
-        const page = await runQuery(read, bytes)
-        return { body: renderPage(page), totalDocs: page.totalDocs }
-      },
-      parts: async () => {
-        let totalDocs = 0
-        const body = await startPage(ctx, (runPart) => {
-          const parts = exportPage(indexReader, type, teamId, filters, parameters, runPart)
-          return renderPageParts(parameters, parts, (total) => (totalDocs = total))
-        })
-        return { body, totalDocs, contentType: 'json' }
-      },
-      linkOf: (totalDocs) => pageLinks(`${baseUrl}/${paths[type]}`, ctx.querystring, parameters, totalDocs),
-    }
+): Making {
+  const { holder, holdAnswer, runQuery } = ctx.state
+  const { teamId } = holder
+  const filters = filtersOf(teamId, parameters)
+  const bytes = parameters.limit * largeBytes
+  // While a change may be visible already, a snapshot of this version may lack what other pages show.
+  const version = isSettled ? known : null
+  const read = (signal: AbortSignal): Promise<Page> =>
+    searchPage(indexReader, type, { teamId, version, signal }, filters, parameters)
+  return {
+    whole: async () => {
+      await holdAnswer(bytes)
+      const page = await runQuery(read, bytes)
+      return { body: renderPage(page), totalDocs: page.totalDocs }
+    },
+    parts: async () => {
+      let totalDocs = 0
+      const body = await startPage(ctx, (runPart) => {
+        const parts = exportPage(indexReader, type, teamId, filters, parameters, runPart)
+        return renderPageParts(parameters, parts, (total) => (totalDocs = total))
+      })
+      return { body, totalDocs, contentType: 'json' }
+    },
+    linkOf: (totalDocs) => pageLinks(`${baseUrl}/${paths[type]}`, ctx.querystring, parameters, totalDocs),
   }
-  return { parameters, making }
 }
 
-function askLines<Selection extends ChangeWindow>(
-  { type, filtersOf }: ListOf<Selection>,
-  parameters: Selection & ExportParameters,
-  ctx: RouteContext,
-  { indexReader, startExport }: RouteDeps,
-): Asked<Selection> {
-  const making = (): Making => {
-    const { teamId } = ctx.state.holder
-    const filters = filtersOf(teamId, parameters)
-    const content = { filters, view: parameters.view, deletions: deletionsOf(parameters) }
-    const lines = (runQuery: RunQuery) => ndjsonLines(exportList(indexReader, type, teamId, content, runQuery))
-    return { parts: async () => ({ body: await startExport(ctx, lines), contentType: ndjson }) }
-  }
-  return { parameters, making }
-}
-
-function askTable<Selection>(
+function makeExport<Selection extends ChangeWindow>(
   { type, filtersOf, served, formIdOf }: ListOf<Selection>,
   parameters: Selection & Partial<ExportParameters>,
+  format: ExportFormat,
   ctx: RouteContext,
   { indexReader, startExport }: RouteDeps,
-): Asked<Selection> {
-  const formId = formIdOf(parameters)
-  const making = (): Making => {
-    const { teamId } = ctx.state.holder
-    const content = { filters: filtersOf(teamId, parameters), view: 'summary', deletions: undefined } as const
-    const lines = (runQuery: RunQuery) =>
-      csvLines(
-        () => readCsvTable(indexReader, teamId, served, formId, runQuery),
-        exportList(indexReader, type, teamId, content, runQuery),
-      )
-    return { parts: async () => ({ body: await startExport(ctx, lines), contentType: csvContentType }) }
+): Making {
+  const { teamId } = ctx.state.holder
+  const { view = 'summary' } = parameters
+  const content = { filters: filtersOf(teamId, parameters), view, deletions: deletionsOf(parameters) }
+  const lines = (runQuery: RunQuery): ExportParts => {
+    const rows = exportList(indexReader, type, teamId, content, runQuery)
+    if (format === ndjson) return ndjsonLines(rows)
+    return csvLines(() => readCsvTable(indexReader, teamId, served, formIdOf(parameters), runQuery), rows)
   }
-  return { parameters, otherTypes: formId === undefined ? [] : ['forms'], making }
+  const contentType = format === csv ? csvContentType : format
+  return { parts: async () => ({ body: await startExport(ctx, lines), contentType }) }
 }
 
 const deletionsOf = ({
