@@ -18,13 +18,12 @@ const withEngines = {
 const filesOf = (paths) => paths.map((path) => `<rootDir>/test/${path}.test.ts`)
 
 /**
- * `npm run test:faults` runs these, too. They take as long as all others together: for engines of their own, for dozens of processes, or for
- * programs of others, which are fetched first on a new machine.
+ * `npm run test:faults` runs these, too, beside `test/fault` and `test/foreign`. They take long: for engines of their own, a browser, or
+ * dozens of processes.
  */
 const long = [
   ...['security/elasticsearch', 'security/kafka', 'security/redis', 'integration/engines', 'e2e/demo', 'e2e/verify'],
-  ...['e2e/airbyteSource', 'e2e/dltSource', 'e2e/snippets', 'e2e/openapiTester'],
-  ...['e2e/producers', 'e2e/producerExamples', 'e2e/outbox', 'e2e/tracing'],
+  ...['e2e/tracing', 'e2e/docsPage', 'e2e/settings', 'e2e/status'],
 ]
 
 /** @type {import('jest').Config} */
@@ -47,6 +46,7 @@ export default {
       testMatch: ['<rootDir>/test/{contract,integration,e2e,security}/**/*.test.ts'],
       testPathIgnorePatterns: ['/node_modules/', ...long.map((path) => `/test/${path}[.]`)],
     },
+    // With `npm run test:faults`.
     {
       ...withEngines,
       displayName: 'uncached',
@@ -55,6 +55,10 @@ export default {
     },
     // Takes minutes: each planted fault is looked for in histories of its own.
     { ...shared, displayName: 'mutants', testMatch: ['<rootDir>/test/simulation/mutants.test.ts'] },
-    { ...withEngines, displayName: 'faults', testMatch: ['<rootDir>/test/fault/**/*.test.ts', ...filesOf(long)] },
+    {
+      ...withEngines,
+      displayName: 'faults',
+      testMatch: ['<rootDir>/test/{fault,foreign}/**/*.test.ts', ...filesOf(long)],
+    },
   ],
 }

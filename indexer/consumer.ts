@@ -49,6 +49,8 @@ type ConsumerOptions = {
   startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /** Claims the partitions before the first of their records is read. */
   claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
+  /** Whether another indexer has claimed the partition since `owner` did. */
+  isDisplaced(owner: string, partition: TopicPartition): Promise<boolean>
   /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
   readonly onRecord: (
     record: SourceRecord,
@@ -199,6 +201,8 @@ export class SourceConsumer {
       try {
         return await claim(partitions)
       } catch (error) {
+        // The present assignment may have what this one was refused.
+        if (!isCurrent()) return undefined
         this.#blockedReason = `cannot claim its partitions: ${summaryOf(error)}`
         log.warn({ err: error, attempts }, 'partitions could not be claimed; trying again')
         await this.#rest(attempts)
@@ -213,6 +217,7 @@ export class SourceConsumer {
     // KafkaJS resets an offset that is out of range by itself; then the start offset has to be determined again.
     if (batch.fetchedFrom !== state.nextOffset)
       throw new Error(`${partitionName(batch)} was read from ${batch.fetchedFrom} instead of ${state.nextOffset}`)
+    if (!(await this.#stillClaims(state, batch))) return false
     let taken = 0
     for (const record of records) {
       if (!(await this.#hasRoom(batch))) return false
@@ -223,15 +228,41 @@ export class SourceConsumer {
     return undecodable === undefined
   }
 
-  /** Waits until there is room for a record; false when reading stops. */
-  async #hasRoom({ isRunning, heartbeat }: Pick<FetchedBatch, 'isRunning' | 'heartbeat'>): Promise<boolean> {
-    const { budget } = this.#options
-    const isReading = (): boolean => isRunning() && !this.#stop.signal.aborted
-    while (!budget.hasRoom() && isReading()) {
-      await Promise.race([budget.room(), sleep(heartbeatIntervalMs, undefined, { ref: false })])
-      await heartbeat()
+  /**
+   * Whether the claim of a partition still stands after a batch was fetched; joins the group again otherwise. An indexer may not know yet
+   * that its group has gone on without it: what it would write then is dated by its own watermark, and readers may have been told a later one.
+   * Every record that is read under a claim that stands was appended before the next claim, whose watermarks wait for it.
+   */
+  async #stillClaims(state: FetchState, batch: Pick<FetchedBatch, 'isRunning' | 'heartbeat'>): Promise<boolean> {
+    const { isDisplaced, log } = this.#options
+    for (let attempts = 1; this.#isReading(batch); attempts++) {
+      try {
+        const isOther = await isDisplaced(state.owner, state)
+        this.#blockedReason = undefined
+        if (isOther) this.rejoin()
+        return !isOther && this.#assigned.get(partitionName(state)) === state
+      } catch (error) {
+        this.#blockedReason = `cannot look up the claim of ${partitionName(state)}: ${summaryOf(error)}`
+        log.warn({ err: error, attempts }, 'the claim of a partition could not be looked up; trying again')
+        await this.#rest(attempts)
+        await batch.heartbeat()
+      }
     }
-    return isReading()
+    return false
+  }
+
+  #isReading({ isRunning }: Pick<FetchedBatch, 'isRunning'>): boolean {
+    return isRunning() && !this.#stop.signal.aborted
+  }
+
+  /** Waits until there is room for a record; false when reading stops. */
+  async #hasRoom(batch: Pick<FetchedBatch, 'isRunning' | 'heartbeat'>): Promise<boolean> {
+    const { budget } = this.#options
+    while (!budget.hasRoom() && this.#isReading(batch)) {
+      await Promise.race([budget.room(), sleep(heartbeatIntervalMs, undefined, { ref: false })])
+      await batch.heartbeat()
+    }
+    return this.#isReading(batch)
   }
 
   #take(record: SourceRecord, state: FetchState): void {

@@ -47,6 +47,8 @@ type PipelineOptions = {
   keptMs(topic: string): number
   /** Claims partitions before their records are read. */
   claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
+  /** Whether another indexer has claimed the partition since `owner` did. */
+  isDisplaced(owner: string, partition: TopicPartition): Promise<boolean>
   /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles invalid records and account keys. */
   readonly serving: ServingTasks | undefined
   readonly metrics: PipelineMetrics
@@ -102,6 +104,7 @@ export class Pipeline {
       keptMs: (topic) => options.keptMs(topic),
       startOffsets: (partitions) => this.#startOffsets(partitions),
       claim: (partitions) => options.claim(partitions),
+      isDisplaced: (owner, partition) => options.isDisplaced(owner, partition),
       onRecord: (record, changedAtMs, assigned, onProcessed) =>
         this.#process(record, changedAtMs, assigned, onProcessed),
       onRebalance: () => metrics.rebalances.inc(),

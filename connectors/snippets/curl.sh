@@ -18,4 +18,5 @@ if [ -z "$watermark" ]; then
   exit 1
 fi
 mv "$folder/part" "$folder/records-$(echo "${since}_$watermark" | tr -d ':').ndjson"
-echo "$watermark" >"$folder/watermark"
+echo "$watermark" >"$folder/part"
+mv "$folder/part" "$folder/watermark"

@@ -35,16 +35,27 @@ filtered(
   .action(async ({ place, all, ...filter }: Filter & { place?: string[]; all?: true }) => {
     if ((place === undefined) === (all === undefined)) return complain('name what to replay: --place or --all')
     await withLetters(filter, async (readLetters, sink) => {
-      const chosen: Letter[] = []
-      await readLetters(async (letter) => {
-        if (all === true || place?.includes(letter.place)) chosen.push(letter)
-      })
-      const unknown = (place ?? []).filter((each) => !chosen.some((letter) => letter.place === each))
-      if (unknown.length > 0) return complain(`no dead letter at ${unknown.join(', ')}`)
-      for (const letter of chosen) await sink.append([originalRecord(letter)])
-      process.stderr.write(`${chosen.length} records sent again\n`)
+      let count = 0
+      const sendAgain = async (letter: Letter): Promise<void> => {
+        await sink.append([originalRecord(letter)])
+        count++
+      }
+      if (place === undefined) await readLetters(sendAgain)
+      else for (const letter of await lettersAt(place, readLetters)) await sendAgain(letter)
+      process.stderr.write(`${count} records sent again\n`)
     })
   })
+
+/** Throws when there is none at one of the places. */
+async function lettersAt(places: readonly string[], readLetters: ReadLetters): Promise<readonly Letter[]> {
+  const found: Letter[] = []
+  await readLetters(async (letter) => {
+    if (places.includes(letter.place)) found.push(letter)
+  })
+  const unknown = places.filter((place) => !found.some((letter) => letter.place === place))
+  if (unknown.length > 0) throw new Error(`no dead letter at ${unknown.join(', ')}`)
+  return found
+}
 
 function filtered(each: Command): Command {
   return each
@@ -64,7 +75,8 @@ async function withLetters(
     kafkaSource(kafka).readTopic({
       topic: config.TOPIC_DEAD_LETTERS,
       groupId: `tidemark-dead-letters-${randomUUID()}`,
-      signal: AbortSignal.timeout(600_000),
+      // Reading ends by itself when the topic brings nothing for long.
+      signal: new AbortController().signal,
       onRecord: async (record) => {
         const letter = { ...readDeadLetter(record), place: `${record.partition}/${record.offset}` }
         if (matches(letter, filter)) await onLetter(letter)

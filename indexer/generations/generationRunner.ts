@@ -5,13 +5,13 @@ import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceR
 import { randomToken } from '../../src/core/model/ids.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, settlePending } from '../../src/core/stores/pendingWrites.ts'
-import { claimPartitions, noteRaised, redisTimeMs } from '../../src/core/stores/watermark.ts'
+import { claimPartitions, noteRaised, readClaimant, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeyApplier } from '../accountKeys/apply.ts'
 import type { Retries } from '../backoff.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
 import type { PipelineMetrics } from '../metrics.ts'
-import { type BlockedReasons, Pipeline } from '../pipeline.ts'
+import { Pipeline } from '../pipeline.ts'
 import type { RoundResult } from '../publisher.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
 import { ServedGeneration, type Stores } from './servedGeneration.ts'
@@ -62,10 +62,9 @@ export class GenerationRunner {
       this.#served = served
       this.#pipeline = pipeline
       log.info({ generation: served.generation.number }, 'generation opened for writing')
-      const retired = new AbortController()
-      const watching = this.#watch(served, retired)
-      await pipeline.run(AbortSignal.any([stopping, retired.signal]))
-      retired.abort()
+      const ended = AbortSignal.any([stopping, served.left])
+      const watching = this.#watch(served, ended)
+      await pipeline.run(ended)
       await watching
       if (stopping.aborted) return
       log.info({ generation: served.generation.number }, 'generation is retired or lost')
@@ -80,19 +79,14 @@ export class GenerationRunner {
     await this.#pipeline?.shutDown()
   }
 
-  /** Whether a first generation was opened. */
-  get hasStarted(): boolean {
-    return this.#pipeline !== undefined
+  /** The generation that is written; undefined before the first one is opened. */
+  get served(): ServedGeneration | undefined {
+    return this.#served
   }
 
-  /** Why records make no progress, by part of the pipeline. */
-  blockedReasons(): BlockedReasons {
-    return this.#pipeline?.blockedReasons() ?? {}
-  }
-
-  /** Why the generation does not serve; undefined while it does. */
-  notServingReason(): string | undefined {
-    return this.#served?.notServingReason()
+  /** What writes it. */
+  get pipeline(): Pipeline | undefined {
+    return this.#pipeline
   }
 
   /** Why deletions may have been missed, so that no watermark is promised; undefined while there is no such reason. */
@@ -106,35 +100,6 @@ export class GenerationRunner {
     return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
   }
 
-  /** The number of the generation that is written. */
-  generationNumber(): number | undefined {
-    return this.#served?.generation.number
-  }
-
-  /** The watermark as it was last published. */
-  watermarkMs(): number | undefined {
-    return this.#served?.watermarkMs
-  }
-
-  /** How far our clock is ahead of that of Redis (ms). */
-  clockOffsetMs(): number | undefined {
-    return this.#pipeline?.clockOffsetMs()
-  }
-
-  /** For how long the record that waits longest has not been stored (ms). */
-  writerBlockedMs(): number {
-    return this.#pipeline?.writerBlockedMs() ?? 0
-  }
-
-  inFlightBytes(): number {
-    return this.#pipeline?.inFlightBytes() ?? 0
-  }
-
-  /** The partitions that this process reads. */
-  partitions(): readonly TopicPartition[] {
-    return this.#pipeline?.positions() ?? []
-  }
-
   async #openGeneration(): Promise<ServedGeneration> {
     const { stores, source, closing } = this.#deps
     const { CONSUMER_GROUP: group } = stores.config
@@ -142,7 +107,8 @@ export class GenerationRunner {
     const topics = documentTopics(stores.config)
     const own = await fetchCommittedOffsets(source, group, topics)
     const rebuilt = await fetchCommittedOffsets(source, rebuildGroup(group), topics)
-    return await ServedGeneration.open(stores, { own: own.values(), rebuilt: rebuilt.values() }, Date.now, closing)
+    const commits = { own: [...own.values()], rebuilt: [...rebuilt.values()] }
+    return await ServedGeneration.open(stores, commits, Date.now, closing)
   }
 
   #createPipeline(served: ServedGeneration, hasAppendTimes: boolean): Pipeline {
@@ -160,6 +126,10 @@ export class GenerationRunner {
       claim: async (partitions) => {
         const owner = randomToken()
         return { owner, ...(await claimPartitions(redis, keys, owner, partitions.map(partitionName), this.#highestMs)) }
+      },
+      isDisplaced: async (owner, partition) => {
+        const claimant = await readClaimant(redis, keys, partitionName(partition))
+        return claimant !== undefined && claimant !== owner
       },
       serving: {
         rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
@@ -200,16 +170,15 @@ export class GenerationRunner {
     return result
   }
 
-  async #watch(served: ServedGeneration, retired: AbortController): Promise<void> {
-    const ended = AbortSignal.any([this.#deps.stopping, retired.signal])
+  /** Looks whether it is still the generation to write, until it has `ended`. A look that fails shows nothing. */
+  async #watch(served: ServedGeneration, ended: AbortSignal): Promise<void> {
     for (let rulesReadAtMs = performance.now(); !ended.aborted; ) {
       await sleep(generationCheckMs, undefined, { signal: ended }).catch(() => undefined)
       if (performance.now() - rulesReadAtMs > rulesCheckMs) {
         rulesReadAtMs = performance.now()
         this.#rules = await readTopicRules(this.#deps.source, this.#deps.stores.config).catch(() => this.#rules)
       }
-      const isCurrent = ended.aborted || (await served.isCurrent().catch(() => true))
-      if (!isCurrent) retired.abort()
+      if (!ended.aborted) await served.isCurrent().catch(() => false)
     }
   }
 }

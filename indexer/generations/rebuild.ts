@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KafkaSource } from '../../src/core/kafka/source.ts'
-import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import { documentKinds } from '../../src/core/stores/indices.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
@@ -11,63 +9,56 @@ import {
   releaseWatermarkHold,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
-import { rebuildGroup } from '../committedOffsets.ts'
 import { refreshEveryCopy } from '../refresh.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
-import { ForgottenEntities, purelyCompacted } from './forgotten.ts'
-import { readersOf, rebuildSteps } from './foundState.ts'
-import { next } from './generationState.ts'
+import { blockWrites, serveGeneration, unblockWrites } from './aliases.ts'
+import { decideLeftOver, readersOf } from './decide.ts'
 import {
-  blockWrites,
+  countReaders,
   createGeneration,
+  deleteGeneration,
+  type FoundGeneration,
   findGenerations,
   type Generation,
-  serveGeneration,
-  unblockWrites,
 } from './generations.ts'
-import { pruneRetired, pruneUnfinished } from './prune.ts'
-import { raiseUnseen } from './raiseUnseen.ts'
-import type { RebuildOptions } from './rebuildOptions.ts'
-import { type RebuildPipeline, startRebuildPipeline } from './rebuildPipeline.ts'
-import { reconcileAll } from './reconcileAll.ts'
+import { ForgottenEntities, purelyCompacted, raiseUnseen } from './readAgain.ts'
+import { expectAlone, type RebuildOptions, RebuildPipeline } from './rebuildPipeline.ts'
+import { Reconciliation } from './reconcile.ts'
 
 const requestTimeoutMs = 30_000
-/** A rebuild that was killed stays a member of its group until its session times out. */
-const groupDeadlineMs = 20_000
-/** How often it is looked for another rebuild. */
-const otherCheckMs = 5_000
-const pollMs = 250
 /** The longest time for which a killed rebuild keeps the watermark from advancing. */
 const maxHoldMs = 10_000
 /** Shorter than the hold: after a later response the watermark may have advanced. */
 const switchTimeoutMs = 5_000
-const switchDeadlineMs = 20_000
+/** A pass over so few documents is short enough to be repeated while the watermark is held. */
+const smallPass = 5_000
+/** Longer than any API request that began on the old indices. */
+const graceMs = 10_000
+const readersDeadlineMs = 600_000
+const pollMs = 1_000
 
 /**
  * Builds a new generation of indices from Kafka beside the one in service, copies what only the old one still has, and switches
  * the read aliases in one request. A rebuild that was killed at any point can be run again: it continues, or cleans up.
  */
 export async function rebuild(options: RebuildOptions): Promise<void> {
-  const { report } = options
-  const serving = await servingGeneration(options)
+  const { config, source, report } = options
+  const serving = (await findAll(options)).find(({ complete }) => complete?.isServing)?.complete
+  if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
   await expectAlone(options)
-  await pruneUnfinished(options, serving)
+  await pruneLeftOver(options, serving)
   const target = await openTarget(options, serving)
   report.step(`generation ${target.number} is built beside generation ${serving.number}`)
 
-  const rules = await readTopicRules(options.source, options.config)
+  const rules = await readTopicRules(source, config)
+  const forgotten = new ForgottenEntities(purelyCompacted(config, rules))
   const failed = new AbortController()
-  const pipeline = startRebuildPipeline({
-    ...options,
-    generation: target,
-    keptMs: rules.keptMs,
-    fail: (error) => failed.abort(error),
-  })
+  const untilFailed = { ...options, signal: AbortSignal.any([options.signal, failed.signal]) }
+  const pipeline = new RebuildPipeline(untilFailed, target, rules, (error) => failed.abort(error))
   try {
-    await switchOver(
-      { ...options, signal: AbortSignal.any([options.signal, failed.signal]) },
-      { pipeline, serving, target, forgotten: new ForgottenEntities(purelyCompacted(options.config, rules)) },
-    )
+    await pipeline.readToTheEnd()
+    const reconciliation = await reconcileAll(untilFailed, serving, target, forgotten)
+    await switchOver(untilFailed, { pipeline, reconciliation, serving, target, forgotten })
   } catch (error) {
     failed.signal.throwIfAborted()
     throw error
@@ -77,18 +68,80 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   await pruneRetired(options, serving)
 }
 
+const findAll = ({ config, elasticsearch, signal }: RebuildOptions): Promise<FoundGeneration[]> =>
+  findGenerations(elasticsearch, config.INDEX_PREFIX, { signal, requestTimeout: requestTimeoutMs })
+
+/**
+ * Removes what interrupted rebuilds have left beside the generation in service, and unfinished indices of other releases. An
+ * older generation that once served is reconciled first.
+ */
+export async function pruneLeftOver(options: RebuildOptions, serving: Generation): Promise<void> {
+  const { elasticsearch, signal, report } = options
+  for (const each of await findAll(options)) {
+    const decision = decideLeftOver(each, serving)
+    if (decision === 'keep' || decision === 'fill') continue
+    report.step(`generation ${each.number} is left over and is removed`)
+    if (decision === 'reconcile and remove' && each.complete !== undefined)
+      await reconcileAll(options, each.complete, serving, new ForgottenEntities(new Map()))
+    await deleteGeneration(elasticsearch, each, { signal, requestTimeout: requestTimeoutMs })
+  }
+}
+
+/** The unfinished generation of an interrupted rebuild, or a new one. */
+async function openTarget(options: RebuildOptions, serving: Generation): Promise<Generation> {
+  const { config, elasticsearch, signal } = options
+  const found = await findAll(options)
+  const unfinished = found.find((each) => decideLeftOver(each, serving) === 'fill')
+  const number = unfinished?.number ?? 1 + Math.max(...found.map((each) => each.number))
+  return await createGeneration(elasticsearch, config, number, { signal, requestTimeout: requestTimeoutMs })
+}
+
+/** Runs passes until one is short enough to be repeated while the watermark is held. The first one shows which entities are missing. */
+async function reconcileAll(
+  options: RebuildOptions,
+  from: Generation,
+  to: Generation,
+  forgotten: ForgottenEntities,
+): Promise<Reconciliation> {
+  const { elasticsearch, raw, report, signal } = options
+  const { count: total } = await elasticsearch.count({ index: Object.values(from.indices) }, { signal })
+  let [compared, isFirst] = [0, true]
+  const onProgress = (documents: number): void => {
+    compared += documents
+    if (isFirst) report.progress('documents compared', Math.min(compared, total), total)
+  }
+  let waitingFor: string | null = null
+  const onBlocked = (reason: string | null): void => {
+    if (reason !== null && reason !== waitingFor) report.step(`waiting: ${reason}`)
+    waitingFor = reason
+  }
+  const reconciliation = new Reconciliation({
+    ...{ elasticsearch, raw, from, to, forgotten, signal, onProgress, onBlocked },
+  })
+  report.compared(await reconciliation.pass())
+  isFirst = false
+  await forgotten.settle(options, reconciliation)
+  const pass = async (): Promise<number> =>
+    Object.values(await reconciliation.pass()).reduce((sum, { documents }) => sum + documents, 0)
+  while ((await pass()) > smallPass);
+  return reconciliation
+}
+
 type Switch = {
   readonly pipeline: RebuildPipeline
+  /** Of what was written so far. */
+  readonly reconciliation: Reconciliation
   readonly serving: Generation
   readonly target: Generation
   readonly forgotten: ForgottenEntities
 }
 
 /** Ends what it has begun when `signal` aborts, at any point. */
-async function switchOver(options: RebuildOptions, { pipeline, serving, target, forgotten }: Switch): Promise<void> {
+async function switchOver(
+  options: RebuildOptions,
+  { pipeline, reconciliation, serving, target, forgotten }: Switch,
+): Promise<void> {
   const { config, elasticsearch, redis, report, signal } = options
-  await readToTheEnd(options, pipeline, 'in the background')
-  const reconciliation = await reconcileAll(options, serving, target, forgotten)
   const keys = redisKeys(config.INDEX_PREFIX)
   const holder = randomUUID()
   report.step('switching')
@@ -106,7 +159,7 @@ async function switchOver(options: RebuildOptions, { pipeline, serving, target, 
     // Records that only the new generation holds get no `changedAt` below the last watermark that readers know.
     if (watermarkMs !== undefined) pipeline.startChangesAt(watermarkMs)
     const readBefore = await options.source.offsetRanges(documentTopics(config))
-    await readToTheEnd(options, pipeline, 'before the deadline', extendHold)
+    await pipeline.readToTheEnd(extendHold)
     if (watermarkMs !== undefined) await raiseUnseen(options, reconciliation, watermarkMs, readBefore, extendHold)
     await forgotten.drop(options, reconciliation, Math.max(Date.now(), watermarkMs ?? 0), extendHold)
     await reconciliation.pass()
@@ -132,6 +185,11 @@ async function switchOver(options: RebuildOptions, { pipeline, serving, target, 
   report.step(`generation ${target.number} serves`)
 }
 
+async function expectServing(options: RebuildOptions, old: Generation): Promise<void> {
+  const readers = readersOf(await findAll(options), old)
+  if (readers !== 'its own') throw new Error(`generation ${old.number} is written no longer: readers are ${readers}`)
+}
+
 /** Throws when an old index has more documents than the new one, counted by Elasticsearch. */
 async function expectNoFewerDocuments(
   { elasticsearch, signal }: RebuildOptions,
@@ -146,80 +204,21 @@ async function expectNoFewerDocuments(
   }
 }
 
-async function servingGeneration({ config, elasticsearch, signal }: RebuildOptions): Promise<Generation> {
-  const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, { signal, requestTimeout: requestTimeoutMs })
-  const serving = found.find(({ complete }) => complete?.isServing)?.complete
-  if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
-  return serving
-}
-
-async function expectServing({ config, elasticsearch, signal }: RebuildOptions, old: Generation): Promise<void> {
-  const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, { signal, requestTimeout: requestTimeoutMs })
-  const event = readersOf(found, old)
-  if (next('held', event).to !== 'held') throw new Error(`generation ${old.number} is written no longer: ${event}`)
-}
-
-async function expectAlone({ source, config, signal }: RebuildOptions): Promise<void> {
-  const givesUpAtMs = Date.now() + groupDeadlineMs
-  for (;;) {
-    if ((await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length === 0) return
-    if (Date.now() > givesUpAtMs) throw new Error('another rebuild is running')
-    await sleep(pollMs, undefined, { signal })
-  }
-}
-
-/**
- * Throws when the group has had another member for so long that it cannot be one that was killed: two rebuilds that have begun at once
- * share the partitions, and each would wait for those of the other for ever.
- */
-function createOtherCheck(source: KafkaSource, group: string): () => Promise<void> {
-  let [checkedAtMs, aloneAtMs] = [Date.now(), Date.now()]
-  return async () => {
-    if (Date.now() - checkedAtMs < otherCheckMs) return
-    checkedAtMs = Date.now()
-    if ((await source.groupMembers(group)).length <= 1) aloneAtMs = checkedAtMs
-    if (checkedAtMs - aloneAtMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')
-  }
-}
-
-/** The unfinished generation of an interrupted rebuild, or a new one. */
-async function openTarget({ config, elasticsearch, signal }: RebuildOptions, serving: Generation): Promise<Generation> {
+/** Removes a generation once nobody reads it. When that takes too long, it is left to the next rebuild. */
+async function pruneRetired(options: RebuildOptions, retired: Generation): Promise<void> {
+  const { elasticsearch, signal, report } = options
   const request = { signal, requestTimeout: requestTimeoutMs }
-  const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, request)
-  const unfinished = found.find((each) => rebuildSteps(each, serving).includes('fill'))
-  const number = unfinished?.number ?? 1 + Math.max(...found.map((each) => each.number))
-  return await createGeneration(elasticsearch, config, number, request)
-}
-
-/** Waits until every record that is in the topics now is searchable in the new generation. */
-async function readToTheEnd(
-  { source, config, report, signal }: RebuildOptions,
-  pipeline: RebuildPipeline,
-  pace: 'in the background' | 'before the deadline',
-  extendHold?: () => Promise<void>,
-): Promise<void> {
-  const ends = await source.offsetRanges(documentTopics(config))
-  const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
-  const givesUpAtMs = Date.now() + switchDeadlineMs
-  const expectNoOther = createOtherCheck(source, rebuildGroup(config.CONSUMER_GROUP))
-  let [before, reported] = ['', '']
-  for (;;) {
-    const positions = new Map(pipeline.positions().map((each) => [partitionName(each), each.position]))
-    const left = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
-    const done = total - left.reduce((sum, each) => sum + each, 0)
-    if (pace === 'in the background') report.progress('records read', done, total)
-    if (done === total && [...ends.keys()].every((name) => positions.has(name))) return
-    if (pace === 'before the deadline' && Date.now() > givesUpAtMs)
-      throw new Error('the new generation does not reach the end of the topics in time')
-    const reasons = pipeline.blockedReasons().join('; ')
-    if (reasons !== '' && reasons === before && reasons !== reported) {
-      report.step(`waiting: ${reasons}`)
-      reported = reasons
+  report.step(`generation ${retired.number} is kept until its readers are done`)
+  await sleep(graceMs, undefined, { signal })
+  const givesUpAtMs = Date.now() + readersDeadlineMs
+  while ((await countReaders(elasticsearch, retired, request)) > 0) {
+    if (Date.now() > givesUpAtMs) {
+      report.step(`generation ${retired.number} is still read; the next rebuild removes it`)
+      return
     }
-    before = reasons
-    await expectNoOther()
     await sleep(pollMs, undefined, { signal })
-    if (pace === 'before the deadline') pipeline.publish()
-    await extendHold?.()
   }
+  const left = (await findAll(options)).find(({ complete }) => complete?.tag === retired.tag && !complete.isServing)
+  if (left !== undefined) await deleteGeneration(elasticsearch, left, request)
+  report.step(`generation ${retired.number} is removed`)
 }

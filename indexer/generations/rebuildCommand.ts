@@ -8,7 +8,8 @@ import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/st
 import { connectConfiguredRedis, untilConnected } from '../../src/core/stores/redis.ts'
 import { reportTo } from '../terminalReport.ts'
 import { rebuild } from './rebuild.ts'
-import type { Comparison, RebuildReport } from './rebuildOptions.ts'
+import type { RebuildReport } from './rebuildPipeline.ts'
+import type { Comparison } from './reconcile.ts'
 
 new Command('rebuild')
   .description('builds every index anew from Kafka beside the live one, then leads readers to it in one step')
@@ -47,7 +48,6 @@ try {
 // A pipeline that did not stop in time ends here.
 process.exit()
 
-function describe(kind: string, { documents, reconciled, newerInTarget, checksum }: Comparison): string {
-  const counts = `${documents} documents, ${reconciled} reconciled, ${newerInTarget} newer already`
-  return `${kind}: ${counts}; checksum ${checksum.old} before, ${checksum.new} after`
+function describe(kind: string, { documents, reconciled, newerInTarget }: Comparison): string {
+  return `${kind}: ${documents} documents, ${reconciled} reconciled, ${newerInTarget} newer already`
 }

@@ -1,88 +1,170 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from '@elastic/elasticsearch'
+import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
+import type { KafkaSource } from '../../src/core/kafka/source.ts'
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import type { Config } from '../../src/core/process/config.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { rebuildGroup } from '../committedOffsets.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
-import type { VisiblePosition } from '../publisher.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
 import type { Generation } from './generations.ts'
-import type { RebuildOptions } from './rebuildOptions.ts'
+import type { Comparison } from './reconcile.ts'
+
+/** How a rebuild reports to whoever started it. */
+export type RebuildReport = {
+  step(text: string): void
+  progress(what: 'records read' | 'documents compared', done: number, total: number): void
+  compared(comparisons: Readonly<Record<string, Comparison>>): void
+}
+
+export type RebuildOptions = {
+  readonly config: Config
+  readonly source: KafkaSource
+  readonly elasticsearch: Client
+  /** A client that returns response bodies as text. */
+  readonly raw: Client
+  readonly redis: RedisConnection
+  readonly report: RebuildReport
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
 
 /** Longer than what is in flight takes to be published. */
 const stopDeadlineMs = 8_500
+/** A rebuild that was killed stays a member of its group until its session times out. */
+const groupDeadlineMs = 20_000
+/** How often it is looked for another rebuild. */
+const otherCheckMs = 5_000
+const switchDeadlineMs = 20_000
+const pollMs = 250
 
-/** Reads both topics into a generation that nobody reads yet. */
-export type RebuildPipeline = {
-  /** How far each partition is searchable. */
-  positions(): readonly VisiblePosition[]
-  /** Why it makes no progress. */
-  blockedReasons(): readonly string[]
-  /** From now on no record gets a `changedAt` below `watermarkMs`. */
-  startChangesAt(watermarkMs: number): void
-  /** Begins to make searchable what was processed so far, unless it is being done. */
-  publish(): void
-  /** Publishes what is in flight, and leaves the group. What takes too long is not waited for. */
-  stop(): Promise<void>
-}
+/** Reads both topics into a generation that nobody reads yet: the indexer's pipeline, in a group of its own. */
+export class RebuildPipeline {
+  readonly #options: RebuildOptions
+  readonly #pipeline: Pipeline
+  readonly #stopping = new AbortController()
+  readonly #running: Promise<void>
+  #round: Promise<void> | undefined
+  #changesStartAtMs: number | undefined
 
-type Options = Pick<RebuildOptions, 'config' | 'elasticsearch' | 'source' | 'log'> & {
-  readonly generation: Generation
-  /** How long (ms) each topic keeps a deletion for certain. */
-  readonly keptMs: TopicRules['keptMs']
-  /** Called with the error when the pipeline stops because of a bug. */
-  fail(error: unknown): void
-}
-
-/** Begins to read. */
-export function startRebuildPipeline(options: Options): RebuildPipeline {
-  const { config, keptMs, log, fail } = options
-  const topics = documentTopics(config)
-  let changesStartAtMs: number | undefined
-  const pipeline = new Pipeline({
-    ...options,
-    topics,
-    groupId: rebuildGroup(config.CONSUMER_GROUP),
-    keptMs: (topic) => keptMs[topic] ?? Number.POSITIVE_INFINITY,
-    claim: async () => ({
-      owner: 'rebuild',
-      // Looked up when the first record is read: it may be set after the claim.
-      get watermarkMs() {
-        return changesStartAtMs
-      },
-      partitionWatermarks: new Map(),
-      changedAtRaisedByMs: 0,
-    }),
-    serving: undefined,
-    metrics: pipelineMetrics(new Registry(), topics),
-  })
-  const stopping = new AbortController()
-  const running = pipeline.run(stopping.signal).catch(fail)
-  const shutDown = async (): Promise<void> => {
-    stopping.abort()
-    await running
-    await pipeline
-      .shutDown()
-      .catch((error: unknown) => log.warn({ err: error }, 'left the consumer group without a final commit'))
+  /** Begins to read. `fail` is called with the error when the pipeline stops because of a bug. */
+  constructor(
+    options: RebuildOptions,
+    generation: Generation,
+    { keptMs }: Pick<TopicRules, 'keptMs'>,
+    fail: (error: unknown) => void,
+  ) {
+    const { config, source, elasticsearch, log } = options
+    const topics = documentTopics(config)
+    const changesStartAtMs = (): number | undefined => this.#changesStartAtMs
+    this.#options = options
+    this.#pipeline = new Pipeline({
+      ...{ config, source, elasticsearch, generation, topics, log, fail },
+      groupId: rebuildGroup(config.CONSUMER_GROUP),
+      keptMs: (topic) => keptMs[topic] ?? Number.POSITIVE_INFINITY,
+      claim: async () => ({
+        owner: 'rebuild',
+        // Looked up when the first record is read: it may be set after the claim.
+        get watermarkMs() {
+          return changesStartAtMs()
+        },
+        partitionWatermarks: new Map(),
+        changedAtRaisedByMs: 0,
+      }),
+      // A rebuild runs alone, and nobody reads its generation.
+      isDisplaced: async () => false,
+      serving: undefined,
+      metrics: pipelineMetrics(new Registry(), topics),
+    })
+    this.#running = this.#pipeline.run(this.#stopping.signal).catch(fail)
   }
-  let isPublishing = false
-  return {
-    positions: () => pipeline.positions(),
-    blockedReasons: () => Object.values(pipeline.blockedReasons()),
-    startChangesAt: (watermarkMs) => {
-      changesStartAtMs = watermarkMs
-      pipeline.startChangesAt(watermarkMs)
-    },
-    publish: () => {
-      if (isPublishing) return
-      isPublishing = true
-      pipeline
-        .publish()
-        .finally(() => {
-          isPublishing = false
-        })
-        // It repeats a failed round and has its error among the blocked reasons.
-        .catch(() => undefined)
-    },
-    stop: () => Promise.race([shutDown(), sleep(stopDeadlineMs, undefined, { ref: false })]),
+
+  /** From now on no record gets a `changedAt` below `watermarkMs`. */
+  startChangesAt(watermarkMs: number): void {
+    this.#changesStartAtMs = watermarkMs
+    this.#pipeline.startChangesAt(watermarkMs)
+  }
+
+  /**
+   * Waits until every record that is in the topics now is searchable in the new generation. With `extendHold`, which is called several times a
+   * second, the watermark stands still meanwhile: then rounds are not waited for, and there is a deadline.
+   */
+  async readToTheEnd(extendHold?: () => Promise<void>): Promise<void> {
+    const { source, config, report, signal } = this.#options
+    const ends = await source.offsetRanges(documentTopics(config))
+    const total = [...ends.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0)
+    const givesUpAtMs = Date.now() + switchDeadlineMs
+    const expectNoOther = createOtherCheck(this.#options)
+    let [before, reported] = ['', '']
+    for (;;) {
+      const positions = new Map(this.#pipeline.positions().map((each) => [partitionName(each), each.position]))
+      const left = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
+      const done = total - left.reduce((sum, each) => sum + each, 0)
+      if (extendHold === undefined) report.progress('records read', done, total)
+      if (done === total && [...ends.keys()].every((name) => positions.has(name))) return
+      if (extendHold !== undefined && Date.now() > givesUpAtMs)
+        throw new Error('the new generation does not reach the end of the topics in time')
+      const reasons = Object.values(this.#pipeline.blockedReasons()).join('; ')
+      if (reasons !== '' && reasons === before && reasons !== reported) {
+        report.step(`waiting: ${reasons}`)
+        reported = reasons
+      }
+      before = reasons
+      await expectNoOther()
+      await sleep(pollMs, undefined, { signal })
+      if (extendHold === undefined) continue
+      this.#publish()
+      await extendHold()
+    }
+  }
+
+  /** Begins to make searchable what was processed so far, unless it is being done. */
+  #publish(): void {
+    this.#round ??= this.#pipeline
+      .publish()
+      // It repeats a failed round and has its error among the blocked reasons.
+      .catch(() => undefined)
+      .finally(() => {
+        this.#round = undefined
+      })
+  }
+
+  /** Publishes what is in flight, and leaves the group. What takes too long is not waited for. */
+  async stop(): Promise<void> {
+    await Promise.race([this.#shutDown(), sleep(stopDeadlineMs, undefined, { ref: false })])
+  }
+
+  async #shutDown(): Promise<void> {
+    this.#stopping.abort()
+    await this.#running
+    await this.#pipeline.shutDown().catch((error: unknown) => {
+      this.#options.log.warn({ err: error }, 'left the consumer group without a final commit')
+    })
+  }
+}
+
+/** Throws when another rebuild runs. One that was killed is waited for until its group forgets it. */
+export async function expectAlone({ source, config, signal }: RebuildOptions): Promise<void> {
+  const givesUpAtMs = Date.now() + groupDeadlineMs
+  while ((await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length > 0) {
+    if (Date.now() > givesUpAtMs) throw new Error('another rebuild is running')
+    await sleep(pollMs, undefined, { signal })
+  }
+}
+
+/**
+ * Throws when the group has had another member for so long that it cannot be one that was killed: two rebuilds that have begun at once
+ * share the partitions, and each would wait for those of the other for ever.
+ */
+function createOtherCheck({ source, config }: RebuildOptions): () => Promise<void> {
+  let [checkedAtMs, aloneAtMs] = [Date.now(), Date.now()]
+  return async () => {
+    if (Date.now() - checkedAtMs < otherCheckMs) return
+    checkedAtMs = Date.now()
+    if ((await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length <= 1) aloneAtMs = checkedAtMs
+    if (checkedAtMs - aloneAtMs > groupDeadlineMs) throw new Error('another rebuild has begun as well: run one again')
   }
 }

@@ -1,29 +1,21 @@
 import type { Client } from '@elastic/elasticsearch'
-import { onOneLine, rawElements, rawMembers } from '../../src/core/json/rawJson.ts'
-import type { DocumentId, Revision } from '../../src/core/model/ids.ts'
-import type { Instant } from '../../src/core/model/instant.ts'
+import { onOneLine } from '../../src/core/json/rawJson.ts'
+import { type DocumentId, type Revision, teamIdOf } from '../../src/core/model/ids.ts'
 import { type DocumentWrite, withChangedAt } from '../../src/core/stores/documents.ts'
-import { type DocumentKind, documentKinds, type PhysicalIndex } from '../../src/core/stores/indices.ts'
+import {
+  type DocumentKind,
+  documentKinds,
+  entityTypeOf,
+  kindsOf,
+  type PhysicalIndex,
+} from '../../src/core/stores/indices.ts'
+import { multiGet } from '../../src/core/stores/multiGet.ts'
 import { bulkBounds, encodeBulk, readStored, sendBulk, type VersionType } from '../bulk/bulkApi.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
 import { refreshEveryCopy } from '../refresh.ts'
 import type { Generation } from './generations.ts'
-import type { Comparison } from './rebuildOptions.ts'
-import {
-  addFingerprint,
-  fieldsOf,
-  idOf,
-  isList,
-  kindsOf,
-  type ListSource,
-  listMembers,
-  requestTimeoutMs,
-  shardsOf,
-  teamOf,
-  timeFields,
-  type Version,
-} from './versions.ts'
+import { readVersions, requestTimeoutMs, shardsOf, type Version, writtenVersions } from './versions.ts'
 
 type ReconcileOptions = {
   readonly elasticsearch: Client
@@ -39,8 +31,16 @@ type ReconcileOptions = {
   onBlocked(reason: string | null): void
 }
 
-const keepAlive = '2m'
-const idsPerRequest = 2_000
+/** What came of comparing an old and a new index of one kind. */
+export type Comparison = {
+  /** Documents of the old index that were compared. */
+  readonly documents: number
+  /** Documents that were copied, because the new index had a lower version or none. */
+  readonly reconciled: number
+  /** Documents that have a higher version in the new index. */
+  readonly newerInTarget: number
+}
+
 /** Each may be a megabyte or more. */
 const sourcesPerRequest = 20
 
@@ -86,7 +86,10 @@ export class Reconciliation {
     })
   }
 
-  /** Compares what was written to the old generation since the last pass, and copies what is missing or older in the new one. */
+  /**
+   * Compares what was written to the old generation since the last pass, and copies what is missing or older in the new one. Rejects if it
+   * still is after that.
+   */
   async pass(): Promise<Readonly<Record<DocumentKind, Comparison>>> {
     const { elasticsearch, from, to, signal } = this.#options
     const index = documentKinds.flatMap((kind) => [from.indices[kind], to.indices[kind]])
@@ -97,124 +100,53 @@ export class Reconciliation {
     return Object.fromEntries(compared) as Record<DocumentKind, Comparison>
   }
 
-  /** Gives list documents of the new generation times that are not below these. What they say stays. */
-  async raiseTimes(kind: DocumentKind, times: readonly Version[]): Promise<void> {
-    await this.#keepTimes(kind, times, await this.#versions(kind, times))
-  }
-
   async #passOf(kind: DocumentKind): Promise<Comparison> {
-    const { from, onProgress } = this.#options
+    const { elasticsearch, from, signal, onProgress } = this.#options
+    const index = from.indices[kind]
     const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
-    const sums = { old: 0, new: 0 }
-    for (const { shard, last } of await shardsOf(
-      this.#options.elasticsearch,
-      from.indices[kind],
-      this.#options.signal,
-    )) {
-      const shardName = `${from.indices[kind]}/${shard}`
-      for await (const old of this.#written(kind, shard, this.#compared.get(shardName) ?? -1, last)) {
-        const known = await this.#compare(kind, old, tally)
-        old.forEach((each, at) => {
-          const version = known[at]?.version ?? 0
-          if (version > each.version || this.#isTaken(kind, each, version)) return
-          sums.old = addFingerprint(sums.old, each)
-          sums.new = addFingerprint(sums.new, { ...each, version })
-        })
+    for (const { shard, last } of await shardsOf(elasticsearch, index, signal)) {
+      const shardName = `${index}/${shard}`
+      const written = { shard, above: this.#compared.get(shardName) ?? -1, last }
+      for await (const old of writtenVersions(elasticsearch, index, kind, written, signal)) {
+        const { reconciled, newerInTarget } = await this.#compare(kind, old)
+        tally.documents += old.length
+        tally.reconciled += reconciled
+        tally.newerInTarget += newerInTarget
         onProgress(old.length)
       }
       this.#compared.set(shardName, last)
     }
-    return { ...tally, checksum: { old: sums.old.toString(16), new: sums.new.toString(16) } }
+    return tally
   }
 
-  /** Copies what is missing, older or of an earlier `changedAt` in the new index; returns the versions there afterwards. */
-  async #compare(
-    kind: DocumentKind,
-    old: readonly Version[],
-    tally: { documents: number; reconciled: number; newerInTarget: number },
-  ): Promise<Version[]> {
+  /** Copies what is missing, older, of another content or of an earlier `changedAt` in the new index. */
+  async #compare(kind: DocumentKind, old: readonly Version[]): Promise<Omit<Comparison, 'documents'>> {
     const known = await this.#versions(kind, old)
-    const missing = old.filter((each, at) => {
-      const version = known[at]?.version ?? 0
-      return each.version > version && !this.#isTaken(kind, each, version)
-    })
-    tally.documents += old.length
-    tally.reconciled += missing.length
-    tally.newerInTarget += old.filter(({ version }, at) => version < (known[at]?.version ?? 0)).length
+    const versionOf = (at: number): number => known[at]?.version ?? 0
+    const missing = old.filter((each, at) => each.version > versionOf(at) && !this.#isTaken(kind, each, versionOf(at)))
     const others = old.filter(
-      ({ version, digest }, at) =>
-        version === known[at]?.version && digest !== undefined && digest !== known[at]?.digest,
+      ({ version, digest }, at) => version === versionOf(at) && digest !== undefined && digest !== known[at]?.digest,
     )
     await this.copy(kind, missing.map(idOf))
     await this.#keepTimes(kind, old, known)
     for (let at = 0; at < others.length; at += sourcesPerRequest)
       await this.#replaceContents(kind, others.slice(at, at + sourcesPerRequest))
-    if (missing.length === 0) return known
-    return await this.#versions(kind, old)
-  }
-
-  /** Ids and versions of what was written to a shard above one sequence number, up to and including another. */
-  async *#written(kind: DocumentKind, shard: number, above: number, last: number): AsyncGenerator<Version[]> {
-    if (last <= above) return
-    const { elasticsearch, from, signal } = this.#options
-    const index = from.indices[kind]
-    const options = { signal, requestTimeout: requestTimeoutMs }
-    const opened = await elasticsearch.openPointInTime(
-      { index, preference: `_shards:${shard}`, keep_alive: keepAlive },
-      options,
-    )
-    let id = opened.id
-    try {
-      for (let after: unknown[] | undefined; ; ) {
-        const answer = await elasticsearch.search(
-          {
-            pit: { id, keep_alive: keepAlive },
-            query: { range: { _seq_no: { gt: above, lte: last } } },
-            sort: ['_shard_doc'],
-            ...(after !== undefined && { search_after: after as string[] }),
-            size: idsPerRequest,
-            version: true,
-            _source: false,
-            docvalue_fields: fieldsOf(kind),
-            track_total_hits: false,
-            allow_partial_search_results: false,
-          },
-          options,
-        )
-        id = answer.pit_id ?? id
-        const { hits } = answer.hits
-        if (hits.length === 0) return
-        yield hits.map((hit) => {
-          const [changedAt] = timeFields.flatMap((field): Instant[] => hit.fields?.[field] ?? [])
-          const digest = hit.fields?.['digest']?.[0]
-          return { id: (hit._id ?? '') as DocumentId, version: hit._version ?? 0, changedAt, digest }
-        })
-        after = hits.at(-1)?.sort
-      }
-    } finally {
-      await elasticsearch.closePointInTime({ id }).catch(() => undefined)
-    }
-  }
-
-  /** Versions in the new index, in the order of the documents; 0 for one that is not there. */
-  async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
-    const { elasticsearch, to, signal } = this.#options
-    const _source = isList(kind) ? listMembers : false
-    const answer = await elasticsearch.mget<ListSource>(
-      { index: to.indices[kind], docs: documents.map(({ id }) => ({ _id: id, routing: teamOf(id), _source })) },
-      { signal, requestTimeout: requestTimeoutMs },
-    )
-    return answer.docs.map((found, at) => {
-      if ('error' in found) throw new Error(`${to.indices[kind]} cannot be asked for ${documents[at]?.id}`)
-      const { changedAt, tombstone, digest } = found._source ?? {}
-      const version = found.found ? (found._version ?? 0) : 0
-      return { id: found._id as DocumentId, version, changedAt: changedAt ?? tombstone?.deletedAt, digest }
-    })
+    const copied = await this.#versions(kind, missing)
+    const lacking = missing.find(({ version }, at) => version > (copied[at]?.version ?? 0))
+    if (lacking !== undefined) throw new Error(`${kind} differ after reconciliation: ${lacking.id}`)
+    const newerInTarget = old.filter(({ version }, at) => version < versionOf(at)).length
+    return { reconciled: missing.length, newerInTarget }
   }
 
   /** Whether a document that the new generation lacks waits until it is known whether the topics still hold its entity. */
   #isTaken(kind: DocumentKind, { id, version }: Version, known: number): boolean {
     return known === 0 && this.#options.forgotten.takes(kind, id, version)
+  }
+
+  /** Versions in the new index, in the order of the documents. */
+  async #versions(kind: DocumentKind, documents: readonly Pick<Version, 'id'>[]): Promise<Version[]> {
+    const { raw, to, signal } = this.#options
+    return await readVersions(raw, to.indices[kind], kind, documents.map(idOf), signal)
   }
 
   /** Copies documents from the old generation; one that is not there, or has a higher version in the new one, is left out. */
@@ -230,7 +162,6 @@ export class Reconciliation {
     let added = 0
     for (const kind of documentKinds) {
       const ofKind = documents.filter((each) => each.kind === kind)
-      if (ofKind.length === 0) continue
       const known = await this.#versions(kind, ofKind)
       const missing = ofKind.filter((_, at) => known[at]?.version === 0)
       await this.#write(this.#copies, missing)
@@ -239,10 +170,15 @@ export class Reconciliation {
     return added
   }
 
+  /** Gives list documents of the new generation times that are not below these. What they say stays. */
+  async raiseTimes(kind: DocumentKind, times: readonly Version[]): Promise<void> {
+    await this.#keepTimes(kind, times, await this.#versions(kind, times))
+  }
+
   /** Gives entities of the new generation the list and detail documents of the old one. */
   async #replaceContents(kind: DocumentKind, lists: readonly Version[]): Promise<void> {
     const { from } = this.#options
-    for (const each of kindsOf(kind))
+    for (const each of kindsOf[entityTypeOf(kind)])
       await this.#write(this.#replacements, await this.#sources(from.indices[each], each, lists.map(idOf)))
   }
 
@@ -265,21 +201,12 @@ export class Reconciliation {
   /** Reads whole documents; one that is not there is left out. */
   async #sources(index: PhysicalIndex, kind: DocumentKind, ids: readonly DocumentId[]): Promise<DocumentWrite[]> {
     const { raw, signal } = this.#options
-    const text = await raw.transport.request<string>(
-      {
-        method: 'POST',
-        path: `/${index}/_mget`,
-        body: { docs: ids.map((id) => ({ _id: id, routing: teamOf(id) })) },
-      },
-      { signal, requestTimeout: requestTimeoutMs },
-    )
-    return rawElements(rawMembers(text).get('docs') ?? '[]').flatMap((found): DocumentWrite[] => {
-      const members = rawMembers(found)
-      const [id, version, source] = [members.get('_id'), members.get('_version'), members.get('_source')]
-      if (id === undefined || version === undefined || source === undefined) return []
-      const name = JSON.parse(id) as DocumentId
-      const stored = Buffer.from(onOneLine(source))
-      return [{ kind, id: name, teamId: teamOf(name), version: Number(version) as Revision, source: stored }]
+    const found = await multiGet(raw, index, ids, undefined, { signal, requestTimeout: requestTimeoutMs })
+    return found.flatMap((each): DocumentWrite[] => {
+      if (each === undefined) return []
+      const { id, version } = each
+      const source = Buffer.from(onOneLine(each.source))
+      return [{ kind, id, teamId: teamIdOf(id), version: version as Revision, source }]
     })
   }
 
@@ -298,3 +225,5 @@ export class Reconciliation {
     })
   }
 }
+
+const idOf = ({ id }: Pick<Version, 'id'>): DocumentId => id

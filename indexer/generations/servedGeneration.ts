@@ -8,11 +8,12 @@ import {
   publishWatermark,
   readWatermarkGeneration,
   setWatermarkGeneration,
+  type WatermarkResult,
 } from '../../src/core/stores/watermark.ts'
 import type { CommittedOffset } from '../committedOffsets.ts'
 import type { RoundResult } from '../publisher.ts'
-import { chooseGeneration, readersOf, stateOf } from './foundState.ts'
-import { type GenerationEvent, type GenerationState, next, type Step } from './generationState.ts'
+import { serveGeneration, unblockWrites } from './aliases.ts'
+import { chooseGeneration, type Decision, decide, readersOf } from './decide.ts'
 import {
   createGeneration,
   expectOwnSettings,
@@ -21,8 +22,6 @@ import {
   type KnownGeneration,
   type RequestOptions,
   readTag,
-  serveGeneration,
-  unblockWrites,
 } from './generations.ts'
 
 export type Stores = {
@@ -33,35 +32,30 @@ export type Stores = {
 }
 
 /** The committed offsets of the indexers' group and of the rebuilds' group for the document topics. */
-type GroupCommits = { readonly own: Iterable<CommittedOffset>; readonly rebuilt: Iterable<CommittedOffset> }
+type GroupCommits = { readonly own: readonly CommittedOffset[]; readonly rebuilt: readonly CommittedOffset[] }
 
 const timeoutMs = 30_000
 
 /**
- * The generation of indices that this indexer writes and publishes the watermark of. What it observes of the generation is an event, and
- * `generationState.ts` tells what follows. One that was lost (deleted, or restored from an older snapshot) is built again from Kafka: the
- * watermark is withdrawn, and the generation serves once it holds every record that was appended before the build began.
+ * The generation of indices that this indexer writes and publishes the watermark of. What it observes of the generation, `decide` turns into
+ * what it does. One that was lost (deleted, or restored from an older snapshot) is built again from Kafka: the watermark is withdrawn, and
+ * the generation serves once it holds every record that was appended before the build began.
  */
 export class ServedGeneration {
   readonly generation: Generation
   readonly #stores: Stores
   readonly #options: RequestOptions
   readonly #clock: () => number
-  #state: GenerationState
+  readonly #left = new AbortController()
+  /** Nobody reads it, because it may lack what the watermark promised. */
+  #isBuilding = false
   /** The start of the build, while the generation does not hold everything below an earlier watermark. */
   #floorMs: number | undefined
   #watermarkMs: number | undefined
 
-  private constructor(
-    stores: Stores,
-    generation: Generation,
-    state: GenerationState,
-    clock: () => number,
-    options: RequestOptions,
-  ) {
+  private constructor(stores: Stores, generation: Generation, clock: () => number, options: RequestOptions) {
     this.#stores = stores
     this.generation = generation
-    this.#state = state
     this.#clock = clock
     this.#options = options
   }
@@ -76,25 +70,21 @@ export class ServedGeneration {
     clock: () => number,
     signal: AbortSignal,
   ): Promise<ServedGeneration> {
-    const { config, elasticsearch, redis, keys } = stores
     const options = { signal, requestTimeout: timeoutMs }
-    const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, options)
-    const adopted = await readWatermarkGeneration(redis, keys)
-    const written = [...commits.own].map(({ generation }) => generation)
-    const newest = newestOf([adopted, ...written])
-    const { number, complete } = chooseGeneration(found, newest)
-    const generation = complete ?? (await createGeneration(elasticsearch, config, number, options))
-    await expectOwnSettings(elasticsearch, generation, options)
-    const rebuilt = [...commits.rebuilt].map((commit) => commit.generation)
-    const isKnown = [adopted, ...written, ...(generation.isServing ? rebuilt : [])].includes(generation.tag)
-    const isFirst = newest === undefined && !found.some((each) => each.complete?.hasServed)
-    const holdsPromised = isFirst || (generation.hasServed && isKnown)
-    const state = stateOf({ ...generation, complete: generation }, newest)
-    const served = new ServedGeneration(stores, generation, state, clock, options)
-    if (!generation.hasCurrentMappings) await served.#take('mappings of another release')
-    await served.#take(await served.#writersOf(generation))
-    await served.#take(holdsPromised ? 'holds the promised' : 'may lack the promised')
-    return served
+    for (;;) {
+      const { generation, holdsPromised } = await findOwn(stores, commits, options)
+      const served = new ServedGeneration(stores, generation, clock, options)
+      const isHeld = await served.#isClosedUnderHold(generation)
+      const decision = decide({ at: 'opening', ...generation, isHeld, holdsPromised })
+      await served.#do(decision)
+      // A rebuild that was only late may have switched instead.
+      if (decision !== 'unblock') return served
+    }
+  }
+
+  /** Aborts once it is not the generation to write. It is left then, whatever a later look shows. */
+  get left(): AbortSignal {
+    return this.#left.signal
   }
 
   /** The watermark as it was last published. */
@@ -104,16 +94,21 @@ export class ServedGeneration {
 
   /** Why readers do not read this generation; undefined while they do. */
   notServingReason(): string | undefined {
-    return this.#state === 'building' ? `generation ${this.generation.number} is being built from Kafka` : undefined
+    return this.#isBuilding ? `generation ${this.generation.number} is being built from Kafka` : undefined
   }
 
   /** Looks whether it is still the generation to write: its indices exist and are writable, and no other generation serves. */
   async isCurrent(): Promise<boolean> {
     const { config, elasticsearch } = this.#stores
+    const isBuilding = this.#isBuilding
     const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, this.#options)
-    if (!this.#staysOpen(readersOf(found, this.generation))) return false
     const own = found.find(({ complete }) => complete?.tag === this.generation.tag)?.complete
-    return own !== undefined && this.#staysOpen(await this.#writersOf(own))
+    const readers = readersOf(found, this.generation)
+    const isHeld = own !== undefined && (await this.#isClosedUnderHold(own))
+    await this.#do(decide({ at: 'look', readers, isWritable: own?.isWritable ?? false, isHeld, isBuilding }))
+    // Another indexer may have made it serve.
+    if (readers === 'its own') this.#isBuilding = false
+    return !this.left.aborted
   }
 
   /**
@@ -137,74 +132,84 @@ export class ServedGeneration {
       highestMs,
       isWithheld,
     })
-    if (result.kind === 'published') {
-      this.#watermarkMs = result.watermarkMs
+    if (result.kind === 'published' || result.kind === 'withheld') {
+      this.#watermarkMs = result.kind === 'published' ? result.watermarkMs : undefined
       this.#floorMs = undefined
     }
-    if (result.kind === 'withheld') this.#watermarkMs = undefined
-    return roundResult(await this.#take(result.kind))
+    return await this.#endRound(result.kind)
   }
 
   /** Without append times there is no watermark to wait for: readers read what there is. */
   async serveWithoutWatermark(): Promise<RoundResult> {
-    return (await this.isCurrent()) ? roundResult(await this.#take('no append times')) : 'retired'
+    return (await this.isCurrent()) ? await this.#endRound('no append times') : 'retired'
   }
 
-  /** Whether it is still the generation to write after an event that a look has shown. */
-  #staysOpen(event: GenerationEvent): boolean {
-    const { to, steps } = next(this.#state, event)
-    this.#state = to
-    return !steps.includes('open')
+  async #endRound(answer: WatermarkResult['kind'] | 'no append times'): Promise<RoundResult> {
+    // A look at the same time may have shown meanwhile that it is not the one to write.
+    const decision = this.left.aborted ? 'leave' : decide({ at: 'round', answer, isBuilding: this.#isBuilding })
+    await this.#do(decision)
+    return decision === 'leave' ? 'retired' : decision === 'rejoin' ? 'displaced' : 'continue'
   }
 
-  /** Does what follows from an event. A look at the same time may show that the generation has gone another way meanwhile. */
-  async #take(event: GenerationEvent): Promise<readonly Step[]> {
-    const from = this.#state
-    const { to, steps } = next(from, event)
-    for (const step of steps) await this.#do(step)
-    if (this.#state === from) this.#state = to
-    return steps
-  }
-
-  /** A rebuild blocks writes just before it switches. The hold on the watermark of a rebuild that died expires soon. */
-  async #writersOf({ isWritable }: Pick<Generation, 'isWritable'>): Promise<GenerationEvent> {
-    if (isWritable) return 'writable'
+  /** A rebuild closes the old generation just before it switches. The hold on the watermark of a rebuild that died expires soon. */
+  async #isClosedUnderHold({ isWritable }: Pick<Generation, 'isWritable'>): Promise<boolean> {
     const { redis, keys } = this.#stores
-    return (await isWatermarkHeld(redis, keys)) ? 'closed under a hold' : 'closed without a hold'
+    return !isWritable && (await isWatermarkHeld(redis, keys))
   }
 
-  async #do(step: Step): Promise<void> {
+  async #do(decision: Decision): Promise<void> {
     const { config, elasticsearch, redis, keys } = this.#stores
     const { generation } = this
-    switch (step) {
-      case 'unblock':
-        return await unblockWrites(elasticsearch, config.INDEX_PREFIX, generation, this.#options)
-      case 'serve':
-        return await serveGeneration(elasticsearch, config.INDEX_PREFIX, generation, this.#options)
-      case 'withdraw':
-        this.#floorMs = this.#clock()
-        return await setWatermarkGeneration(redis, keys, generation.tag, this.#floorMs)
-      case 'adopt':
-        return await setWatermarkGeneration(redis, keys, generation.tag, this.#floorMs)
-      case 'wait for the switch':
-        throw new Error('a rebuild is about to switch')
+    const adopt = (): Promise<void> => setWatermarkGeneration(redis, keys, generation.tag, this.#floorMs)
+    switch (decision) {
       case 'wait for a rebuild':
         throw new Error(
           `generation ${generation.number} has mappings of another release: \`npm run rebuild\` of this release builds indices for it`,
         )
-      // Done by the runner, the publisher or a rebuild.
-      case 'open':
+      case 'wait for the switch':
+        throw new Error('a rebuild is about to switch')
+      case 'unblock':
+        return await unblockWrites(elasticsearch, config.INDEX_PREFIX, generation, this.#options)
+      case 'withdraw':
+        this.#isBuilding = !generation.isServing
+        this.#floorMs = this.#clock()
+        return await adopt()
+      case 'serve':
+        await serveGeneration(elasticsearch, config.INDEX_PREFIX, generation, this.#options)
+        this.#isBuilding = false
+        return await adopt()
+      case 'adopt':
+        return await adopt()
+      case 'leave':
+        this.#left.abort()
+        return
+      // Done by the publisher.
       case 'rejoin':
-      case 'fill':
-      case 'reconcile':
-      case 'remove':
+      case 'continue':
         return
     }
   }
 }
 
-const roundResult = (steps: readonly Step[]): RoundResult =>
-  steps.includes('open') ? 'retired' : steps.includes('rejoin') ? 'displaced' : 'continue'
+/** The generation to write, which is created if there is none, and whether it holds everything below the last watermark. */
+async function findOwn(
+  { config, elasticsearch, redis, keys }: Stores,
+  commits: GroupCommits,
+  options: RequestOptions,
+): Promise<{ readonly generation: Generation; readonly holdsPromised: boolean }> {
+  const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, options)
+  const adopted = await readWatermarkGeneration(redis, keys)
+  const written = commits.own.map(({ generation }) => generation)
+  const newest = newestOf([adopted, ...written])
+  const { number, complete } = chooseGeneration(found, newest)
+  const generation = complete ?? (await createGeneration(elasticsearch, config, number, options))
+  await expectOwnSettings(elasticsearch, generation, options)
+  const rebuilt = commits.rebuilt.map((commit) => commit.generation)
+  // A rebuild that has not switched yet may lack what indexers have read since.
+  const isKnown = [adopted, ...written, ...(generation.isServing ? rebuilt : [])].includes(generation.tag)
+  const isFirst = newest === undefined && !found.some((each) => each.complete?.hasServed)
+  return { generation, holdsPromised: isFirst || (generation.hasServed && isKnown) }
+}
 
 function newestOf(tags: readonly (string | undefined)[]): KnownGeneration | undefined {
   const known = tags.flatMap((tag) => readTag(tag) ?? [])

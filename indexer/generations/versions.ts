@@ -1,13 +1,13 @@
-import { createHash } from 'node:crypto'
 import type { Client } from '@elastic/elasticsearch'
-import type { DocumentId, TeamId } from '../../src/core/model/ids.ts'
+import type { DocumentId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import { entityTypes } from '../../src/core/model/teamList.ts'
-import { type DocumentKind, documentKinds, type PhysicalIndex } from '../../src/core/stores/indices.ts'
+import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
+import { multiGet } from '../../src/core/stores/multiGet.ts'
 
 /** A document as generations are compared by. All but id and version are of list documents alone. */
 export type Version = {
   readonly id: DocumentId
+  /** 0 for a document that is not there. */
   readonly version: number
   /** An ISO instant; of a tombstone the instant of deletion. */
   readonly changedAt?: Instant | undefined
@@ -16,32 +16,33 @@ export type Version = {
 }
 
 /** Where a list document has the time of its change: members of its source and fields of its index. */
-export const timeFields = ['changedAt', 'tombstone.deletedAt']
-/** Of the source of a list document, what generations are compared by. */
-export const listMembers = [...timeFields, 'digest']
-export type ListSource = {
+const timeFields = ['changedAt', 'tombstone.deletedAt']
+type ListSource = {
   readonly changedAt?: Instant
   readonly tombstone?: { readonly deletedAt?: Instant }
   readonly digest?: string
 }
 
-export const isList = (kind: DocumentKind): boolean => entityTypes.some((type) => type === kind)
-
-/** The kinds of an entity's documents, by that of its list document. */
-export const kindsOf = (list: DocumentKind): DocumentKind[] =>
-  documentKinds.filter((kind) => kind === list || kind === `${list.slice(0, -1)}-details`)
-
-export const teamOf = (id: string): TeamId => id.slice(0, id.indexOf('/')) as TeamId
-
-const checksumBytes = 6
-
-/** Adds a document to a checksum that does not depend on their order. */
-export const addFingerprint = (sum: number, { id, version }: Version): number =>
-  (sum + createHash('sha256').update(`${id} ${version}`).digest().readUIntBE(0, checksumBytes)) %
-  2 ** (8 * checksumBytes)
-
-/** How long one request to Elasticsearch may take while generations are compared. */
 export const requestTimeoutMs = 60_000
+const keepAlive = '2m'
+const idsPerRequest = 2_000
+
+/** The versions of documents as they are stored now, in the order of `ids`. `raw` returns text. */
+export async function readVersions(
+  raw: Client,
+  index: PhysicalIndex,
+  kind: DocumentKind,
+  ids: readonly DocumentId[],
+  signal: AbortSignal,
+): Promise<Version[]> {
+  const members = isList(kind) ? [...timeFields, 'digest'] : []
+  const found = await multiGet(raw, index, ids, members, { signal, requestTimeout: requestTimeoutMs })
+  return ids.map((id, at) => {
+    const { version = 0, source = '' } = found[at] ?? {}
+    const { changedAt, tombstone, digest } = (source === '' ? {} : JSON.parse(source)) as ListSource
+    return { id, version, changedAt: changedAt ?? tombstone?.deletedAt, digest }
+  })
+}
 
 /** The shards of an index, each with its highest sequence number. */
 export async function shardsOf(
@@ -62,8 +63,50 @@ export async function shardsOf(
   })
 }
 
-export const idOf = ({ id }: Version): DocumentId => id
-
-/** What a search asks for of each document of a kind. */
-export const fieldsOf = (kind: DocumentKind): { field: string; format?: string }[] =>
-  isList(kind) ? [...timeFields.map((field) => ({ field, format: 'strict_date_time' })), { field: 'digest' }] : []
+/** The versions of what was written to a shard above one sequence number, up to and including another. */
+export async function* writtenVersions(
+  elasticsearch: Client,
+  index: PhysicalIndex,
+  kind: DocumentKind,
+  { shard, above, last }: { readonly shard: number; readonly above: number; readonly last: number },
+  signal: AbortSignal,
+): AsyncGenerator<Version[]> {
+  if (last <= above) return
+  const options = { signal, requestTimeout: requestTimeoutMs }
+  const times = timeFields.map((field) => ({ field, format: 'strict_date_time' }))
+  const opened = await elasticsearch.openPointInTime(
+    { index, preference: `_shards:${shard}`, keep_alive: keepAlive },
+    options,
+  )
+  let id = opened.id
+  try {
+    for (let after: unknown[] | undefined; ; ) {
+      const answer = await elasticsearch.search(
+        {
+          pit: { id, keep_alive: keepAlive },
+          query: { range: { _seq_no: { gt: above, lte: last } } },
+          sort: ['_shard_doc'],
+          ...(after !== undefined && { search_after: after as string[] }),
+          size: idsPerRequest,
+          version: true,
+          _source: false,
+          docvalue_fields: isList(kind) ? [...times, { field: 'digest' }] : [],
+          track_total_hits: false,
+          allow_partial_search_results: false,
+        },
+        options,
+      )
+      id = answer.pit_id ?? id
+      const { hits } = answer.hits
+      if (hits.length === 0) return
+      yield hits.map((hit) => {
+        const [changedAt] = timeFields.flatMap((field): Instant[] => hit.fields?.[field] ?? [])
+        const digest = hit.fields?.['digest']?.[0]
+        return { id: (hit._id ?? '') as DocumentId, version: hit._version ?? 0, changedAt, digest }
+      })
+      after = hits.at(-1)?.sort
+    }
+  } finally {
+    await elasticsearch.closePointInTime({ id }).catch(() => undefined)
+  }
+}

@@ -1,6 +1,6 @@
-import type { AssetPaths } from '../../src/core/process/assets/assets.ts'
 import { type CheckResult, isHealthy } from '../../src/core/process/health.ts'
 import { type Html, html, htmlDocument } from '../../src/core/process/html.ts'
+import type { AssetPaths } from '../../src/core/process/staticFile.ts'
 import { meter } from './chart.ts'
 import { count, duration, size, timeOfDay } from './format.ts'
 import { indexTable, partitionTable } from './tables.ts'
@@ -28,7 +28,7 @@ export function statusPage(view: StatusView, assets: AssetPaths): Html {
     barEnd: isRefreshing
       ? html`<span class="muted">Refreshes every ${refreshSeconds} s</span> <a href="/status?refresh=off">Pause</a>`
       : html`<span class="muted">Paused</span> <a href="/status">Resume</a>`,
-    main: html`<p class="lost" role="alert" hidden>The indexer does not answer. What you see is what it said last.</p>
+    main: html`<p class="lost notice bad" role="alert" hidden>The indexer does not answer. What you see is what it said last.</p>
 <div class="head">
 <h1>${isReady ? 'Ready' : 'Not ready'} <span class="badge ${isReady ? 'good' : 'bad'}">${isReady ? 'every check is ok' : `${problems.length} of ${results.length} checks ${problems.length === 1 ? 'is' : 'are'} not ok`}</span></h1>
 <p class="lead">${
@@ -36,7 +36,7 @@ export function statusPage(view: StatusView, assets: AssetPaths): Html {
         ? 'There is no watermark: how complete answers are is unknown.'
         : html`Everything appended to Kafka before <time datetime="${new Date(watermarkMs).toISOString()}">${timeOfDay(watermarkMs)}</time> is searchable.`
     } Seen by ${own.name} at <time datetime="${new Date(nowMs).toISOString()}">${timeOfDay(nowMs)}</time> UTC.</p>
-${isReady ? '' : html`<ul class="problems" role="list">${problems.map(({ name, problem }) => html`<li><strong>${name}</strong> ${problem}</li>`)}</ul>`}
+${isReady ? '' : html`<ul class="problems notice bad" role="list">${problems.map(({ name, problem }) => html`<li><strong>${name}</strong> ${problem}</li>`)}</ul>`}
 </div>
 ${tiles(view)}
 ${partitionTable(view)}

@@ -1,8 +1,9 @@
 import { hostname } from 'node:os'
 import type { TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { AdminAnswer, AdminPage, AdminPages } from '../../src/core/process/adminServer.ts'
-import { type Asset, assetCacheControl, readAssets } from '../../src/core/process/assets/assets.ts'
 import type { Health } from '../../src/core/process/health.ts'
+import { contentSecurityPolicy } from '../../src/core/process/html.ts'
+import { readAssets, type StaticFile } from '../../src/core/process/staticFile.ts'
 import type { Observer } from './observe.ts'
 import { statusPage } from './page.ts'
 import type { OwnView, StatusView } from './view.ts'
@@ -18,19 +19,7 @@ type Own = {
   nowMs(): number
 }
 
-/** The page may load from its own origin only, and no page may frame it. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "script-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ')
-
-const types = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' } as const
+const types: Readonly<Record<string, string>> = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' }
 
 /** The status page at `/status`, a redirect from `/`, and the files that the page loads. */
 export function statusPages(from: {
@@ -44,7 +33,11 @@ export function statusPages(from: {
     return htmlAnswer(String(statusPage(view, paths)))
   }
   const redirect: AdminPage = async () => ({ status: 302, headers: { Location: '/status' }, body: '' })
-  return new Map([['/status', page], ['/', redirect], ...files.map((each) => [each.path, assetPage(each)] as const)])
+  return new Map([
+    ['/status', page],
+    ['/', redirect],
+    ...files.entries().map(([path, file]) => [path, assetPage(file)] as const),
+  ])
 }
 
 async function viewOf(
@@ -72,7 +65,7 @@ const htmlAnswer = (body: string): AdminAnswer => ({
   status: 200,
   headers: {
     'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': contentSecurityPolicy,
+    'Content-Security-Policy': contentSecurityPolicy({ 'connect-src': "'self'" }),
     'Referrer-Policy': 'no-referrer',
     'Cross-Origin-Opener-Policy': 'same-origin',
   },
@@ -80,9 +73,9 @@ const htmlAnswer = (body: string): AdminAnswer => ({
 })
 
 const assetPage =
-  ({ type, text }: Asset): AdminPage =>
+  ({ type, bytes, cacheControl }: StaticFile): AdminPage =>
   async () => ({
     status: 200,
-    headers: { 'Content-Type': `${types[type]}; charset=utf-8`, 'Cache-Control': assetCacheControl },
-    body: text,
+    headers: { 'Content-Type': `${types[type]}; charset=utf-8`, 'Cache-Control': cacheControl },
+    body: String(bytes),
   })

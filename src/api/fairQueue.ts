@@ -80,6 +80,8 @@ export class FairQueue {
       dequeue()
       this.#forget(name, tenant)
       resolve(why())
+      // What waited behind it may be lighter.
+      while (this.#admitNext()) {}
     }
     const onAbort = giveUp(() => 'aborted')
     const whyLate = (): NotAdmitted => (this.#isWithinShare(tenant, weight) ? 'timed-out' : 'own-share')

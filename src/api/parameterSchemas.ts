@@ -7,8 +7,8 @@ import { parseTimeZone } from './timeZone.ts'
  * "limit must be an integer from 1 to 100". All parameters are sent as text; `meta` describes their type in JSON Schema.
  */
 
-const maxLimit = 100
-const defaultLimit = 20
+export const maxLimit = 100
+export const defaultLimit = 20
 const maxTitleCharacters = 200
 
 const integer = (max: number) =>

@@ -1,20 +1,96 @@
 import { Router } from '@koa/router'
+import type { z } from 'zod'
 import { maxUrlBytes } from '../core/process/clientErrors.ts'
 import { routeOf } from '../core/process/requestLog.ts'
-import type { ApiMiddleware, RouteDeps, RouteState } from './context.ts'
+import type { ApiMiddleware, RouteContext, RouteDeps, RouteState } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
-import { getForm, listForms } from './forms.ts'
-import { countSubmissions } from './submissionCounts.ts'
-import { getSubmission, listSubmissions } from './submissions.ts'
+import { getForm, getFormParameters, listForms, listFormsParameters } from './forms.ts'
+import type { AnswerName } from './openapi/schemas.ts'
+import { maxCounts } from './search/counts.ts'
+import { countSubmissions, countSubmissionsParameters } from './submissionCounts.ts'
+import { getSubmission, getSubmissionParameters, listSubmissions, listSubmissionsParameters } from './submissions.ts'
 
-/** The five endpoints. A trailing slash names the same route; paths are case-sensitive. */
-export const routes = (deps: RouteDeps): Router<RouteState, object> =>
-  new Router<RouteState, object>({ prefix: '/api/v1', sensitive: true })
-    .get('/forms', (ctx) => listForms(ctx, deps))
-    .get('/forms/:id', (ctx) => getForm(ctx, deps))
-    .get('/records', (ctx) => listSubmissions(ctx, deps))
-    .get('/records/:id', (ctx) => getSubmission(ctx, deps))
-    .get('/record-counts', (ctx) => countSubmissions(ctx, deps))
+/** One endpoint: how its requests are answered, and what the description of the API tells of it. */
+export type Endpoint = {
+  /** Below the URL of the API. */
+  readonly path: string
+  readonly respond: (ctx: RouteContext, deps: RouteDeps) => Promise<void>
+  readonly operationId: string
+  readonly tag: 'Forms' | 'Records'
+  readonly summary: string
+  readonly description: string
+  readonly parameters: z.ZodObject
+  readonly answer: AnswerName
+  /** What a line of an export holds; undefined if the endpoint has none. */
+  readonly line?: string
+}
+
+/** The five endpoints. */
+export const endpoints: readonly Endpoint[] = [
+  {
+    path: '/forms',
+    respond: listForms,
+    operationId: 'listForms',
+    tag: 'Forms',
+    summary: 'List forms',
+    description: "All forms of the key's team, newest first by `createdAt`, then by `id` descending.",
+    parameters: listFormsParameters,
+    answer: 'FormList',
+    line: 'form',
+  },
+  {
+    path: '/forms/:id',
+    respond: getForm,
+    operationId: 'getForm',
+    tag: 'Forms',
+    summary: 'Get one form',
+    description: 'A form with its fields and its report configuration.',
+    parameters: getFormParameters,
+    answer: 'Form',
+  },
+  {
+    path: '/records',
+    respond: listSubmissions,
+    operationId: 'listRecords',
+    tag: 'Records',
+    summary: 'List submissions',
+    description:
+      'Submissions of the whole team, newest first by `submittedAt`, then by `id` descending. `since` and `until` act on that ' +
+      'time and so miss updates; `changedSince=<the last Replica-Watermark>` gives every new and changed submission at least once.',
+    parameters: listSubmissionsParameters,
+    answer: 'SubmissionList',
+    line: 'submission',
+  },
+  {
+    path: '/records/:id',
+    respond: getSubmission,
+    operationId: 'getRecord',
+    tag: 'Records',
+    summary: 'Get one submission',
+    description: 'A submission with its full report.',
+    parameters: getSubmissionParameters,
+    answer: 'Submission',
+  },
+  {
+    path: '/record-counts',
+    respond: countSubmissions,
+    operationId: 'countRecords',
+    tag: 'Records',
+    summary: 'Count submissions',
+    description:
+      'How many of the submissions that the same filters list were submitted in each hour, day or month, belong to each form, or have ' +
+      `each status. The counts add up to \`totalDocs\`; both are exact. More than ${maxCounts} items are 400.`,
+    parameters: countSubmissionsParameters,
+    answer: 'SubmissionCounts',
+  },
+]
+
+/** Routes requests to the endpoints. A trailing slash names the same route; paths are case-sensitive. */
+export function routes(deps: RouteDeps): Router<RouteState, object> {
+  const router = new Router<RouteState, object>({ prefix: '/api/v1', sensitive: true })
+  for (const { path, respond } of endpoints) router.get(path, (ctx) => respond(ctx, deps))
+  return router
+}
 
 /** The methods of every route: all are read-only. */
 export const allowedMethods = 'GET, HEAD, OPTIONS'

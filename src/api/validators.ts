@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Instant, WindowBound } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
-import { namesEtag } from '../core/process/ifNoneMatch.ts'
+import { namesEtag } from '../core/process/staticFile.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { RouteContext } from './context.ts'
 import { unavailable } from './errors.ts'

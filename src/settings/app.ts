@@ -2,36 +2,24 @@ import { randomUUID } from 'node:crypto'
 import { type RequestListener, STATUS_CODES } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
-import { type Asset, assetCacheControl, readAssets } from '../core/process/assets/assets.ts'
 import { type Refuse, refusal, statusOf } from '../core/process/clientErrors.ts'
+import { contentSecurityPolicy } from '../core/process/html.ts'
 import { requestLog } from '../core/process/requestLog.ts'
 import { measure, requestMetrics } from '../core/process/requestMetrics.ts'
-import { respondWithFile, staticFile } from '../core/process/staticFile.ts'
+import { readAssets, respondWithFile, type StaticFile } from '../core/process/staticFile.ts'
 import type { SettingsMiddleware, SettingsState } from './context.ts'
 import { sessionCookie } from './cookies.ts'
-import { requireSameOrigin } from './csrf.ts'
 import type { SettingsDeps } from './deps.ts'
 import { errors, rejectionReasons, settingsError } from './errors.ts'
 import { keyRoutes } from './keyRoutes.ts'
 import { chooseLanguage } from './language.ts'
-import { requireSession } from './requireSession.ts'
+import { requireSameOrigin, requireSession } from './requireSession.ts'
 import { pageResponder } from './respond.ts'
 import { signInRoutes } from './signIn/routes.ts'
 
-/** Pages may load from and send to their own origin only, and no page may frame them. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "script-src 'self'",
-  "img-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ')
-
 /** Sent with every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form. */
 const securityHeaders: Readonly<Record<string, string>> = {
-  'Content-Security-Policy': contentSecurityPolicy,
+  'Content-Security-Policy': contentSecurityPolicy({ 'form-action': "'self'" }),
   'Referrer-Policy': 'same-origin',
   'X-Content-Type-Options': 'nosniff',
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -90,15 +78,12 @@ const setSecurityHeaders: SettingsMiddleware = (ctx, next) => {
   return next()
 }
 
-function serveAssets(assets: readonly Asset[]): SettingsMiddleware {
-  const files = new Map(
-    assets.map(({ path, type, text }) => [path, staticFile({ type, text, cacheControl: assetCacheControl })]),
-  )
-  return (ctx, next) => {
+const serveAssets =
+  (files: ReadonlyMap<string, StaticFile>): SettingsMiddleware =>
+  (ctx, next) => {
     const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? files.get(ctx.path) : undefined
     return file === undefined ? next() : respondWithFile(ctx, file)
   }
-}
 
 type Matched = { readonly matched?: readonly { readonly methods: readonly string[] }[] }
 

@@ -6,7 +6,7 @@ import type { SettingsMiddleware } from './context.ts'
 import { KeyChangeIncomplete, KeyRefused } from './keyRules.ts'
 import type { Messages } from './pages/english.ts'
 import { messagesIn } from './pages/languages.ts'
-import { type MessageParts, messagePage } from './pages/messagePage.ts'
+import { type MessageParts, messagePage } from './pages/layout.ts'
 import type { RespondWithPage } from './respond.ts'
 
 /** The reasons under which the metrics count rejected requests. */

@@ -1,4 +1,4 @@
-import type { AssetPaths } from '../core/process/assets/assets.ts'
+import type { AssetPaths } from '../core/process/staticFile.ts'
 import type { SettingsContext } from './context.ts'
 import { layout, type Page } from './pages/layout.ts'
 

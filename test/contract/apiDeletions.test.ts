@@ -76,15 +76,6 @@ test('more deletions than one part holds are all listed, once each, also of what
   expect(new Set(deletedIn(answer)).size).toBe(many)
 })
 
-test('both ends of the window belong to it', async () => {
-  const within = (window: string): Promise<TestAnswer> =>
-    ask(`/api/v1/records?${window}&includeDeleted=true`, {}, longTeam)
-  const [before, at, after] = [-1, 0, 1].map((ms) => toInstant(afterAllMs + ms))
-  expect(deletedIn(await within(`changedSince=${at}&changedUntil=${at}`))).toHaveLength(many)
-  expect(deletedIn(await within(`changedSince=${after}`))).toEqual([])
-  expect(deletedIn(await within(`changedSince=0001-01-01&changedUntil=${before}`))).toEqual([])
-})
-
 test('an entity that is deleted during an export is an item of it, and a deletion in the next one', async () => {
   const held = hold()
   const since = `/api/v1/records?changedSince=${toInstant(0)}&includeDeleted=true`

@@ -18,6 +18,8 @@ const expectRefused = (read: string, status: number, code: string): void => {
   expect(statusesIn(read)).toEqual([status])
   expect(head).toMatch(/^Content-Type: application\/json; charset=utf-8\r$/im)
   expect(head).toMatch(/^X-Request-Id: [\w-]{36}\r$/im)
+  expect(head).toMatch(/^Cache-Control: private, no-cache\r$/im)
+  expect(head).toMatch(/^Vary: Authorization, Accept, Accept-Encoding\r$/im)
   expect(head).toMatch(/^Connection: close\r?$/im)
   expect(JSON.parse(body)).toEqual({ error: { code, message: expect.any(String) } })
 }
@@ -74,6 +76,8 @@ test.each([
   ['HTTP/2', Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0')],
   ['TLS', Buffer.from('16030100c8010000c40303', 'hex')],
   ['SSH', Buffer.from('SSH-2.0-OpenSSH_9.2p1\r\n')],
+  ['raw UTF-8 in the URL', Buffer.from(`GET ${path}?titleContains=é HTTP/1.1\r\n${host}\r\n`)],
+  ['a broken header', Buffer.from('GET / HTTP/1.1\r\nHost x\r\n\r\n')],
   ['a header on two lines', Buffer.from(`GET / HTTP/1.1\r\n${host}X: a\r\n b\r\n\r\n`)],
   ['two lengths', Buffer.from(`GET / HTTP/1.1\r\n${host}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`)],
   ['a chunk without a length', Buffer.from(`GET / HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n`)],

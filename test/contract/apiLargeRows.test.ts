@@ -104,21 +104,6 @@ test('a filter selects among large rows, and an unchanged page is not sent again
   expect(again.status).toBe(304)
 })
 
-test('HEAD of a large page tells what GET does, without a body', async () => {
-  const path = '/api/v1/records?limit=100'
-  const [head, get] = [await api.send(path, { key: api.keyOf(large), method: 'HEAD' }), await ask(path)]
-  expect([head.status, head.text, head.headers['etag']]).toEqual([200, '', get.headers['etag']])
-  expect(head.headers['link']).toBe(get.headers['link'])
-})
-
-test('a large page is compressed as the client wants', async () => {
-  const answer = await fetch(`http://127.0.0.1:${api.port}/api/v1/records?limit=100`, {
-    headers: { authorization: `Bearer ${api.keyOf(large)}`, 'accept-encoding': 'gzip' },
-  })
-  expect(answer.headers.get('content-encoding')).toBe('gzip')
-  expect(((await answer.json()) as { items: unknown[] }).items).toHaveLength(rows)
-})
-
 test('exports hold every row, large or not, in each form', async () => {
   const lines = linesOf(await ask('/api/v1/records', ndjson))
   same(

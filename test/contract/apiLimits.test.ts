@@ -46,39 +46,6 @@ test('of requests at the same time, exactly 120 pass', async () => {
   expect(statuses.filter((status) => status === 429)).toHaveLength(30)
 })
 
-test('every answer tells the policy and what is left', async () => {
-  const { key } = await freshKey()
-  for (const left of [119, 118, 117]) {
-    const { headers } = await send(key)
-    expect(headers['ratelimit-policy']).toBe('"key";q=120;w=60')
-    expect(headers['ratelimit']).toMatch(new RegExp(`^"key";r=${left};t=(?:[1-9]|[1-5]\\d|60)$`))
-  }
-})
-
-test('every authenticated request costs one, whatever its answer, on every endpoint', async () => {
-  const { key } = await freshKey()
-  const requests = [
-    ['/api/v1/forms', 'GET', 200],
-    ['/api/v1/records', 'HEAD', 200],
-    ['/api/v1/forms/unknown', 'GET', 404],
-    ['/api/v1/records/unknown', 'GET', 404],
-    ['/api/v1/forms?limit=0', 'GET', 400],
-    ['/api/v1/forms', 'POST', 405],
-    ['/unknown', 'GET', 404],
-  ] as const
-  for (const [index, [target, method, expected]] of requests.entries()) {
-    const { status, headers } = await send(key, target, method)
-    expect(status).toBe(expected)
-    expect(headers['ratelimit']).toMatch(new RegExp(`^"key";r=${119 - index};`))
-  }
-})
-
-test('OPTIONS costs nothing', async () => {
-  const { key } = await freshKey()
-  expect((await send(key, '/api/v1/forms', 'OPTIONS')).headers['ratelimit']).toBeUndefined()
-  expect((await send(key)).headers['ratelimit']).toMatch(/r=119/)
-})
-
 test('the limit is judged before route, method and parameters', async () => {
   const { key } = await freshKey()
   await sendMany(key, 120)
@@ -110,12 +77,6 @@ test('keys of two teams that have the same id each have their own minute', async
   await sendMany(one, 121)
   expect((await send(one)).status).toBe(429)
   expect((await send(other)).headers['ratelimit']).toMatch(/r=119/)
-})
-
-test('requests without a valid key cost no key anything, and say nothing of limits', async () => {
-  const { headers } = await api.send('/api/v1/forms', { key: 'rqp_acct_unknown' })
-  expect(headers['ratelimit']).toBeUndefined()
-  expect(headers['ratelimit-policy']).toBeUndefined()
 })
 
 test("the minute is 60 s from the key's first request; refused requests do not extend it", async () => {

@@ -84,22 +84,6 @@ describe.each(endpoints)('%s', (endpoint) => {
     expect(status).toBe(200)
     expect(headers['content-type']).toBe('application/json; charset=utf-8')
   })
-
-  test('there are no CORS headers', async () => {
-    const { headers } = await api.get(endpoint, { headers: { origin: 'https://example.com' } })
-    expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
-  })
-
-  test('every answer has an X-Request-Id of its own, which its log line carries', async () => {
-    const ids = await Promise.all(
-      [{ key: api.key }, {}, { method: 'OPTIONS' }, { key: api.key, method: 'POST' }].map(async (request) => {
-        const { headers } = await api.send(endpoint, request)
-        return headers['x-request-id']
-      }),
-    )
-    expect(new Set(ids).size).toBe(4)
-    for (const id of ids) await eventually(() => api.logLines.some(({ requestId }) => requestId === id))
-  })
 })
 
 describe('the order of checks', () => {
@@ -119,31 +103,7 @@ describe('the order of checks', () => {
   })
 })
 
-describe('a request line or header that is too long', () => {
-  test.each([9_000, 40_000])('a URL of %i bytes gives 414', async (length) => {
-    expectError(await api.get(`/api/v1/forms?titleContains=${'a'.repeat(length)}`), 414, 'uri_too_long')
-  })
-
-  test('headers of 40,000 bytes give 431', async () => {
-    const answer = await api.get('/api/v1/forms', { headers: { cookie: 'a'.repeat(40_000) } })
-    expectError(answer, 431, 'headers_too_long')
-    expect(answer.headers['x-request-id']).toBeDefined()
-  })
-})
-
 describe('what a request may carry in vain', () => {
-  test.each([
-    ['no request line', 'hello\r\n\r\n'],
-    ['raw UTF-8 in the URL', 'GET /api/v1/forms?titleContains=é HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['a broken header', 'GET / HTTP/1.1\r\nHost x\r\n\r\n'],
-  ])('%s gives 400', async (_what, bytes) => {
-    const [head = '', body = ''] = (await sendRaw(api.port, bytes)).split('\r\n\r\n')
-    expect(head).toMatch(/^HTTP\/1\.1 400 /)
-    expect(head).toMatch(/^Cache-Control: private, no-cache\r$/m)
-    expect(head).toMatch(/^Vary: Authorization, Accept, Accept-Encoding\r$/m)
-    expect(JSON.parse(body)).toEqual({ error: { code: 'bad_request', message: expect.any(String) } })
-  })
-
   test('a body that is sent along changes nothing', async () => {
     const head = `GET /api/v1/forms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${api.key}\r\nConnection: close\r\n`
     expect(await sendRaw(api.port, `${head}Content-Length: 11\r\n\r\n{"limit":0}`)).toMatch(

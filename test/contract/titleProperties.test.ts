@@ -134,6 +134,17 @@ test('any text is answered, or refused for its length', async () => {
   })
 })
 
+test.each(['…', '⑽', '.', 'a', '。', 'ﷺ', '🎉', '(', '\\', 'a.'])(
+  'as much of %j as may be typed is searched for, and found',
+  async (piece) => {
+    const title = piece.repeat(200).slice(0, 200 - (200 % piece.length))
+    const id = `repeated-${piece.codePointAt(0)}-${piece.length}`
+    await api.replica.storeForms({ team: first, id, entity: formEntity({ id, title }) })
+    expect(await idsFound(first, [...title].slice(0, 200).join(''))).toContain(id)
+    await api.replica.storeForms({ team: first, id, entity: null })
+  },
+)
+
 test.each([
   ['bytes that are no UTF-8', '%FF%C3%28%F0%9F'],
   ['percent signs that encode nothing', '%%zz%1'],

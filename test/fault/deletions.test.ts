@@ -1,7 +1,6 @@
 import { Client } from '@elastic/elasticsearch'
 import { readChanges } from '../../docs/client/followChanges.ts'
 import { submissionEntity } from '../support/entities.ts'
-import { eventually } from '../support/eventually.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/faults.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -72,17 +71,5 @@ test('a rebuild carries deletions over with their time, also what Kafka has forg
   await untilApplied(api)
   expect(await readFrom(api, before)).toMatchObject({ deleted: ['gone', 'never-there'] })
   expect((await readFrom(api, after)).deleted).toEqual([])
-  expect((await readFrom(api, undefined)).items).toEqual(['kept'])
-})
-
-test('a client that reads on after all indices were lost is told of every deletion since', async () => {
-  const { api, before } = await withDeletions()
-  const index = Object.keys(await elasticsearch.indices.get({ index: `${pipeline.names['INDEX_PREFIX']}-*` }))
-  await elasticsearch.indices.delete({ index })
-  await pipeline.produce('submissions', [stateOf('gone', 9)])
-  // Until it is built again, nobody is told anything.
-  const told = async (): Promise<string> => (await readFrom(api, before)).deleted.join()
-  await eventually(async () => (await told().catch(() => '')) === 'gone,never-there')
-  await untilApplied(api)
   expect((await readFrom(api, undefined)).items).toEqual(['kept'])
 })

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { openPipeline, type Pipeline } from '../support/pipeline.ts'
-import { startPollingReader } from '../support/pollingReader.ts'
 import { killPrograms, type Program, startProgram } from '../support/programs.ts'
-import { startSteadyWriter } from '../support/steadyWriter.ts'
 
 /** Longer than the hold on the watermark, so that indexers write the old generation again. */
 const frozenMs = 15_000

@@ -1,4 +1,4 @@
-import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../support/consistencyChecker.ts'
+import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectWhole, smallHistory, untilCaughtUp, untilCommitted, withAdmin } from '../support/faults.ts'
 import { type HoldingRelay, startHoldingRelay } from '../support/holdingRelay.ts'

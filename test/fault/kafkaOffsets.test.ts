@@ -1,4 +1,4 @@
-import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../support/consistencyChecker.ts'
+import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../model/live.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'

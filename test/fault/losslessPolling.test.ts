@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { expectTruth, follow } from '../model/follower.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectTruth, follow } from '../support/follower.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { randomHistory } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -61,7 +61,7 @@ test.each(seeds)(
     }
     await disturbing
     await pipeline.produce('forms', [{ key: 'acme/last', value: null }])
-    await eventually(() => followers.every(({ watermarkMs }) => watermarkMs() > pipeline.appendedAtMs()))
+    await eventually(() => followers.every(({ watermarkMs }) => watermarkMs > pipeline.appendedAtMs()))
     for (const follower of followers) {
       await follower.stop()
       expectTruth(follower, history)

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { startPollingReader, startSteadyWriter } from '../model/live.ts'
 import { type Balancer, startBalancer } from '../support/balancer.ts'
 import { eventually } from '../support/eventually.ts'
-import { startPollingReader } from '../support/pollingReader.ts'
 import type { Program } from '../support/programs.ts'
 import { signInClaims, signInSettings, signToken } from '../support/signIns.ts'
-import { startSteadyWriter } from '../support/steadyWriter.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'steady'

@@ -7,7 +7,6 @@ import {
   type AccountKeyStore,
   AccountKeysIncomplete,
   accountKeyStore,
-  appendPositionOf,
   type StoredKey,
   stateOf,
 } from '../../src/core/stores/accountKeyStore.ts'
@@ -59,63 +58,10 @@ const found = async (plaintext: string) => {
 }
 
 describe('A change of a key', () => {
-  test('takes effect on the next look-up', async () => {
-    expect(await found('rqp_acct_one')).toBeNull()
-    expect(await apply(k1, keyOf({ expiresAt: '1970-01-01T00:00:01.000Z' as Instant }))).toBe('applied')
-    expect(await found('rqp_acct_one')).toEqual({ teamId: 'acme', keyId: 'k1', state: 'active', expiresAtMs: 1_000 })
-    expect(await apply(k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
-    expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked', expiresAtMs: null })
-  })
-
-  test('that comes twice or late changes nothing', async () => {
-    await apply(k1, keyOf({ ...revision(3), state: 'revoked' }))
-    expect(await apply(k1, keyOf({ ...revision(3), state: 'revoked' }))).toBe('stale')
-    for (const late of [2, 1]) expect(await apply(k1, keyOf(revision(late)))).toBe('stale')
-    expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked' })
-  })
-
   test('is compared exactly, up to the highest revisions', async () => {
     await apply(k1, keyOf(revision(2 ** 53 - 3)))
     expect(await apply(k1, keyOf({ ...revision(2 ** 53 - 2), state: 'revoked' }))).toBe('applied')
     expect(await apply(k1, keyOf(revision(2 ** 53 - 3)))).toBe('stale')
-  })
-
-  test('cannot bring a deleted key back, and a deletion may come before everything else', async () => {
-    await apply(k1, keyOf())
-    expect(await apply(k1, deleted)).toBe('applied')
-    expect(await found('rqp_acct_one')).toBeNull()
-    for (const id of ['k1', 'never-seen'] as EntityId[]) {
-      await apply(id, deleted)
-      expect(await apply(id, keyOf({ ...revision(99), id }))).toBe('stale')
-      expect(await store.find(acme, id)).toMatchObject({ key: null })
-    }
-    expect(await store.list(acme)).toEqual([])
-  })
-
-  test('of its digest ends the old one', async () => {
-    await apply(k1, keyOf())
-    await apply(k1, keyOf({ ...revision(2), digest: digestOf('rqp_acct_two') }))
-    expect(await found('rqp_acct_one')).toBeNull()
-    expect(await found('rqp_acct_two')).toMatchObject({ keyId: 'k1' })
-  })
-
-  test('to a digest that another live key claims opens neither, in its own team as in another, until one of them gives it up', async () => {
-    const [other, second] = ['other' as TeamId, 'k2']
-    await apply(k1, keyOf())
-    await apply(second, keyOf({ id: second, state: 'revoked' }))
-    await apply(k1, keyOf(), other)
-    const digest = digestOf('rqp_acct_one')
-    expect([await found('rqp_acct_one'), await store.contested(9)]).toEqual([
-      null,
-      [{ digest, keys: ['acme/k1', 'acme/k2', 'other/k1'] }],
-    ])
-    expect((await store.list(acme)).map(({ id }) => id).sort()).toEqual(['k1', 'k2'])
-    await apply(second, deleted)
-    expect(await found('rqp_acct_one')).toBeNull()
-    await apply(k1, keyOf({ ...revision(2), digest: digestOf('rqp_acct_two') }))
-    expect(await found('rqp_acct_one')).toMatchObject({ teamId: other, keyId: 'k1' })
-    expect(await found('rqp_acct_two')).toMatchObject({ teamId: acme, keyId: 'k1' })
-    expect(await store.contested(9)).toEqual([])
   })
 
   test('of a revision that is stored with another content is a conflict, unless it revokes the key', async () => {
@@ -124,22 +70,6 @@ describe('A change of a key', () => {
     expect(await apply(k1, keyOf({ name: 'Other', state: 'revoked' }))).toBe('applied')
     expect(await apply(k1, keyOf())).toBe('conflict')
     expect(await found('rqp_acct_one')).toMatchObject({ state: 'revoked' })
-  })
-
-  test('that was appended after a newer one is told what compaction would lose, also when it is read again', async () => {
-    const at = (offset: bigint) => appendPositionOf({ partition: 0, offset })
-    const newer = keyOf({ ...revision(3), state: 'revoked' })
-    await store.apply(acme, k1, newer)
-    // Where the newer one was appended is not known yet.
-    expect(await store.apply(acme, k1, keyOf(), at(4n))).toEqual({ kind: 'stale', newest: undefined })
-    await store.apply(acme, k1, newer, at(7n))
-    expect(await store.apply(acme, k1, keyOf(), at(6n))).toEqual({ kind: 'stale', newest: undefined })
-    for (const _ of ['first', 'again'])
-      expect(await store.apply(acme, k1, keyOf(), at(10n))).toMatchObject({ newest: { revision: 3 } })
-    await store.apply(acme, k1, newer, at(11n))
-    expect(await store.apply(acme, k1, keyOf(), at(10n))).toEqual({ kind: 'stale', newest: undefined })
-    await store.apply(acme, k1, deleted, at(12n))
-    expect(await store.apply(acme, k1, keyOf(revision(9)), at(13n))).toEqual({ kind: 'stale', newest: deleted })
   })
 
   test('may hold any text: half surrogates, NUL, quotes; no script stumbles over it', async () => {
@@ -162,19 +92,6 @@ describe('The ten slots of a team', () => {
     expect(answers.filter((answer) => answer === 'reserved')).toHaveLength(10)
     expect(answers.filter((answer) => answer === 'full')).toHaveLength(90)
     expect(await store.reserve('other' as TeamId, k1, nowMs, nowMs + 1)).toBe('reserved')
-  })
-
-  test('count revoked keys, are freed by deletion, and are not listed while only reserved', async () => {
-    for (let at = 0; at < 10; at++) {
-      const id = `k${at}` as EntityId
-      expect(await reserve(id)).toBe('reserved')
-      expect(await store.list(acme)).toHaveLength(at)
-      await apply(id, keyOf({ id, digest: digestOf(id), state: at < 5 ? 'revoked' : 'active' }))
-    }
-    expect(await reserve('eleventh')).toBe('full')
-    await apply('k3', deleted)
-    expect(await reserve('eleventh')).toBe('reserved')
-    expect(await reserve('twelfth')).toBe('full')
   })
 
   test('are given up when their time is over, and only then', async () => {

@@ -101,13 +101,12 @@ const apply = (store: AccountKeyStore, { teamId, keyId, state, position }: Appen
 
 async function foundIn(store: AccountKeyStore): Promise<Map<Digest, string>> {
   await (await store.beginReplay(randomUUID())).complete()
-  const found = new Map<Digest, string>()
-  for (const digest of digests) {
+  const found = digests.map(async (digest): Promise<[Digest, string][]> => {
     const lookup = await store.lookup(digest)
     if (lookup === 'incomplete') throw new Error('the store is incomplete')
-    if (lookup.found !== null) found.set(digest, `${nameOf(lookup.found)} ${lookup.found.state}`)
-  }
-  return found
+    return lookup.found === null ? [] : [[digest, `${nameOf(lookup.found)} ${lookup.found.state}`]]
+  })
+  return new Map((await Promise.all(found)).flat())
 }
 
 test('whatever was appended, and in whichever order and how often it is applied, the same keys work, and the same are contested', async () => {
@@ -146,9 +145,8 @@ async function expectHeld(
   for (const team of teams) {
     const own = live.filter(({ name }) => name.startsWith(`${team}/`)).map(({ name, state }) => `${name} ${state}`)
     expect((await store.list(team)).map(({ id, state }) => `${team}/${id} ${state}`).sort()).toEqual(own.sort())
-    const free: EntityId[] = []
-    for (let n = 0; n <= 10; n++)
-      if ((await store.reserve(team, `new-${n}` as EntityId, 0, 1)) === 'reserved') free.push(`new-${n}` as EntityId)
+    const asked = Array.from({ length: 11 }, (_, at) => store.reserve(team, `new-${at}` as EntityId, 0, 1))
+    const free = (await Promise.all(asked)).filter((each) => each === 'reserved')
     expect(free.length + own.length).toBe(10)
   }
   const claims = digests.map((digest) => live.filter((each) => each.digest === digest).map(({ name }) => name))

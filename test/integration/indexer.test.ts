@@ -1,11 +1,10 @@
 import { Client } from '@elastic/elasticsearch'
-import { blockWrites } from '../../indexer/generations/generations.ts'
+import { blockWrites } from '../../indexer/generations/aliases.ts'
 import { createTopics } from '../../src/core/kafka/createTopics.ts'
 import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { acquireWatermarkHold } from '../../src/core/stores/watermark.ts'
-import { clearRedis } from '../support/clearRedis.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
@@ -37,24 +36,6 @@ const committed = async (topic: string): Promise<bigint> => {
   )
   return (of?.partitions ?? []).reduce((sum, { offset }) => sum + (BigInt(offset) > 0n ? BigInt(offset) : 0n), 0n)
 }
-
-test('late, doubled and deleted: the highest revision wins and a deletion stays', async () => {
-  const indexer = await pipeline.startIndexer()
-  await pipeline.produce('forms', [formRecord('a', 3, { title: 'third' }), formRecord('b', 1)])
-  await settled(indexer, 2)
-  await pipeline.produce('forms', [
-    formRecord('a', 2),
-    formRecord('a', 3, { title: 'twin' }),
-    { key: 'acme/b', value: null },
-  ])
-  await settled(indexer, 5)
-  await pipeline.produce('forms', [formRecord('b', 2 ** 53 - 2)])
-  await settled(indexer, 6)
-  expect(await titleOf('acme/a')).toBe('third')
-  expect(await elasticsearch.getSource(detailOf('acme/b'))).toMatchObject({ tombstone: { teamId: 'acme' } })
-  expect([await indexer.metric('tidemark_records_total', 'stale'), indexer.log()]).toEqual([2, expect.anything()])
-  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(1)
-})
 
 test('aliases that someone took away are given back, and nothing is missing after', async () => {
   const indexer = await pipeline.startIndexer()
@@ -134,19 +115,6 @@ test('a closed index pauses too: good records are never set aside for what is wr
   expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(0)
 })
 
-test('what is committed is searchable', async () => {
-  await pipeline.startIndexer()
-  const records = Array.from({ length: 200 }, (_, at) => formRecord(`f${at}`, 1))
-  await pipeline.produce('forms', records)
-  const topic = pipeline.names['TOPIC_FORMS'] ?? ''
-  await eventually(async () => {
-    const before = await committed(topic)
-    const { count } = await elasticsearch.count({ index: `${pipeline.names['INDEX_PREFIX']}-forms` })
-    expect(BigInt(count)).toBeGreaterThanOrEqual(before)
-    return before === 200n
-  })
-})
-
 test('a dead letter is the record byte for byte, with its own headers and why and where from', async () => {
   const indexer = await pipeline.startIndexer()
   const value = Buffer.from([0x7b, 0xff, 0x00, 0x0a])
@@ -166,35 +134,6 @@ test('a dead letter is the record byte for byte, with its own headers and why an
     'tidemark.appended-at': expect.stringMatching(/Z$/),
     'tidemark.dead-lettered-at': expect.stringMatching(/Z$/),
   })
-})
-
-test('a submission with a status that is none, or a serial number that is no integer, is a dead letter', async () => {
-  const indexer = await pipeline.startIndexer()
-  await pipeline.createKeys(['acme'])
-  const record = (id: string, from: string, to: string) => ({
-    key: `acme/${id}`,
-    value: JSON.stringify({ revision: 1, submission: submissionEntity({ id }) }).replace(from, to),
-  })
-  const serial = '"serialNumber":17'
-  const report = '"reportResult":{"status":"completed"'
-  await pipeline.produce('submissions', [
-    record('banana', report, report.replace('completed', 'banana')),
-    record('fraction', serial, '"serialNumber":1.5'),
-    record('no-status', report, report.replace('"completed"', 'null')),
-    record('exponent', serial, '"serialNumber":1e3'),
-  ])
-  await settled(indexer, 4)
-  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(2)
-  const letters = await pipeline.deadLetters(2)
-  expect(letters.map(({ key, headers }) => [String(key), headers['tidemark.path']]).sort()).toEqual([
-    ['acme/banana', 'submission.reportResult.status'],
-    ['acme/fraction', 'submission.serialNumber'],
-  ])
-  const api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
-  const served = async (id: string) => (await pipeline.get(api, 'acme', `/api/v1/records/${id}`)).body
-  expect(await served('no-status')).toMatchObject({ reportResult: { status: null } })
-  expect(await served('exponent')).toMatchObject({ serialNumber: 1000 })
 })
 
 test('what Elasticsearch would refuse never leaves half of an entity, and stops nothing', async () => {
@@ -230,22 +169,6 @@ test('what Elasticsearch would refuse never leaves half of an entity, and stops 
   expect([await exists('submissions', 's1'), await exists('submission-details', 's1')]).toEqual([false, false])
 })
 
-test('an account key record that could stop a script of Redis stops nothing', async () => {
-  const indexer = await pipeline.startIndexer()
-  const key = {
-    id: 'k1',
-    name: '\ud800',
-    digest: 'ab'.repeat(32),
-    state: 'active',
-    createdAt: '2026-03-01T10:00:00Z',
-    createdBy: '\udc00',
-  }
-  const record = (revision: number) => ({ key: 'acme/k1', value: JSON.stringify({ revision, key }) })
-  await pipeline.produce('account-keys', [record(1), record(2), { key: 'acme/k1', value: null }, record(3)])
-  await settled(indexer, 4)
-  expect(await indexer.metric('tidemark_records_total', 'indexed')).toBe(3)
-})
-
 test('without append times of the broker no watermark is published, it is said, and records are indexed all the same', async () => {
   const topic = pipeline.names['TOPIC_FORMS'] ?? ''
   const configEntries = [{ name: 'cleanup.policy', value: 'compact' }]
@@ -259,33 +182,4 @@ test('without append times of the broker no watermark is published, it is said, 
   const api = await pipeline.startApi()
   const answer = await pipeline.get(api, 'acme', '/api/v1/forms')
   expect([answer.status, answer.headers.get('replica-watermark')]).toEqual([200, null])
-})
-
-test('an indexer that is asked to stop commits what it has done and leaves with exit code 0', async () => {
-  const indexer = await pipeline.startIndexer()
-  await pipeline.produce(
-    'forms',
-    Array.from({ length: 50 }, (_, at) => formRecord(`f${at}`, 1)),
-  )
-  await settled(indexer, 50)
-  expect(await indexer.end('SIGTERM')).toBe(0)
-  expect(await committed(pipeline.names['TOPIC_FORMS'] ?? '')).toBe(50n)
-})
-
-test('account keys that Redis lost are replayed', async () => {
-  const indexer = await pipeline.startIndexer()
-  await pipeline.createKeys(['acme'])
-  const api = await pipeline.startApi()
-  const status = async (): Promise<number> => (await pipeline.get(api, 'acme', '/api/v1/forms')).status
-  await eventually(async () => (await status()) === 200)
-  const link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  await eventually(() => link.runId() !== undefined)
-  await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])
-  await link.close()
-  await eventually(async () => {
-    const now = await status()
-    expect([200, 503]).toContain(now)
-    return now === 200
-  })
-  expect(indexer.log()).not.toContain('"level":60')
 })

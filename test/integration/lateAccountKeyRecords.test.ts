@@ -1,13 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { type KafkaSink, kafkaSink, type NewRecord } from '../../src/core/kafka/sink.ts'
-import { accountKeyValue, digestOf } from '../../src/core/model/accountKey.ts'
+import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import {
-  type AccountKeyStore,
-  accountKeyStore,
-  type StoredKey,
-  stateOf,
-} from '../../src/core/stores/accountKeyStore.ts'
+import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
@@ -148,48 +143,6 @@ test('a deletion that the product wrote as a record outlives compaction, and a l
   await compact(key.id)
   await replay()
   expect([await isHeld(plaintext), await keysBehind().list(team)]).toEqual([false, []])
-})
-
-test('a null value deletes a key, too', async () => {
-  const { plaintext, key } = await keysBehind().create({ team, name: 'n', by })
-  await pipeline.produce('account-keys', [{ key: `${team}/${key.id}`, value: null }])
-  await untilRead()
-  expect([await isHeld(plaintext), await keysBehind().list(team)]).toEqual([false, []])
-  await replay()
-  expect([await isHeld(plaintext), await keysBehind().list(team)]).toEqual([false, []])
-})
-
-test('an older record that arrives after a revocation does not undo it, also once compacted and replayed', async () => {
-  const { plaintext, key } = await keysBehind().create({ team, name: 'n', by })
-  await keysBehind().revoke({ team, id: key.id, by })
-  await pipeline.produce('account-keys', [{ key: `${team}/${key.id}`, value: accountKeyValue(stateOf(key)) }])
-  await untilRead()
-  await compact(key.id)
-  await replay()
-  expect(await keysBehind().list(team)).toMatchObject([{ id: key.id, state: 'revoked', revokedBy: by }])
-  expect(await keyStore.lookup(digestOf(plaintext))).toMatchObject({ found: { state: 'revoked' } })
-})
-
-test('of a revocation and a change by the product in one revision, the revocation counts, whichever was written first', async () => {
-  const rename = async ({ revision, ...entity }: StoredKey): Promise<void> => {
-    const value = JSON.stringify({ revision: revision + 1, key: { ...entity, name: 'renamed' } })
-    await pipeline.produce('account-keys', [{ key: `${team}/${entity.id}`, value }])
-  }
-  const before = await keysBehind().create({ team, name: 'n', by })
-  const gate = new Gate()
-  const revoking = keysBehind(gate).revoke({ team, id: before.key.id, by })
-  await gate.untilReached()
-  await rename(before.key)
-  gate.open()
-  await revoking
-  const after = await keysBehind().create({ team, name: 'n', by })
-  await keysBehind().revoke({ team, id: after.key.id, by })
-  await rename(after.key)
-  await untilRead()
-  for (const { key } of [before, after]) await compact(key.id)
-  await replay()
-  for (const { plaintext } of [before, after])
-    expect(await keyStore.lookup(digestOf(plaintext))).toMatchObject({ found: { state: 'revoked' } })
 })
 
 test('two processes that revoke and delete one key at once leave it deleted, whoever comes first', async () => {

@@ -130,12 +130,6 @@ describe('A list has a mark from before a change of it can be found until it has
   })
   afterEach(() => elasticsearch.close())
 
-  /** Another indexer's refresh may come at any time. */
-  const refreshElsewhere = async (): Promise<void> => {
-    const [url = ''] = (process.env['ELASTICSEARCH_URL'] ?? '').split(',')
-    await fetch(`${url}/${pipeline.names['INDEX_PREFIX']}-forms/_refresh`, { method: 'POST' })
-  }
-
   /** Leads the indexer to where a second form can be found and its list still has the old token. */
   const untilFound = async (): Promise<Gate> => {
     const refreshed = new Gate()
@@ -159,34 +153,11 @@ describe('A list has a mark from before a change of it can be found until it has
     expect(await tokenNow()).not.toBe(token)
   })
 
-  test("while another indexer's refresh shows what its own indexer has not refreshed yet", async () => {
-    const acknowledged = new Gate()
-    elasticsearch.inject('/_bulk', holdsAnswer(acknowledged), { times: 1 })
-    await produceForm('second')
-    await acknowledged.untilReached()
-    await refreshElsewhere()
-    await eventually(isFound)
-    expect([await isMarked(), await tokenNow()]).toEqual([true, token])
-    acknowledged.open()
-    await eventually(async () => !(await isMarked()))
-    expect(await tokenNow()).not.toBe(token)
-  })
-
   test('after its indexer was killed there, until the next one has replaced the token', async () => {
     await untilFound()
     await indexer.end('SIGKILL')
     expect([await isMarked(), await tokenNow()]).toEqual([true, token])
     await pipeline.startIndexer()
-    await eventually(async () => !(await isMarked()))
-    expect(await tokenNow()).not.toBe(token)
-  })
-
-  test('while its indexer is frozen there, until that one goes on', async () => {
-    const refreshed = await untilFound()
-    process.kill(indexer.pid, 'SIGSTOP')
-    refreshed.open()
-    expect([await isMarked(), await tokenNow()]).toEqual([true, token])
-    process.kill(indexer.pid, 'SIGCONT')
     await eventually(async () => !(await isMarked()))
     expect(await tokenNow()).not.toBe(token)
   })

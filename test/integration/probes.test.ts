@@ -1,3 +1,4 @@
+import kafkajs from 'kafkajs'
 import { createTopics } from '../../src/core/kafka/createTopics.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
@@ -54,6 +55,33 @@ test('every check is named with its result and its age', async () => {
     for (const check of Object.values(said.checks)) expect(check).toEqual({ ok: true, ageSeconds: expect.any(Number) })
     for (const { ageSeconds } of Object.values(said.checks)) expect(ageSeconds).toBeLessThan(2)
   }
+})
+
+test('a dead letter that Kafka does not take is named as such, until Kafka takes it', async () => {
+  const limitLetters = (bytes: number): Promise<unknown> =>
+    withAdmin(pipeline.kafka, (admin) =>
+      admin.alterConfigs({
+        validateOnly: false,
+        resources: [
+          {
+            type: kafkajs.ConfigResourceTypes.TOPIC,
+            name: pipeline.names['TOPIC_DEAD_LETTERS'] ?? '',
+            configEntries: [{ name: 'max.message.bytes', value: String(bytes) }],
+          },
+        ],
+      }),
+    )
+  await limitLetters(100)
+  await pipeline.produce('forms', [{ key: 'no-slash', value: 'x'.repeat(1_000) }])
+  const failing = async (): Promise<string[]> => {
+    const { said } = await probe(processes.indexer, 'readyz')
+    return Object.entries(said.checks).flatMap(([name, { problem }]) => (problem ? [`${name}: ${problem}`] : []))
+  }
+  await eventually(async () => (await failing()).length > 0)
+  expect(await failing()).toEqual([expect.stringMatching(/^dead letters: writing a dead letter: /)])
+  await limitLetters(1_000_000)
+  await untilReady(processes.indexer)
+  expect(await pipeline.deadLetters(1)).toHaveLength(1)
 })
 
 test('a spare without partitions is ready', async () => {

@@ -1,20 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
-import { ForgottenEntities } from '../../indexer/generations/forgotten.ts'
+import { blockWrites, SwitchRefused, serveGeneration, unblockWrites } from '../../indexer/generations/aliases.ts'
 import {
-  blockWrites,
   countReaders,
   createGeneration,
   deleteGeneration,
   findGenerations,
   type Generation,
   type RequestOptions,
-  SwitchRefused,
-  serveGeneration,
-  unblockWrites,
 } from '../../indexer/generations/generations.ts'
-import { pruneUnfinished } from '../../indexer/generations/prune.ts'
-import type { RebuildOptions } from '../../indexer/generations/rebuildOptions.ts'
+import { ForgottenEntities } from '../../indexer/generations/readAgain.ts'
+import { pruneLeftOver } from '../../indexer/generations/rebuild.ts'
+import type { RebuildOptions } from '../../indexer/generations/rebuildPipeline.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { refreshEveryCopy } from '../../indexer/refresh.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
@@ -363,7 +360,7 @@ describe.each([
     expect((await states())[0]).toEqual([1, false, false, true])
     const report = { step: () => undefined, progress: () => undefined, compared: () => undefined }
     const rebuild = { ...clients, config: { INDEX_PREFIX: prefix }, signal, report } as unknown as RebuildOptions
-    await pruneUnfinished(rebuild, second)
+    await pruneLeftOver(rebuild, second)
     expect(await states()).toEqual([[2, true, true, true]])
   })
 })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
-import { createGeneration, type Generation, serveGeneration } from '../../indexer/generations/generations.ts'
+import { serveGeneration } from '../../indexer/generations/aliases.ts'
+import { createGeneration, type Generation } from '../../indexer/generations/generations.ts'
 import { refreshEveryCopy } from '../../indexer/refresh.ts'
 import { readDetail } from '../../src/api/search/details.ts'
 import { exportList } from '../../src/api/search/exports.ts'

@@ -13,7 +13,6 @@ import {
   releaseWatermarkHold,
   setWatermarkGeneration,
   type WatermarkResult,
-  withdrawWatermark,
 } from '../../src/core/stores/watermark.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -85,18 +84,6 @@ describe('The watermark', () => {
     expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
   })
 
-  test('keeps milliseconds of today exactly', async () => {
-    const nowMs = Date.parse('2026-11-21T10:00:00.123Z')
-    await publish({ 'forms/0': nowMs, 'submissions/0': nowMs })
-    expect(await watermark()).toBe('2026-11-21T10:00:00.123Z')
-  })
-
-  test('is gone after it was withdrawn', async () => {
-    await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    await withdrawWatermark(redis, keys)
-    expect(await watermark()).toBeNull()
-  })
-
   test('stands still while it is held, and goes on once the holder, and nobody else, lets it go', async () => {
     await publish({ 'forms/0': 1_000, 'submissions/0': 1_000 })
     expect([
@@ -149,14 +136,6 @@ describe('The watermark', () => {
     const restarted = { ...redis, runId: () => 'another' }
     const after = await readListVersions(restarted, keys, team, randomToken)
     expect([after.watermark, after.versions.forms === before.versions.forms]).toEqual([null, false])
-  })
-
-  test('that another run of Redis published is passed over: it may have lost its last second', async () => {
-    await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    await redis.client.hset(keys.watermark, 'run', 'another')
-    expect(await watermark()).toBeNull()
-    await publish({ 'forms/0': 5_000 })
-    expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
   })
 
   test('waits for every partition after Redis came back, perhaps with an older state: readers were told more', async () => {

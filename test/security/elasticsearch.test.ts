@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../indexer/bulk/bulkApi.ts'
-import { ForgottenEntities } from '../../indexer/generations/forgotten.ts'
+import * as aliases from '../../indexer/generations/aliases.ts'
 import * as generations from '../../indexer/generations/generations.ts'
+import { ForgottenEntities } from '../../indexer/generations/readAgain.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
 import { readDocuments, scanIndex } from '../../indexer/verify/scanIndex.ts'
@@ -139,17 +140,17 @@ async function indexAndRebuild(name: string): Promise<void> {
   await client.cluster.health({ index: Object.values(from.indices), timeout: '1s' }, options())
   await expectPassing(elasticsearchAnswers(client, prefix))
   await expectPassing(isolatedNodesAnswerNothing(client))
-  await generations.serveGeneration(client, prefix, from, options())
+  await aliases.serveGeneration(client, prefix, from, options())
   const forgotten = new ForgottenEntities(new Map())
   const unheard = { onProgress: () => undefined, onBlocked: () => undefined }
   const reconciliation = new Reconciliation({ elasticsearch: client, raw, from, to, signal, forgotten, ...unheard })
   expect((await reconciliation.pass()).forms).toMatchObject({ documents: 1, reconciled: 1 })
-  await generations.blockWrites(client, from, 'rebuild', options())
-  await generations.unblockWrites(client, prefix, { ...from, isServing: true }, options())
+  await aliases.blockWrites(client, from, 'rebuild', options())
+  await aliases.unblockWrites(client, prefix, { ...from, isServing: true }, options())
   await client.count({ index: Object.values(to.indices) }, options())
   await surveyIndices(client, prefix, signal)
-  await generations.blockWrites(client, from, 'rebuild', options())
-  await generations.serveGeneration(client, prefix, to, options(), { generation: from, holder: 'rebuild' })
+  await aliases.blockWrites(client, from, 'rebuild', options())
+  await aliases.serveGeneration(client, prefix, to, options(), { generation: from, holder: 'rebuild' })
   expect(await generations.countReaders(client, from, options())).toBe(0)
   const [retired] = await generations.findGenerations(client, prefix, options())
   if (retired !== undefined) await generations.deleteGeneration(client, retired, options())
@@ -197,7 +198,7 @@ async function readEverything(name: string): Promise<void> {
 async function serveFirstGeneration(): Promise<void> {
   const config = { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }
   const serving = await generations.createGeneration(keeperClient(), config, 1, options())
-  await generations.serveGeneration(keeperClient(), prefix, serving, options())
+  await aliases.serveGeneration(keeperClient(), prefix, serving, options())
 }
 
 describe('the roles of Elasticsearch', () => {

@@ -1,11 +1,11 @@
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import { deletedRevision } from '../../src/core/model/ids.ts'
 import { aliasOf, type DocumentKind } from '../../src/core/stores/indices.ts'
+import { gone } from '../model/journal.ts'
 import type { Index } from './engines/elasticsearch/catalog.ts'
 import { isReachable } from './engines/elasticsearch/shard.ts'
 import type { SimulatedEngines } from './engines/engines.ts'
 import type { DocumentTopic } from './history.ts'
-import type { Appended, Journal } from './journal.ts'
+import type { Appended, SimulatedJournal } from './journal.ts'
 import type { System } from './system.ts'
 import { Violation } from './world/world.ts'
 
@@ -26,12 +26,12 @@ type Clocks = {
 export class Checks {
   readonly #system: System
   readonly #engines: SimulatedEngines
-  readonly #journal: Journal
+  readonly #journal: SimulatedJournal
   readonly #clocksAgree: boolean
   readonly #redisAheadMs: number
   #publishedMs = 0
 
-  constructor(system: System, journal: Journal, { clocksAgree, redisAheadMs }: Clocks) {
+  constructor(system: System, journal: SimulatedJournal, { clocksAgree, redisAheadMs }: Clocks) {
     this.#system = system
     this.#engines = system.engines
     this.#journal = journal
@@ -59,9 +59,9 @@ export class Checks {
     const letters = new Set(
       this.#engines.simulatedKafka.log(TOPIC_DEAD_LETTERS).map(({ key, value }) => `${key} ${value}`),
     )
-    for (const record of this.#journal.records) {
+    for (const record of this.#journal.entries) {
       if (!isCommitted(record) || letters.has(`${record.key} ${record.value}`)) continue
-      if (record.version === undefined)
+      if (record.revision === undefined)
         throw new Violation('a record that breaks the contract is a dead letter before it is committed', nameOf(record))
       if (this.#journal.isRepeatedRevision(record))
         throw new Violation('a revision with another content is a dead letter before it is committed', nameOf(record))
@@ -81,12 +81,12 @@ export class Checks {
     if (publishedMs === this.#publishedMs) return
     this.#publishedMs = publishedMs
     if (!this.#clocksAgree) return
-    this.#expectVisible('the watermark is never above the truth', (record) => record.appendedAtMs < publishedMs)
+    this.#expectVisible('the watermark is never above the truth', (record) => record.atMs < publishedMs)
   }
 
   #expectVisible(invariant: string, applies: (record: Appended) => boolean): void {
     for (const topic of topics) {
-      const owed = this.#journal.versions(topic, applies)
+      const owed = this.#journal.revisions(topic, applies)
       for (const kind of owed.size === 0 ? [] : kindsOf[topic])
         for (const [copy, visible] of this.#visible(kind).entries())
           expectVersions(visible, owed, (what) => new Violation(invariant, `${kind} on copy ${copy}: ${what}`))
@@ -107,7 +107,7 @@ export class Checks {
   /** What describes how the documents differ from the fold of the records. */
   #difference(): (() => string) | undefined {
     for (const topic of topics) {
-      const truth = this.#journal.versions(topic)
+      const truth = this.#journal.revisions(topic)
       for (const kind of kindsOf[topic]) {
         const copies = this.#visible(kind)
         if (copies.length === 0) return () => `nothing serves ${kind}`
@@ -154,7 +154,7 @@ const areEqual = (some: ReadonlyMap<string, number>, others: ReadonlyMap<string,
 
 const described = (versions: ReadonlyMap<string, number>): string =>
   [...versions]
-    .map(([key, version]) => `${key}@${version === deletedRevision ? 'deleted' : version}`)
+    .map(([key, version]) => `${key}@${version === gone ? 'deleted' : version}`)
     .sort()
     .join(' ')
 

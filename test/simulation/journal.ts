@@ -1,76 +1,54 @@
-import { deletedRevision } from '../../src/core/model/ids.ts'
+import { type Entry, gone, Journal } from '../model/journal.ts'
 import { servedFormSummary, servedSubmissionSummary } from '../support/served.ts'
 import type { DocumentTopic } from './history.ts'
 
 /** A record of a form or submission that the product has appended. */
-export type Appended = {
-  readonly topic: DocumentTopic
-  /** `<team>/<id>` */
-  readonly key: string
-  readonly value: string | null
-  readonly partition: number
-  readonly offset: bigint
-  readonly appendedAtMs: number
-  /** What documents of this state have as version; undefined where the record breaks the contract. */
-  readonly version: number | undefined
-}
+export type Appended = Entry & { readonly value: string | null }
 
-/** All that was appended, which is the truth that everything else is compared with. */
-export class Journal {
-  readonly #records: Appended[] = []
-  /** `<topic> <key> <version>` → the summary that the API serves. */
+/** All that was appended in a simulation, which is the truth that everything else is compared with. */
+export class SimulatedJournal extends Journal<Appended> {
+  /** `<topic> <key> <revision>` → the summary that the API serves. */
   readonly #summaries = new Map<string, object>()
 
-  get records(): readonly Appended[] {
-    return this.#records
-  }
-
-  add(record: Omit<Appended, 'version'>): void {
-    const version = versionOf(record.value)
-    this.#records.push({ ...record, version })
-    if (record.value === null || version === undefined) return
+  add(record: Omit<Appended, 'revision'>): void {
+    const revision = revisionOf(record.value)
+    this.entries.push({ ...record, revision })
+    if (record.value === null || revision === undefined) return
     const { form, submission } = JSON.parse(record.value)
     const summary = form === undefined ? servedSubmissionSummary(submission) : servedFormSummary(form)
-    const name = `${record.topic} ${record.key} ${version}`
+    const name = `${record.topic} ${record.key} ${revision}`
     // Of two states with one revision, the first one stays.
     if (!this.#summaries.has(name)) this.#summaries.set(name, summary)
   }
 
-  /** The version that each entity of a topic has once these records are applied, by key. */
-  versions(topic: DocumentTopic, applies: (record: Appended) => boolean = () => true): Map<string, number> {
-    const versions = new Map<string, number>()
-    for (const record of this.#records)
-      if (record.topic === topic && record.version !== undefined && applies(record))
-        versions.set(record.key, Math.max(versions.get(record.key) ?? 0, record.version))
-    return versions
-  }
-
   /** Whether a record has the highest revision of its entity, and another content than the first record with it. */
-  isRepeatedRevision({ topic, key, value, version, offset }: Appended): boolean {
-    const others = this.#records.filter(
-      (each) => each.topic === topic && each.key === key && each.version !== undefined,
+  isRepeatedRevision({ topic, key, value, revision, offset }: Appended): boolean {
+    const others = this.entries.filter(
+      (each) => each.topic === topic && each.key === key && each.revision !== undefined,
     )
-    const first = others.find((each) => each.version === version)
-    const isHighest = others.every((each) => (each.version ?? 0) <= (version ?? 0))
+    const first = others.find((each) => each.revision === revision)
+    const isHighest = others.every((each) => (each.revision ?? 0) <= (revision ?? 0))
     return isHighest && first !== undefined && first.offset < offset && first.value !== value
   }
 
   isDeleted(topic: DocumentTopic, key: string): boolean {
-    return this.#records.some((record) => record.topic === topic && record.key === key && record.value === null)
+    return this.entries.some((record) => record.topic === topic && record.key === key && record.value === null)
   }
 
   /** The summary of an entity's state; undefined if there was no such state. */
-  summary(topic: DocumentTopic, key: string, version: number): object | undefined {
-    return this.#summaries.get(`${topic} ${key} ${version}`)
+  summary(topic: DocumentTopic, key: string, revision: number): object | undefined {
+    return this.#summaries.get(`${topic} ${key} ${revision}`)
   }
 
-  lastAppendedAtMs(): number {
-    return Math.max(0, ...this.#records.map(({ appendedAtMs }) => appendedAtMs))
+  /** What a client must hold that follows a list of a team: id → summary. */
+  truthFor(topic: DocumentTopic, team: string): Map<string, object | undefined> {
+    const live = [...this.revisions(topic)].filter(([key, revision]) => key.startsWith(`${team}/`) && revision !== gone)
+    return new Map(live.map(([key, revision]) => [key.slice(team.length + 1), this.summary(topic, key, revision)]))
   }
 }
 
-function versionOf(value: string | null): number | undefined {
-  if (value === null) return deletedRevision
+function revisionOf(value: string | null): number | undefined {
+  if (value === null) return gone
   const { revision, form, submission } = JSON.parse(value)
   return form === undefined && submission === undefined ? undefined : revision
 }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { followChanges } from '../../docs/client/followChanges.ts'
-import { deletedRevision } from '../../src/core/model/ids.ts'
+import { Follower } from '../model/follower.ts'
+import { gone } from '../model/journal.ts'
 import type { Random } from '../support/random.ts'
 import type { DocumentTopic } from './history.ts'
-import { type Journal, revisionIn } from './journal.ts'
+import { revisionIn, type SimulatedJournal } from './journal.ts'
 import { type Answer, NoAnswer, type RunningApi, type System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
 import { randomFor } from './world/randomness.ts'
@@ -26,7 +26,7 @@ export type Observed = Map<string, number>
 
 type ReaderDeps = {
   readonly system: System
-  readonly journal: Journal
+  readonly journal: SimulatedJournal
   readonly keyOf: (team: string) => string
   /** Whether append times and watermark are on one time line, so that each answer can be held against its watermark. */
   readonly clocksAgree: boolean
@@ -62,69 +62,46 @@ export function ask(
   return system.request(api, client, url, headers)
 }
 
-/** A client that follows one list by watermark, as in the documentation. */
-export class Follower {
+/** A client that follows one list of a team, in a process of its own. */
+export class ListFollower {
   readonly name: string
-  readonly #journal: Journal
-  readonly #team: string
-  readonly #topic: DocumentTopic
-  readonly #items = new Map<string, number>()
-  readonly #deleted = new Set<string>()
-  watermarkMs = 0
-  /** How many answers it has read to their end. */
-  answers = 0
+  readonly #truth: () => ReadonlyMap<string, Item>
+  readonly #follower: Follower
 
   constructor({ system, journal, keyOf }: ReaderDeps, team: string, topic: DocumentTopic) {
     this.name = `follower of ${team} ${topic}`
-    this.#journal = journal
-    this.#team = team
-    this.#topic = topic
-    const { world } = system
-    const process = new SimulatedProcess(world, this.name)
-    process.run(() => {
-      followChanges({ baseUrl, accountKey: keyOf(team), list: paths[topic] as 'forms' | 'records' }, undefined, {
-        onItem: (item) => this.#onItem(item),
-        onDeleted: (id) => {
-          this.#deleted.add(id)
-          this.#items.delete(id)
-        },
-        keep: (watermark) => {
-          if (Date.parse(watermark) < this.watermarkMs)
-            throw new Violation(
-              'the watermark never goes back',
-              `${this.name}: ${watermark} after ${new Date(this.watermarkMs).toISOString()}`,
-            )
-          this.watermarkMs = Date.parse(watermark)
-          this.answers++
-        },
-        pollMs: followerPollMs,
-        signal: new AbortController().signal,
-      }).catch((error: unknown) => world.fail(error))
-    })
+    this.#truth = () => journal.truthFor(topic, team) as Map<string, Item>
+    const source = { baseUrl, accountKey: keyOf(team), list: paths[topic] as 'forms' | 'records' }
+    const onProblem = (invariant: string, what: string): void => {
+      throw new Violation(invariant, `${this.name}: ${what}`)
+    }
+    const process = new SimulatedProcess(system.world, this.name)
+    this.#follower = process.run(() => new Follower(source, { pollMs: followerPollMs, onProblem }))
+    this.#follower.ended.catch((error: unknown) => system.world.fail(error))
   }
 
-  #onItem(item: Item): void {
-    if (this.#deleted.has(item.id))
-      throw new Violation('a follower sees no item after its deletion', `${this.name}: ${item.id}`)
-    this.#items.set(item.id, revisionIn(item))
+  get watermarkMs(): number {
+    return this.#follower.watermarkMs
+  }
+
+  get answers(): number {
+    return this.#follower.answers
   }
 
   /** Throws unless it holds every entity in its newest state, and nothing else. */
   expectTruth(): void {
-    const truth = new Map<string, number>()
-    for (const [key, version] of this.#journal.versions(this.#topic)) {
-      const [team, id = ''] = key.split('/')
-      if (team === this.#team && version !== deletedRevision) truth.set(id, version)
-    }
-    const [held, owed] = [described(this.#items), described(truth)]
-    if (held !== owed)
-      throw new Violation('a follower misses nothing', `${this.name} holds ${held}, the truth is ${owed}`)
+    const [held, owed] = [this.#follower.items, this.#truth()]
+    if (!isDeepStrictEqual(held, owed))
+      throw new Violation(
+        'a follower misses nothing',
+        `${this.name} holds ${described(held)}, the truth is ${described(owed)}`,
+      )
   }
 }
 
-const described = (versions: ReadonlyMap<string, number>): string =>
-  [...versions]
-    .map(([id, version]) => `${id}@${version}`)
+const described = (items: ReadonlyMap<string, Item>): string =>
+  [...items]
+    .map(([id, item]) => `${id}@${revisionIn(item)}`)
     .sort()
     .join(' ') || 'nothing'
 
@@ -241,11 +218,11 @@ export class Poller {
   ): void {
     if (!this.#deps.clocksAgree) return
     const found = new Map(items.map((item) => [`${this.#team}/${item.id}`, revisionIn(item)]))
-    const promised = this.#deps.journal.versions(topic, (record) => record.appendedAtMs < watermarkMs)
+    const promised = this.#deps.journal.revisions(topic, (record) => record.atMs < watermarkMs)
     for (const [key, version] of promised) {
       if (!key.startsWith(`${this.#team}/`)) continue
       const isThere =
-        version === deletedRevision
+        version === gone
           ? !found.has(key)
           : (found.get(key) ?? (this.#deps.journal.isDeleted(topic, key) ? version : 0)) >= version
       if (!isThere)
@@ -268,7 +245,7 @@ export class Poller {
     const found = new Map(items.map((item) => [`${topic} ${this.#team}/${item.id}`, revisionIn(item)]))
     const own = [...known].filter(([name]) => name.startsWith(`${topic} ${this.#team}/`))
     for (const [name, version] of searchesAnswer ? own : []) {
-      const now = found.get(name) ?? (journal.isDeleted(topic, name.slice(topic.length + 1)) ? deletedRevision : 0)
+      const now = found.get(name) ?? (journal.isDeleted(topic, name.slice(topic.length + 1)) ? gone : 0)
       if (now < version)
         throw new Violation(
           isNotModified ? 'no 304 for changed data' : 'no reader is led back',
@@ -276,7 +253,7 @@ export class Poller {
         )
     }
     for (const [name, version] of found) this.#observe(name, version)
-    for (const [name] of own) if (!found.has(name)) this.#observe(name, deletedRevision)
+    for (const [name] of own) if (!found.has(name)) this.#observe(name, gone)
   }
 
   #observe(name: string, version: number): void {

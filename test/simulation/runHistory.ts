@@ -7,9 +7,9 @@ import { accountKeyRecord } from '../support/entities.ts'
 import { Checks } from './checks.ts'
 import { type SimulatedEngines, simulateEngines } from './engines/engines.ts'
 import { type History, type HistoryEvent, type Program, type Team, teams } from './history.ts'
-import { Journal } from './journal.ts'
+import { SimulatedJournal } from './journal.ts'
 import { KeyUsers } from './keyUsers.ts'
-import { ask, Follower, type Observed, Poller, simulateFetch } from './readers.ts'
+import { ask, ListFollower, type Observed, Poller, simulateFetch } from './readers.ts'
 import { type Running, System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
 import { Violation, World } from './world/world.ts'
@@ -73,7 +73,7 @@ class Run {
   readonly #history: History
   readonly #engines: SimulatedEngines
   readonly #system: System
-  readonly #journal = new Journal()
+  readonly #journal = new SimulatedJournal()
   readonly #checks: Checks
   readonly #outside: SimulatedProcess
   readonly #clocksAgree: boolean
@@ -135,14 +135,14 @@ class Run {
       return Array.from({ length: count }, (_, at) => new Poller(deps, team, `poller ${at + 1} of ${team}`, observed))
     })
     if (this.#history.events.some(({ kind }) => kind.endsWith('-key'))) await this.#startSettings()
-    const followers = teams.map((team) => new Follower(deps, team, this.#history.followed[team]))
+    const followers = teams.map((team) => new ListFollower(deps, team, this.#history.followed[team]))
     await this.#happen()
     this.#heal()
     await this.#users?.settled()
     /** A follower's second answer from here on was asked for when every document was there. */
     let answersBefore: readonly number[] | undefined
     const isBehind = ({ watermarkMs }: { readonly watermarkMs: number }): boolean =>
-      watermarkMs <= this.#journal.lastAppendedAtMs()
+      watermarkMs <= this.#journal.lastAppendMs()
     // A generation that is retired is kept for half a minute, in which nothing else happens.
     const waitsForRemoval = this.#history.seed % removalEvery === 0
     const unfinished = (): string[] => [
@@ -231,7 +231,7 @@ class Run {
       case 'append': {
         const { topic, key, value } = event
         const { partition, offset, appendedAtMs } = engines.simulatedKafka.append(topic, key, value)
-        this.#journal.add({ topic, key, value, partition, offset, appendedAtMs })
+        this.#journal.add({ topic, key, value, partition, offset, atMs: appendedAtMs })
         break
       }
       case 'kill':

@@ -1,5 +1,5 @@
+import type { Seen } from '../model/reader.ts'
 import type { Fault } from './faults.ts'
-import type { Seen } from './reader.ts'
 
 /** What readers saw of each fault: the sums and the worst of all rounds in which it was done. */
 export class FaultTable {

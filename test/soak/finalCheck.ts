@@ -3,6 +3,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Kafka } from 'kafkajs'
 import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
 import { readTopic } from '../../src/core/kafka/readTopic.ts'
+import { bytesOf, entityOf, type SentJournal } from '../model/journal.ts'
+import type { Problems } from '../model/problems.ts'
+import { type Answer, ask } from '../model/reader.ts'
 import type { Program } from '../support/programs.ts'
 import type { Random } from '../support/random.ts'
 import { fold, type HistoryRecord, type Json } from '../support/randomHistory.ts'
@@ -13,12 +16,9 @@ import {
   servedSubmission,
   servedSubmissionSummary,
 } from '../support/served.ts'
-import { bytesOf, entityOf, type Journal } from './journal.ts'
-import type { Problems } from './problems.ts'
-import { type Answer, ask } from './reader.ts'
 
 export type Judged = {
-  readonly journal: Journal
+  readonly journal: SentJournal
   readonly problems: Problems
   readonly apis: readonly Program[]
   readonly kafka: Kafka
@@ -102,7 +102,7 @@ async function judgeList(
 
 /** Keys of what has changed, and of a sample of everything that ever was. */
 function chosen(
-  journal: Journal,
+  journal: SentJournal,
   topic: HistoryRecord['topic'],
   changed: ReadonlySet<string>,
   random: Random,

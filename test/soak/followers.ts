@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { waitUntil } from '../../tools/engines/waiting.ts'
-import { type Follower, follow, truthFor } from '../support/follower.ts'
+import { follow, type TeamFollower, truthFor } from '../model/follower.ts'
 import type { Pipeline } from '../support/pipeline.ts'
 import type { Program } from '../support/programs.ts'
 import type { Judged } from './finalCheck.ts'
@@ -10,7 +10,7 @@ const patienceMs = 60_000
 
 /** Clients that follow every list of every team by what changed and what was deleted, and never read one anew. */
 export class Followers {
-  readonly #followers: readonly Follower[]
+  readonly #followers: readonly TeamFollower[]
 
   constructor(
     pipeline: Pick<Pipeline, 'keyOf'>,
@@ -31,9 +31,9 @@ export class Followers {
     const lastMs = journal.lastAppendMs()
     for (const follower of this.#followers) {
       const { team, list, items } = follower
-      const isTold = (): Promise<boolean> => Promise.resolve(follower.watermarkMs() > lastMs)
+      const isTold = (): Promise<boolean> => Promise.resolve(follower.watermarkMs > lastMs)
       if (!(await waitUntil(isTold, { deadlineMs: patienceMs, signal }))) {
-        const toldMs = follower.watermarkMs()
+        const toldMs = follower.watermarkMs
         await problems.add('follower', `${team} ${list} is told of everything before ${toldMs} only, not ${lastMs}`)
         continue
       }
@@ -41,12 +41,11 @@ export class Followers {
       const wrong = [...new Set([...truth.keys(), ...items.keys()])].filter(
         (id) => !isDeepStrictEqual(items.get(id), truth.get(id)),
       )
-      if (wrong.length === 0 && !follower.sawRevival() && !follower.wentBack()) continue
+      if (wrong.length === 0 && follower.problems.length === 0) continue
       const topic = list === 'forms' ? 'forms' : 'submissions'
       await problems.add(
         'follower',
-        `${team} ${list} holds ${wrong.length} items wrongly, ${JSON.stringify(wrong.slice(0, 5))}; ` +
-          `something came back: ${follower.sawRevival()}, a watermark went back: ${follower.wentBack()}`,
+        `${team} ${list} holds ${wrong.length} items wrongly, ${JSON.stringify(wrong.slice(0, 5))}; ${follower.problems.join(', ')}`,
         wrong.map((id) => ({ topic, key: `${team}/${id}` })),
       )
     }

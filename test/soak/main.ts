@@ -6,23 +6,24 @@ import { Redis } from 'ioredis'
 import { type Cluster, type Engines, startCluster, startEngines } from '../../tools/engines/engines.ts'
 import { canCutOff } from '../../tools/engines/network.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
+import { Appender } from '../model/appender.ts'
+import { SentJournal } from '../model/journal.ts'
+import { Problems } from '../model/problems.ts'
+import { PollingReader } from '../model/reader.ts'
+import { SteadyWriter } from '../model/steadyWriter.ts'
+import { Watcher } from '../model/watcher.ts'
 import { areInSync, isElasticsearchWhole, isRedisWhole, sentinelAddresses } from '../support/clusterHealth.ts'
 import { eventually } from '../support/eventually.ts'
 import { openPipeline } from '../support/pipeline.ts'
 import { killPrograms } from '../support/programs.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
-import { Appender } from './appender.ts'
 import { oneNodeAfterTheOther } from './clusterFaults.ts'
 import { randomFaults } from './faults.ts'
 import { FaultTable } from './faultTable.ts'
 import { Fleet } from './fleet.ts'
 import { Followers } from './followers.ts'
-import { Journal } from './journal.ts'
-import { Problems } from './problems.ts'
-import { PollingReader } from './reader.ts'
-import { randomTeams, SteadyWriter, steadyTeam } from './rounds.ts'
+import { randomTeams, steadyTeam } from './rounds.ts'
 import { runRounds, type Tally } from './soak.ts'
-import { Watcher } from './watcher.ts'
 
 type Flags = { minutes: number; seed?: number; perSecond: number; nodes: 1 | 3 }
 
@@ -60,7 +61,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
 say(`soak: seed ${seed}, ${flags.minutes} minutes, ${flags.nodes === 1 ? 'one node' : 'three nodes'} of each engine`)
 const folder = await temporaryFolder('tidemark-soak-')
 const releasers: (() => Promise<unknown>)[] = []
-let journal = new Journal()
+let journal = new SentJournal()
 let failures: string[] = []
 let during = 'the start'
 const table = new FaultTable()
@@ -124,7 +125,7 @@ async function run(): Promise<void> {
     const options = { deadlineMs: wholeDeadlineMs, signal }
     if (!(await waitUntil(() => isWhole().catch(() => false), options))) throw new Error('the engines do not recover')
   }
-  journal = new Journal()
+  journal = new SentJournal()
   const behind = { elasticsearch, redis, admin, names }
   const problems = new Problems(journal, behind)
   const fleet = new Fleet(names, (what) => fail(new Error(what)))
@@ -143,7 +144,7 @@ async function run(): Promise<void> {
   const [steadyAppender, randomWriter] = [1, 2].map(() => new Appender(kafka, journal, names, signal))
   if (steadyAppender === undefined || randomWriter === undefined) throw new Error('there are no appenders')
   releasers.push(() => Promise.all([steadyAppender.close(), randomWriter.close()]))
-  const reader = new PollingReader(journal, problems, steadyAppender.entries)
+  const reader = new PollingReader(journal, problems, steadyTeam, steadyAppender.entries)
   const watcher = new Watcher(journal, problems, behind)
   const followers = new Followers(pipeline, fleet.apis, teams, signal)
   const [api] = fleet.apis
@@ -167,7 +168,7 @@ async function run(): Promise<void> {
       untilEnginesWhole,
       table,
       fleet,
-      steady: new SteadyWriter(steadyAppender, seed, flags.perSecond),
+      steady: new SteadyWriter(steadyAppender, steadyTeam, { seed, perSecond: flags.perSecond }),
       randomWriter,
       reader,
       followers,

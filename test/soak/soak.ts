@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Appender } from '../model/appender.ts'
+import type { PollingReader } from '../model/reader.ts'
+import { ask } from '../model/reader.ts'
+import type { SteadyWriter } from '../model/steadyWriter.ts'
+import type { Watcher } from '../model/watcher.ts'
 import { type Random, seeded } from '../support/random.ts'
-import type { Appender } from './appender.ts'
 import { type Fault, type PlanRound, runFaults, type Stage } from './faults.ts'
 import type { FaultTable } from './faultTable.ts'
 import { type Judged, judge } from './finalCheck.ts'
 import type { Fleet } from './fleet.ts'
 import type { Followers } from './followers.ts'
-import type { PollingReader } from './reader.ts'
-import { ask } from './reader.ts'
-import { appendOver, roundOfRecords, type SteadyWriter, steadyTeam } from './rounds.ts'
-import type { Watcher } from './watcher.ts'
+import { appendOver, roundOfRecords, steadyTeam } from './rounds.ts'
 
 export type Soak = {
   readonly seed: number

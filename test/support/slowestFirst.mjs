@@ -7,7 +7,7 @@ const slowest = [
   'fault/elasticsearchAnswers',
   'e2e/verify',
   'e2e/status',
-  'e2e/openapiTester',
+  'foreign/openapiTester',
   'integration/indexer',
   'fault/skewedClocks',
   'e2e/settings',
@@ -16,14 +16,14 @@ const slowest = [
   'security/elasticsearch',
   'security/kafka',
   'e2e/demo',
-  'e2e/airbyteSource',
+  'foreign/airbyteSource',
   'contract/apiRecordCounts',
   'integration/answerCacheModel',
   'integration/bounds',
   'integration/lateAccountKeyRecords',
   'contract/apiFullView',
 ]
-const folders = ['fault', 'e2e', 'security', 'integration', 'contract', 'unit']
+const folders = ['fault', 'foreign', 'e2e', 'security', 'integration', 'contract', 'unit']
 const ranks = [...slowest.map((file) => `/test/${file}.test.ts`), ...folders.map((folder) => `/test/${folder}/`)]
 const rank = ({ path }) => ranks.findIndex((part) => path.includes(part))
 

@@ -4,6 +4,7 @@ import { endianness } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { findOnPath } from '../../tools/engines/permissions.ts'
+import { describeWith } from '../foreign/support/describeWith.ts'
 
 const compileTimeoutMs = 60_000
 const source = `${import.meta.dirname}/c/steppingClock.c`
@@ -15,12 +16,10 @@ export type SteppingClock = {
   stepTo(offsetMs: number): Promise<void>
 }
 
-/** `describe` where a clock can be made to step, and in CI, where its absence is a failure; else the tests are skipped, and this says so. */
+/** `describe` where a clock can be made to step. */
 export async function describeSteppingClock(): Promise<typeof describe | typeof describe.skip> {
   const isPossible = process.platform === 'linux' && (await findOnPath('cc', process.env)) !== undefined
-  if (isPossible || process.env['CI'] !== undefined) return describe
-  process.stderr.write('stepping clock: skipped, it takes Linux and a C compiler\n')
-  return describe.skip
+  return describeWith('a C compiler on Linux', isPossible)
 }
 
 /** Compiles the library that lets a clock step, into a folder that lasts as long as the program runs. */

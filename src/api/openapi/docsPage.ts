@@ -2,25 +2,14 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { Router } from '@koa/router'
-import { digestOf, respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
+import { contentSecurityPolicy } from '../../core/process/html.ts'
+import { hashedFile, respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
 import type { ApiMiddleware, ApiState } from '../context.ts'
 
 const { resolve } = createRequire(import.meta.url)
 const own = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url))
 
 const descriptionPath = '/api/v1/openapi.json'
-
-/** The page may load these kinds of files from its own host and send requests to that host, nothing else. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
 
 /** The routes that need no key: the OpenAPI description, and the page that shows it. */
 export function publicRoutes(description: unknown): Router<ApiState, object> {
@@ -44,14 +33,12 @@ function docsPage(): ReadonlyMap<string, StaticFile> {
   return page
 }
 
-/** File names are content hashes, so the files may be cached for ever. */
 function readDocsPage(): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>()
   const add = (file: string, type: 'css' | 'js' | 'svg'): string => {
-    const text = readFileSync(file, 'utf8')
-    const path = `/docs/${digestOf(text)}.${type}`
-    files.set(path, staticFile({ type, text, cacheControl: 'public, max-age=31536000, immutable' }))
-    return path
+    const hashed = hashedFile('/docs', type, readFileSync(file, 'utf8'))
+    files.set(hashed.path, hashed.file)
+    return hashed.path
   }
   const links: Readonly<Record<string, string>> = {
     description: descriptionPath,
@@ -65,7 +52,9 @@ function readDocsPage(): ReadonlyMap<string, StaticFile> {
     /\{\{(\w+)\}\}/g,
     (_, name: string) => links[name] ?? '',
   )
-  const headers = { 'Content-Security-Policy': contentSecurityPolicy, 'Referrer-Policy': 'no-referrer' }
+  // The viewer draws icons from its own style, and sends requests.
+  const policy = contentSecurityPolicy({ 'img-src': "'self' data:", 'connect-src': "'self'" })
+  const headers = { 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' }
   files.set('/docs', staticFile({ type: 'html', text: html, cacheControl: 'public, no-cache', headers }))
   return files
 }

@@ -1,10 +1,8 @@
 import { accountKeyPrefix } from '../../core/model/accountKey.ts'
+import { type Endpoint, endpoints } from '../routes.ts'
 import { maxWaitSeconds } from '../waiting/waitForChange.ts'
-import { examples } from './examples.ts'
-import { headers } from './headers.ts'
-import { type Operation, operations } from './operations.ts'
-import { errorReferences, errorResponses, notModified, success } from './responses.ts'
-import { answerSchemas, type JsonSchema, sent } from './schemas.ts'
+import { errorResponses, headers, responsesOf } from './responses.ts'
+import { answerSchemas, exampleOf, type JsonSchema, sent } from './schemas.ts'
 
 type OpenApi = {
   readonly openapi: string
@@ -29,9 +27,11 @@ export const describeApi = (serverUrl: string): OpenApi => ({
     { name: 'Forms', description: 'Quiz form definitions.' },
     { name: 'Records', description: 'Submissions: answers, scores, reports.' },
   ],
-  paths: Object.fromEntries(operations.map((operation) => [operation.path, { get: describe(operation) }])),
+  paths: Object.fromEntries(
+    endpoints.map((endpoint) => [endpoint.path.replace(':id', '{id}'), { get: describe(endpoint) }]),
+  ),
   components: {
-    schemas: answerSchemas(),
+    schemas: answerSchemas,
     responses: errorResponses(),
     headers,
     securitySchemes: {
@@ -44,32 +44,32 @@ export const describeApi = (serverUrl: string): OpenApi => ({
   },
 })
 
-const describe = ({ operationId, tag, summary, description, parameters, answer, line, id }: Operation) => ({
-  operationId,
-  tags: [tag],
-  summary,
-  description,
+const describe = (endpoint: Endpoint) => ({
+  operationId: endpoint.operationId,
+  tags: [endpoint.tag],
+  summary: endpoint.summary,
+  description: endpoint.description,
   parameters: [
-    ...(id === undefined ? [] : [pathParameter(id)]),
-    ...queryParameters(sent(parameters)),
+    ...(endpoint.path.includes(':id') ? [pathParameter(answerSchemas[endpoint.answer])] : []),
+    ...queryParameters(sent(endpoint.parameters)),
     ifNoneMatch,
-    ...(line === undefined ? [] : [prefer]),
+    ...(endpoint.line === undefined ? [] : [prefer]),
   ],
-  responses: {
-    200: success(summary, answer, examples[answer], line),
-    304: notModified(line !== undefined),
-    ...errorReferences(id !== undefined),
-  },
+  responses: responsesOf(endpoint),
 })
 
-const pathParameter = ({ description, example }: NonNullable<Operation['id']>) => ({
-  name: 'id',
-  in: 'path',
-  required: true,
-  description,
-  schema: { type: 'string' },
-  example,
-})
+/** The parameter that names an entity, as the `id` of its answer does. */
+function pathParameter({ properties = {} }: JsonSchema) {
+  const id = properties['id'] as JsonSchema
+  return {
+    name: 'id',
+    in: 'path',
+    required: true,
+    description: id.description,
+    schema: { type: 'string' },
+    example: exampleOf(id),
+  }
+}
 
 const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
   Object.entries(properties).map(([name, property]) => {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Served } from '../../core/json/shape.ts'
 import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
-import { pageParameters } from '../parameterSchemas.ts'
+import { defaultLimit, maxLimit } from '../parameterSchemas.ts'
 import { maxCounts } from '../search/counts.ts'
 import { countSubmissionsParameters } from '../submissionCounts.ts'
 
@@ -21,94 +21,107 @@ export const sent = (schema: z.ZodObject): JsonSchema =>
     },
   })
 
-/** The schemas of the answers, by their names in the description. */
-export function answerSchemas(): Readonly<Record<string, JsonSchema>> {
-  const form = sent(formSchema)
-  const submission = sent(submissionSchema)
-  return {
-    FormSummary: served(form, servedFormSummary),
-    Form: served(form, servedForm, ['fields', 'report']),
-    SubmissionSummary: served(submission, servedSubmissionSummary),
-    Submission: served(submission, servedSubmission),
-    FormList: list('FormSummary'),
-    SubmissionList: list('SubmissionSummary'),
-    SubmissionCounts: counts(),
-  }
-}
-
 /** The schema of an object that is served with `members` alone; those not in `omissible` are always present. */
 function served(schema: JsonSchema, members: Served, omissible: readonly string[] = []): JsonSchema {
-  const { properties: known = {}, description } = schema
+  const [{ properties: known = {} } = schema, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
   const properties = members.map((member): [string, JsonSchema] => {
     const [name, inner] = typeof member === 'string' ? [member] : member
     // A member that is not validated may be anything.
     const property = (known[name] ?? {}) as JsonSchema
-    return [name, inner === undefined ? property : servedInner(property, inner)]
+    return [name, inner === undefined ? property : served(property, inner)]
   })
   return {
-    type: 'object',
-    ...(description !== undefined && { description }),
-    properties: Object.fromEntries(properties),
-    required: properties.map(([name]) => name).filter((name) => !omissible.includes(name)),
+    ...(schema.description !== undefined && { description: schema.description }),
+    ...objectOf(Object.fromEntries(properties), omissible),
+    ...(others.length > 0 && { type: ['object', 'null'] as never }),
   }
 }
 
-function servedInner(schema: JsonSchema, members: Served): JsonSchema {
-  const [whenPresent, ...others] = (schema.anyOf ?? [schema]) as JsonSchema[]
-  const present = { ...served(whenPresent ?? {}, members), ...pickDescription(schema) }
-  return others.length === 0 ? present : { ...present, type: ['object', 'null'] as never }
-}
+export const objectOf = (
+  properties: Readonly<Record<string, JsonSchema>>,
+  omissible: readonly string[] = [],
+): JsonSchema => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties).filter((name) => !omissible.includes(name)),
+})
 
-const pickDescription = ({ description }: JsonSchema): JsonSchema => (description === undefined ? {} : { description })
+const count = (description: string, example: number): JsonSchema => ({
+  type: 'integer',
+  minimum: 0,
+  description,
+  examples: [example],
+})
 
-function list(item: string): JsonSchema {
-  const { page, limit } = sent(z.object(pageParameters)).properties ?? {}
-  return {
-    type: 'object',
-    properties: {
-      totalDocs: { type: 'integer', minimum: 0, description: 'How many match on all pages; exact.' },
-      page: { ...withoutDefault(page), description: 'The page that was asked for.' },
-      limit: { ...withoutDefault(limit), description: 'The items per page that were asked for.' },
-      items: { type: 'array', items: { $ref: `#/components/schemas/${item}` }, description: 'Newest first.' },
+const list = (item: string): JsonSchema =>
+  objectOf({
+    totalDocs: count('How many match on all pages; exact.', 1),
+    page: {
+      type: 'integer',
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'The page that was asked for.',
+      examples: [1],
     },
-    required: ['totalDocs', 'page', 'limit', 'items'],
-  }
-}
-
-function counts(): JsonSchema {
-  const { by } = sent(countSubmissionsParameters).properties ?? {}
-  const item: JsonSchema = {
-    type: 'object',
-    properties: {
-      key: {
-        type: 'string',
-        description:
-          'The form, the status, or when the hour, day or month begins: the clock of the time zone with its offset, as in ' +
-          '`2026-03-29T03:00:00.000+02:00`.',
-      },
-      count: { type: 'integer', minimum: 0 },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: maxLimit,
+      description: 'The items per page that were asked for.',
+      examples: [defaultLimit],
     },
-    required: ['key', 'count'],
-  }
-  return {
-    type: 'object',
-    properties: {
-      totalDocs: { type: 'integer', minimum: 0, description: 'How many match; exact, and the sum of all counts.' },
-      by: by ?? {},
-      items: {
-        type: 'array',
-        maxItems: maxCounts,
-        items: item,
-        description:
-          'Time: oldest first, without a gap from the first to the last that has any. Forms and status: those that have any, the ' +
-          'most frequent first, then by key.',
-      },
-    },
-    required: ['totalDocs', 'by', 'items'],
-  }
-}
+    items: { type: 'array', items: { $ref: `#/components/schemas/${item}` }, description: 'Newest first.' },
+  })
 
-function withoutDefault(schema: z.core.JSONSchema._JSONSchema | undefined): JsonSchema {
-  const { default: _, ...rest } = (schema ?? {}) as JsonSchema
-  return rest
+const counts = (): JsonSchema =>
+  objectOf({
+    totalDocs: count('How many match; exact, and the sum of all counts.', 3),
+    by: sent(countSubmissionsParameters).properties?.['by'] as JsonSchema,
+    items: {
+      type: 'array',
+      maxItems: maxCounts,
+      items: objectOf({
+        key: {
+          type: 'string',
+          description:
+            'The form, the status, or when the hour, day or month begins: the clock of the time zone with its offset, as in ' +
+            '`2026-03-29T03:00:00.000+02:00`.',
+        },
+        count: { type: 'integer', minimum: 0 },
+      }),
+      description:
+        'Time: oldest first, without a gap from the first to the last that has any. Forms and status: those that have any, the ' +
+        'most frequent first, then by key.',
+      examples: [
+        [
+          { key: '2026-03-29T01:00:00.000+01:00', count: 2 },
+          { key: '2026-03-29T03:00:00.000+02:00', count: 1 },
+        ],
+      ],
+    },
+  })
+
+const form = sent(formSchema)
+const submission = sent(submissionSchema)
+
+/** The schemas of the answers, by their names in the description. */
+export const answerSchemas = {
+  FormSummary: served(form, servedFormSummary),
+  Form: served(form, servedForm, ['fields', 'report']),
+  SubmissionSummary: served(submission, servedSubmissionSummary),
+  Submission: served(submission, servedSubmission),
+  FormList: list('FormSummary'),
+  SubmissionList: list('SubmissionSummary'),
+  SubmissionCounts: counts(),
+} as const satisfies Readonly<Record<string, JsonSchema>>
+
+export type AnswerName = keyof typeof answerSchemas
+
+/** An example of an answer, made from those of its members. */
+export function exampleOf({ $ref, properties, items, examples, enum: values }: JsonSchema): unknown {
+  if ($ref !== undefined) return exampleOf(answerSchemas[$ref.split('/').at(-1) as AnswerName])
+  if (properties !== undefined)
+    return Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, exampleOf(each as JsonSchema)]))
+  if (Array.isArray(examples)) return examples[0]
+  return items === undefined ? (values?.[0] ?? null) : [exampleOf(items as JsonSchema)]
 }

@@ -1,7 +1,9 @@
 import { getCACertificates } from 'node:tls'
-import { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
-import type { Logger } from 'pino'
+import kafkajs, { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
+import { type Logger, pino } from 'pino'
+import { aborted } from '../process/aborted.ts'
 import type { Config } from '../process/config.ts'
+import { type Address, addressIn, type EngineProbe } from '../stores/preflight.ts'
 import { announceJoining, closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './patches.ts'
 
 replaceFetchDecoder()
@@ -13,11 +15,10 @@ const connectionTimeoutMs = 5_000
 /** A broker that is frozen or cut off is given up after this time; joining a group and fetching may take longer. */
 const requestTimeoutMs = 10_000
 
-export const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE }: Config): boolean =>
-  KAFKA_SSL ?? KAFKA_SSL_CA_FILE !== undefined
+const usesTls = ({ KAFKA_SSL, KAFKA_SSL_CA_FILE }: Config): boolean => KAFKA_SSL ?? KAFKA_SSL_CA_FILE !== undefined
 
 /** The authorities that the configuration names, else Node's own and those of the operating system. */
-export const trustedAuthorities = ({ KAFKA_SSL_CA_FILE }: Config): string | string[] =>
+const trustedAuthorities = ({ KAFKA_SSL_CA_FILE }: Config): string | string[] =>
   KAFKA_SSL_CA_FILE ?? [...getCACertificates('default'), ...getCACertificates('system')]
 
 /** A Kafka client that logs to `log` and retries a request five times; its callers decide what to do after that. */
@@ -58,3 +59,28 @@ function pinoLevel(level: logLevel): 'error' | 'warn' | 'info' | 'debug' {
   if (level === logLevel.WARN) return 'warn'
   return 'debug'
 }
+
+const defaultPort = 9_092
+const addressOf = (broker: string): Address => addressIn(`kafka://${broker}`, defaultPort)
+
+/** How the start of a process checks Kafka. */
+export const kafkaProbe = (config: Config): EngineProbe => ({
+  engine: 'KAFKA_BROKERS',
+  caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',
+  ...(usesTls(config)
+    ? { ca: trustedAuthorities(config), addresses: config.KAFKA_BROKERS.map(addressOf) }
+    : { ca: undefined, addresses: [] }),
+  tryCredentials: async (signal) => {
+    const admin = connectKafka(config, pino({ level: 'silent' })).admin({ retry: { retries: 0 } })
+    try {
+      await Promise.race([admin.connect(), aborted(signal)])
+      return undefined
+    } catch (error) {
+      if (!(error instanceof kafkajs.KafkaJSSASLAuthenticationError)) throw error
+      const rule = 'is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of KAFKA_SASL_MECHANISM'
+      return { path: 'KAFKA_SASL_PASSWORD', rule }
+    } finally {
+      admin.disconnect().catch(() => undefined)
+    }
+  },
+})

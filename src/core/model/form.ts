@@ -7,23 +7,30 @@ export type Scene = (typeof scenes)[number]
 
 /** A form as a record carries it: the specification's Form. */
 export const formSchema = z.object({
-  id: identifier.describe('The form identifier.'),
-  title: z.string(),
+  id: identifier.meta({ description: 'The form identifier.', examples: ['66f2a1c4e8b0'] }),
+  title: z.string().meta({ examples: ['Product Knowledge Quiz'] }),
   scene: z.enum(scenes),
-  createdAt: instant,
-  updatedAt: instant,
-  language: optionalString.describe('Locale code of the form, such as `en_US`.'),
-  publicToken: optionalString.describe('Short public token of the form.'),
-  shareUrl: optionalString.describe('Public URL of the form, built on the public token.'),
+  createdAt: instant.meta({ examples: ['2026-03-01T09:30:00.000Z'] }),
+  updatedAt: instant.meta({ examples: ['2026-03-02T10:00:00.250Z'] }),
+  language: optionalString.meta({ description: 'Locale code of the form.', examples: ['en_US'] }),
+  publicToken: optionalString.meta({ description: 'Short public token of the form.', examples: ['a1B2c3'] }),
+  shareUrl: optionalString.meta({
+    description: 'Public URL of the form, built on the public token.',
+    examples: ['https://quiz.example/f/a1B2c3'],
+  }),
   localization: optionalObject,
-  isActive: optionalBoolean,
-  description: optionalString,
-  layout: optionalString.describe('A layout name.'),
-  systemText: optionalObject,
-  fields: optionalArray.describe('Questions and page breaks; left out with `includeFields=false`.'),
-  report: optionalObject.describe(
-    'Configuration of report and dimension analysis; left out with `includeReport=false`.',
-  ),
+  isActive: optionalBoolean.meta({ examples: [true] }),
+  description: optionalString.meta({ examples: ['What do you know about our products?'] }),
+  layout: optionalString.meta({ description: 'A layout name.', examples: ['one_per_page'] }),
+  systemText: optionalObject.meta({ examples: [{ submit: 'Send' }] }),
+  fields: optionalArray.meta({
+    description: 'Questions and page breaks; left out with `includeFields=false`.',
+    examples: [[{ code: 'q1', type: 'single_choice' }, { type: 'page_break' }]],
+  }),
+  report: optionalObject.meta({
+    description: 'Configuration of report and dimension analysis; left out with `includeReport=false`.',
+    examples: [{ dimensions: ['accuracy'] }],
+  }),
 })
 export type Form = z.output<typeof formSchema>
 

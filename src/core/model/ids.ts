@@ -35,6 +35,9 @@ export const isRevision = (value: unknown): value is Revision =>
 /** Joins two valid ids. Neither contains a `/`, so the pair can be split again. */
 export const documentId = (teamId: TeamId, entityId: EntityId): DocumentId => `${teamId}/${entityId}` as DocumentId
 
+/** The team's id in a document id. */
+export const teamIdOf = (id: DocumentId): TeamId => id.slice(0, id.indexOf('/')) as TeamId
+
 /** The entity's id in a document id. */
 export const entityIdOf = (id: DocumentId): EntityId => id.slice(id.indexOf('/') + 1) as EntityId
 

@@ -1,9 +1,16 @@
 import { z } from 'zod'
 import type { Problem } from '../model/result.ts'
-import { type Environment, isBlank, readEnginesFile, withoutEmpty } from './config/environment.ts'
-import { combinationProblems, missingForSignIn } from './config/rules.ts'
-import { defaultTopics, topicProblems } from './config/topics.ts'
-import { unknownNameProblems } from './config/unknownNames.ts'
+import {
+  combinationProblems,
+  defaultTopics,
+  type Environment,
+  isBlank,
+  missingForSignIn,
+  readEnginesFile,
+  topicProblems,
+  unknownNameProblems,
+  withoutEmpty,
+} from './config/environment.ts'
 import {
   authorities,
   baseUrl,

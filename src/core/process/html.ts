@@ -34,6 +34,24 @@ function textOf(value: Value): string {
   return String(value).replace(/[&<>"']/g, (character) => entities[character] ?? character)
 }
 
+/**
+ * The policy of pages: they load from and send to their own origin only, and no page may frame them. `more` is what a page needs besides
+ * styles, scripts and images.
+ */
+export const contentSecurityPolicy = (more: Readonly<Record<string, string>>): string =>
+  Object.entries({
+    'default-src': "'none'",
+    'style-src': "'self'",
+    'script-src': "'self'",
+    'img-src': "'self'",
+    'form-action': "'none'",
+    ...more,
+    'frame-ancestors': "'none'",
+    'base-uri': "'none'",
+  })
+    .map(([directive, sources]) => `${directive} ${sources}`)
+    .join('; ')
+
 type HtmlDocument = {
   readonly language: string
   readonly title: string

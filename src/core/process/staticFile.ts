@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { ParameterizedContext } from 'koa'
-import { namesEtag } from './ifNoneMatch.ts'
 
 /** A public file in memory. */
 export type StaticFile = {
@@ -43,7 +43,46 @@ export function staticFile({
 }
 
 /** A short hash of content, for ETags and paths. */
-export const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+
+/** A file that pages load, under a path with a digest of its content: it may be cached for ever, because a changed file has another path. */
+export function hashedFile(
+  folder: string,
+  type: 'css' | 'js' | 'svg',
+  text: string,
+): { readonly path: string; readonly file: StaticFile } {
+  const cacheControl = 'public, max-age=31536000, immutable'
+  return { path: `${folder}/${digestOf(text)}.${type}`, file: staticFile({ type, text, cacheControl }) }
+}
+
+/** URL paths of the files that every page of an area loads. */
+export type AssetPaths = { readonly style: string; readonly script: string; readonly icon: string }
+
+/**
+ * Reads what the pages of an area load: the style that all areas share followed by `<name>.css` of `folder`, `<name>.js`, and
+ * the icon.
+ */
+export function readAssets(
+  folder: URL,
+  name: string,
+): { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, StaticFile> } {
+  const read = (file: string, from: string | URL = folder): string => readFileSync(new URL(file, from), 'utf8')
+  const own = import.meta.url
+  const style = hashedFile('/assets', 'css', `${read('assets/base.css', own)}\n${read(`${name}.css`)}`)
+  const script = hashedFile('/assets', 'js', read(`${name}.js`))
+  const icon = hashedFile('/assets', 'svg', read('assets/icon.svg', own))
+  return {
+    paths: { style: style.path, script: script.path, icon: icon.path },
+    files: new Map([style, script, icon].map(({ path, file }) => [path, file])),
+  }
+}
+
+/**
+ * Whether `If-None-Match` matches `etag` by weak comparison; `*` matches all. `Cache-Control: no-cache` in the request changes
+ * nothing: every `fetch` with `If-None-Match` adds it, and it is meant for caches on the way.
+ */
+export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
+  ifNoneMatch.trim() === '*' || ifNoneMatch.includes(etag.replace(/^W\//, ''))
 
 type AnswerContext = Pick<ParameterizedContext, 'get' | 'set' | 'status' | 'type' | 'body' | 'acceptsEncodings'>
 

@@ -1,7 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Logger } from 'pino'
-import { connectKafka } from '../kafka/client.ts'
-import { kafkaProbe } from '../kafka/preflight.ts'
+import { connectKafka, kafkaProbe } from '../kafka/client.ts'
 import { type KafkaSink, kafkaSink } from '../kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
 import type { Config, Engine } from '../process/config.ts'

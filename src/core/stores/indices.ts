@@ -1,9 +1,21 @@
 import { readFile } from 'node:fs/promises'
 import type { Branded } from '../model/ids.ts'
+import type { EntityType } from '../model/teamList.ts'
 
 /** Each entity has two indices: the list index with search keys and the summary, the detail index with the whole answer. */
 export const documentKinds = ['forms', 'form-details', 'submissions', 'submission-details'] as const
 export type DocumentKind = (typeof documentKinds)[number]
+
+/** The kinds of an entity's documents, that of its list document first. */
+export const kindsOf: Readonly<Record<EntityType, readonly DocumentKind[]>> = {
+  forms: ['forms', 'form-details'],
+  submissions: ['submissions', 'submission-details'],
+}
+
+export const entityTypeOf = (kind: DocumentKind): EntityType => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
+
+/** Whether documents of this kind are the list documents of their entities, not the detail documents. */
+export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind)][0] === kind
 
 /** A name that stands for one physical index. */
 type Alias = Branded<string, 'Alias'>

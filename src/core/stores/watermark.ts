@@ -108,6 +108,15 @@ export async function claimPartitions(
   }
 }
 
+/** The claim that counts for a partition (topic/partition); undefined when Redis knows none, as after a loss of its data. */
+export async function readClaimant(
+  redis: RedisConnection,
+  keys: RedisKeys,
+  partition: string,
+): Promise<string | undefined> {
+  return (await redis.client.hget(keys.partitionOwners, partition)) ?? undefined
+}
+
 /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
 export async function readHighestWatermark(redis: RedisConnection, keys: RedisKeys): Promise<number | undefined> {
   const highest = await redis.client.hget(keys.watermark, 'highest')

@@ -40,13 +40,15 @@ ${
 </dl>`
 }
 
+const tones = { active: 'good', expired: 'warn', revoked: 'idle' } as const satisfies Record<KeyState, string>
+
 export const stateBadge = (state: KeyState, { say }: Writer): Html =>
-  html`<span class="badge ${state}">${say.keys.states[state]}</span>`
+  html`<span class="badge ${tones[state]}">${say.keys.states[state]}</span>`
 
 function keyCard(key: ListedKey, writer: Writer): Html {
   const { say } = writer
   const path = `/keys/${encodeURIComponent(key.id)}`
-  return html`<article class="key">
+  return html`<article class="key panel">
 <header><h3>${key.name}</h3>${stateBadge(key.shownState, writer)}</header>
 ${keyFacts(key, writer)}
 <p class="actions">${

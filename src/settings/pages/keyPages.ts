@@ -27,7 +27,7 @@ export const createdPage = (name: string, plaintext: string, { say }: Writer): P
   title: say.created.title(name),
   content: html`<div class="single panel">
 <h1>${say.created.title(name)}</h1>
-<p class="notice strong" role="status">${say.created.once}</p>
+<p class="notice warn" role="status">${say.created.once}</p>
 <p class="label" id="key-label">${say.created.label}</p>
 <div class="secret" role="group" aria-labelledby="key-label">
 <code id="key">${plaintext}</code>

@@ -32,14 +32,14 @@ export function keysPage({ csrf, keys, form, isFull, today, notice }: KeysView, 
   const { say } = writer
   return {
     title: say.keys.title,
-    content: html`${notice === undefined ? '' : html`<p class="notice" role="status">${say.notices[notice]}</p>`}
+    content: html`${notice === undefined ? '' : html`<p class="notice good" role="status">${say.notices[notice]}</p>`}
 <div class="head">
 <h1>${say.keys.title}</h1>
 <p class="lead">${say.keys.about}</p>
 </div>
 <div class="columns">
 <section aria-labelledby="list-title">
-<div class="list-head"><h2 id="list-title">${say.keys.listTitle}</h2>${slots(keys.length, say)}</div>
+<div class="section-head"><h2 id="list-title">${say.keys.listTitle}</h2>${slots(keys.length, say)}</div>
 ${keys.length === 0 ? empty(say) : keyList(keys, writer)}
 </section>
 <div class="side">
@@ -95,7 +95,7 @@ const describedBy = (field: 'name' | 'expires', problem: CreateProblem | undefin
 function problemSummary(problem: CreateProblem, say: Messages): Html {
   const text = say.create.problems[problem]
   const isOfField = problem === 'name' || problem === 'expires'
-  return html`<div class="summary" role="alert">${
+  return html`<div class="summary notice bad" role="alert">${
     isOfField ? html`<p>${say.create.problemsTitle}</p><p><a href="#${problem}">${text}</a></p>` : html`<p>${text}</p>`
   }</div>`
 }

@@ -1,5 +1,5 @@
-import type { AssetPaths } from '../../core/process/assets/assets.ts'
 import { type Html, html, htmlDocument } from '../../core/process/html.ts'
+import type { AssetPaths } from '../../core/process/staticFile.ts'
 import type { Messages } from './english.ts'
 import { type Language, languageNames, languages, messagesIn } from './languages.ts'
 
@@ -43,3 +43,23 @@ const languageSwitch = (current: Language, say: Messages, path: string): Html =>
 const signedIn = ({ team, csrf }: { team: string; csrf: string }, say: Messages): Html =>
   html`<span class="team">${say.signedInFor(team)}</span>
 <form method="post" action="/sign-out">${csrfField(csrf)}<button class="quiet">${say.signOut}</button></form>`
+
+export type MessageParts = {
+  readonly title: string
+  readonly text: string
+  /** The page to go on with. */
+  readonly link?: { readonly href: string; readonly label: string } | undefined
+  /** The request id, for support. */
+  readonly reference?: string | undefined
+}
+
+/** A page with nothing but a message. */
+export const messagePage = ({ title, text, link, reference }: MessageParts): Page => ({
+  title,
+  content: html`<div class="single panel message">
+<h1>${title}</h1>
+<p>${text}</p>
+${reference === undefined ? '' : html`<p><code>${reference}</code></p>`}
+${link === undefined ? '' : html`<p class="actions"><a class="button primary" href="${link.href}">${link.label}</a></p>`}
+</div>`,
+})

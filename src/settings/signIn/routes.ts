@@ -3,7 +3,7 @@ import type { SettingsMiddleware, SettingsState } from '../context.ts'
 import type { RouteDeps } from '../deps.ts'
 import { settingsError } from '../errors.ts'
 import { messagesIn } from '../pages/languages.ts'
-import { messagePage } from '../pages/messagePage.ts'
+import { messagePage } from '../pages/layout.ts'
 import { seeOther } from '../respond.ts'
 
 /** Signing in with a link from the product, and signing out. */

@@ -112,7 +112,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'switch-without-marker',
     themes: ['switch'],
-    file: 'indexer/generations/generations.ts',
+    file: 'indexer/generations/aliases.ts',
     from: 'actions: [...markers, ...aliases]',
     to: 'actions: aliases',
   },
@@ -161,7 +161,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'writes-go-on-unmarked',
-    themes: ['redis', 'crashes', 'groups'],
+    themes: ['redis', 'groups'],
     file: 'indexer/pendingWrites.ts',
     from: 'await Promise.all(this.#marking)',
     to: 'await Promise.allSettled(this.#marking)',
@@ -220,9 +220,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'revoked-in-kafka-only',
     themes: ['keys', 'network'],
-    file: 'src/settings/accountKeyManager.ts',
-    from: "key.state === 'revoked' ? 'applied' : (await store.apply(teamId, keyId, stateOf(revoked))).kind",
-    to: "'applied' as const",
+    file: 'src/core/stores/accountKeyStore.ts',
+    from: 'const applied = await apply({ teamId, keyId, state, position })\n',
+    to: "const applied = state.key?.state === 'revoked' && position === undefined ? { kind: 'applied' as const } : await apply({ teamId, keyId, state, position })\n",
   },
   {
     name: 'stale-write-leaves-no-token',

@@ -123,6 +123,15 @@ test('one heavy permit that is given back lets in several light ones', async () 
   expect((await Promise.all(waiting)).map((each) => typeof each)).toEqual(Array(4).fill('function'))
 })
 
+test('when a heavy one goes away while waiting, a light one that waited behind it gets in', async () => {
+  const queue = new FairQueue({ ...bounds, maxRunning: 10, maxRunningPerTenant: 10 })
+  await queue.acquire('a', stays, 8)
+  const client = new AbortController()
+  const [heavy, light] = [queue.acquire('b', client.signal, 5), queue.acquire('b', stays)]
+  client.abort()
+  expect([await heavy, typeof (await light)]).toEqual(['aborted', 'function'])
+})
+
 test('with less room open there is still room for one, and what waits gets in when it opens', async () => {
   const queue = new FairQueue(bounds)
   queue.open(1 / 64)
@@ -152,4 +161,15 @@ test('nothing is remembered of tenants that neither run nor wait, also of those 
   expect(queue.tenants).toBe(1)
   if (typeof permit === 'function') permit()
   expect(queue.tenants).toBe(0)
+})
+
+test('nor of those that went away while waiting', async () => {
+  const queue = new FairQueue({ ...bounds, maxRunning: 1 })
+  await queue.acquire('a', stays)
+  const client = new AbortController()
+  const waiting = queue.acquire('b', client.signal)
+  expect(queue.tenants).toBe(2)
+  client.abort()
+  await waiting
+  expect(queue.tenants).toBe(1)
 })

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { linkSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -51,6 +51,20 @@ test('a run after which the watermark has not moved leaves what earlier ones hav
   for (const _ of ['fourth', 'fifth']) await load()
   // The later a file's name, the newer is what it says.
   expect(loaded()).toEqual(['1 2 3', '3', '3 4', '4 5'])
+})
+
+test('a run that is killed leaves a whole watermark, the one before or its own', async () => {
+  watermark = earlier
+  changes = {}
+  await load()
+  // A name of the file as it is now: it stays as it is when another file takes its place.
+  linkSync(join(folder, 'watermark'), join(folder, 'before'))
+  watermark = later
+  await load()
+  expect(['before', 'watermark'].map((name) => readFileSync(join(folder, name), 'utf8').trim())).toEqual([
+    earlier,
+    later,
+  ])
 })
 
 test('an answer without a watermark is an error, and the next run begins where this one did', async () => {

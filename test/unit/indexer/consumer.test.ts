@@ -23,6 +23,9 @@ function setting(
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
   const failing = new Set<'claim'>()
+  let claimant = 'we'
+  /** Claims that fail when the test says so. */
+  const claiming: { fail(): void }[] = []
   let group: GroupOptions | undefined
   const groupMember = (of: GroupOptions): GroupMember => {
     group = of
@@ -51,9 +54,11 @@ function setting(
     startOffsets: async () =>
       new Map([['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0), coveredAtMs: 0 }]]),
     claim: async () => {
-      if (failing.has('claim')) throw new Error('Redis is away')
+      if (failing.has('claim'))
+        await new Promise<void>((_, reject) => claiming.push({ fail: () => reject(new Error('Redis is away')) }))
       return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0, partitionWatermarks: new Map() }
     },
+    isDisplaced: async (owner) => claimant !== owner,
     onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
     keptMs: () => 1,
     onRebalance: () => undefined,
@@ -70,7 +75,11 @@ function setting(
   }
   const process = (offset: number): void => processed.get(BigInt(offset))?.()
   const position = (): bigint | undefined => consumer.assigned()[0]?.offsets.progress().position
-  return { consumer, budget, attempts, processed, failing, bring, process, position }
+  const claimBy = (owner: string): void => {
+    claimant = owner
+  }
+  const assignAgain = async (): Promise<void> => await group?.onAssigned([forms])
+  return { consumer, budget, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy }
 }
 
 const span = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, each) => from + each)
@@ -126,6 +135,20 @@ test('reading pauses once what waits behind one stuck record takes the memory, a
   await running
 })
 
+test('takes no record once another indexer has claimed the partition, and joins the group again', async () => {
+  const bench = setting()
+  const running = bench.consumer.run()
+  await joined(bench)
+  const [before] = bench.consumer.assigned()
+  expect(await bench.bring([0])).toBe(true)
+  bench.claimBy('another')
+  expect(await bench.bring([1])).toBe(false)
+  expect([...bench.processed.keys()]).toEqual([0n])
+  await eventually(() => bench.consumer.assigned().length === 1 && bench.consumer.assigned()[0] !== before)
+  await bench.consumer.leave()
+  await running
+})
+
 test('the waits between members that crash begin anew once one of them has joined', async () => {
   let runs = 0
   const bench = setting({
@@ -163,8 +186,24 @@ test('a stop ends the wait for Redis', async () => {
   const bench = setting({ random: forLong })
   bench.failing.add('claim')
   const running = bench.consumer.run().then(claimed.resolve)
+  await eventually(() => bench.claiming.length === 1)
+  bench.claiming[0]?.fail()
   await eventually(() => bench.attempts.length === 1)
   await bench.consumer.leave()
   await claimed.promise
+  await running
+})
+
+test('a claim that fails after the partitions were assigned again says nothing of those that are read now', async () => {
+  const bench = setting()
+  bench.failing.add('claim')
+  const running = bench.consumer.run()
+  await eventually(() => bench.claiming.length === 1)
+  bench.failing.clear()
+  await bench.assignAgain()
+  bench.claiming[0]?.fail()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([bench.consumer.assigned().length, bench.consumer.blockedReason()]).toEqual([1, undefined])
+  await bench.consumer.leave()
   await running
 })

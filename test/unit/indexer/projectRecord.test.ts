@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { projectRecord } from '../../../indexer/projectRecord.ts'
 import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
-import { formEntity, submissionEntity } from '../../support/entities.ts'
+import { formEntity } from '../../support/entities.ts'
 
 const topics = { TOPIC_FORMS: 'f', TOPIC_SUBMISSIONS: 's', TOPIC_ACCOUNT_KEYS: 'k' }
 const changedAtMs = Date.parse('2026-05-01T00:00:00.000Z')
@@ -14,46 +14,6 @@ const recordOf = (topic: string, key: string, value: unknown): SourceRecord => (
   key: Buffer.from(key),
   value: value === null ? null : Buffer.from(JSON.stringify(value)),
   headers: {},
-})
-
-test('a form and a submission each ask for their two documents, under their revision', () => {
-  expect(
-    projectRecord(recordOf('f', 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) }), changedAtMs, topics),
-  ).toMatchObject({
-    kind: 'documents',
-    version: 3,
-    documents: [{ kind: 'forms', version: 3 }, { kind: 'form-details' }],
-  })
-  const submission = { revision: 4, submission: submissionEntity({ id: 's1' }) }
-  expect(projectRecord(recordOf('s', 'acme/s1', submission), changedAtMs, topics)).toMatchObject({
-    kind: 'documents',
-    version: 4,
-    documents: [{ kind: 'submissions' }, { kind: 'submission-details', version: 4 }],
-  })
-})
-
-test('the time of the change is kept with its document', () => {
-  const projection = projectRecord(
-    recordOf('f', 'acme/f1', { revision: 3, form: formEntity({ id: 'f1' }) }),
-    changedAtMs,
-    topics,
-  )
-  const [list] = projection.kind === 'documents' ? projection.documents : []
-  expect(list?.source.toString()).toContain('"changedAt":"2026-05-01T00:00:00.000Z"')
-})
-
-test('a deletion asks for tombstones above every revision', () => {
-  expect(projectRecord(recordOf('s', 'acme/s1', null), changedAtMs, topics)).toMatchObject({
-    kind: 'documents',
-    version: 2 ** 53 - 1,
-  })
-})
-
-test('an account key asks for a change of the account-key store, a deleted one too', () => {
-  expect(projectRecord(recordOf('k', 'acme/k1', null), changedAtMs, topics)).toEqual({
-    kind: 'account-key',
-    change: { teamId: 'acme', entityId: 'k1', revision: 2 ** 53 - 1, key: null },
-  })
 })
 
 test('a record is judged by the topic it came from', () => {

@@ -97,35 +97,43 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
   return { offsets, changeTimes, current, publisher, pending, submit, steps, failing, held, during }
 }
 
-test('what was written is refreshed first, then committed, then promised', async () => {
-  const { offsets, publisher, steps } = setting({ high: 2 })
-  for (const offset of [0, 1]) offsets.track(at(offset), 50)()
-  publisher.noteWrite(list)
-  await publisher.publish()
-  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 2', `publish ${forms}=99000`])
-})
+const mark = 'mark forms/acme forms/0 we'
+const settle = 'settle forms/acme forms/0 we'
+const visible = ['refresh', 'tokens forms/acme']
 
-test('nothing is committed or promised when the refresh fails, and the next round makes up for it', async () => {
-  const { offsets, publisher, steps, failing } = setting({ high: 1 })
-  offsets.track(at(0), 50)()
-  publisher.noteWrite(list)
-  failing.add('refresh')
-  await expect(publisher.publish()).rejects.toThrow('refresh fails')
-  expect(steps).toEqual([])
-  failing.clear()
-  await publisher.publish()
-  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
-})
+describe('A round', () => {
+  const order = ['raised 30', mark, ...visible, settle, 'commit 1', `publish ${forms}=99000`]
+  /** One record whose time was raised by 30 ms is written, and acknowledged before its list was marked. */
+  const written = (): ReturnType<typeof setting> => {
+    const bench = setting({ high: 1 })
+    bench.changeTimes.watermarkDecided(80)
+    bench.changeTimes.next(0n, 50)
+    bench.submit(0)()
+    return bench
+  }
 
-test('nothing is promised when the commit fails, and it is tried again without another refresh', async () => {
-  const { offsets, publisher, steps, failing } = setting({ high: 1 })
-  offsets.track(at(0), 50)()
-  publisher.noteWrite(list)
-  failing.add('commit')
-  await expect(publisher.publish()).rejects.toThrow('commit fails')
-  failing.clear()
-  await publisher.publish()
-  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
+  test('notes, marks and refreshes what was written, then replaces tokens, and commits and promises last; then it is done', async () => {
+    const { publisher, steps } = written()
+    await publisher.publish()
+    await publisher.publish()
+    expect(steps).toEqual([...order, `publish ${forms}=99000`])
+  })
+
+  test.each(order.map((step, at) => [step.split(' ')[0] ?? '', at] as const))(
+    'whose step "%s" fails takes none after it; the next one makes up for it, and takes no other step again but marks',
+    async (step, at) => {
+      const { publisher, steps, failing } = written()
+      failing.add(step)
+      await expect(publisher.publish()).rejects.toThrow(`${step} fails`)
+      expect(steps).toEqual(order.slice(0, at))
+      failing.clear()
+      await publisher.publish()
+      const isOther = (each: string): boolean => each !== mark
+      expect(steps.filter(isOther)).toEqual(order.filter(isOther))
+      // A mark that was to be removed may be gone.
+      expect(steps.filter((each) => each === mark)).toHaveLength(step === 'settle' ? 2 : 1)
+    },
+  )
 })
 
 test('a record that settles while the refresh is under way waits for the next round', async () => {
@@ -176,37 +184,10 @@ test('a partition that was given to another indexer meanwhile is not committed a
   expect(steps).toEqual(['refresh', 'tokens forms/acme', `publish ${forms}=99000`])
 })
 
-test('a partition with an unsettled record promises no more than that record was appended at', async () => {
-  const { offsets, publisher, steps } = setting({ high: 3 })
-  offsets.track(at(0), 50)()
-  offsets.track(at(1), 60)
-  offsets.track(at(2), 70)()
-  publisher.noteWrite(list)
-  await publisher.publish()
-  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=60`])
-})
-
 test('an idle partition at its committed end promises the time of asking, less the allowed skew, and commits nothing', async () => {
   const { publisher, steps } = setting({ start: 7, high: 7 })
   await publisher.publish()
   expect(steps).toEqual([`publish ${forms}=99000`])
-})
-
-test('a partition that has records ahead of what was committed, none of them fetched yet, promises nothing', async () => {
-  const { publisher, steps } = setting({ start: 7, high: 9 })
-  await publisher.publish()
-  expect(steps).toEqual(['publish'])
-})
-
-test('nothing is committed or promised while tokens cannot be replaced, and they are replaced without another refresh', async () => {
-  const { offsets, publisher, steps, failing } = setting({ high: 1 })
-  offsets.track(at(0), 50)()
-  publisher.noteWrite(list)
-  failing.add('tokens')
-  await expect(publisher.publish()).rejects.toThrow('tokens fails')
-  failing.clear()
-  await publisher.publish()
-  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
 })
 
 test('a start that was not committed as such is committed, though nothing was read', async () => {
@@ -375,30 +356,6 @@ test('a record read after a watermark was decided gets no earlier time, even bef
   expect(changedAtMs).toBe(99_000)
 })
 
-test('how far a time was raised is noted before the record becomes visible, once', async () => {
-  const { offsets, changeTimes, publisher, steps } = setting({ high: 1 })
-  changeTimes.watermarkDecided(80)
-  offsets.track(at(0), changeTimes.next(0n, 50))()
-  publisher.noteWrite(list)
-  await publisher.publish()
-  await publisher.publish()
-  expect(steps.filter((each) => each.startsWith('raised'))).toEqual(['raised 30'])
-  expect(steps.slice(0, 2)).toEqual(['raised 30', 'refresh'])
-})
-
-test('what was written is made visible by the next round when how far its time was raised could not be noted', async () => {
-  const { offsets, changeTimes, publisher, steps, failing } = setting({ high: 1 })
-  changeTimes.watermarkDecided(80)
-  offsets.track(at(0), changeTimes.next(0n, 50))()
-  publisher.noteWrite(list)
-  failing.add('raised')
-  await expect(publisher.publish()).rejects.toThrow('raised fails')
-  expect(steps).toEqual([])
-  failing.clear()
-  await publisher.publish()
-  expect(steps).toEqual(['raised 30', 'refresh', 'tokens forms/acme', 'commit 1', `publish ${forms}=99000`])
-})
-
 test('an indexer whose partitions were claimed by another one joins the group again', async () => {
   const { current, publisher, steps } = setting({ start: 7, high: 7 })
   current.isDisplaced = true
@@ -406,28 +363,7 @@ test('an indexer whose partitions were claimed by another one joins the group ag
   expect(steps).toEqual([`publish ${forms}=99000`, 'rejoin'])
 })
 
-test('a broker whose clock is ahead leads no watermark into the future', async () => {
-  const { offsets, publisher, steps } = setting({ high: 1 })
-  offsets.track(at(0), 105_000)
-  await publisher.publish()
-  expect(steps).toEqual([`publish ${forms}=100000`])
-})
-
 describe('A list is marked before a change of it can be seen, until it has a new change token', () => {
-  const mark = 'mark forms/acme forms/0 we'
-  const settle = 'settle forms/acme forms/0 we'
-  const visible = ['refresh', 'tokens forms/acme']
-
-  test('a list is marked once for all its writes; its mark goes after the change token and before the commit', async () => {
-    const { pending, submit, publisher, steps } = setting({ high: 2 })
-    const writes = [submit(0), submit(1)]
-    await pending.mark()
-    await pending.mark()
-    for (const acknowledge of writes) acknowledge()
-    await publisher.publish()
-    expect(steps).toEqual([mark, ...visible, settle, 'commit 2', `publish ${forms}=99000`])
-  })
-
   test('a list whose mark failed is marked before the next refresh shows its change', async () => {
     const { pending, submit, publisher, steps, failing, held } = setting({ high: 1 })
     const acknowledge = submit(0)
@@ -445,17 +381,6 @@ describe('A list is marked before a change of it can be seen, until it has a new
     expect(steps).toEqual([mark, ...visible, settle, 'commit 1', `publish ${forms}=99000`])
   })
 
-  test('the next write after that marks it again', async () => {
-    const { pending, submit, publisher, steps } = setting({ high: 2 })
-    for (const offset of [0, 1]) {
-      const acknowledge = submit(offset)
-      await pending.mark()
-      acknowledge()
-      await publisher.publish()
-    }
-    expect(steps.filter((each) => each === mark || each === settle)).toEqual([mark, settle, mark, settle])
-  })
-
   test.each(['refresh', 'tokens'])('the mark stays when a write is submitted during the step "%s"', async (step) => {
     const { pending, submit, publisher, steps, during } = setting({ high: 2 })
     submit(0)()
@@ -471,15 +396,6 @@ describe('A list is marked before a change of it can be seen, until it has a new
     expect(steps.slice(5)).toEqual([...visible, settle, 'commit 2', `publish ${forms}=99000`])
   })
 
-  test('a write that is submitted while the mark is removed is marked again', async () => {
-    const { pending, submit, publisher, steps, during } = setting({ high: 2 })
-    submit(0)()
-    during.set('settle', () => void submit(1))
-    await publisher.publish()
-    await pending.mark()
-    expect(steps.filter((each) => each === mark || each === settle)).toEqual([mark, settle, mark])
-  })
-
   test('the mark stays while a write is in flight, and when it was acknowledged during the refresh', async () => {
     const { submit, publisher, steps, during } = setting({ high: 2 })
     const [first, second] = [submit(0), submit(1)]
@@ -489,41 +405,6 @@ describe('A list is marked before a change of it can be seen, until it has a new
     expect(steps).not.toContain(settle)
     await publisher.publish()
     expect(steps).toContain(settle)
-  })
-
-  test.each(['refresh', 'tokens'])('the mark stays when the step "%s" fails, until it succeeds', async (step) => {
-    const { submit, publisher, steps, failing } = setting({ high: 1 })
-    submit(0)()
-    failing.add(step)
-    await expect(publisher.publish()).rejects.toThrow(`${step} fails`)
-    expect(steps).not.toContain(settle)
-    failing.clear()
-    await publisher.publish()
-    expect(steps.filter((each) => each !== mark)).toEqual([...visible, settle, 'commit 1', `publish ${forms}=99000`])
-  })
-
-  test('nothing is committed while marks cannot be removed; they are set again, as they may be gone', async () => {
-    const { submit, publisher, steps, failing } = setting({ high: 1 })
-    submit(0)()
-    failing.add('settle')
-    await expect(publisher.publish()).rejects.toThrow('settle fails')
-    failing.clear()
-    await publisher.publish()
-    expect(steps).toEqual([mark, ...visible, mark, settle, 'commit 1', `publish ${forms}=99000`])
-  })
-
-  test('while Redis takes no marks no write is sent, and nothing is refreshed', async () => {
-    const { pending, submit, publisher, steps, failing } = setting({ high: 1 })
-    const acknowledge = submit(0)
-    failing.add('mark')
-    await expect(pending.mark()).rejects.toThrow('mark fails')
-    acknowledge()
-    await expect(publisher.publish()).rejects.toThrow('mark fails')
-    expect(steps).toEqual([])
-    failing.clear()
-    await pending.mark()
-    await pending.mark()
-    expect(steps).toEqual([mark])
   })
 
   test('a write that is in flight for long stays marked: its mark is renewed before Redis forgets it', async () => {

@@ -35,6 +35,18 @@ test('one that missed a copy does not count, though as many are active now as to
   expect(isAsked()).toBe(true)
 })
 
+test('another in which every copy took part counts, whatever came or went meanwhile', async () => {
+  const { refresh, isAsked } = cluster(
+    [
+      { total: 4, successful: 3 },
+      { total: 4, successful: 4 },
+    ],
+    [3],
+  )
+  await refresh()
+  expect(isAsked()).toBe(true)
+})
+
 test.each([
   ['a copy was lost', [4, 3]],
   ['a copy has come', [3, 4]],

@@ -1,11 +1,7 @@
 import { errors } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../../indexer/bulk/bulkApi.ts'
-import {
-  createGeneration,
-  findGenerations,
-  type Generation,
-  serveGeneration,
-} from '../../../indexer/generations/generations.ts'
+import { serveGeneration } from '../../../indexer/generations/aliases.ts'
+import { createGeneration, findGenerations, type Generation } from '../../../indexer/generations/generations.ts'
 import { refreshEveryCopy } from '../../../indexer/refresh.ts'
 import { createIndexReader, type IndexReader } from '../../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../../src/api/search/listSnapshot.ts'

@@ -62,15 +62,6 @@ test.each([
   await expect(expectNewestVersions(observerOf(changes))).rejects.toThrow('deep equality')
 })
 
-test('records that are neither committed nor before the watermark may be missing', async () => {
-  const behind = { ...finds(1, 1), watermarkMs: async () => 1_001, committed: async () => new Map([['forms/0', 1n]]) }
-  expect(await expectWatermarkHolds(observerOf(behind))).toBe(1)
-  expect(await expectCommittedIsSearchable(observerOf(behind))).toBe(1)
-  const nothing = { watermarkMs: async () => undefined, committed: async () => new Map([['forms/0', -1n]]) }
-  expect(await expectWatermarkHolds(observerOf(nothing))).toBe(0)
-  expect(await expectCommittedIsSearchable(observerOf(nothing))).toBe(0)
-})
-
 test('poison that was committed and not set aside is told', async () => {
   await expect(expectCommittedIsSearchable(observerOf({ letters: async () => [] }))).rejects.toThrow('forms/0/2')
 })
@@ -85,11 +76,6 @@ test('a dead letter may come twice, but neither changed nor of a good record', a
   await expect(expectOnlyPoisonSetAside(observerOf({ letters: async () => [letter, good] }))).rejects.toThrow(
     'forms/0/0',
   )
-})
-
-test('a document that no record tells of is one too many', async () => {
-  const searchable = async () => new Map([...(await observerOf().searchable()), ['forms/acme/f2', 1] as const])
-  await expect(expectNewestVersions(observerOf({ searchable }))).rejects.toThrow('acme/f2')
 })
 
 test('a watermark that goes back or away is told, also when it is back at the end', async () => {

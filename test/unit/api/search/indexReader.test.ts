@@ -27,6 +27,16 @@ describe('the failure of a question', () => {
     [refusal(429, '{"error":{"type":"es_rejected_execution_exception"}}'), 'overloaded'],
     [refusal(503, 'no JSON'), 'refused'],
     [refusal(400, '{"error":{"type":"index_closed_exception"}}'), 'refused'],
+    [refusal(400, '{"error":{"type":"task_cancelled_exception"}}'), 'refused'],
+    // Under load Elasticsearch may name no cause.
+    [refusal(400, '{"error":{"root_cause":[],"type":"search_phase_execution_exception"}}'), 'refused'],
+    [
+      refusal(
+        500,
+        '{"error":{"type":"search_phase_execution_exception","caused_by":{"type":"circuit_breaking_exception"}}}',
+      ),
+      'overloaded',
+    ],
   ])('%p is an outage: %s', async (error, reason) => {
     expect(await failureOf(error)).toMatchObject({ name: 'ElasticsearchUnavailable', reason })
   })

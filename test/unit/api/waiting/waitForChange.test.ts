@@ -4,6 +4,7 @@ import type { News, RouteContext } from '../../../../src/api/context.ts'
 import { createWaiting } from '../../../../src/api/waiting/waitForChange.ts'
 import { WaitingRoom } from '../../../../src/api/waiting/waitingRoom.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
+import { stallMs } from '../../../../src/core/process/httpServer.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
 
 const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
@@ -29,24 +30,21 @@ function openHouse() {
     registry: new Registry(),
   })
   const freshness = () => ({ watermark: null, versions: { forms: version, submissions: version } })
-  let onRefused: (() => void) | undefined
   const waitForChange = createWaiting({
     room,
     checkAgain: async (ctx) => {
-      if (onRefused === undefined) Object.assign(ctx.state, { freshness: freshness() })
-      else throw new Error('refused')
+      Object.assign(ctx.state, { freshness: freshness() })
     },
-    watchKey: (_ctx, refused) => {
-      onRefused = undefined
-      refuse = () => {
-        onRefused = refused
-        refused()
+    watchKey: () => {
+      watched++
+      return () => {
+        watched--
       }
-      return () => undefined
     },
     elapsedMs,
   })
-  let refuse = (): void => undefined
+  let watched = 0
+  const timeoutsMs: number[] = []
   const permits: string[] = []
   const passTo = async (untilMs: number): Promise<void> => {
     while (nowMs < untilMs) {
@@ -57,9 +55,9 @@ function openHouse() {
   }
   return {
     passTo,
-    settle,
     permits,
-    refuse: () => refuse(),
+    timeoutsMs,
+    watched: () => watched,
     now: (found: News) => {
       news = found
     },
@@ -67,13 +65,13 @@ function openHouse() {
       version = version === first ? second : first
       news = found
     },
-    /** When the request went on, and why if it failed; undefined while it waits. */
-    ask: (): { readonly endedMs?: number; readonly error?: unknown } => {
-      const ended: { endedMs?: number; error?: unknown } = {}
+    /** When the request went on; undefined while it waits. */
+    ask: (): { readonly endedMs?: number } => {
+      const ended: { endedMs?: number } = {}
       const ctx = {
         get: () => 'wait=60',
         set: () => undefined,
-        req: { socket: { setTimeout: () => undefined } },
+        req: { socket: { setTimeout: (ms: number) => timeoutsMs.push(ms) } },
         res: Object.assign(new EventEmitter(), { closed: false }),
         state: {
           holder: { teamId: 'acme' as TeamId },
@@ -83,20 +81,12 @@ function openHouse() {
       } as unknown as RouteContext
       waitForChange(ctx, 'forms', async () => news).then(
         () => Object.assign(ended, { endedMs: nowMs }),
-        (error: unknown) => Object.assign(ended, { endedMs: nowMs, error }),
+        () => undefined,
       )
       return ended
     },
   }
 }
-
-test('what is promised anew is answered at once', async () => {
-  const { ask, now, settle: turn } = openHouse()
-  now('promised')
-  const asked = ask()
-  await turn()
-  expect(asked.endedMs).toBe(0)
-})
 
 test('while the watermark stands still, rows that the client may have are answered once a second', async () => {
   const { ask, now, passTo } = openHouse()
@@ -160,16 +150,6 @@ test('a wait ends when its time is over, whatever there is', async () => {
   }
 })
 
-test('a key that is refused ends a wait at once', async () => {
-  const { ask, now, refuse, passTo, settle: turn } = openHouse()
-  now('held')
-  const asked = ask()
-  await passTo(100)
-  refuse()
-  await turn()
-  expect(asked).toEqual({ endedMs: 100, error: new Error('refused') })
-})
-
 test('who waits has no permit, and has it again when it goes on', async () => {
   const { ask, change, permits, passTo } = openHouse()
   ask()
@@ -178,4 +158,14 @@ test('who waits has no permit, and has it again when it goes on', async () => {
   change('unpromised')
   await passTo(200)
   expect(permits).toEqual(['paused', 'resumed'])
+})
+
+test('the connection of who waits may be silent, and the key is watched; both end with the wait', async () => {
+  const { ask, change, watched, timeoutsMs, passTo } = openHouse()
+  ask()
+  await passTo(100)
+  expect([watched(), timeoutsMs]).toEqual([1, [0]])
+  change('promised')
+  await passTo(200)
+  expect([watched(), timeoutsMs]).toEqual([0, [0, stallMs]])
 })

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beginsLikeOurs } from '../../../../src/core/process/config/unknownNames.ts'
+import { beginsLikeOurs } from '../../../../src/core/process/config/environment.ts'
 import { type Engine, type Environment, readConfig, variableNames } from '../../../../src/core/process/config.ts'
 import { makeCertificates } from '../../../support/certificates.ts'
 

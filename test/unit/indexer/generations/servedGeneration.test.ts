@@ -1,8 +1,12 @@
 import type { CommittedOffset } from '../../../../indexer/committedOffsets.ts'
-import { blockWrites, findGenerations, type Generation } from '../../../../indexer/generations/generations.ts'
+import { blockWrites, serveGeneration } from '../../../../indexer/generations/aliases.ts'
+import { createGeneration, findGenerations, type Generation } from '../../../../indexer/generations/generations.ts'
 import { ServedGeneration, type Stores } from '../../../../indexer/generations/servedGeneration.ts'
-import { aliasOf, documentKinds, writeAliasOf } from '../../../../src/core/stores/indices.ts'
+import { aliasOf, documentKinds } from '../../../../src/core/stores/indices.ts'
 import { redisKeys } from '../../../../src/core/stores/redisKeys.ts'
+import { type Clients, simulatedClients } from '../../../simulation/engines/elasticsearch/clients.ts'
+import { SimulatedElasticsearch } from '../../../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
+import { localHost, localNetwork } from '../../../simulation/network.ts'
 import { testConfig } from '../../../support/config.ts'
 
 const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
@@ -11,63 +15,19 @@ const { signal } = new AbortController()
 const options = { signal, requestTimeout: 1_000 }
 const startMs = 5_000
 
-type Index = { readonly uuid: string; readonly aliases: Set<string>; isBlocked: boolean }
-type Action = Record<'add' | 'remove', { index: string; alias: string } | undefined>
-
-/** Indices, aliases and blocks; no request fails. */
-class Elasticsearch {
-  readonly all = new Map<string, Index>()
-  /** Awaited before aliases change. */
-  beforeAliases: () => Promise<void> = async () => undefined
-
-  readonly indices = {
-    create: async ({ index, aliases }: { index: string; aliases: object }): Promise<void> => {
-      this.all.set(index, {
-        uuid: `${index}-${this.all.size}`,
-        aliases: new Set(Object.keys(aliases)),
-        isBlocked: false,
-      })
-    },
-    get: async () => this.#described(),
-    getAlias: async () => this.#described(),
-    updateAliases: async ({ actions }: { actions: readonly Action[] }): Promise<void> => {
-      await this.beforeAliases()
-      for (const { add, remove } of actions) {
-        if (add !== undefined) this.all.get(add.index)?.aliases.add(add.alias)
-        if (remove !== undefined) this.all.get(remove.index)?.aliases.delete(remove.alias)
-      }
-    },
-    addBlock: async ({ index }: { index: string }) => this.#block([index], true),
-    putSettings: async ({ index }: { index: string[] }) => this.#block(index, false),
-  }
-
-  #block(names: readonly string[], isBlocked: boolean): void {
-    for (const name of names) Object.assign(this.all.get(name) ?? {}, { isBlocked })
-  }
-
-  #described(): object {
-    return Object.fromEntries(
-      [...this.all].map(([name, { uuid, aliases, isBlocked }]) => [
-        name,
-        {
-          aliases: Object.fromEntries([...aliases].map((alias) => [alias, {}])),
-          settings: { index: { uuid, blocks: { write: String(isBlocked) } } },
-        },
-      ]),
-    )
-  }
-}
-
 /** Answers each round of publishing with `answer`. */
 class Redis {
   generation: string | null = null
   floorMs = -1
   isHeld = false
   answer: string = 'incomplete'
+  /** Awaited before a round is answered. */
+  beforeAnswer: () => Promise<void> = async () => undefined
   readonly client = {
     hget: async () => this.generation,
     exists: async () => Number(this.isHeld),
     evalsha: async (_sha: string, keys: number, _key: string, ...args: unknown[]) => {
+      await this.beforeAnswer()
       if (keys > 1) return this.answer
       ;[this.generation, this.floorMs] = args as [string, number]
       return 1
@@ -76,9 +36,13 @@ class Redis {
   readonly runId = (): string => 'run'
 }
 
-let [elasticsearch, redis] = [new Elasticsearch(), new Redis()]
+let simulated: SimulatedElasticsearch
+let elasticsearch: Clients['elasticsearch']
+let redis: Redis
 beforeEach(() => {
-  ;[elasticsearch, redis] = [new Elasticsearch(), new Redis()]
+  simulated = new SimulatedElasticsearch(localHost())
+  elasticsearch = simulatedClients(simulated, localNetwork).elasticsearch
+  redis = new Redis()
 })
 
 type Commits = Parameters<typeof ServedGeneration.open>[1]
@@ -91,24 +55,21 @@ const publish = (served: ServedGeneration, answer: string) => {
   redis.answer = answer
   return served.publish('owner', ['forms/0'], new Map([['forms/0', 1]]), undefined, false)
 }
-const client = (): Stores['elasticsearch'] => elasticsearch as unknown as Stores['elasticsearch']
-const serving = async (): Promise<number | undefined> =>
-  (await findGenerations(client(), prefix, options)).find(({ complete }) => complete?.isServing)?.number
-const close = (generation: Generation): Promise<void> => blockWrites(client(), generation, 'holder', options)
-const isWritable = (): boolean =>
-  [...elasticsearch.all].every(
-    ([name, { aliases, isBlocked }]) => aliases.has(writeAliasOf(name as never)) && !isBlocked,
-  )
+const found = async () => (await findGenerations(elasticsearch, prefix, options)).map(({ complete }) => complete)
+const serving = async (): Promise<number | undefined> => (await found()).find((each) => each?.isServing)?.number
+const isWritable = async (): Promise<boolean> => (await found()).every((each) => each?.isWritable)
+const create = (number: number): Promise<Generation> => createGeneration(elasticsearch, config, number, options)
+const serve = (generation: Generation): Promise<void> => serveGeneration(elasticsearch, prefix, generation, options)
+const close = (generation: Generation): Promise<void> => blockWrites(elasticsearch, generation, 'holder', options)
 
 function removeReadAliases(): void {
-  for (const { aliases } of elasticsearch.all.values())
-    for (const kind of documentKinds) aliases.delete(aliasOf(prefix, kind))
+  for (const kind of documentKinds) simulated.deleteAlias(aliasOf(prefix, kind))
 }
 
 /** A generation that was lost, and the one that is built in its place. */
 async function building(): Promise<ServedGeneration> {
   await open()
-  elasticsearch.all.clear()
+  simulated.deleteIndices(`${prefix}-*`)
   return await open()
 }
 
@@ -122,10 +83,22 @@ test('an indexer that starts between closing and switch waits while the hold sta
   await close(generation)
   redis.isHeld = true
   await expect(open()).rejects.toThrow('a rebuild is about to switch')
-  expect(isWritable()).toBe(false)
+  expect(await isWritable()).toBe(false)
   redis.isHeld = false
   expect((await open()).generation.tag).toBe(generation.tag)
-  expect(isWritable()).toBe(true)
+  expect(await isWritable()).toBe(true)
+})
+
+test('an indexer that wants to give writing back opens the generation that serves, if the rebuild has switched meanwhile', async () => {
+  const { generation } = await open()
+  const next = await create(2)
+  await close(generation)
+  redis.client.exists = async () => {
+    await serve(next)
+    return 0
+  }
+  expect((await open()).generation.tag).toBe(next.tag)
+  expect([await serving(), redis.generation]).toEqual([2, next.tag])
 })
 
 test('an indexer that writes keeps a closed generation while the hold stands, and opens it again once it has expired', async () => {
@@ -146,20 +119,22 @@ test('a generation that is built again serves only once its watermark is publish
   expect([served.notServingReason(), await serving(), served.watermarkMs]).toEqual([undefined, 2, 6_000])
 })
 
-test('a generation that is being built does not serve because another indexer begins to write it', async () => {
-  await building()
+test('a generation that is being built serves when one of its indexers has published its watermark, and not before', async () => {
+  const first = await building()
   const second = await open()
   expect([second.generation.number, second.notServingReason(), await serving()]).toEqual([
     2,
     'generation 2 is being built from Kafka',
     undefined,
   ])
+  await publish(first, '6000')
+  expect([await second.isCurrent(), second.notServingReason()]).toEqual([true, undefined])
 })
 
 test('a generation that serves, but was restored from a snapshot, promises nothing that was appended before', async () => {
   await open()
-  for (const [name, index] of elasticsearch.all)
-    elasticsearch.all.set(name, { ...index, uuid: `${index.uuid}-restored` })
+  simulated.deleteIndices(`${prefix}-*`)
+  await serve(await create(1))
   const { generation } = await open()
   expect([await serving(), redis.generation, redis.floorMs]).toEqual([1, generation.tag, startMs])
 })
@@ -206,15 +181,14 @@ test('read aliases that were removed are restored by opening it again', async ()
   expect([(await open()).generation.tag, await serving()]).toEqual([served.generation.tag, 1])
 })
 
-test('a generation that is lost while it begins to serve is not written again, though the round ends later', async () => {
+test('a generation that is retired while a round is published does not serve, and is left for good', async () => {
   const served = await building()
-  const kept = new Map(elasticsearch.all)
-  elasticsearch.beforeAliases = async () => {
-    elasticsearch.all.clear()
+  const next = await create(3)
+  redis.beforeAnswer = async () => {
+    await serve(next)
     expect(await served.isCurrent()).toBe(false)
-    for (const [name, index] of kept) elasticsearch.all.set(name, index)
   }
-  await publish(served, '6000')
-  elasticsearch.beforeAliases = async () => undefined
+  expect([await publish(served, '6000'), await serving()]).toEqual(['retired', 3])
+  await serve(served.generation)
   expect(await publish(served, '7000')).toBe('retired')
 })

@@ -1,11 +1,4 @@
-import {
-  areGood,
-  failuresOf,
-  figuresByScript,
-  figuresOf,
-  thresholds,
-  type Verdict,
-} from '../../../support/titleRelevance/figures.ts'
+import { areGood, figuresOf, thresholds, type Verdict } from '../../../support/titleRelevance/figures.ts'
 
 const verdict = (titles: string[], expected: string[], found: string[], query = 'q'): Verdict => ({
   relevanceCase: { place: 'f.tsv:2', titles, query, expected, why: 'so' },
@@ -36,27 +29,4 @@ test('both thresholds must be reached', () => {
   expect(areGood(at)).toBe(true)
   expect(areGood({ ...at, recall: at.recall - 0.001 })).toBe(false)
   expect(areGood({ ...at, precision: at.precision - 0.001 })).toBe(false)
-})
-
-test('figures by script, the most rows first, judged by titles and query together', () => {
-  const verdicts = [
-    verdict(['тест'], [], []),
-    hit,
-    miss,
-    verdict(['тест'], [], [], 'test'),
-    verdict(['?'], [], [], '?'),
-  ]
-  expect(figuresByScript(verdicts)).toEqual([
-    ['Latin', { rows: 2, recall: 0.5, precision: 1 }],
-    ['mixed', { rows: 2, recall: 1, precision: 1 }],
-    ['symbols', { rows: 1, recall: 1, precision: 1 }],
-  ])
-})
-
-test('failures are the titles against expectation, one by one', () => {
-  const told = { place: 'f.tsv:2', query: 'q', why: 'so' }
-  expect(failuresOf([hit, verdict(['A', 'B', 'C'], ['A', 'B'], ['B', 'C']), rightlyNothing])).toEqual([
-    { ...told, title: 'A', isExpected: true },
-    { ...told, title: 'C', isExpected: false },
-  ])
 })

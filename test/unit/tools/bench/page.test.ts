@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { publish } from '../../../../tools/bench/page.ts'
 import type { Results, Section } from '../../../../tools/bench/report.ts'
-import { number, renderSection } from '../../../../tools/bench/table.ts'
+import { renderSection } from '../../../../tools/bench/table.ts'
 
 const sample = (p50Ms: number, perSecond: number) => ({
   p50Ms,
@@ -56,22 +56,6 @@ test('a latency is within its limits when both figures are', () => {
   })
   expect(cellsOf(renderSection(within(3, 6), samples))[0]?.slice(-2)).toEqual(['p50 ≤ 3, p99 ≤ 6 ms', 'met'])
   expect(cellsOf(renderSection(within(3, 5), samples))[0]?.at(-1)).toBe('**MISSED**')
-})
-
-test('what was not measured is in no table', () => {
-  const section: Section = { title: 'Pages', measure: 'latency', rows: [{ label: 'page 3', of: 'third' }] }
-  expect(() => renderSection(section, samples)).toThrow('third was not measured')
-})
-
-test('numbers keep three significant digits', () => {
-  expect([0.0123, 1.5, 12.34, 99.99, 123.4, 12_345.6].map(number)).toEqual([
-    '0.0123',
-    '1.50',
-    '12.3',
-    '100',
-    '123',
-    '12346',
-  ])
 })
 
 test('a page holds every table, and its chart every bar, whatever the labels hold', async () => {

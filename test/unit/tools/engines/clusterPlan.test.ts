@@ -16,21 +16,6 @@ const leave = async (name: string, configuration: string): Promise<void> => {
 const sentinelConfiguration = (masterPort: number, epoch: number): string =>
   `port 26379\nsentinel monitor tidemark 127.0.0.1 ${masterPort} 2\nsentinel config-epoch tidemark ${epoch}\n`
 
-test('no two nodes share a port', async () => {
-  const { elasticsearch, kafka, redis, sentinels } = await planCluster(undefined)
-  const ports = [
-    ...elasticsearch.flatMap(({ port, transportPort }) => [port, transportPort]),
-    ...kafka.flatMap(({ port, controllerPort }) => [port, controllerPort]),
-    ...[...redis, ...sentinels].map(({ port }) => port),
-  ]
-  expect(ports).toHaveLength(17)
-  expect(new Set(ports).size).toBe(17)
-})
-
-test('without earlier data the first Redis is the master', async () => {
-  expect((await planCluster(folder)).redisMaster.name).toBe('redis-1')
-})
-
 test('the master of the latest failover is the master again, although a Sentinel missed that failover', async () => {
   await leave('redis-1', 'bind 127.0.0.1\nport 21001\n')
   await leave('redis-2', 'bind 127.0.0.1\nport 21002\n')

@@ -1,7 +1,7 @@
 import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { chooseJdk, findJdks, majorOf } from '../../../../tools/engines/jdk.ts'
+import { findJdks, majorOf } from '../../../../tools/engines/jdk.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -30,13 +30,6 @@ test.each([
   ['', undefined],
 ])('reads the major version in %j', (release, major) => {
   expect(majorOf(release)).toBe(major)
-})
-
-test('chooses the first JDK that is new enough', () => {
-  const jdks = [17, 21, 25].map((major) => ({ home: `/jdk-${major}`, major }))
-  expect(chooseJdk(jdks, 17)?.major).toBe(17)
-  expect(chooseJdk(jdks, 18)?.major).toBe(21)
-  expect(chooseJdk(jdks, 26)).toBeUndefined()
 })
 
 test('looks in ES_JAVA_HOME, then JAVA_HOME, then PATH', async () => {

@@ -1,16 +1,8 @@
-import { missingPrograms, type Prerequisites, PrerequisitesMissing } from '../../../../tools/engines/prerequisites.ts'
+import { missingPrograms, type Prerequisites } from '../../../../tools/engines/prerequisites.ts'
 
 const jdk = (major: number) => ({ home: `/jdk-${major}`, major })
 const elasticsearch: Prerequisites = { engine: 'Elasticsearch', minJdk: 21, jdks: [jdk(17)], fetches: true }
 const kafka: Prerequisites = { engine: 'Kafka', minJdk: 17, jdks: [jdk(17)], fetches: false }
-
-test('nothing is missing on a machine that has everything', () => {
-  expect(missingPrograms([{ ...elasticsearch, jdks: [jdk(17), jdk(21)] }, kafka], true)).toEqual([])
-})
-
-test('Maven is not needed when everything is fetched', () => {
-  expect(missingPrograms([kafka], false)).toEqual([])
-})
 
 test('names every missing program, its engine, and what to install', () => {
   const [first, second, ...others] = missingPrograms([elasticsearch, kafka], false)
@@ -27,10 +19,4 @@ test('advises a JDK that is new enough for every engine, and names the user who 
   const [problem] = missingPrograms(needs, true)
   expect(problem).toContain('Elasticsearch (21 or newer, where user 65534 may run it), Kafka (17 or newer); found none')
   expect(problem).toContain('openjdk-21-jdk-headless')
-})
-
-test('the error has every problem and the exit code for a wrong configuration', () => {
-  const error = new PrerequisitesMissing(['one', 'two'])
-  expect(error.message).toBe('Programs that the engines need are missing:\n- one\n- two')
-  expect(error.exitCode).toBe(78)
 })

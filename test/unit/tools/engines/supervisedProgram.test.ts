@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { withLog } from '../../../../tools/engines/logTail.ts'
 import { processStart } from '../../../../tools/engines/runningProcess.ts'
-import { runSupervised, startSupervised } from '../../../../tools/engines/supervisedProgram.ts'
+import { runSupervised } from '../../../../tools/engines/supervisedProgram.ts'
 import type { SupervisorRequest } from '../../../../tools/engines/supervisor.ts'
 import { waitUntil } from '../../../../tools/engines/waiting.ts'
 
@@ -41,21 +41,6 @@ const allGone = (pids: number[]) =>
     signal,
   })
 
-test('a stopped program is gone with everything it started', async () => {
-  const program = await startSupervised(shell('sleep 60 & echo $!; echo $$; wait'), { logPath }, signal)
-  const pids = await printedPids(2)
-  expect(pids).toContain(program.pid)
-  await program.stop()
-  expect(await allGone(pids)).toBe(true)
-  expect(await program.ended).toEqual({ how: 'was ended by SIGTERM', ok: false })
-})
-
-test('child processes of a program that has exited are ended', async () => {
-  const program = await startSupervised(shell('sleep 60 & echo $!; exit 3'), { logPath }, signal)
-  expect(await program.ended).toEqual({ how: 'exited with code 3', ok: false })
-  expect(await allGone(await printedPids(1))).toBe(true)
-})
-
 test.each([
   ['that ignores SIGTERM', "trap '' TERM; echo $$; while :; do sleep 1; done"],
   ['that is stopped by SIGSTOP', 'echo $$; kill -STOP $$; sleep 60'],
@@ -76,22 +61,6 @@ test.each([
   expect(await allGone(pids)).toBe(true)
 })
 
-test('a program that cannot be started is reported', async () => {
-  const command = { command: join(folder, 'absent'), args: [], cwd: folder, env: {} }
-  await expect(startSupervised(command, { logPath }, signal)).rejects.toThrow('ENOENT')
-})
-
-test('a second program waits for the lock of the first', async () => {
-  const lockPath = join(folder, 'a.lock')
-  const first = await startSupervised(shell('sleep 60'), { logPath, lockPath }, signal)
-  const second = startSupervised(shell('sleep 60'), { logPath, lockPath }, signal)
-  await first.stop()
-  const { pid, stop } = await second
-  expect(await processStart(first.pid)).toBeUndefined()
-  expect(await processStart(pid)).toBeDefined()
-  await stop()
-})
-
 test('a failed run is reported with the last lines of its own output', async () => {
   await runSupervised(shell('echo before'), { what: 'First', logPath, deadlineMs: 10_000, signal })
   const run = withLog({ name: 'kafka', logPath, signal }, () =>
@@ -104,19 +73,4 @@ test('a run that takes too long is ended', async () => {
   const run = runSupervised(shell('echo $$; sleep 60'), { what: 'It', logPath, deadlineMs: 300, signal })
   await expect(run).rejects.toThrow('It took longer than 0.3 s')
   expect(await allGone(await printedPids(1))).toBe(true)
-})
-
-test('an aborted run is ended and rejects with the reason', async () => {
-  const stop = new AbortController()
-  const run = runSupervised(shell('echo $$; sleep 60'), {
-    what: 'It',
-    logPath,
-    deadlineMs: 10_000,
-    signal: stop.signal,
-  })
-  const expectation = expect(run).rejects.toThrow('told to stop')
-  const pids = await printedPids(1)
-  stop.abort(new Error('told to stop'))
-  await expectation
-  expect(await allGone(pids)).toBe(true)
 })

@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process'
+import { CompressionTypes, type Message } from 'kafkajs'
+import { createTopics } from '../../src/core/kafka/createTopics.ts'
+import { type Run, runCommand } from '../support/command.ts'
+import { recordsOf, withAdmin } from '../support/faults.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+
+const pipeline = usePipeline({ forEachTest: true })
+const script = 'indexer/deadLetters/deadLettersCommand.ts'
+const deadLetters = (...args: string[]): Promise<Run> => runCommand(script, args, pipeline.names)
+const nameOf = (topic: 'FORMS' | 'SUBMISSIONS' | 'DEAD_LETTERS'): string => pipeline.names[`TOPIC_${topic}`] ?? ''
+const keysIn = async (topic: string): Promise<string[]> =>
+  (await recordsOf(pipeline.kafka, topic)).map(({ key }) => String(key))
+
+/** A dead letter of a record of `topic`. */
+const letter = (topic: string, at: number, more: Partial<Message> & { path?: string } = {}): Message => {
+  const { path = 'form.title', ...message } = more
+  const headers = { path, reason: 'is wrong', topic, partition: '0', offset: String(at), 'dead-lettered-at': 'then' }
+  const named = Object.fromEntries(Object.entries(headers).map(([name, value]) => [`tidemark.${name}`, value]))
+  return { key: `acme/${at}`, value: `value ${at}`, ...message, headers: named }
+}
+
+beforeEach(async () => {
+  const names = (['FORMS', 'SUBMISSIONS', 'DEAD_LETTERS'] as const).map(nameOf)
+  await withAdmin(pipeline.kafka, (admin) =>
+    createTopics(
+      admin,
+      names.map((topic) => ({ topic, numPartitions: 1 })),
+    ),
+  )
+})
+
+/** Compressed, it takes the broker little. */
+async function produceLetters(messages: readonly Message[]): Promise<void> {
+  const producer = pipeline.kafka.producer()
+  await producer.connect()
+  for (const message of messages)
+    await producer.send({ topic: nameOf('DEAD_LETTERS'), compression: CompressionTypes.GZIP, messages: [message] })
+  await producer.disconnect()
+}
+
+test('the letters that a filter leaves are listed, and sent again by their places, or all of them', async () => {
+  const [forms, submissions] = [nameOf('FORMS'), nameOf('SUBMISSIONS')]
+  await produceLetters([
+    letter(forms, 7),
+    letter(submissions, 8, { path: 'revision' }),
+    letter(forms, 9, { key: null }),
+  ])
+  const listed = [
+    `0/0\tthen\t${forms}/0/7\tacme/7\tform.title is wrong\n`,
+    `0/1\tthen\t${submissions}/0/8\tacme/8\trevision is wrong\n`,
+    `0/2\tthen\t${forms}/0/9\t-\tform.title is wrong\n`,
+  ]
+  expect(await deadLetters('list')).toEqual({ code: 0, stdout: listed.join(''), stderr: '3 dead letters\n' })
+  for (const filter of [
+    ['--path', 'revision'],
+    ['--topic', submissions],
+    ['--key', 'me/8'],
+  ])
+    expect(await deadLetters('list', ...filter)).toMatchObject({ stdout: listed[1], stderr: '1 dead letters\n' })
+  expect(await deadLetters('replay', '--place', '0/0', '0/5')).toMatchObject({
+    ...{ code: 1, stderr: 'dead-letters: no dead letter at 0/5\n' },
+  })
+  expect(await deadLetters('replay')).toMatchObject({ code: 1 })
+  expect(await keysIn(forms)).toEqual([])
+  expect(await deadLetters('replay', '--place', '0/0')).toMatchObject({ code: 0, stderr: '1 records sent again\n' })
+  expect(await keysIn(forms)).toEqual(['acme/7'])
+  expect(await deadLetters('replay', '--all', '--topic', forms)).toMatchObject({ stderr: '2 records sent again\n' })
+  expect(await keysIn(forms)).toEqual(['acme/7', 'acme/7', 'null'])
+  expect(await keysIn(submissions)).toEqual([])
+})
+
+test('whoever has seen enough of a list, as `head` has, ends it without an error', async () => {
+  const key = `acme/${'k'.repeat(2_000)}`
+  await produceLetters(Array.from({ length: 100 }, (_, at) => letter(nameOf('FORMS'), at, { key })))
+  const env = { ...process.env, ...pipeline.names }
+  const quiet = '--disable-warning=TimeoutNegativeWarning'
+  const pipe = `{ "${process.execPath}" ${quiet} ${script} list; echo "code $?" >&2; } | head -n 1`
+  const { stdout, stderr } = await new Promise<Pick<Run, 'stdout' | 'stderr'>>((resolve) =>
+    execFile('sh', ['-c', pipe], { env }, (_, out, err) => resolve({ stdout: out, stderr: err })),
+  )
+  expect([stdout.split('\n').length, stderr]).toEqual([2, 'code 0\n'])
+})
+
+test.each([['list'], ['replay', '--all']])(
+  '%s holds a few letters at a time, however large they are',
+  async (...args) => {
+    const [count, value] = [200, 'x'.repeat(900_000)]
+    const peakMiB = async (): Promise<number> => {
+      const tellPeak = "process.on('exit',()=>process.stderr.write('peak '+process.resourceUsage().maxRSS))"
+      const options = { ...pipeline.names, NODE_OPTIONS: `--import "data:text/javascript,${tellPeak}"` }
+      const { code, stderr } = await runCommand(script, args, options)
+      expect([code, stderr]).toEqual([0, expect.stringContaining('peak')])
+      return Number(/peak (\d+)/.exec(stderr)?.[1]) / 1_024
+    }
+    const before = await peakMiB()
+    await produceLetters(Array.from({ length: count }, (_, at) => letter(nameOf('FORMS'), at, { value })))
+    // All of them together have more than that.
+    expect((await peakMiB()) - before).toBeLessThan(150)
+  },
+)

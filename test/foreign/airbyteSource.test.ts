@@ -1,0 +1,110 @@
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { type Json, randomHistory } from '../support/randomHistory.ts'
+import { describePython } from './support/python.ts'
+import { usePythonPipeline } from './support/usePythonPipeline.ts'
+import { listAfter } from './support/warehouse.ts'
+
+const deadlineMs = 120_000
+const testTimeoutMs = 400_000
+const team = 'acme'
+const manifest = resolve('connectors/airbyte/manifest.yaml')
+
+type Stream = 'forms' | 'records'
+const opened = usePythonPipeline('airbyte')
+
+/** Tables as a destination keeps them that removes duplicates by primary key, and rows that are marked as deleted. */
+const tables: Record<Stream, Map<string, Json>> = { forms: new Map(), records: new Map() }
+let states: Json[] = []
+
+describePython('The Airbyte manifest', () => {
+  test(
+    'tables that the Airbyte manifest fills sync after sync equal the fold of the topics, without what was deleted',
+    async () => {
+      const { pipeline, api } = opened
+      const history = randomHistory(8, 900)
+      await pipeline.createKeys(history.teams)
+      expect(await check()).toMatchObject({ status: 'SUCCEEDED' })
+      const steps = [history.records.slice(0, 400), history.records.slice(400, 650), history.records.slice(650)]
+      let known = history.records.slice(0, 0)
+      for (const records of steps) {
+        known = [...known, ...records]
+        await pipeline.produceHistory(records)
+        await pipeline.untilApplied(api, team)
+        await sync()
+        expect(rows('forms')).toEqual(listAfter(known, 'forms', team).map(withoutNulls))
+        expect(rows('records')).toEqual(listAfter(known, 'submissions', team).map(withoutNulls))
+      }
+      expect(states.map(({ stream }) => Object.values(stream.stream_state)[0])).not.toContain(
+        '1970-01-01T00:00:00.000000Z',
+      )
+    },
+    testTimeoutMs,
+  )
+})
+
+const rows = (stream: Stream): Json[] =>
+  [...tables[stream].values()].map(withoutNulls).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+
+/** Airbyte leaves members out that are null. */
+function withoutNulls(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).filter(([, member]) => member !== null)
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutNulls(member)]))
+}
+
+async function check(): Promise<Json> {
+  const messages = await run(['check'])
+  return messages.find(({ type }) => type === 'CONNECTION_STATUS')?.connectionStatus
+}
+
+async function sync(): Promise<void> {
+  const catalog = {
+    streams: (['forms', 'records'] as const).map((name) => ({
+      stream: { name, json_schema: {}, supported_sync_modes: ['full_refresh', 'incremental'] },
+      sync_mode: 'incremental',
+      destination_sync_mode: 'append_dedup',
+      primary_key: [['id']],
+      cursor_field: ['synced_until'],
+    })),
+  }
+  const messages = await run([
+    'read',
+    '--catalog',
+    await saved('catalog', catalog),
+    '--state',
+    await saved('state', states),
+  ])
+  for (const { type, record } of messages) if (type === 'RECORD') apply(record)
+  const newest = new Map<string, Json>(states.map((state) => [state.stream.stream_descriptor.name, state]))
+  for (const { type, state } of messages) if (type === 'STATE') newest.set(state.stream.stream_descriptor.name, state)
+  states = [...newest.values()]
+}
+
+function apply({ stream, data }: { stream: Stream; data: Json }): void {
+  const { synced_until, _ab_cdc_deleted_at, ...row } = data
+  if (_ab_cdc_deleted_at == null) tables[stream].set(row.id, row)
+  else tables[stream].delete(row.id)
+}
+
+/** Runs the manifest with Airbyte's own program; returns the messages that it writes. */
+async function run(args: readonly string[]): Promise<Json[]> {
+  const { pipeline, api, tools, folder } = opened
+  const config = { base_url: `${api.url}/api/v1/`, account_key: pipeline.keyOf(team), lookback: 'PT2S' }
+  const options = ['--manifest-path', manifest, '--config', await saved('config', config)]
+  const said = await tools.run('source-declarative-manifest', [...args, ...options], { folder, deadlineMs })
+  const messages = said
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Json)
+  const traces = messages.filter(({ type, trace }) => type === 'TRACE' && trace.type === 'ERROR')
+  expect(traces).toEqual([])
+  return messages
+}
+
+async function saved(name: string, content: Json): Promise<string> {
+  const path = resolve(opened.folder, `${name}.json`)
+  await writeFile(path, JSON.stringify(content))
+  return path
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import { maxWaitSeconds } from '../../src/api/waiting/waitForChange.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import type { Instant } from '../../src/core/model/instant.ts'
+import { teamList } from '../../src/core/model/teamList.ts'
+import { submissionEntity } from '../support/entities.ts'
+import { eventually } from '../support/eventually.ts'
+import { firstRows, holdingExports } from '../support/heldExports.ts'
+import { queryData } from '../support/queryData.ts'
+import { useApi } from '../support/useApi.ts'
+import { describeNginx, type Nginx, startNginx } from './support/nginx.ts'
+
+const team = 'acme'
+
+const api = useApi({
+  teams: [team],
+  fill: (replica) => queryData(61).storeIn(replica),
+  hasFaultyElasticsearch: true,
+})
+let shipped: string
+beforeAll(async () => {
+  shipped = await readFile('deploy/nginx.conf', 'utf8')
+})
+
+const hold = holdingExports(api.elasticsearch)
+
+const passing = (port: number, directives: string): string =>
+  `server { listen 127.0.0.1:${port}; ${directives} location / { proxy_pass http://127.0.0.1:${api.port}; } }`
+
+/** The configuration that the project ships, with the ports of this test. */
+const asShipped = (port: number): string =>
+  shipped
+    .replace('listen 80;', `listen 127.0.0.1:${port};`)
+    .replace('server 127.0.0.1:3000;', `server 127.0.0.1:${api.port};`)
+    .replace('/var/log/nginx/tidemark.log', 'access.log')
+
+describeNginx.each([
+  ['with the configuration that is shipped', asShipped],
+  ['with nothing but proxy_pass', (port: number) => passing(port, '')],
+  ['without buffers', (port: number) => passing(port, 'proxy_buffering off;')],
+  ['that compresses by itself', (port: number) => passing(port, 'gzip on; gzip_proxied any; gzip_types *;')],
+  ['that speaks HTTP/1.1', (port: number) => passing(port, 'proxy_http_version 1.1;')],
+])('behind nginx %s', (_how, configure) => {
+  let nginx: Nginx
+  beforeAll(async () => {
+    nginx = await startNginx(configure)
+  })
+  afterAll(() => nginx.close())
+
+  const ask = (from: string, encoding: string): Promise<Response> =>
+    fetch(`${from}/api/v1/records`, {
+      headers: { authorization: `Bearer ${api.key}`, accept: 'application/x-ndjson', 'accept-encoding': encoding },
+    })
+
+  describe('a request that waits for a change', () => {
+    const since = '2026-11-22T10:00:00.000Z'
+    beforeAll(() => api.replica.publishWatermark(since as Instant))
+
+    const wait = (signal?: AbortSignal): Promise<Response> =>
+      fetch(`${nginx.url}/api/v1/records?changedSince=${since}`, {
+        headers: { authorization: `Bearer ${api.key}`, prefer: 'wait=30' },
+        signal: signal ?? null,
+      })
+    const untilWaiting = (count: number): Promise<void> =>
+      eventually(async () => {
+        const waiting = await api.metrics.getSingleMetric('tidemark_http_requests_waiting')?.get()
+        return waiting?.values[0]?.value === count
+      })
+    const store = async (id: string, entity: Readonly<Record<string, unknown>> | null): Promise<void> => {
+      await api.replica.storeSubmissions({ team, id, entity, appendedAt: since })
+      await api.replica.replaceChangeToken(teamList('submissions', team as TeamId))
+    }
+
+    test('is answered once there is one', async () => {
+      const answer = wait()
+      await untilWaiting(1)
+      const id = randomUUID()
+      await store(id, submissionEntity({ id }))
+      expect((await answer).headers.get('preference-applied')).toBe('wait=30')
+      expect(await (await answer).json()).toMatchObject({ totalDocs: 1, items: [{ id }] })
+      await store(id, null)
+    })
+
+    test('leaves its place when its client disconnects', async () => {
+      const client = new AbortController()
+      const answer = wait(client.signal)
+      await untilWaiting(1)
+      client.abort()
+      await expect(answer).rejects.toThrow()
+      await untilWaiting(0)
+    })
+  })
+
+  describe.each(['identity', 'gzip', 'br'])('an export in %s', (encoding) => {
+    test('is the same', async () => {
+      const [direct, passed] = await Promise.all([
+        ask(`http://127.0.0.1:${api.port}`, 'identity'),
+        ask(nginx.url, encoding),
+      ])
+      expect(await passed.text()).toBe(await direct.text())
+    })
+
+    test('never looks whole when it fails on its way', async () => {
+      const held = hold()
+      const answer = await ask(nginx.url, encoding)
+      expect(answer.status).toBe(200)
+      await held.untilReached()
+      held.fail()
+      await expect(answer.text()).rejects.toThrow('terminated')
+    })
+
+    test('hands over every row that was found before the next ones are', async () => {
+      const held = hold()
+      const { body } = await ask(nginx.url, encoding)
+      const rows = createInterface({ input: Readable.fromWeb(body as ReadableStream) })[Symbol.asyncIterator]()
+      for (let count = 0; count < firstRows; count++) JSON.parse((await rows.next()).value ?? '')
+      held.goOn()
+      let others = 0
+      for await (const _row of { [Symbol.asyncIterator]: () => rows }) others++
+      expect(others).toBeGreaterThan(0)
+    })
+  })
+})
+
+test('the configuration that is shipped lets a request wait for the longest time there is', () => {
+  const seconds = Number(/proxy_read_timeout (?<seconds>\d+)s;/.exec(shipped)?.groups?.['seconds'])
+  expect(seconds).toBeGreaterThan(maxWaitSeconds)
+})

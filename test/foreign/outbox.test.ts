@@ -1,0 +1,140 @@
+import { readFile } from 'node:fs/promises'
+import { eventually } from '../support/eventually.ts'
+import type { Program } from '../support/programs.ts'
+import { topicRecords } from '../support/topicRecords.ts'
+import { usePipeline } from '../support/usePipeline.ts'
+import { type Connect, openConnect } from './support/debezium.ts'
+import { describePostgresql, type Postgresql, startPostgresql } from './support/postgresql.ts'
+
+/** Includes fetching the connector on a new machine. */
+const startMs = 15 * 60_000
+/** Kafka Connect takes up to half a minute to start on a busy machine, then waits for nothing. */
+const tries = 4
+
+describePostgresql('From the outbox of a PostgreSQL database to the API', () => {
+  const pipeline = usePipeline()
+  let postgresql: Postgresql
+  let connect: Connect
+  let api: Program
+
+  beforeAll(async () => {
+    postgresql = await startPostgresql()
+    await postgresql.run(await readFile('docs/producers/outbox.sql', 'utf8'))
+    await pipeline.startIndexer()
+    api = await pipeline.startApi()
+    await pipeline.createKeys(['acme'])
+    connect = await openConnect(process.env['KAFKA_BROKERS'] ?? '', await connector())
+    await connect.start()
+  }, startMs)
+  afterAll(async () => {
+    await connect?.close()
+    await postgresql?.close()
+  })
+
+  /** The documented one, with this test's database and topics. */
+  async function connector(): Promise<object> {
+    const text = await readFile('docs/producers/outbox-connector.json', 'utf8')
+    const { name, config } = JSON.parse(text) as { name: string; config: Record<string, string> }
+    const prefix = pipeline.names['INDEX_PREFIX']
+    return {
+      name,
+      config: {
+        ...config,
+        'database.hostname': '127.0.0.1',
+        'database.port': String(postgresql.port),
+        'database.dbname': 'postgres',
+        'topic.prefix': `${prefix}-quiz`,
+        'transforms.outbox.route.topic.replacement': `${prefix}-${config['transforms.outbox.route.topic.replacement']}`,
+      },
+    }
+  }
+
+  const insert = (id: string, title: string): string =>
+    `INSERT INTO form (team_id, id, title, scene, fields) VALUES ('acme', '${id}', '${title}', 'scored_quiz', '[{"b":1.50,"a":2}]')`
+  const rename = (id: string, title: string): string => `UPDATE form SET title = '${title}' WHERE id = '${id}'`
+  /** What the API answers for a form: its title, or the status. */
+  const served = async (id: string): Promise<string | number> => {
+    const { status, body } = await pipeline.get(api, 'acme', `/api/v1/forms/${id}`)
+    return status === 200 ? (body as { title: string }).title : status
+  }
+
+  async function expectServed(id: string, expected: string | number): Promise<void> {
+    for (let left = tries; left > 0; left -= 1) {
+      const found = await eventually(async () => (await served(id)) === expected).then(
+        () => true,
+        () => false,
+      )
+      if (found) return
+    }
+    throw new Error(`${id} is ${await served(id)}, not ${expected}; Kafka Connect said:\n${await connect.log()}`)
+  }
+
+  test('a committed transaction is served, also its numbers and members as they were written', async () => {
+    await postgresql.run(insert('f1', 'Erstes Quiz ✓'))
+    await expectServed('f1', 'Erstes Quiz ✓')
+    const { body } = await pipeline.get(api, 'acme', '/api/v1/forms/f1')
+    expect(body).toMatchObject({ scene: 'scored_quiz', fields: [{ b: 1.5, a: 2 }] })
+    const answer = await fetch(`${api.url}/api/v1/forms/f1`, {
+      headers: { authorization: `Bearer ${pipeline.keyOf('acme')}` },
+    })
+    expect(await answer.text()).toContain('[{"b":1.50,"a":2}]')
+  })
+
+  test('a change is served, one that is rolled back is not even in the topic', async () => {
+    await postgresql.run(insert('f2', 'Before'))
+    await postgresql.run(`BEGIN; ${rename('f2', 'Rolled back')}; ${insert('f3', 'Rolled back')}; ROLLBACK`)
+    await postgresql.run(`BEGIN; ${rename('f2', 'Between')}; ${rename('f2', 'After')}; COMMIT`)
+    await postgresql.run(insert('f4', 'Last'))
+    await expectServed('f4', 'Last')
+    await expectServed('f2', 'After')
+    expect(await served('f3')).toBe(404)
+    expect(await recordsAbout('acme/f2', 'acme/f3')).toEqual([
+      ['acme/f2', 1, 'Before'],
+      ['acme/f2', 2, 'Between'],
+      ['acme/f2', 3, 'After'],
+    ])
+  })
+
+  test('a deletion is served as one, and is a record without a value', async () => {
+    await postgresql.run(insert('f5', 'Short-lived'))
+    await expectServed('f5', 'Short-lived')
+    await postgresql.run(`DELETE FROM form WHERE id = 'f5'`)
+    await expectServed('f5', 404)
+    expect(await recordsAbout('acme/f5')).toEqual([['acme/f5', 1, 'Short-lived'], ['acme/f5']])
+  })
+
+  test('what is committed while the connector is down comes when it is back, though the outbox was emptied', async () => {
+    await postgresql.run(insert('f6', 'Before'))
+    await expectServed('f6', 'Before')
+    await connect.kill()
+    await postgresql.run(rename('f6', 'While it was down'))
+    await postgresql.run('DELETE FROM tidemark_outbox')
+    await connect.start()
+    await expectServed('f6', 'While it was down')
+  })
+
+  test('no record of the outbox is a dead letter, and the connector has no right to read anything else', async () => {
+    expect(await deadLetterCount()).toBe(0)
+    const rights = `SELECT has_table_privilege('debezium', 'form', 'SELECT'), has_table_privilege('debezium', 'tidemark_outbox', 'SELECT')`
+    expect(await postgresql.run(rights)).toBe('f|t')
+  })
+
+  async function deadLetterCount(): Promise<number> {
+    const admin = pipeline.kafka.admin()
+    await admin.connect()
+    try {
+      const offsets = await admin.fetchTopicOffsets(pipeline.names['TOPIC_DEAD_LETTERS'] ?? '')
+      return offsets.reduce((sum, { high }) => sum + Number(high), 0)
+    } finally {
+      await admin.disconnect()
+    }
+  }
+
+  /** Key, revision and title of each record about these forms; of a deletion, the key alone. */
+  const recordsAbout = async (...keys: string[]): Promise<unknown[][]> =>
+    (await topicRecords(pipeline.names['TOPIC_FORMS'] ?? '', keys)).map(({ key, value }) => {
+      if (value === null) return [String(key)]
+      const { revision, form } = JSON.parse(String(value)) as { revision: number; form: { title: string } }
+      return [String(key), revision, form.title]
+    })
+})

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { acquireLock, type Lock } from '../../../tools/engines/lock.ts'
+import { readFrom } from '../../../tools/engines/logTail.ts'
+import { executable, findOnPath } from '../../../tools/engines/permissions.ts'
+import { runSupervised } from '../../../tools/engines/supervisedProgram.ts'
+import { pause } from '../../../tools/engines/waiting.ts'
+import { describeWith } from './describeWith.ts'
+
+/** Programs written in Python, in the versions that a file of requirements under `test/foreign/python` names. */
+export type PythonTools = {
+  /** Runs one of them to its end and returns what it said; rejects with that when it fails or takes too long. */
+  run(tool: string, args: readonly string[], options: RunOptions): Promise<string>
+}
+
+export type RunOptions = {
+  /** Its home, where everything is that it leaves behind. It must exist. */
+  readonly folder: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly deadlineMs: number
+}
+
+/** The tools are there by then: on a new machine they are fetched first, by this test process or by another one. */
+export const pythonToolsDeadlineMs = 15 * 60_000
+
+export const describePython = describeWith('python3', (await findOnPath('python3', process.env)) !== undefined)
+
+const stepDeadlineMs = 6 * 60_000
+const pollMs = 200
+
+/** What an environment holds. Airbyte's framework has one of its own, for it needs other versions of what the others need, too. */
+export type PythonEnvironment = 'tools' | 'airbyte'
+
+const requirementFiles: Readonly<Record<PythonEnvironment, string>> = {
+  tools: 'test/foreign/python/requirements.txt',
+  airbyte: 'test/foreign/python/airbyte.txt',
+}
+
+/** Where an environment is. `marker` tells what is installed; it stands where the installation came to its end. */
+const placesOf = (name: PythonEnvironment) => {
+  const home = resolve('var/python', name)
+  const environment = join(home, 'environment')
+  return { home, environment, marker: join(home, 'installed'), requirements: resolve(requirementFiles[name]) }
+}
+type Places = ReturnType<typeof placesOf>
+
+const programIn = ({ environment }: Places, tool: string): string => join(environment, 'bin', tool)
+
+const isSuitable = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))'
+const advice =
+  'There is no python3 of 3.11 or newer with venv and pip on PATH. ' +
+  'Debian, Ubuntu: apt-get install python3-venv; macOS: brew install python.'
+
+/** The tools; installs them first where they are not. */
+export async function pythonTools(name: PythonEnvironment = 'tools'): Promise<PythonTools> {
+  const places = placesOf(name)
+  const wanted = createHash('sha256').update(await readFile(places.requirements))
+  await mkdir(places.home, { recursive: true })
+  const lock = await takeTurn(places.home)
+  try {
+    await install(places, wanted.digest('hex'))
+  } finally {
+    await lock.release()
+  }
+  return {
+    run: (tool, args, { folder, env, deadlineMs }) =>
+      runProgram(programIn(places, tool), args, {
+        what: tool,
+        folder: resolve(folder),
+        env: { ...env, HOME: resolve(folder), PYTHONUTF8: '1' },
+        deadlineMs,
+      }),
+  }
+}
+
+/** Two test processes never install at once. */
+async function takeTurn(home: string): Promise<Lock> {
+  const signal = AbortSignal.timeout(pythonToolsDeadlineMs)
+  for (;;) {
+    const outcome = await acquireLock(join(home, 'lock'))
+    if ('lock' in outcome) return outcome.lock
+    await pause(pollMs, signal)
+  }
+}
+
+async function install(places: Places, wanted: string): Promise<void> {
+  const { home, environment, marker, requirements } = places
+  const installed = await readFile(marker, 'utf8').catch(() => undefined)
+  if (installed === wanted && (await executable(programIn(places, 'python')))) return
+  const step = (what: string, program: string, args: readonly string[]): Promise<string> =>
+    runProgram(program, args, { what, folder: home, deadlineMs: stepDeadlineMs })
+  const python = (await findOnPath('python3', process.env)) ?? 'python3'
+  await step('python3', python, ['-c', isSuitable]).catch((error: unknown) => {
+    throw new Error(advice, { cause: error })
+  })
+  process.stderr.write(`python: installing what ${requirements} names\n`)
+  await rm(marker, { force: true })
+  await step('venv', python, ['-m', 'venv', '--clear', environment])
+  const quietly = ['--no-input', '--disable-pip-version-check']
+  await step('pip', programIn(places, 'pip'), ['install', ...quietly, '--requirement', requirements])
+  await writeFile(marker, wanted)
+  process.stderr.write('python: ready\n')
+}
+
+async function runProgram(
+  command: string,
+  args: readonly string[],
+  { what, folder, env, deadlineMs }: RunOptions & { readonly what: string },
+): Promise<string> {
+  const logPath = join(folder, `${what}.log`)
+  await rm(logPath, { force: true })
+  const order = { command, args: [...args], cwd: folder, env: { ...definedIn(process.env), ...env } }
+  try {
+    await runSupervised(order, { what, logPath, deadlineMs, signal: new AbortController().signal })
+  } catch (error) {
+    throw new Error(`${(error as Error).message}; it said:\n${await readFrom(logPath, 0)}`, { cause: error })
+  }
+  return await readFrom(logPath, 0)
+}
+
+const definedIn = (env: NodeJS.ProcessEnv): Record<string, string> =>
+  Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined))

@@ -1,0 +1,24 @@
+import { fold, type HistoryRecord, type Json } from '../../support/randomHistory.ts'
+import { servedFormSummary, servedSubmissionSummary } from '../../support/served.ts'
+
+const summaries = { forms: servedFormSummary, submissions: servedSubmissionSummary } as const
+
+/** What a team's list holds after a history: summaries by id, without what was deleted. */
+export const listAfter = (records: readonly HistoryRecord[], topic: HistoryRecord['topic'], team: string): Json[] =>
+  [...fold(records, topic)]
+    .filter(([key]) => key.startsWith(`${team}/`))
+    .map(([, entity]) => summaries[topic](entity))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+
+/** A row of a warehouse as the API would serve it: camelCase names, parsed JSON, instants in UTC with milliseconds. */
+export function servedRow(row: Json): Json {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [camelCase(name), servedValue(name, value)]))
+}
+
+const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+function servedValue(name: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  if (/(_at|At)$/.test(name)) return new Date(value).toISOString()
+  return /^[[{]/.test(value) ? JSON.parse(value) : value
+}

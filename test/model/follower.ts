@@ -1,0 +1,87 @@
+import { followChanges, type Source } from '../../docs/client/followChanges.ts'
+import type { Pipeline } from '../support/pipeline.ts'
+import { fold, type History, type HistoryRecord, type Json } from '../support/randomHistory.ts'
+import { servedFormSummary, servedSubmissionSummary } from '../support/served.ts'
+
+const lists = { forms: servedFormSummary, records: servedSubmissionSummary } as const
+type List = keyof typeof lists
+
+const oftenMs = 100
+
+type Options = {
+  readonly pollMs?: number
+  readonly signal?: AbortSignal
+  /** Told at once of what no client may see. */
+  onProblem?(problem: string, what: string): void
+}
+
+/** A client that follows one list by watermark, as in the documentation, and knows nothing of the history but what it is told. */
+export class Follower {
+  readonly items = new Map<string, Json>()
+  watermarkMs = 0
+  /** How many answers it has read to their end. */
+  answers = 0
+  /** What no client may see. */
+  readonly problems: string[] = []
+  readonly ended: Promise<void>
+  readonly #stop = new AbortController()
+
+  constructor(source: Source, { pollMs = oftenMs, signal, onProblem }: Options = {}) {
+    const deleted = new Set<string>()
+    const problem = (kind: string, what: string): void => {
+      this.problems.push(`${kind}: ${what}`)
+      onProblem?.(kind, what)
+    }
+    this.ended = followChanges(source, undefined, {
+      onItem: (item) => {
+        if (deleted.has(item.id)) problem('a follower sees no item after its deletion', item.id)
+        this.items.set(item.id, item)
+      },
+      onDeleted: (id) => {
+        deleted.add(id)
+        this.items.delete(id)
+      },
+      keep: (watermark) => {
+        const known = new Date(this.watermarkMs).toISOString()
+        if (Date.parse(watermark) < this.watermarkMs)
+          problem('the watermark never goes back', `${watermark} after ${known}`)
+        this.watermarkMs = Date.parse(watermark)
+        this.answers++
+      },
+      pollMs,
+      signal: AbortSignal.any([this.#stop.signal, ...(signal === undefined ? [] : [signal])]),
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await this.ended
+  }
+}
+
+export type TeamFollower = Follower & { readonly team: string; readonly list: List }
+
+/** Follows a list of a team until it is stopped or `signal` aborts. */
+export function follow(
+  pipeline: Pick<Pipeline, 'keyOf'>,
+  { url, team, list, ...options }: { url: string; team: string; list: List; pollMs?: number; signal: AbortSignal },
+): TeamFollower {
+  const source = { baseUrl: `${url}/api/v1`, accountKey: pipeline.keyOf(team), list }
+  return Object.assign(new Follower(source, options), { team, list })
+}
+
+/** What a client must hold: everything that is there, as it is, and nothing else. */
+export function expectTruth(follower: TeamFollower, history: History): void {
+  expect(follower.items).toEqual(truthFor(follower, history.records))
+  expect(follower.problems).toEqual([])
+}
+
+/** What a client must hold of a history, by id. */
+export function truthFor(
+  { team, list }: Pick<TeamFollower, 'team' | 'list'>,
+  records: readonly HistoryRecord[],
+): Map<string, Json> {
+  const topic = list === 'forms' ? 'forms' : 'submissions'
+  const truth = [...fold(records, topic)].filter(([key]) => key.startsWith(`${team}/`))
+  return new Map(truth.map(([, entity]) => [entity.id, lists[list](entity)]))
+}

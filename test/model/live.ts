@@ -1,0 +1,115 @@
+import { Client } from '@elastic/elasticsearch'
+import type { Pipeline } from '../support/pipeline.ts'
+import type { Program } from '../support/programs.ts'
+import { Appender } from './appender.ts'
+import { type Entry, SentJournal } from './journal.ts'
+import { Problems } from './problems.ts'
+import { PollingReader } from './reader.ts'
+import { SteadyWriter } from './steadyWriter.ts'
+import { Watcher } from './watcher.ts'
+
+/** One team's submissions, written at a steady rate for as long as a test wants: new revisions, late ones, deletions. */
+export type LiveWriter = {
+  readonly team: string
+  readonly journal: SentJournal
+  readonly entries: readonly Entry[]
+  written(): number
+  /** Ends the writing; resolves once everything is appended. */
+  stop(): Promise<void>
+  /** Ends it at once, whether or not Kafka answers. */
+  abandon(): Promise<void>
+}
+
+export function startSteadyWriter(
+  pipeline: Pick<Pipeline, 'kafka' | 'names'>,
+  { team, ...how }: { team: string; seed: number; perSecond: number },
+): LiveWriter {
+  const journal = new SentJournal()
+  const over = new AbortController()
+  const appender = new Appender(pipeline.kafka, journal, pipeline.names, over.signal)
+  const writer = new SteadyWriter(appender, team, how)
+  let failure: unknown
+  writer.start((error) => {
+    failure = error
+  })
+  const end = async (): Promise<void> => {
+    await writer.pause()
+    await appender.close()
+  }
+  return {
+    ...{ team, journal, entries: appender.entries },
+    written: () => appender.entries.length,
+    stop: async () => {
+      await end()
+      if (failure !== undefined) throw failure
+    },
+    abandon: async () => {
+      over.abort()
+      await end()
+    },
+  }
+}
+
+/** Asks for what is written steadily, again and again, and remembers everything that is wrong: every answer must be 200. */
+export type LiveReader = {
+  answers(): number
+  /** Ends it and resolves with what was wrong. */
+  stop(): Promise<readonly string[]>
+}
+
+export function startPollingReader(
+  pipeline: Pick<Pipeline, 'keyOf'>,
+  api: Pick<Program, 'url'>,
+  { journal, team, entries }: LiveWriter,
+): LiveReader {
+  const problems = new Problems(journal)
+  const reader = new PollingReader(journal, problems, team, entries)
+  reader.endFaults()
+  const over = new AbortController()
+  const running = reader.run([api], pipeline.keyOf(team), over.signal)
+  return {
+    answers: () => reader.answers,
+    stop: async () => {
+      over.abort()
+      await running
+      return problems.found
+    },
+  }
+}
+
+export const checkerTeam = 'checker'
+
+/** Writes steadily while faults last, and checks what answers, watermark and commits promise of it. */
+export type ConsistencyChecker = {
+  /** Broken promises, and answers that no outage excuses. */
+  problems(): readonly string[]
+  /** How often promises were checked. */
+  checks(): { answers: number; commits: number }
+  stop(): Promise<void>
+}
+
+/** The checker team must have a key already. */
+export async function startConsistencyChecker(pipeline: Pipeline, api: Program): Promise<ConsistencyChecker> {
+  const writer = startSteadyWriter(pipeline, { team: checkerTeam, seed: 1, perSecond: 10 })
+  const { journal, entries } = writer
+  const problems = new Problems(journal)
+  const reader = new PollingReader(journal, problems, checkerTeam, entries)
+  reader.beginFaults(true)
+  const admin = pipeline.kafka.admin({ retry: { retries: 0 } })
+  await admin.connect()
+  const elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '', maxRetries: 0 })
+  const watcher = new Watcher(journal, problems, { elasticsearch, admin, names: pipeline.names })
+  const over = new AbortController()
+  const key = pipeline.keyOf(checkerTeam)
+  const running = [reader.run([api], key, over.signal), watcher.run(api, key, over.signal)]
+  return {
+    problems: () => problems.found,
+    checks: () => ({ answers: reader.answers, commits: watcher.looks }),
+    stop: async () => {
+      over.abort()
+      await writer.abandon()
+      await Promise.all(running)
+      await Promise.all([admin.disconnect(), elasticsearch.close()])
+    },
+  }
+}

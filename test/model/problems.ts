@@ -1,0 +1,90 @@
+import type { Client } from '@elastic/elasticsearch'
+import type { Redis } from 'ioredis'
+import type { Admin } from 'kafkajs'
+import { entityOf, type Journal, type Topic } from './journal.ts'
+
+/** An entity that something is wrong with. */
+export type Suspect = { readonly topic: Topic; readonly key: string }
+
+export type Engines = {
+  readonly elasticsearch: Client
+  readonly redis: Redis
+  readonly admin: Admin
+  readonly names: Readonly<Record<string, string>>
+}
+
+const mostOfOneKind = 3
+const mostEntries = 40
+
+/** What is wrong, each with what Kafka, Elasticsearch and Redis held at that moment; no more than a few of one kind. */
+export class Problems {
+  readonly found: string[] = []
+  /** What is being done just now. */
+  during = 'the start'
+  /** Kind → how often it was noticed. */
+  readonly counts = new Map<string, number>()
+  readonly #journal: Journal
+  readonly #engines: Engines | undefined
+
+  /** Without engines, what they hold is not told. */
+  constructor(journal: Journal, engines?: Engines) {
+    this.#journal = journal
+    this.#engines = engines
+  }
+
+  async add(kind: string, problem: string, suspects: readonly Suspect[] = []): Promise<void> {
+    const count = 1 + (this.counts.get(kind) ?? 0)
+    this.counts.set(kind, count)
+    if (count > mostOfOneKind) return
+    const told = [`${kind}: ${problem}`, `  noticed at ${new Date().toISOString()} in ${this.during}`]
+    const at = this.found.push(told.join('\n')) - 1
+    const engines = this.#engines
+    if (engines === undefined) return
+    const held = await Promise.all([
+      ...suspects.slice(0, 3).map((each) => this.#held(each, engines)),
+      promises(engines),
+    ])
+    this.found[at] = [...told, ...held].join('\n')
+  }
+
+  /** Every place the entity was written to, and its version in every index that there is. */
+  async #held({ topic, key }: Suspect, { elasticsearch, names }: Engines): Promise<string> {
+    const entries = this.#journal.entries.filter((each) => entityOf(each.topic, each.key) === entityOf(topic, key))
+    const written = entries
+      .slice(-mostEntries)
+      .map(({ partition, offset, revision, atMs }) => `    ${partition}/${offset} revision ${revision} at ${atMs}`)
+    const stored = await told(async () => {
+      const answer = await elasticsearch.search({
+        index: `${names['INDEX_PREFIX']}-*`,
+        query: { ids: { values: [key] } },
+        version: true,
+        seq_no_primary_term: true,
+        size: 20,
+      })
+      return answer.hits.hits.map(({ _index, _version, _seq_no }) => ({ _index, _version, _seq_no }))
+    })
+    return [`  ${topic} ${key} was appended (the last ${mostEntries}):`, ...written, `  found: ${stored}`].join('\n')
+  }
+}
+
+/** What is asked for, as text; while a fault lasts, why it cannot be told. */
+const told = (ask: () => Promise<unknown>): Promise<string> =>
+  ask().then(
+    (answer) => JSON.stringify(answer),
+    (error: Error) => `not to be had: ${error.message}`,
+  )
+
+async function promises({ elasticsearch, redis, admin, names }: Engines): Promise<string> {
+  const prefix = names['INDEX_PREFIX'] ?? ''
+  const [watermark, aliases, commits] = await Promise.all([
+    told(() => redis.hgetall(`${prefix}:watermark`)),
+    told(() => elasticsearch.indices.getAlias({ index: `${prefix}-*` })),
+    told(() =>
+      admin.fetchOffsets({
+        groupId: names['CONSUMER_GROUP'] ?? '',
+        topics: [names['TOPIC_FORMS'] ?? '', names['TOPIC_SUBMISSIONS'] ?? ''],
+      }),
+    ),
+  ])
+  return `  watermark: ${watermark}\n  aliases: ${aliases}\n  commits: ${commits}`
+}

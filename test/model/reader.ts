@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Program } from '../support/programs.ts'
+import type { Json } from '../support/randomHistory.ts'
+import { type Entry, gone, type SentJournal } from './journal.ts'
+import type { Problems } from './problems.ts'
+
+/** Longer than any deadline of the API. */
+const patienceMs = 20_000
+const pauseMs = 60
+
+export type Answer = { readonly status: number; readonly watermark: string | null; readonly body: Json }
+
+export async function ask(api: Pick<Program, 'url'>, key: string, path: string): Promise<Answer> {
+  const response = await fetch(api.url + path, {
+    headers: { authorization: `Bearer ${key}` },
+    signal: AbortSignal.timeout(patienceMs),
+  })
+  return {
+    status: response.status,
+    watermark: response.headers.get('replica-watermark'),
+    body: await response.json(),
+  }
+}
+
+/** What a reader saw while faults lasted, and until everything was whole again. */
+export type Seen = {
+  answers: number
+  /** 503. */
+  refusals: number
+  /** Between two answers. */
+  longestGapMs: number
+  /** The greatest age of a watermark. */
+  oldestMs: number
+  /** Rows that were older than in the answer before, or gone. */
+  fallbacks: number
+}
+
+const nothingSeen = (): Seen => ({ answers: 0, refusals: 0, longestGapMs: 0, oldestMs: 0, fallbacks: 0 })
+
+/**
+ * Asks for a team's submissions that are written steadily, one API after the other, again and again. A 200 answer holds everything appended
+ * before its watermark and nothing that was never sent; neither a watermark nor a revision ever falls back, whichever API
+ * answers. 503 is for as long as a fault lasts.
+ */
+export class PollingReader {
+  /** No fault lasts: every answer must be a 200 with a watermark. */
+  #isCalm = false
+  /** A kept answer may be served meanwhile: it may show less than the answer before, never less than promised. */
+  #mayFallBack = false
+  #seenSince = nothingSeen()
+  #lastAnswerAtMs = Date.now()
+  /** 200. */
+  answers = 0
+  readonly #journal: SentJournal
+  readonly #problems: Problems
+  readonly #team: string
+  readonly #steady: readonly Entry[]
+  readonly #before = new Map<string, number>()
+  #judged = 0
+  #watermarkMs = 0
+  #seen = new Map<string, number>()
+
+  constructor(journal: SentJournal, problems: Problems, team: string, steady: readonly Entry[]) {
+    this.#journal = journal
+    this.#problems = problems
+    this.#team = team
+    this.#steady = steady
+  }
+
+  beginFaults(mayFallBack: boolean): void {
+    this.#isCalm = false
+    this.#mayFallBack = mayFallBack
+    this.#seenSince = nothingSeen()
+  }
+
+  /** What was seen since the faults began. */
+  endFaults(): Seen {
+    this.#isCalm = true
+    this.#mayFallBack = false
+    return this.#seenSince
+  }
+
+  async run(apis: readonly Pick<Program, 'url'>[], key: string, signal: AbortSignal): Promise<void> {
+    for (let turn = 0; !signal.aborted; turn++) {
+      const api = apis[turn % apis.length]
+      const wasCalm = this.#isCalm
+      try {
+        if (api !== undefined)
+          await this.#judge(await ask(api, key, '/api/v1/records?limit=100'), () => wasCalm && this.#isCalm)
+      } catch (error) {
+        if (!signal.aborted) await this.#problems.add('reader', (error as Error).message)
+      }
+      await sleep(pauseMs)
+    }
+  }
+
+  async #judge({ status, watermark, body }: Answer, isCalm: () => boolean): Promise<void> {
+    if (status === 503 && !isCalm()) {
+      this.#seenSince.refusals++
+      return
+    }
+    if (status !== 200)
+      throw new Error(`status ${status} ${isCalm() ? 'without any fault' : ''} ${JSON.stringify(body)}`)
+    this.#noteAnswer(watermark)
+    if (watermark === null && isCalm()) throw new Error('an answer without a watermark, without any fault')
+    const items = new Map<string, number>(body.items.map((item: Json) => [item.id, item.serialNumber]))
+    if (items.size !== body.totalDocs) throw new Error(`${items.size} items of ${body.totalDocs}`)
+    if (watermark !== null) await this.#judgePromise(watermark, items)
+    await this.#judgeAgainstOthers(items, watermark)
+    this.#seen = items
+  }
+
+  #noteAnswer(watermark: string | null): void {
+    const nowMs = Date.now()
+    const seen = this.#seenSince
+    seen.answers++
+    this.answers++
+    seen.longestGapMs = Math.max(seen.longestGapMs, nowMs - this.#lastAnswerAtMs)
+    if (watermark !== null) seen.oldestMs = Math.max(seen.oldestMs, nowMs - Date.parse(watermark))
+    this.#lastAnswerAtMs = nowMs
+  }
+
+  async #judgeAgainstOthers(items: ReadonlyMap<string, number>, watermark: string | null): Promise<void> {
+    const sent = (id: string): number => this.#journal.highestSent('submissions', this.#keyOf(id))
+    const place = `with watermark ${watermark}, after one with ${new Date(this.#watermarkMs).toISOString()}`
+    for (const [id, revision] of items) {
+      const before = this.#seen.get(id) ?? 0
+      if (revision > sent(id)) await this.#suspect('never sent', `${id} is served at ${revision}`, id)
+      if (revision < before) await this.#fallsBack(`${id} is served at ${revision} after ${before}, ${place}`, id)
+    }
+    for (const [id, revision] of this.#seen)
+      if (!items.has(id) && sent(id) !== gone)
+        await this.#fallsBack(`${id} is not served any more, it was at ${revision}, ${place}`, id)
+  }
+
+  async #fallsBack(problem: string, id: string): Promise<void> {
+    this.#seenSince.fallbacks++
+    if (!this.#mayFallBack) await this.#suspect('falls back', problem, id)
+  }
+
+  async #judgePromise(watermark: string, items: ReadonlyMap<string, number>): Promise<void> {
+    const nowMs = Date.parse(watermark)
+    if (nowMs < this.#watermarkMs)
+      await this.#problems.add(
+        'watermark falls back',
+        `${watermark} after ${new Date(this.#watermarkMs).toISOString()}`,
+      )
+    this.#watermarkMs = Math.max(nowMs, this.#watermarkMs)
+    for (let entry = this.#steady[this.#judged]; entry !== undefined && entry.atMs < nowMs; ) {
+      this.#before.set(entry.key, Math.max(entry.revision ?? 0, this.#before.get(entry.key) ?? 0))
+      entry = this.#steady[++this.#judged]
+    }
+    for (const [key, revision] of this.#before) {
+      const id = key.slice(this.#team.length + 1)
+      const served = items.get(id) ?? (this.#journal.highestSent('submissions', key) === gone ? gone : 0)
+      // What was promised by a watermark that another answer told later may be missing from this one only when it is lower.
+      if (served < revision && nowMs >= this.#watermarkMs)
+        await this.#suspect('promise broken', `${id} is served at ${served}, not ${revision}, before ${watermark}`, id)
+    }
+  }
+
+  #suspect(kind: string, problem: string, id: string): Promise<void> {
+    return this.#problems.add(kind, problem, [{ topic: 'submissions', key: this.#keyOf(id) }])
+  }
+
+  #keyOf(id: string): string {
+    return `${this.#team}/${id}`
+  }
+}

@@ -1,0 +1,47 @@
+import { once } from 'node:events'
+import { rm, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { createServer, type Server } from 'node:tls'
+import { makeCertificates } from '../../../support/certificates.ts'
+import { refusalOf } from '../../../support/command.ts'
+import { killPrograms, startProgram } from '../../../support/programs.ts'
+import { temporaryFolder } from '../../../support/temporaryFolder.ts'
+
+const script = 'indexer/deadLetters/deadLettersCommand.ts'
+
+let folder: string
+let server: Server
+/** Resolves once somebody has asked something by TLS. */
+const asked = Promise.withResolvers<void>()
+let settings: Record<string, string>
+let caFile: string
+beforeAll(async () => {
+  folder = await temporaryFolder('tidemark-test-')
+  const { ca, certificate: cert, key } = await makeCertificates()
+  caFile = join(folder, 'ca.pem')
+  await writeFile(caFile, ca)
+  server = createServer({ cert, key }, (socket) => {
+    socket.on('error', () => undefined).once('data', () => asked.resolve())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  settings = { KAFKA_BROKERS: `127.0.0.1:${port}`, KAFKA_SSL: 'true' }
+})
+afterAll(async () => {
+  killPrograms()
+  server.close()
+  await rm(folder, { recursive: true })
+})
+
+test('with KAFKA_SSL alone, a broker is trusted for whom an authority of the machine vouches', async () => {
+  await startProgram(script, { ...settings, NODE_EXTRA_CA_CERTS: caFile }, ['list'])
+  await asked.promise
+})
+
+test('and no other', async () => {
+  expect(await refusalOf(script, settings, ['list'])).toMatch(
+    /^KAFKA_SSL does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/,
+  )
+})

@@ -1,0 +1,137 @@
+import {
+  chooseGeneration,
+  type Decision,
+  decide,
+  decideLeftOver,
+  type Observed,
+  readersOf,
+} from '../../../../indexer/generations/decide.ts'
+import type { FoundGeneration } from '../../../../indexer/generations/generations.ts'
+import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
+
+type At<Moment extends Observed['at']> = Omit<Extract<Observed, { at: Moment }>, 'at'>
+type Row<Moment extends Observed['at']> = readonly [what: string, seen: Partial<At<Moment>>, decision: Decision]
+
+const opening: At<'opening'> = {
+  ...{ hasCurrentMappings: true, isWritable: true, isHeld: false },
+  ...{ isServing: true, holdsPromised: true },
+}
+const closed = { isWritable: false }
+const rowsOfOpening: readonly Row<'opening'>[] = [
+  ['serves', {}, 'adopt'],
+  ['serves, and was restored from a snapshot or is not known', { holdsPromised: false }, 'withdraw'],
+  ['has lost its read aliases, or is the first of all', { isServing: false }, 'serve'],
+  ['never served', { isServing: false, holdsPromised: false }, 'withdraw'],
+  ['is closed by a rebuild that is about to switch', { ...closed, isHeld: true }, 'wait for the switch'],
+  ['is closed by a rebuild that died', closed, 'unblock'],
+  ['is closed by a rebuild that died, and has no readers', { ...closed, isServing: false }, 'unblock'],
+  ['has mappings of another release', { hasCurrentMappings: false, isHeld: true }, 'wait for a rebuild'],
+]
+test.each(rowsOfOpening)('an indexer opens a generation that %s', (_, seen, decision) => {
+  expect(decide({ at: 'opening', ...opening, ...seen })).toBe(decision)
+})
+
+const look: At<'look'> = { readers: 'its own', isWritable: true, isHeld: false, isBuilding: false }
+const rowsOfLook: readonly Row<'look'>[] = [
+  ['serves', {}, 'continue'],
+  ['serves, while a rebuild holds the watermark', { isHeld: true }, 'continue'],
+  ['is closed by a rebuild that is about to switch', { ...closed, isHeld: true }, 'continue'],
+  ['is closed by a rebuild that died', closed, 'leave'],
+  ['has lost its read aliases', { readers: 'none' }, 'leave'],
+  ['is being built', { readers: 'none', isBuilding: true }, 'continue'],
+  ['is being built, and closed', { readers: 'none', isBuilding: true, ...closed }, 'leave'],
+  ['was being built, and another indexer has made serve', { isBuilding: true }, 'continue'],
+  ['is retired', { readers: "another's" }, 'leave'],
+  ['is being built, while another one serves', { readers: "another's", isBuilding: true }, 'leave'],
+  ['is lost', { readers: 'gone' }, 'leave'],
+  ['is lost while it is being built', { readers: 'gone', isBuilding: true }, 'leave'],
+]
+test.each(rowsOfLook)('an indexer looks at a generation that %s', (_, seen, decision) => {
+  expect(decide({ at: 'look', ...look, ...seen })).toBe(decision)
+})
+
+/** What an indexer does about a generation that serves, and about one that is being built. */
+const rounds = {
+  published: ['continue', 'serve'],
+  withheld: ['continue', 'serve'],
+  'no append times': ['continue', 'serve'],
+  incomplete: ['continue', 'continue'],
+  behind: ['continue', 'continue'],
+  held: ['continue', 'continue'],
+  forgotten: ['adopt', 'adopt'],
+  displaced: ['rejoin', 'rejoin'],
+  superseded: ['leave', 'leave'],
+} as const satisfies Readonly<Record<At<'round'>['answer'], readonly [Decision, Decision]>>
+test.each(Object.entries(rounds))('a round of publishing ends: %s', (text, decisions) => {
+  const answer = text as At<'round'>['answer']
+  expect([false, true].map((isBuilding) => decide({ at: 'round', answer, isBuilding }))).toEqual(decisions)
+})
+
+const tagOf = (number: number, fingerprint = '0123456789abcdef'): GenerationTag =>
+  `${number}-${fingerprint}` as GenerationTag
+const known = (number: number, fingerprint?: string) => ({ number, tag: tagOf(number, fingerprint) })
+
+function found(
+  number: number,
+  state: { isServing?: boolean; hasServed?: boolean; hasCurrentMappings?: boolean; isComplete?: boolean } = {},
+): FoundGeneration {
+  const { isServing = false, hasServed = isServing, hasCurrentMappings = true, isComplete = true } = state
+  const complete = {
+    ...{ number, tag: tagOf(number), indices: {} as never, createdAtMs: 0, isWritable: true },
+    ...{ isServing, hasServed, hasCurrentMappings, foreignSettings: [] },
+  }
+  return { number, indices: new Map(), hasCurrentMappings, complete: isComplete ? complete : undefined }
+}
+const incomplete = (number: number): FoundGeneration => found(number, { isComplete: false })
+const serving = (number: number): FoundGeneration => found(number, { isServing: true })
+const ofAnotherRelease = (number: number): FoundGeneration => found(number, { hasCurrentMappings: false })
+
+test.each([
+  ['the one that serves', [found(1), serving(2), found(3)], known(3), 2, true],
+  ['the one that serves, where none was written yet', [serving(2), found(3)], undefined, 2, true],
+  [
+    'the newest that was written, where only its aliases are gone',
+    [1, 2, 3].map((each) => found(each)),
+    known(2),
+    2,
+    true,
+  ],
+  ['the first of all', [], undefined, 1, false],
+  ['a number never seen, where one was lost', [], known(4), 5, false],
+  ['a number never seen, where one has lost an index', [incomplete(4)], known(4), 5, false],
+  ['a number never seen, where others have its names', [found(4)], known(4, 'fedcba9876543210'), 5, false],
+  ['one that another process is creating', [incomplete(5)], known(4), 5, false],
+  ['one that another process has created', [found(5)], known(4), 5, true],
+  ['none of another release', [ofAnotherRelease(5)], known(4), 6, false],
+] as const)('an indexer chooses %s', (_, all, newest, number, exists) => {
+  const chosen = chooseGeneration(all, newest)
+  expect([chosen.number, chosen.complete !== undefined]).toEqual([number, exists])
+})
+
+test.each([
+  ['serves', serving(3), 'keep'],
+  ['is the one that served when it looked', found(2), 'keep'],
+  ['has the number of the one that serves, and other indices', incomplete(2), 'keep'],
+  ['is newer', incomplete(3), 'fill'],
+  ['is newer, of another release', ofAnotherRelease(3), 'remove'],
+  ['has served before', found(1, { hasServed: true }), 'reconcile and remove'],
+  [
+    'has served before, of another release',
+    found(1, { hasServed: true, hasCurrentMappings: false }),
+    'reconcile and remove',
+  ],
+  ['is older and never served', found(1), 'remove'],
+  ['is older and incomplete', incomplete(1), 'remove'],
+] as const)('a rebuild finds beside generation 2 one that %s', (_, each, decision) => {
+  expect(decideLeftOver(each, known(2))).toBe(decision)
+})
+
+test.each([
+  [[serving(1), found(2)], known(1), 'its own'],
+  [[serving(1), found(2)], known(2), "another's"],
+  [[found(1), found(2)], known(2), 'none'],
+  [[found(1), incomplete(2)], known(2), 'gone'],
+  [[serving(1)], known(1, 'fedcba9876543210'), 'gone'],
+] as const)('the read aliases point to … (%#)', (all, own, readers) => {
+  expect(readersOf(all, own)).toBe(readers)
+})

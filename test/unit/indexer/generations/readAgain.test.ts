@@ -1,0 +1,44 @@
+import { raiseUnseen } from '../../../../indexer/generations/readAgain.ts'
+import type { RebuildOptions } from '../../../../indexer/generations/rebuildPipeline.ts'
+import type { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
+import type { Version } from '../../../../indexer/generations/versions.ts'
+import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
+import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
+import type { Offset } from '../../../../src/core/model/ids.ts'
+import { type Config, readConfig } from '../../../../src/core/process/config.ts'
+import type { DocumentKind } from '../../../../src/core/stores/indices.ts'
+import { formEntity } from '../../../support/entities.ts'
+
+const config = ((): Config => {
+  const read = readConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:1' }, [], '')
+  if (!read.ok) throw new Error(JSON.stringify(read.problems))
+  return read.config
+})()
+/** More than one part, of which the last is not full. */
+const count = 501
+const topic = config.TOPIC_FORMS
+const watermarkMs = Date.parse('2026-03-01T00:00:10.000Z')
+const at = (offset: number): Offset => BigInt(offset) as Offset
+
+test('each record that no indexer has committed is raised, those of the last part too', async () => {
+  const raised: string[] = []
+  const reads = async ({ onRecord, ranges }: ReadOptions): Promise<void> => {
+    expect([...(ranges ?? [])]).toEqual([[0, { from: 0n, to: BigInt(count) }]])
+    for (let each = 0; each < count; each++) {
+      const value = Buffer.from(JSON.stringify({ revision: 1, form: formEntity({ id: `f${each}` }) }))
+      const record = { topic, partition: 0, offset: at(each), appendedAtMs: watermarkMs - 5_000 }
+      await onRecord({ ...record, key: Buffer.from(`acme/f${each}`), value, headers: {} })
+    }
+  }
+  const source = { committedOffsets: async () => [], readTopic: reads } as unknown as KafkaSource
+  const options = { config, source, signal: new AbortController().signal } as RebuildOptions
+  const raiseTimes = async (kind: DocumentKind, times: readonly Version[]): Promise<void> => {
+    expect(kind).toBe('forms')
+    expect(times.length).toBeLessThanOrEqual(500)
+    for (const { id, version, changedAt } of times)
+      if (version === 1 && changedAt === new Date(watermarkMs).toISOString()) raised.push(id)
+  }
+  const read = new Map([[`${topic}/0`, { topic, partition: 0, low: 0n, high: BigInt(count) }]])
+  await raiseUnseen(options, { raiseTimes } as unknown as Reconciliation, watermarkMs, read, async () => undefined)
+  expect(raised).toHaveLength(count)
+})
