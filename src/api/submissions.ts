@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
 import { reportStatuses, servedSubmissionSummary } from '../core/model/submission.ts'
-import { detailRoute } from './details.ts'
+import { detailRoute } from './detailRoute.ts'
 import { listRoute } from './lists.ts'
 import {
   changedParameters,
