@@ -14,6 +14,15 @@ export type PartitionClaim = Promised & {
   readonly partitionWatermarks: ReadonlyMap<string, number>
 }
 
+/** What of a claim is about one partition: no record of it may be changed before a watermark that is, or will be, published. */
+export function promisedOf(
+  { watermarkMs, partitionWatermarks, changedAtRaisedByMs }: PartitionClaim,
+  partition: string,
+): Promised {
+  const known = [watermarkMs, partitionWatermarks.get(partition)].filter((each) => each !== undefined)
+  return { watermarkMs: known.length === 0 ? undefined : Math.max(...known), changedAtRaisedByMs }
+}
+
 /**
  * Assigns `changedAt` to the records of one partition, in the order of their offsets:
  *

@@ -13,7 +13,7 @@ import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import { backoffMs } from './backoff.ts'
 import { type ByteBudget, recordBytes, trackedBytes } from './budget.ts'
-import { ChangeTimes, type PartitionClaim, type Promised } from './changeTimes.ts'
+import { ChangeTimes, type PartitionClaim, promisedOf } from './changeTimes.ts'
 import type { StartOffset } from './committedOffsets.ts'
 import { Coverage } from './coverage.ts'
 import { OffsetTracker } from './offsetTracker.ts'
@@ -182,7 +182,7 @@ export class SourceConsumer {
         start,
         offsets: new OffsetTracker(start.position),
         coverage: new Coverage(start.coveredAtMs, () => this.#options.keptMs(each.topic)),
-        changeTimes: new ChangeTimes(start.deadLetteredBelow, promisedOf(claimed, each)),
+        changeTimes: new ChangeTimes(start.deadLetteredBelow, promisedOf(claimed, partitionName(each))),
         owner: claimed.owner,
         nextOffset: start.position,
       }
@@ -235,16 +235,18 @@ export class SourceConsumer {
    */
   async #stillClaims(state: FetchState, batch: Pick<FetchedBatch, 'isRunning' | 'heartbeat'>): Promise<boolean> {
     const { isDisplaced, log } = this.#options
-    for (let attempts = 1; this.#isReading(batch); attempts++) {
+    const name = partitionName(state)
+    while (this.#isReading(batch)) {
       try {
         const isOther = await isDisplaced(state.owner, state)
+        if (this.#assigned.get(name) !== state) return false
         this.#blockedReason = undefined
         if (isOther) this.rejoin()
-        return !isOther && this.#assigned.get(partitionName(state)) === state
+        return !isOther
       } catch (error) {
-        this.#blockedReason = `cannot look up the claim of ${partitionName(state)}: ${summaryOf(error)}`
-        log.warn({ err: error, attempts }, 'the claim of a partition could not be looked up; trying again')
-        await this.#rest(attempts)
+        this.#blockedReason = `cannot look up the claim of ${name}: ${summaryOf(error)}`
+        log.warn({ err: error }, 'the claim of a partition could not be looked up; trying again')
+        await sleep(heartbeatIntervalMs, undefined, { signal: this.#stop.signal }).catch(() => undefined)
         await batch.heartbeat()
       }
     }
@@ -307,13 +309,4 @@ export class SourceConsumer {
     state.offsets.endBatch(lastOffset)
     state.nextOffset = lastOffset + 1n
   }
-}
-
-/** What of a claim is about one partition: no record of it may be changed before a watermark that is, or will be, published. */
-function promisedOf(
-  { watermarkMs, partitionWatermarks, changedAtRaisedByMs }: PartitionClaim,
-  partition: TopicPartition,
-): Promised {
-  const known = [watermarkMs, partitionWatermarks.get(partitionName(partition))].filter((each) => each !== undefined)
-  return { watermarkMs: known.length === 0 ? undefined : Math.max(...known), changedAtRaisedByMs }
 }

@@ -1,11 +1,9 @@
-import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
+import type { TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../src/core/model/ids.ts'
 import { fetchStartOffsets, rebuildGroup } from '../committedOffsets.ts'
 import { findGenerations, type Generation } from '../generations/generations.ts'
 import { documentTopics } from '../topics.ts'
-import { NotJudged, type VerifyOptions } from './verifyOptions.ts'
-
-const requestTimeoutMs = 30_000
+import { NotJudged, requestTimeoutMs, type Verification } from './verification.ts'
 
 /** One partition: every record from `low` to below `committed` is in the generation that serves. */
 export type CommittedPartition = TopicPartition & {
@@ -23,8 +21,8 @@ export type Commits = {
 }
 
 /** Notes which generation serves, and up to which offsets indexers have committed records for it. */
-export async function noteCommits(options: VerifyOptions): Promise<Commits> {
-  const { config, source, elasticsearch, signal } = options
+export async function noteCommits(verification: Verification): Promise<Commits> {
+  const { config, source, elasticsearch, signal } = verification
   const request = { signal, requestTimeout: requestTimeoutMs }
   const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, request)
   const generation = found.find(({ complete }) => complete?.isServing)?.complete
@@ -53,8 +51,8 @@ export async function noteCommits(options: VerifyOptions): Promise<Commits> {
 }
 
 /** Throws unless the commits still say at least what was noted: the same generation serves, of the same partitions. */
-export async function expectUnchanged(options: VerifyOptions, { generation, partitions }: Commits): Promise<void> {
-  const now = await noteCommits(options)
+export async function expectUnchanged(verification: Verification, { generation, partitions }: Commits): Promise<void> {
+  const now = await noteCommits(verification)
   if (now.generation.tag !== generation.tag)
     throw new NotJudged(`generation ${now.generation.number} serves meanwhile, not ${generation.number}`)
   for (const [name, { low, committed, high }] of partitions) {
@@ -67,27 +65,11 @@ export async function expectUnchanged(options: VerifyOptions, { generation, part
     if (!partitions.has(name)) throw new NotJudged(`${name} was added meanwhile`)
 }
 
-/** The partitions of a topic with the offsets between two of their marks. */
-export const rangesOf = (
-  partitions: Iterable<CommittedPartition>,
-  topic: string,
-  from: 'low' | 'committed',
-  to: 'committed' | 'high',
-): Map<number, { readonly from: bigint; readonly to: bigint }> =>
-  new Map(
-    [...partitions].flatMap((each) =>
-      each.topic === topic && each[from] < each[to] ? [[each.partition, { from: each[from], to: each[to] }]] : [],
-    ),
-  )
-
-/** Notes which records were appended since the first note: the same commits, with the present ends. */
-export async function withPresentEnds(
-  { config, source }: Pick<VerifyOptions, 'config' | 'source'>,
+/** The offset after the last record of each partition now, by partition name. */
+export async function presentEnds(
+  { config, source }: Verification,
   { partitions }: Commits,
-): Promise<CommittedPartition[]> {
+): Promise<ReadonlyMap<string, bigint>> {
   const ranges = await source.offsetRanges(documentTopics(config))
-  return [...partitions.values()].map((each) => ({
-    ...each,
-    high: (ranges.get(partitionName(each))?.high ?? each.high) as Offset,
-  }))
+  return new Map([...partitions].map(([name, { high }]) => [name, ranges.get(name)?.high ?? high]))
 }

@@ -1,92 +1,118 @@
-import { randomUUID } from 'node:crypto'
-import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
+import type { OffsetSpan } from '../../src/core/kafka/readTopic.ts'
+import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { documentId } from '../../src/core/model/ids.ts'
 import { readKey } from '../../src/core/model/record.ts'
+import { entityTypeOf } from '../../src/core/stores/indices.ts'
 import { projectRecord } from '../projectRecord.ts'
 import { documentTopics } from '../topics.ts'
-import { ChangeBounds } from './changeBounds.ts'
-import { type CommittedPartition, rangesOf } from './commits.ts'
-import { storedContentOf } from './content.ts'
-import { deadLetterVersion, noDigest, placeOf, type RecordEntry } from './entries.ts'
-import type { Pace } from './pace.ts'
-import type { VerifyOptions } from './verifyOptions.ts'
+import type { Commits, CommittedPartition } from './commits.ts'
+import { type ComparedRecord, deadLetterVersion } from './comparison.ts'
+import { storedContentOf } from './storedDocuments.ts'
+import { type Verification, verifyGroup } from './verification.ts'
 
-/** A consumer group that nobody else uses; `security/kafka-acls.txt` names the prefix. */
-export const verifyGroup = (): string => `tidemark-verify-${randomUUID()}`
+/** A partition as far as it was read. */
+type Progress = CommittedPartition & { readonly bounds: ChangeBounds; readTo: bigint }
 
-type Reading = {
-  readonly what: string
-  readonly partitions: readonly CommittedPartition[]
-  readonly from: 'low' | 'committed'
-  readonly to: 'committed' | 'high'
-  /** Whether a record matters, by its key. */
-  concerns(key: Buffer): boolean
-  onEntry(entry: RecordEntry): Promise<void> | void
-}
-
-/** Reads both document topics at a pace that leaves room for readers. */
+/** Reads both document topics part by part, at a pace that leaves room for readers. */
 export class RecordReader {
-  readonly #options: VerifyOptions
-  readonly #pace: Pace
-  readonly #bounds = new ChangeBounds()
+  readonly #verification: Verification
+  readonly #onRecord: (record: ComparedRecord) => void
+  /** By partition name. */
+  readonly #partitions: ReadonlyMap<string, Progress>
 
-  constructor(options: VerifyOptions, pace: Pace) {
-    this.#options = options
-    this.#pace = pace
+  /** `onRecord` is called for each record of the team that names an entity. */
+  constructor(verification: Verification, { partitions }: Commits, onRecord: (record: ComparedRecord) => void) {
+    this.#verification = verification
+    this.#onRecord = onRecord
+    this.#partitions = new Map(
+      [...partitions].map(([name, each]) => [name, { ...each, readTo: each.low, bounds: new ChangeBounds(each.low) }]),
+    )
   }
 
-  /** Reads the records between two marks of each partition. To be called with ascending marks. */
-  async read({ what, partitions, from, to, concerns, onEntry }: Reading): Promise<void> {
-    const { config, source, report, signal } = this.#options
-    const total = partitions.reduce((sum, each) => sum + Math.max(0, Number(each[to] - each[from])), 0)
-    let read = 0
-    for (const topic of documentTopics(config)) {
-      const ranges = rangesOf(partitions, topic, from, to)
-      if (ranges.size === 0) continue
-      const known = new Map(partitions.filter((each) => each.topic === topic).map((each) => [each.partition, each]))
-      const positions = new Map([...ranges].map(([partition, range]) => [partition, range.from]))
-      const onRecord = async (record: SourceRecord): Promise<void> => {
-        const { partition, offset, key } = record
-        // Compaction leaves gaps, which count as read.
-        read += Number(offset + 1n - (positions.get(partition) ?? offset))
-        positions.set(partition, offset + 1n)
-        report.progress(what, read, total)
-        const { low = offset, committed = offset } = known.get(partition) ?? {}
-        const changedAtLeastMs = this.#bounds.next(record, low)
-        const entry = key !== null && concerns(key) ? project(record, config) : undefined
-        if (entry !== undefined) await onEntry({ ...entry, changedAtLeastMs, isCommitted: offset < committed })
-        await this.#pace.rest()
-      }
-      await source.readTopic({ topic, groupId: verifyGroup(), ranges, signal, onRecord })
+  /** Reads on from where it has ended before, to below these offsets of each partition; `what` says what is read. */
+  async readTo(ends: ReadonlyMap<string, bigint>, what: string): Promise<void> {
+    const { config, source, report, pace, signal } = this.#verification
+    const spans = [...ends].flatMap(([name, to]) => {
+      const progress = this.#partitions.get(name)
+      return progress !== undefined && progress.readTo < to ? [{ progress, from: progress.readTo, to }] : []
+    })
+    const total = spans.reduce((sum, { from, to }) => sum + Number(to - from), 0)
+    let done = 0
+    const onRecord = async (record: SourceRecord): Promise<void> => {
+      done += this.#take(record)
+      report.progress(what, Math.min(done, total), total)
+      await pace.rest()
     }
+    for (const topic of documentTopics(config)) {
+      const ranges = new Map(
+        spans
+          .filter(({ progress }) => progress.topic === topic)
+          .map(({ progress, from, to }): [number, OffsetSpan] => [progress.partition, { from, to }]),
+      )
+      if (ranges.size > 0) await source.readTopic({ topic, groupId: verifyGroup(), ranges, signal, onRecord })
+    }
+    for (const { progress, to } of spans) progress.readTo = to
     report.progress(what, total, total)
+  }
+
+  /** Returns how many offsets it has come on: what compaction has removed counts as read. */
+  #take(record: SourceRecord): number {
+    const progress = this.#partitions.get(partitionName(record))
+    if (progress === undefined) return 0
+    const { bounds, committed } = progress
+    const offsets = Number(record.offset + 1n - bounds.next)
+    const changedAtLeastMs = bounds.add(record)
+    const { team, config } = this.#verification
+    const concerns = team === undefined || record.key?.toString('latin1').startsWith(`${team}/`) === true
+    const demand = concerns ? demandOf(record, config) : undefined
+    if (demand !== undefined) {
+      const { partition, offset } = record
+      this.#onRecord({ ...demand, partition, offset, changedAtLeastMs, isCommitted: offset < committed })
+    }
+    return offsets
   }
 }
 
 /** What the documents of a record must be; of a dead letter, that there is one. Undefined where no entity is named. */
-function project(
+function demandOf(
   record: SourceRecord,
-  config: VerifyOptions['config'],
-): Omit<RecordEntry, 'changedAtLeastMs' | 'isCommitted'> | undefined {
+  config: Verification['config'],
+): Pick<ComparedRecord, 'type' | 'id' | 'version' | 'digests'> | undefined {
   const projection = projectRecord(record, record.appendedAtMs, config)
-  if (projection.kind === 'invalid') return deadLetter(record, config)
-  if (projection.kind !== 'documents') return undefined
-  const [list, detail] = projection.documents
-  if (list === undefined || detail === undefined) return undefined
-  const { partition, offset } = record
-  return {
-    ...{ type: placeOf[list.kind].type, id: list.id, version: projection.version, partition, offset },
-    digests: { list: storedContentOf(list).digest, detail: storedContentOf(detail).digest },
+  if (projection.kind === 'documents') {
+    const [list, detail] = projection.documents
+    if (list === undefined || detail === undefined) return undefined
+    const digests = { list: storedContentOf(list).digest, detail: storedContentOf(detail).digest }
+    return { type: entityTypeOf(list.kind), id: list.id, version: projection.version, digests }
   }
+  const key = readKey(record.key)
+  if (!key.ok) return undefined
+  const type = record.topic === config.TOPIC_FORMS ? 'forms' : 'submissions'
+  const id = documentId(key.value.teamId, key.value.entityId)
+  return { type, id, version: deadLetterVersion, digests: null }
 }
 
-function deadLetter(
-  { topic, partition, offset, key }: SourceRecord,
-  { TOPIC_FORMS }: VerifyOptions['config'],
-): Omit<RecordEntry, 'changedAtLeastMs' | 'isCommitted'> | undefined {
-  const read = readKey(key)
-  if (!read.ok) return undefined
-  const id = documentId(read.value.teamId, read.value.entityId)
-  const type = topic === TOPIC_FORMS ? 'forms' : 'submissions'
-  return { type, id, version: deadLetterVersion, partition, offset, digests: { list: noDigest, detail: noDigest } }
+/**
+ * The lowest `changedAt` that a document of each record of a partition may have. That is the append time of the record, unless compaction
+ * may have removed an equal one that was appended before it, as records may be appended twice: where offsets are missing. What was there
+ * was not appended before the record in front of the first gap.
+ */
+export class ChangeBounds {
+  /** The offset after the last record. */
+  next: bigint
+  #latestMs = Number.NEGATIVE_INFINITY
+  #gapMs = Number.POSITIVE_INFINITY
+
+  /** `from`: where its reading begins. */
+  constructor(from: bigint) {
+    this.next = from
+  }
+
+  /** The bound of the next record, in the order of offsets. */
+  add({ offset, appendedAtMs }: Pick<SourceRecord, 'offset' | 'appendedAtMs'>): number {
+    if (offset > this.next) this.#gapMs = Math.min(this.#gapMs, this.#latestMs)
+    this.next = offset + 1n
+    this.#latestMs = Math.max(this.#latestMs, appendedAtMs)
+    return Math.min(appendedAtMs, this.#gapMs)
+  }
 }

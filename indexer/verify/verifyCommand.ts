@@ -9,6 +9,7 @@ import { configOrExit } from '../../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
 import { connectConfiguredRedis, untilConnected } from '../../src/core/stores/redis.ts'
 import { reportTo } from '../terminalReport.ts'
+import { Pace } from './verification.ts'
 import { verify } from './verify.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
@@ -44,6 +45,7 @@ try {
   await untilConnected(redis, stop.signal)
   const { isEqual, lines } = await verify({
     ...{ config, source, elasticsearch, raw, redis, team, report, signal: stop.signal },
+    pace: new Pace(stop.signal),
   })
   report.end()
   process.stdout.write(lines.map((line) => `${line}\n`).join(''))

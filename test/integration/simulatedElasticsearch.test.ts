@@ -15,7 +15,7 @@ import type { RebuildOptions } from '../../indexer/generations/rebuildPipeline.t
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { refreshEveryCopy } from '../../indexer/refresh.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
-import { readDocuments, scanIndex } from '../../indexer/verify/scanIndex.ts'
+import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
 import { hasMatches } from '../../src/api/search/counts.ts'
 import { readDetail } from '../../src/api/search/details.ts'
 import { exportList } from '../../src/api/search/exports.ts'
@@ -174,7 +174,7 @@ describe.each([
   })
   async function* readSome(ids: readonly string[]) {
     const names = ids.map((id) => `${team}/${id}` as DocumentId)
-    yield await readDocuments({ raw: clients.raw, signal }, 'submissions', first.indices.submissions, names)
+    yield await getDocuments({ raw: clients.raw, signal }, 'submissions', first.indices.submissions, names)
   }
 
   test('a snapshot shows one moment until it is closed; shallow, deep and exported rows are the same', async () => {
@@ -236,9 +236,9 @@ describe.each([
     expect(await reconciliation.pass()).toMatchObject({ submissions: { documents: 1, reconciled: 1 } })
     await refresh(second)
     const ids = ['a', 'b', 'c', 'd', 'e'].map((id) => `${team}/${id}` as DocumentId)
-    const copied = await readDocuments({ raw: clients.raw, signal }, 'submissions', second.indices.submissions, ids)
+    const copied = await getDocuments({ raw: clients.raw, signal }, 'submissions', second.indices.submissions, ids)
     expect(copied.map(({ version }) => version)).toEqual([2, 5, 1, deletedRevision, 1])
-    const kept = await readDocuments({ raw: clients.raw, signal }, 'submissions', first.indices.submissions, ids)
+    const kept = await getDocuments({ raw: clients.raw, signal }, 'submissions', first.indices.submissions, ids)
     expect(copied[2]).toEqual(kept[2])
   })
 
@@ -251,14 +251,14 @@ describe.each([
     const index = first.indices.submissions
     const query = { term: { _routing: team } }
     expect((await clients.elasticsearch.count({ index, query })).count).toBe(2)
-    const scanned = await collect(scanIndex({ raw: clients.raw, signal }, 'submissions', index, team))
+    const scanned = await collect(scanDocuments({ raw: clients.raw, team, signal }, 'submissions', index))
     expect(scanned.map(({ id, version }) => [id, version]).sort()).toEqual([
       [`${team}/a`, 1],
       [`${team}/b`, 1],
     ])
-    expect(await collect(scanIndex({ raw: clients.raw, signal }, 'submissions', index, undefined))).toHaveLength(
-      before + 2,
-    )
+    expect(
+      await collect(scanDocuments({ raw: clients.raw, team: undefined, signal }, 'submissions', index)),
+    ).toHaveLength(before + 2)
   })
   const documentsIn = async (kind: DocumentKind): Promise<number> => {
     const survey = await surveyIndices(clients.elasticsearch, prefix, signal)

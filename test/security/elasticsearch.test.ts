@@ -6,7 +6,7 @@ import * as generations from '../../indexer/generations/generations.ts'
 import { ForgottenEntities } from '../../indexer/generations/readAgain.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
-import { readDocuments, scanIndex } from '../../indexer/verify/scanIndex.ts'
+import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
 import { readForm } from '../../src/api/forms.ts'
 import { countOnly } from '../../src/api/search/clauses.ts'
 import { readDetails } from '../../src/api/search/details.ts'
@@ -190,8 +190,8 @@ async function readEverything(name: string): Promise<void> {
   if (serving === undefined) throw new Error('nothing serves')
   for (const [kind, index] of Object.entries(serving.indices) as [DocumentKind, PhysicalIndex][]) {
     await client.count({ index, query: { term: { _routing: team } } }, options())
-    for await (const _ of scanIndex({ raw, signal }, kind, index, team));
-    await readDocuments({ raw, signal }, kind, index, [form.id])
+    for await (const _ of scanDocuments({ raw, team, signal }, kind, index));
+    await getDocuments({ raw, signal }, kind, index, [form.id])
   }
 }
 

@@ -1,21 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import type { Kafka } from 'kafkajs'
 import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
 import { readTopic } from '../../src/core/kafka/readTopic.ts'
+import { type Ask, compareDetails, compareLists, type Difference, foldedOf } from '../model/fold.ts'
 import { bytesOf, entityOf, type SentJournal } from '../model/journal.ts'
 import type { Problems } from '../model/problems.ts'
-import { type Answer, ask } from '../model/reader.ts'
+import { ask } from '../model/reader.ts'
 import type { Program } from '../support/programs.ts'
 import type { Random } from '../support/random.ts'
-import { fold, type HistoryRecord, type Json } from '../support/randomHistory.ts'
-import {
-  newestFirst,
-  servedForm,
-  servedFormSummary,
-  servedSubmission,
-  servedSubmissionSummary,
-} from '../support/served.ts'
+import type { HistoryRecord } from '../support/randomHistory.ts'
 
 export type Judged = {
   readonly journal: SentJournal
@@ -30,74 +23,27 @@ export type Judged = {
 
 const pageSize = 100
 const sampleSize = 60
-const askedAtOnce = 6
-const kinds = [
-  { topic: 'forms', path: '/api/v1/forms', summary: servedFormSummary, detail: servedForm },
-  { topic: 'submissions', path: '/api/v1/records', summary: servedSubmissionSummary, detail: servedSubmission },
-] as const
-
-type Kind = (typeof kinds)[number]
 
 /**
  * Judges a replica that everything has come to: every page of every list of every team, the details of what has changed and
  * of a random sample, and the dead letters. Nothing is written meanwhile.
  */
 export async function judge(judged: Judged, changed: ReadonlySet<string>, random: Random): Promise<void> {
-  for (const kind of kinds) {
-    const entities = fold(judged.journal.newest(), kind.topic)
-    for (const team of judged.teams) {
-      await judgeList(judged, kind, team, entities, '?', () => true)
-      if (kind.topic === 'submissions')
-        await judgeList(
-          judged,
-          kind,
-          team,
-          entities,
-          '?status=completed&',
-          ({ result }) => result.status === 'completed',
-        )
-    }
-    await judgeDetails(judged, kind, entities, chosen(judged.journal, kind.topic, changed, random))
+  const { apis, journal, problems, teams } = judged
+  let turn = 0
+  const askAny: Ask = (team, target) => {
+    const api = apis[turn++ % apis.length]
+    if (api === undefined) throw new Error('no API runs')
+    return ask(api, judged.keyOf(team), target)
+  }
+  const tell = async (differences: readonly Difference[]): Promise<void> => {
+    for (const { kind, text, suspects } of differences) await problems.add(kind, text, suspects)
+  }
+  for (const folded of foldedOf(journal.newest())) {
+    for (const team of teams) await tell(await compareLists(askAny, folded, team, pageSize))
+    await tell(await compareDetails(askAny, folded, chosen(journal, folded.topic, changed, random)))
   }
   await judgeDeadLetters(judged)
-}
-
-const apiOf = ({ apis }: Judged, turn: number): Program => {
-  const api = apis[turn % apis.length]
-  if (api === undefined) throw new Error('no API runs')
-  return api
-}
-
-async function judgeList(
-  judged: Judged,
-  { topic, path, summary }: Kind,
-  team: string,
-  entities: ReadonlyMap<string, Json>,
-  filter: string,
-  isMeant: (entity: Json) => boolean,
-): Promise<void> {
-  const mine = [...entities].filter(([key]) => key.startsWith(`${team}/`)).map(([, entity]) => entity)
-  const expected = newestFirst(mine.filter(isMeant)).map(summary)
-  const items: Json[] = []
-  for (let page = 1; page === 1 || items.length < expected.length; page++) {
-    const target = `${path}${filter}limit=${pageSize}&page=${page}`
-    const { status, body } = await ask(apiOf(judged, page), judged.keyOf(team), target)
-    if (status !== 200 || body.totalDocs !== expected.length)
-      await judged.problems.add(
-        'total',
-        `${team} ${target}: ${status}, ${body.totalDocs} instead of ${expected.length}`,
-      )
-    if (status !== 200 || body.items.length === 0) break
-    items.push(...body.items)
-  }
-  const at = expected.findIndex((each, index) => !isDeepStrictEqual(each, items[index]))
-  if (at < 0 && items.length === expected.length) return
-  const wrong = [expected[at]?.id, items[at < 0 ? expected.length : at]?.id].filter((id) => id !== undefined)
-  await judged.problems.add(
-    'list',
-    `${team} ${path}${filter} differs at ${at}: ${cut(items[at])} instead of ${cut(expected[at])}`,
-    [...new Set(wrong)].map((id) => ({ topic, key: `${team}/${id}` })),
-  )
 }
 
 /** Keys of what has changed, and of a sample of everything that ever was. */
@@ -113,33 +59,10 @@ function chosen(
   return [...new Set([...own, ...sample])]
 }
 
-async function judgeDetails(
-  judged: Judged,
-  { topic, path, detail }: Kind,
-  entities: ReadonlyMap<string, Json>,
-  keys: readonly string[],
-): Promise<void> {
-  const judgeOne = async (key: string, turn: number): Promise<void> => {
-    const [team = '', id = ''] = key.split('/')
-    const answer = await ask(apiOf(judged, turn), judged.keyOf(team), `${path}/${encodeURIComponent(id)}`)
-    const entity = entities.get(key)
-    if (isRight(answer, entity === undefined ? undefined : detail(entity))) return
-    const said = `${answer.status} ${cut(answer.body)}`
-    await judged.problems.add('detail', `${topic} ${key}: ${said} instead of ${cut(entity)}`, [{ topic, key }])
-  }
-  for (let at = 0; at < keys.length; at += askedAtOnce)
-    await Promise.all(keys.slice(at, at + askedAtOnce).map((key, turn) => judgeOne(key, turn)))
-}
-
-const isRight = ({ status, body }: Answer, expected: Json): boolean =>
-  expected === undefined
-    ? status === 404 && body.error?.code === 'not_found'
-    : status === 200 && isDeepStrictEqual(body, expected)
-
 /** Every poison record is set aside at least once, byte for byte, and nothing but poison is. */
 async function judgeDeadLetters({ journal, problems, kafka, names, signal }: Judged): Promise<void> {
   const missing = new Map(journal.poison)
-  const topicOf = new Map(kinds.map(({ topic }) => [names[`TOPIC_${topic.toUpperCase()}`] ?? '', topic]))
+  const topicOf = new Map(['forms', 'submissions'].map((topic) => [names[`TOPIC_${topic.toUpperCase()}`] ?? '', topic]))
   await readTopic(kafka, {
     topic: names['TOPIC_DEAD_LETTERS'] ?? '',
     groupId: `soak-${randomUUID()}`,

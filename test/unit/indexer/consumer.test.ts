@@ -22,7 +22,8 @@ function setting(
   const budget = new ByteBudget(options.maxBytes ?? 1_000_000)
   const attempts: number[] = []
   const processed = new Map<bigint, () => void>()
-  const failing = new Set<'claim'>()
+  const failing = new Set<'claim' | 'looking a claim up'>()
+  let heartbeats = 0
   let claimant = 'we'
   /** Claims that fail when the test says so. */
   const claiming: { fail(): void }[] = []
@@ -58,7 +59,10 @@ function setting(
         await new Promise<void>((_, reject) => claiming.push({ fail: () => reject(new Error('Redis is away')) }))
       return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0, partitionWatermarks: new Map() }
     },
-    isDisplaced: async (owner) => claimant !== owner,
+    isDisplaced: async (owner) => {
+      if (failing.has('looking a claim up')) throw new Error('Redis is away')
+      return claimant !== owner
+    },
     onRecord: (each, _changedAtMs, _assigned, onProcessed) => void processed.set(each.offset, onProcessed),
     keptMs: () => 1,
     onRebalance: () => undefined,
@@ -69,7 +73,7 @@ function setting(
   const bring = async (offsets: readonly number[]): Promise<boolean | undefined> => {
     const records = offsets.map(record)
     const batch = { ...forms, fetchedFrom: at(offsets[0] ?? 0), records, undecodable: undefined }
-    const isTaken = await group?.onBatch({ ...batch, isRunning: () => true, heartbeat: async () => undefined })
+    const isTaken = await group?.onBatch({ ...batch, isRunning: () => true, heartbeat: async () => void heartbeats++ })
     if (isTaken) group?.onBatchEnd(forms, at(offsets.at(-1) ?? 0))
     return isTaken
   }
@@ -79,7 +83,10 @@ function setting(
     claimant = owner
   }
   const assignAgain = async (): Promise<void> => await group?.onAssigned([forms])
-  return { consumer, budget, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy }
+  return {
+    ...{ consumer, budget, attempts, processed, failing, claiming, assignAgain, bring, process, position, claimBy },
+    heartbeats: () => heartbeats,
+  }
 }
 
 const span = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, each) => from + each)
@@ -145,6 +152,22 @@ test('takes no record once another indexer has claimed the partition, and joins 
   expect(await bench.bring([1])).toBe(false)
   expect([...bench.processed.keys()]).toEqual([0n])
   await eventually(() => bench.consumer.assigned().length === 1 && bench.consumer.assigned()[0] !== before)
+  await bench.consumer.leave()
+  await running
+})
+
+test('keeps its partitions while no claim can be looked up, and takes the records after that', async () => {
+  const bench = setting()
+  const running = bench.consumer.run()
+  await joined(bench)
+  bench.failing.add('looking a claim up')
+  const taken = bench.bring([0])
+  await eventually(() => bench.heartbeats() === 1)
+  expect(bench.consumer.blockedReason()).toContain('Redis is away')
+  expect(bench.processed.size).toBe(0)
+  bench.failing.clear()
+  expect(await taken).toBe(true)
+  expect(bench.consumer.blockedReason()).toBeUndefined()
   await bench.consumer.leave()
   await running
 })

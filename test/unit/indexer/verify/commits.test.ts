@@ -1,7 +1,7 @@
 import { commitMetadata } from '../../../../indexer/committedOffsets.ts'
 import { findGenerations } from '../../../../indexer/generations/generations.ts'
 import { expectUnchanged, noteCommits } from '../../../../indexer/verify/commits.ts'
-import { NotJudged, type VerifyOptions } from '../../../../indexer/verify/verifyOptions.ts'
+import { NotJudged, type Verification } from '../../../../indexer/verify/verification.ts'
 import { aliasOf, documentKinds, type GenerationTag } from '../../../../src/core/stores/indices.ts'
 import { testConfig } from '../../../support/config.ts'
 import { indexName } from '../../../support/names.ts'
@@ -29,7 +29,7 @@ async function indicesOf({ serving }: World) {
 async function tagOf(generation: number): Promise<GenerationTag> {
   const client = {
     indices: { get: () => indicesOf({ serving: 1, forms: [] }) },
-  } as unknown as VerifyOptions['elasticsearch']
+  } as unknown as Verification['elasticsearch']
   const found = await findGenerations(client, prefix, { signal, requestTimeout: 1_000 })
   const tag = found.find(({ number }) => number === generation)?.complete?.tag
   if (tag === undefined) throw new Error('the generation is not complete')
@@ -37,7 +37,7 @@ async function tagOf(generation: number): Promise<GenerationTag> {
 }
 
 /** What a verification sees of a world, with one topic of several partitions. */
-function optionsOf(world: World): VerifyOptions {
+function optionsOf(world: World): Verification {
   const each = <T>(make: (partition: Partition, at: number) => T): T[] => world.forms.map(make)
   const commitsOf = async (group: string) =>
     (
@@ -62,7 +62,7 @@ function optionsOf(world: World): VerifyOptions {
         ),
       committedOffsets: commitsOf,
     },
-  } as unknown as VerifyOptions
+  } as unknown as Verification
 }
 
 const world: World = {

@@ -1,4 +1,4 @@
-import { type Difference, Differences } from '../../../../indexer/verify/difference.ts'
+import { type Difference, Differences } from '../../../../indexer/verify/differences.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 
 const difference = (kind: Difference['kind'], id: string): Difference => ({
@@ -16,7 +16,10 @@ test('differences are named one a line, the most serious kind first, with their 
     'missing acme f-1 (forms) revision 3 in the topic',
     'content acme f-2 (forms) revision 3 in the topic',
   ])
-  expect([differences.total, differences.summary()]).toEqual([3, '1 key-accepted, 1 missing, 1 content'])
+  expect([differences.isEmpty, differences.summary()]).toEqual([
+    false,
+    '3 differences (1 key-accepted, 1 missing, 1 content)',
+  ])
 })
 
 test('of each kind no more are kept than may be named; all are counted', () => {
@@ -24,5 +27,5 @@ test('of each kind no more are kept than may be named; all are counted', () => {
   for (let number = 0; number < 1_000; number++) differences.add(difference('missing', `f-${number}`))
   expect(differences.lines()).toHaveLength(3)
   expect(differences.lines().at(-1)).toBe('missing: 998 more')
-  expect(differences.total).toBe(1_000)
+  expect(differences.summary()).toBe('1000 differences (1000 missing)')
 })

@@ -1,12 +1,10 @@
-import { ChangeBounds } from '../../../../indexer/verify/changeBounds.ts'
+import { ChangeBounds } from '../../../../indexer/verify/readRecords.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 
 /** The bound of each record, given as [offset, append time] in one partition that begins at 0. */
 function boundsOf(...records: readonly (readonly [number, number])[]): number[] {
-  const bounds = new ChangeBounds()
-  return records.map(([offset, appendedAtMs]) =>
-    bounds.next({ topic: 'forms', partition: 0, offset: BigInt(offset) as Offset, appendedAtMs }, 0n),
-  )
+  const bounds = new ChangeBounds(0n)
+  return records.map(([offset, appendedAtMs]) => bounds.add({ offset: BigInt(offset) as Offset, appendedAtMs }))
 }
 
 test('the bound is the append time as long as no record is missing', () => {
@@ -19,11 +17,4 @@ test('an equal record may have been where offsets are missing, not before the re
 
 test('nothing is known of records that are missing at the beginning', () => {
   expect(boundsOf([2, 10], [3, 20])).toEqual([Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY])
-})
-
-test('each partition has gaps of its own', () => {
-  const bounds = new ChangeBounds()
-  const next = (partition: number, offset: bigint, appendedAtMs: number): number =>
-    bounds.next({ topic: 'forms', partition, offset: offset as Offset, appendedAtMs }, 5n)
-  expect([next(0, 5n, 10), next(1, 5n, 10), next(0, 7n, 20), next(1, 6n, 20)]).toEqual([10, 10, 10, 20])
 })

@@ -1,0 +1,208 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
+import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
+import { type Digest, type DocumentId, documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
+import { readAccountKeyRecord } from '../../src/core/model/record.ts'
+import {
+  type AccountKeySurvey,
+  accountKeyStore,
+  holderOf,
+  type KeyHolder,
+  surveyAccountKeys,
+} from '../../src/core/stores/accountKeyStore.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import type { Difference, DifferenceKind, Differences } from './differences.ts'
+import { NotJudged, type Verification, verifyGroup } from './verification.ts'
+
+/** A change reaches both Kafka and Redis within seconds; what still differs after so many comparisons was not under way. */
+const comparisons = 5
+const pauseMs = 1_000
+
+/** Compares the account-key store in Redis with the topic. Returns how many live keys it holds. */
+export async function verifyAccountKeys(verification: Verification, differences: Differences): Promise<number> {
+  verification.report.step('account keys in Redis are compared with their topic')
+  const runId = await expectComplete(verification)
+  const first = await compareOnce(verification)
+  let lasting = first.differences
+  for (let done = 1; lasting.size > 0 && done < comparisons; done++) {
+    await sleep(pauseMs, undefined, { signal: verification.signal })
+    const again = await compareOnce(verification)
+    lasting = new Map([...again.differences].filter(([name]) => lasting.has(name)))
+  }
+  if ((await expectComplete(verification)) !== runId) throw new NotJudged('Redis was restarted meanwhile')
+  for (const difference of lasting.values()) differences.add(difference)
+  return first.keys
+}
+
+/** Returns the run of Redis, in which the account-key store is complete. */
+async function expectComplete({ redis, config }: Verification): Promise<string | undefined> {
+  if (!(await accountKeyStore(redis, redisKeys(config.INDEX_PREFIX)).isComplete()))
+    throw new NotJudged('the account-key store is not complete: an indexer replays the keys')
+  return redis.runId()
+}
+
+async function compareOnce(
+  verification: Verification,
+): Promise<{ readonly keys: number; readonly differences: Map<string, Difference> }> {
+  const { config, source, redis, team, pace, signal } = verification
+  const fold = new AccountKeyFold()
+  await source.readTopic({
+    ...{ topic: config.TOPIC_ACCOUNT_KEYS, groupId: verifyGroup(), signal },
+    onRecord: async (record) => {
+      fold.apply(record)
+      await pace.rest()
+    },
+  })
+  const isJudged = ({ teamId, newest }: FoldedKey): boolean =>
+    newest[0].key !== null && (team === undefined || teamId === team)
+  const survey = await surveyAccountKeys(redis, redisKeys(config.INDEX_PREFIX))
+  return { keys: fold.keys().filter(isJudged).length, differences: compareAccountKeys(fold, survey, team) }
+}
+
+export type FoldedKey = {
+  readonly teamId: TeamId
+  readonly keyId: EntityId
+  /** The newest states: several when two writers made one revision at once. */
+  readonly newest: readonly [AccountKeyState, ...AccountKeyState[]]
+}
+
+/**
+ * What the account-key store must hold, by the rules of its scripts (`accountKeyScripts.ts`), whatever the order of the records: a
+ * deletion beats all, then the highest revision, then the revocation; a digest that several live keys claim opens none of them.
+ */
+export class AccountKeyFold {
+  readonly #keys = new Map<DocumentId, FoldedKey>()
+
+  /** Applies a record of `account-keys`; a dead letter changes nothing. */
+  apply(record: SourceRecord): void {
+    const read = readAccountKeyRecord(record.key, record.value)
+    if (!read.ok) return
+    const { teamId, entityId: keyId, revision, key } = read.value
+    const id = documentId(teamId, keyId)
+    const state = { revision, key }
+    const known = this.#keys.get(id)
+    const order = known === undefined ? 1 : orderOf(state, known.newest[0])
+    if (order > 0) this.#keys.set(id, { teamId, keyId, newest: [state] })
+    else if (order === 0 && known !== undefined) {
+      const isKnown = known.newest.some((each) => accountKeyValue(each) === accountKeyValue(state))
+      if (!isKnown) this.#keys.set(id, { teamId, keyId, newest: [...known.newest, state] })
+    }
+  }
+
+  /** Every key, deleted ones included. */
+  keys(): readonly FoldedKey[] {
+    return [...this.#keys.values()]
+  }
+
+  /** For each digest the live keys that claim it, each by the holders that a look-up may find. */
+  claims(): ReadonlyMap<Digest, readonly (readonly KeyHolder[])[]> {
+    const claims = new Map<Digest, KeyHolder[][]>()
+    for (const { teamId, keyId, newest } of this.#keys.values()) {
+      const live = newest.flatMap(({ key }) => (key === null ? [] : [key]))
+      for (const digest of new Set(live.map((key) => key.digest))) {
+        const holders = live.filter((key) => key.digest === digest).map((key) => holderOf(teamId, keyId, key))
+        claims.set(digest, [...(claims.get(digest) ?? []), holders])
+      }
+    }
+    return claims
+  }
+}
+
+/** Positive when `a` is newer than `b`: deleted, else by revision, then by being revoked. Two deletions are equal. */
+function orderOf(a: AccountKeyState, b: AccountKeyState): number {
+  if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null)
+  return a.revision - b.revision || Number(a.key.state === 'revoked') - Number(b.key.state === 'revoked')
+}
+
+/** Compares the account-key store with the fold of the topic; with a team only that team's keys. By a name that is the same next time. */
+export function compareAccountKeys(
+  fold: AccountKeyFold,
+  stored: AccountKeySurvey,
+  team: TeamId | undefined,
+): Map<string, Difference> {
+  const differences = new Map<string, Difference>()
+  const add = (kind: DifferenceKind, teamId: TeamId, keyId: EntityId, detail: string): void => {
+    if (team !== undefined && teamId !== team) return
+    const difference: Difference = { kind, team: teamId, id: keyId, where: 'account-keys', detail }
+    const name = `${kind} ${documentId(teamId, keyId)}`
+    if (!differences.has(name)) differences.set(name, difference)
+  }
+  compareClaims(fold, stored, add)
+  compareStates(fold, stored, add)
+  return differences
+}
+
+type Add = (kind: DifferenceKind, teamId: TeamId, keyId: EntityId, detail: string) => void
+
+function compareClaims(fold: AccountKeyFold, { claims }: AccountKeySurvey, add: Add): void {
+  const expected = fold.claims()
+  for (const [digest, found] of claims) compareOpened(opens(found), opens(expected.get(digest)) ?? [], add)
+  for (const [digest, claimants] of expected) {
+    const holders = claimants.flatMap(([holder]) => holder ?? [])
+    const names = holders.map(({ teamId, keyId }) => documentId(teamId, keyId)).join(', ')
+    for (const holder of holders) {
+      const { teamId, keyId } = holder
+      if (holders.length > 1) add('key-contested', teamId, keyId, `opens nothing: ${names} claim one digest`)
+      else if (opens(claims.get(digest)) === undefined)
+        add('key-missing', teamId, keyId, `${describe(holder)} in the topic, no look-up in Redis finds it`)
+    }
+  }
+}
+
+/** The one of a digest's claims that a look-up finds. */
+const opens = <T>(claims: readonly T[] = []): T | undefined => (claims.length === 1 ? claims[0] : undefined)
+
+function compareOpened(found: KeyHolder | undefined, allowed: readonly KeyHolder[], add: Add): void {
+  if (found === undefined || allowed.some((each) => isDeepStrictEqual(each, found))) return
+  const known = allowed[0] === undefined ? 'nobody may use its digest' : `the topic says ${describe(allowed[0])}`
+  const kind = isAccepted(found, allowed) ? 'key-accepted' : 'key-differs'
+  add(kind, found.teamId, found.keyId, `${describe(found)} in Redis, ${known}`)
+}
+
+/** Whether Redis accepts a key that the topic does not, or for longer. */
+const isAccepted = (found: KeyHolder, allowed: readonly KeyHolder[]): boolean =>
+  found.state === 'active' &&
+  !allowed.some(
+    ({ teamId, keyId, state, expiresAtMs }) =>
+      teamId === found.teamId &&
+      keyId === found.keyId &&
+      state === 'active' &&
+      (expiresAtMs ?? Number.POSITIVE_INFINITY) >= (found.expiresAtMs ?? Number.POSITIVE_INFINITY),
+  )
+
+const describe = ({ teamId, keyId, state, expiresAtMs }: KeyHolder): string =>
+  `${state}${expiresAtMs === null ? '' : ` until ${new Date(expiresAtMs).toISOString()}`} as ${documentId(teamId, keyId)}`
+
+function compareStates(fold: AccountKeyFold, { keys }: AccountKeySurvey, add: Add): void {
+  const found = new Map(keys.map(({ teamId, keyId, state }) => [documentId(teamId, keyId), state]))
+  for (const { teamId, keyId, newest } of fold.keys()) {
+    const problem = problemOf(found.get(documentId(teamId, keyId)), newest)
+    if (problem !== undefined) add(problem[0], teamId, keyId, problem[1])
+  }
+  const known = new Set(fold.keys().map(({ teamId, keyId }) => documentId(teamId, keyId)))
+  // Redis remembers a deletion whose record Kafka has forgotten.
+  for (const { teamId, keyId, state } of keys)
+    if (state.key !== null && !known.has(documentId(teamId, keyId)))
+      add('key-differs', teamId, keyId, `revision ${state.revision} in Redis, none in the topic`)
+}
+
+function problemOf(
+  stored: AccountKeyState | undefined,
+  newest: FoldedKey['newest'],
+): readonly [DifferenceKind, string] | undefined {
+  const [known] = newest
+  if (known.key === null)
+    return stored?.key === null
+      ? undefined
+      : ['key-deletion', 'deleted in the topic, not remembered as deleted in Redis']
+  if (stored === undefined) return ['key-missing', 'live in the topic, not in Redis']
+  if (stored.key === null) return ['key-missing', 'live in the topic, deleted in Redis']
+  const isKnown = newest.some((each) => accountKeyValue(each) === accountKeyValue(stored))
+  return isKnown ? undefined : ['key-differs', describeStates(stored, known)]
+}
+
+const describeStates = (stored: AccountKeyState, known: AccountKeyState): string =>
+  stored.revision === known.revision
+    ? `revision ${stored.revision} differs from its record`
+    : `revision ${stored.revision} in Redis, ${known.revision} in the topic`

@@ -1,0 +1,200 @@
+import { DatabaseSync } from 'node:sqlite'
+import { type DocumentId, deletedRevision, type Offset, type Revision } from '../../src/core/model/ids.ts'
+import { toInstant } from '../../src/core/model/instant.ts'
+import type { EntityType } from '../../src/core/model/teamList.ts'
+import { type DocumentKind, entityTypeOf, isList } from '../../src/core/stores/indices.ts'
+import type { ComparedDocument } from './storedDocuments.ts'
+
+/** What a record demands of the documents of its entity. */
+export type ComparedRecord = {
+  readonly type: EntityType
+  readonly id: DocumentId
+  readonly version: Revision
+  readonly partition: number
+  readonly offset: Offset
+  /** The lowest `changedAt` that its documents may have (see `ChangeBounds`). */
+  readonly changedAtLeastMs: number
+  /** An indexer has committed it: the indices must hold it, or something newer. */
+  readonly isCommitted: boolean
+  /** Null for a dead letter. */
+  readonly digests: { readonly list: Uint8Array; readonly detail: Uint8Array } | null
+}
+
+/**
+ * The version of a record that is a dead letter. It makes no document, but compaction may have removed for it the record that its entity is
+ * still served from.
+ */
+export const deadLetterVersion = 0 as Revision
+
+/** What is wrong with a document. */
+export type Problem = 'missing' | 'unexpected' | 'older' | 'newer' | 'content' | 'time'
+
+/** A document that differs from its records, as far as was read. */
+export type Suspect = {
+  readonly kind: DocumentKind
+  readonly id: DocumentId
+  readonly problem: Problem
+  readonly detail: string
+}
+
+/**
+ * In a file that has no name: the operating system removes it with the process, however that ends. Nothing in it is ever read again, so it
+ * needs neither a journal nor transactions. Versions and times are REAL, which holds whatever JavaScript makes of them.
+ */
+const schema = `
+  PRAGMA journal_mode = OFF;
+  PRAGMA synchronous = OFF;
+  PRAGMA cache_size = -16384; -- KiB
+  BEGIN;
+  CREATE TABLE records (
+    type TEXT, id TEXT, partition INTEGER, offset INTEGER,
+    version REAL, changedAtLeastMs REAL, isCommitted INTEGER, list BLOB, detail BLOB,
+    PRIMARY KEY (type, id, partition, offset)
+  ) WITHOUT ROWID;
+  CREATE TABLE documents (
+    kind TEXT, id TEXT, version REAL, changedAtMs REAL, isTombstone INTEGER, digest BLOB,
+    PRIMARY KEY (kind, id)
+  ) WITHOUT ROWID;
+  CREATE TABLE suspects (kind TEXT, id TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+`
+
+/** So many documents are judged without a pause. */
+const pageSize = 200
+
+/** Ids of all documents that are there or should be, and of those that were suspect, page by page. */
+const ids = {
+  all: `SELECT id FROM documents WHERE kind = :kind AND id > :after
+        UNION SELECT id FROM records WHERE type = :type AND id > :after`,
+  suspects: 'SELECT id FROM suspects WHERE kind = :kind AND id > :after',
+}
+
+/**
+ * Judges each document by its records: those with the highest committed revision, and everything that was appended after the commits. An
+ * index may be ahead of the commits, and in any state between.
+ */
+const judgement = (among: keyof typeof ids, part: 'list' | 'detail'): string => `
+  WITH page AS (${ids[among]} ORDER BY id LIMIT ${pageSize}),
+  judged AS (
+    SELECT page.id, document.version, document.digest, document.changedAtMs, document.isTombstone,
+      coalesce(max(record.version), 0) AS newest,
+      coalesce(max(record.version) FILTER (WHERE record.isCommitted), 0) AS required,
+      coalesce(min(record.version) = ${deadLetterVersion}, FALSE) AS hasDeadLetter,
+      -- Of two contents under one revision the first one counts; the later one is a dead letter.
+      (SELECT ${part} FROM records WHERE type = :type AND id = page.id AND version = document.version
+        ORDER BY offset LIMIT 1) AS expected
+    FROM page
+    LEFT JOIN documents AS document ON document.kind = :kind AND document.id = page.id
+    LEFT JOIN records AS record ON record.type = :type AND record.id = page.id
+    GROUP BY page.id
+  ),
+  timed AS (
+    SELECT *, (SELECT min(changedAtLeastMs) FROM records
+      WHERE type = :type AND id = judged.id AND version = judged.version AND ${part} = expected) AS changedAtLeastMs
+    FROM judged
+  )
+  SELECT id, version, newest, required, changedAtMs, changedAtLeastMs, CASE
+    WHEN version IS NULL THEN iif(required > 0, 'missing', NULL)
+    -- Compaction has removed the record that the document was made of, for the dead letter.
+    WHEN version > newest AND hasDeadLetter THEN NULL
+    -- Kafka forgets a tombstone after its retention, the index never does.
+    WHEN newest = 0 THEN iif(isTombstone, NULL, 'unexpected')
+    WHEN version < required THEN 'older'
+    WHEN version > newest THEN 'newer'
+    -- There is nothing expected of a version whose record has been compacted since it was indexed.
+    WHEN digest <> expected THEN 'content'
+    WHEN changedAtMs < changedAtLeastMs THEN 'time'
+  END AS problem
+  FROM timed ORDER BY id
+`
+
+type Row = {
+  readonly id: DocumentId
+  readonly version: number | null
+  readonly newest: number
+  readonly required: number
+  readonly changedAtMs: number | null
+  readonly changedAtLeastMs: number | null
+  readonly problem: Problem | null
+}
+
+/** Documents of one page that were judged. */
+type Page = { readonly documents: number; readonly suspects: readonly Suspect[] }
+
+/** Digests of all records and all documents, on disk, and what differs between them. */
+export class Comparison {
+  readonly #database = new DatabaseSync('')
+  readonly #statements
+
+  constructor() {
+    this.#database.exec(schema)
+    this.#statements = {
+      addRecord: this.#database.prepare('INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+      setDocument: this.#database.prepare('INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?)'),
+      removeDocument: this.#database.prepare('DELETE FROM documents WHERE kind = ? AND id = ?'),
+      addSuspect: this.#database.prepare('INSERT OR IGNORE INTO suspects VALUES (?, ?)'),
+      markDeadLetter: this.#database.prepare(
+        `UPDATE records SET version = ${deadLetterVersion} WHERE type = ? AND id = ? AND partition = ? AND offset = ?`,
+      ),
+    }
+  }
+
+  addRecord({ type, id, partition, offset, version, changedAtLeastMs, isCommitted, digests }: ComparedRecord): void {
+    const { list = null, detail = null } = digests ?? {}
+    const demand = [version, changedAtLeastMs, Number(isCommitted), list, detail]
+    this.#statements.addRecord.run(type, id, partition, offset, ...demand)
+  }
+
+  /** Sets what an index holds of a document. */
+  setDocument({ kind, id, version, changedAtMs, isTombstone, digest }: ComparedDocument): void {
+    this.#statements.setDocument.run(kind, id, version, changedAtMs, Number(isTombstone), digest)
+  }
+
+  removeDocument(kind: DocumentKind, id: DocumentId): void {
+    this.#statements.removeDocument.run(kind, id)
+  }
+
+  /** Makes a record a dead letter, if it is one of these. */
+  markDeadLetter(type: EntityType, id: string, partition: string, offset: string): void {
+    this.#statements.markDeadLetter.run(type, id, partition, offset)
+  }
+
+  /** Judges documents of a kind, page by page, by what is known now: all of them, or those again that were suspect before. */
+  *judge(kind: DocumentKind, among: keyof typeof ids): Generator<Page> {
+    const type = entityTypeOf(kind)
+    const statement = this.#database.prepare(judgement(among, isList(kind) ? 'list' : 'detail'))
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const rows = statement.all({ kind, type, after }) as Row[]
+      const suspects = rows.flatMap((row) => suspectOf(kind, row))
+      for (const { id } of suspects) this.#statements.addSuspect.run(kind, id)
+      yield { documents: rows.filter(({ version }) => version !== null).length, suspects }
+      after = rows.at(-1)?.id
+    }
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+}
+
+function suspectOf(kind: DocumentKind, row: Row): Suspect[] {
+  return row.problem === null ? [] : [{ kind, id: row.id, problem: row.problem, detail: detailOf(row, row.problem) }]
+}
+
+function detailOf({ version, newest, required, changedAtMs, changedAtLeastMs }: Row, problem: Problem): string {
+  const stored = revision(version ?? 0)
+  switch (problem) {
+    case 'missing':
+      return `${revision(required)} in the topic`
+    case 'unexpected':
+      return `${stored} in the index, no record in the topic`
+    case 'older':
+    case 'newer':
+      return `${stored} in the index, ${revision(newest)} in the topic`
+    case 'content':
+      return `${stored} has other bytes than its record`
+    case 'time':
+      return `${toInstant(changedAtMs ?? 0)}, before ${toInstant(changedAtLeastMs ?? 0)}, when its record was appended`
+  }
+}
+
+const revision = (version: number): string => (version === deletedRevision ? 'a deletion' : `revision ${version}`)

@@ -1,0 +1,55 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from '@elastic/elasticsearch'
+import type { KafkaSource } from '../../src/core/kafka/source.ts'
+import type { TeamId } from '../../src/core/model/ids.ts'
+import type { Config } from '../../src/core/process/config.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
+import type { TerminalReport } from '../terminalReport.ts'
+
+/** What every step of a verification works with. */
+export type Verification = {
+  readonly config: Config
+  readonly source: KafkaSource
+  readonly elasticsearch: Client
+  /** A client that returns response bodies as text. */
+  readonly raw: Client
+  readonly redis: RedisConnection
+  /** Compares only what belongs to this team. */
+  readonly team: TeamId | undefined
+  readonly report: Pick<TerminalReport, 'step' | 'progress'>
+  readonly pace: Pace
+  readonly signal: AbortSignal
+}
+
+/** Whether the replica is in sync cannot be told: something that the comparison rests on is missing or has changed meanwhile. */
+export class NotJudged extends Error {
+  override readonly name = 'NotJudged'
+}
+
+/** How long one request to Elasticsearch may take. */
+export const requestTimeoutMs = 30_000
+
+const workMs = 20
+const maxRestMs = 1_000
+
+/** Rests as long as it has worked, so that readers and writers keep at least half of every engine. */
+export class Pace {
+  readonly #signal: AbortSignal
+  #sinceMs = performance.now()
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+  }
+
+  /** To be called after every small piece of work; returns at once until 20 ms have passed. */
+  async rest(): Promise<void> {
+    const workedMs = performance.now() - this.#sinceMs
+    if (workedMs < workMs) return
+    await sleep(Math.min(workedMs, maxRestMs), undefined, { signal: this.#signal })
+    this.#sinceMs = performance.now()
+  }
+}
+
+/** A consumer group that nobody else uses; `security/kafka-acls.txt` names the prefix. */
+export const verifyGroup = (): string => `tidemark-verify-${randomUUID()}`

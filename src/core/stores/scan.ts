@@ -1,0 +1,76 @@
+import type { Client } from '@elastic/elasticsearch'
+import { rawElements, rawMembers } from '../json/rawJson.ts'
+import type { DocumentId } from '../model/ids.ts'
+import type { PhysicalIndex } from './indices.ts'
+import type { StoredDocument } from './multiGet.ts'
+
+/** What is asked for, in the words of the Search API. */
+export type ScanQuery = {
+  readonly query: object
+  /** Which copies answer, such as those of one shard. */
+  readonly preference?: string
+  readonly _source?: boolean
+  readonly docvalue_fields?: readonly object[]
+  /** The most documents of one part. */
+  readonly size: number
+}
+
+/** A document as an index held it at the moment of the scan; `fields` is JSON text, empty when no fields were asked for. */
+export type ScannedDocument = StoredDocument & { readonly fields: string }
+
+/** How long a point in time lives after its last part. */
+const keepAlive = '2m'
+const partBytes = 1024 * 1024
+const firstSize = 10
+
+/**
+ * Walks all documents of an index that match, in one point in time, in parts of about a megabyte and in no particular order. Rejects
+ * unless every shard answers. `raw` is a client that returns response bodies as text.
+ */
+export async function* scan(
+  raw: Client,
+  index: PhysicalIndex,
+  { preference, size: maxSize, ...asked }: ScanQuery,
+  options: { readonly signal: AbortSignal; readonly requestTimeout: number },
+): AsyncGenerator<ScannedDocument[]> {
+  const opening = { keep_alive: keepAlive, ...(preference !== undefined && { preference }) }
+  const opened = await raw.transport.request<string>(
+    { method: 'POST', path: `/${index}/_pit`, querystring: opening },
+    options,
+  )
+  let { id } = JSON.parse(opened) as { id: string }
+  let size = Math.min(maxSize, firstSize)
+  try {
+    for (let after: unknown; ; ) {
+      const body = {
+        ...{ ...asked, size, version: true, track_total_hits: false, pit: { id, keep_alive: keepAlive } },
+        ...{ sort: ['_shard_doc'], ...(after !== undefined && { search_after: after }) },
+      }
+      const querystring = { allow_partial_search_results: false }
+      const text = await raw.transport.request<string>({ method: 'POST', path: '/_search', querystring, body }, options)
+      const answer = rawMembers(text)
+      id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
+      const hits = rawElements(rawMembers(answer.get('hits') ?? '').get('hits') ?? '').map(rawMembers)
+      if (hits.length === 0) return
+      yield hits.map(documentOf)
+      after = JSON.parse(hits.at(-1)?.get('sort') ?? 'null')
+      size = Math.min(maxSize, nextSize(hits.length, text.length))
+    }
+  } finally {
+    const { requestTimeout } = options
+    const closing = { signal: AbortSignal.timeout(requestTimeout), requestTimeout }
+    // Elasticsearch closes it by itself when this fails.
+    await raw.transport.request({ method: 'DELETE', path: '/_pit', body: { id } }, closing).catch(() => undefined)
+  }
+}
+
+const documentOf = (hit: ReadonlyMap<string, string>): ScannedDocument => ({
+  id: JSON.parse(hit.get('_id') ?? '""') as DocumentId,
+  version: Number(hit.get('_version')),
+  source: hit.get('_source') ?? '',
+  fields: hit.get('fields') ?? '',
+})
+
+/** As many documents as fill a part when they are like the last ones, but never more than twice as many as those. */
+export const nextSize = (documents: number, bytes: number): number =>
+  Math.max(1, Math.min(2 * documents, Math.floor((documents * partBytes) / bytes)))

@@ -1,0 +1,170 @@
+import {
+  type ComparedRecord,
+  Comparison,
+  deadLetterVersion,
+  type Problem,
+} from '../../../../indexer/verify/comparison.ts'
+import type { ComparedDocument } from '../../../../indexer/verify/storedDocuments.ts'
+import { type DocumentId, deletedRevision, type Offset, type Revision } from '../../../../src/core/model/ids.ts'
+import type { DocumentKind } from '../../../../src/core/stores/indices.ts'
+
+const id = 'acme/s1' as DocumentId
+const digest = (text: string): Uint8Array => Buffer.from(text.padEnd(16))
+
+let nextOffset = 0n
+const record = (version: number, changes: Partial<ComparedRecord> & { text?: string } = {}): ComparedRecord => {
+  const { text = `v${version}`, ...others } = changes
+  return {
+    ...{ type: 'submissions', id, version: version as Revision, partition: 0, offset: nextOffset++ as Offset },
+    ...{ changedAtLeastMs: 1_000, isCommitted: true },
+    digests: { list: digest(`list ${text}`), detail: digest(`detail ${text}`) },
+    ...others,
+  }
+}
+const deadLetter = (): ComparedRecord => record(deadLetterVersion, { digests: null })
+const later = { isCommitted: false }
+const deletion = deletedRevision
+
+type Changes = { text?: string; changedAtMs?: number }
+const list = (version: number, { text = `v${version}`, changedAtMs = 1_000 }: Changes = {}): ComparedDocument => ({
+  ...{ kind: 'submissions', id, version: version as Revision, digest: digest(`list ${text}`), changedAtMs },
+  isTombstone: version === deletion,
+})
+
+let comparison: Comparison
+beforeEach(() => {
+  comparison = new Comparison()
+})
+afterEach(() => comparison.close())
+
+const problems = (kind: DocumentKind, among: 'all' | 'suspects' = 'all'): [string, Problem][] =>
+  [...comparison.judge(kind, among)].flatMap(({ suspects }) =>
+    suspects.map(({ id: of, problem }): [string, Problem] => [of, problem]),
+  )
+
+/** What is wrong with a list document whose entity has these records, in the order of their offsets. */
+function problemOf(document: ComparedDocument | undefined, ...records: ComparedRecord[]): Problem | undefined {
+  const only = new Comparison()
+  try {
+    if (document !== undefined) only.setDocument(document)
+    for (const each of records) only.addRecord(each)
+    const [suspect] = [...only.judge('submissions', 'all')].flatMap(({ suspects }) => suspects)
+    return suspect?.problem
+  } finally {
+    only.close()
+  }
+}
+
+test('a document is equal to the record with the highest committed revision', () => {
+  expect(problemOf(list(3), record(1), record(3), record(2))).toBeUndefined()
+  expect(problemOf(list(3, { text: 'other' }), record(3))).toBe('content')
+  expect(problemOf(list(2), record(2), record(3))).toBe('older')
+  expect(problemOf(list(4), record(3))).toBe('newer')
+  expect(problemOf(undefined, record(3))).toBe('missing')
+  expect(problemOf(list(3))).toBe('unexpected')
+  expect(problemOf(undefined)).toBeUndefined()
+})
+
+test('a dead letter makes no document, and explains one whose record compaction has removed for it', () => {
+  expect(problemOf(list(5), deadLetter())).toBeUndefined()
+  expect(problemOf(list(5), record(3), deadLetter())).toBeUndefined()
+  expect(problemOf(undefined, deadLetter())).toBeUndefined()
+  expect(problemOf(list(2), record(3), deadLetter())).toBe('older')
+  expect(problemOf(undefined, record(3), deadLetter())).toBe('missing')
+})
+
+test('a deletion is above every revision, and only the index remembers it for good', () => {
+  expect(problemOf(list(deletion), record(3), record(deletion))).toBeUndefined()
+  expect(problemOf(list(3), record(3), record(deletion))).toBe('older')
+  expect(problemOf(undefined, record(deletion))).toBe('missing')
+  expect(problemOf(list(deletion))).toBeUndefined()
+  expect(problemOf(list(deletion), record(3))).toBe('newer')
+})
+
+test('an index may hold what was appended after the commits, or not yet', () => {
+  const records = [record(3), record(4, later), record(6, later)]
+  for (const version of [3, 4, 6]) expect(problemOf(list(version), ...records)).toBeUndefined()
+  expect(problemOf(list(4, { text: 'other' }), ...records)).toBe('content')
+  expect(problemOf(list(2), ...records)).toBe('older')
+  expect(problemOf(list(7), ...records)).toBe('newer')
+  // Its record was indexed and then removed by compaction, for there is a newer one.
+  expect(problemOf(list(5), ...records)).toBeUndefined()
+  expect(problemOf(undefined, record(1, later))).toBeUndefined()
+})
+
+test('of two records with one revision the first one must be indexed', () => {
+  const records = [record(3, { text: 'a' }), record(3, { text: 'b' })].toReversed()
+  expect(problemOf(list(3, { text: 'a' }), ...records)).toBeUndefined()
+  expect(problemOf(list(3, { text: 'b' }), ...records)).toBe('content')
+  expect(problemOf(list(3, { text: 'c' }), ...records)).toBe('content')
+})
+
+test('a time of change is never before the append time of its record, but may be after it', () => {
+  expect(problemOf(list(3, { changedAtMs: 999 }), record(3))).toBe('time')
+  expect(problemOf(list(3, { changedAtMs: 5_000 }), record(3))).toBeUndefined()
+  const twice = [record(3, { changedAtLeastMs: 900 }), record(3)]
+  expect(problemOf(list(3, { changedAtMs: 950 }), ...twice)).toBeUndefined()
+  const unknown = record(3, { changedAtLeastMs: Number.NEGATIVE_INFINITY })
+  expect(problemOf(list(3, { changedAtMs: 1 }), unknown)).toBeUndefined()
+})
+
+test('offsets, revisions and ids of any size are told apart', () => {
+  const large = 2n ** 62n
+  const twice = [
+    record(2 ** 53 - 2, { text: 'b', offset: (large + 1n) as Offset }),
+    record(2 ** 53 - 2, { text: 'a', offset: large as Offset }),
+  ]
+  expect(problemOf(list(2 ** 53 - 2, { text: 'a' }), ...twice)).toBeUndefined()
+  expect(problemOf(list(2 ** 53 - 3), ...twice)).toBe('older')
+  // Whoever writes to Elasticsearch may choose any version and any id.
+  expect(problemOf(list(2 ** 63), ...twice)).toBe('newer')
+  expect(problemOf({ ...list(1), id: 'no slash, ü\u{1f600}' as DocumentId })).toBe('unexpected')
+})
+
+test('forms and submissions of one id, and list and detail documents, are judged by themselves', () => {
+  // Two topics have the same offsets.
+  comparison.addRecord(record(3, { offset: 7n as Offset }))
+  comparison.addRecord(record(5, { type: 'forms', offset: 7n as Offset }))
+  for (const kind of ['forms', 'form-details', 'submissions', 'submission-details'] as const)
+    comparison.setDocument({ ...list(kind.startsWith('form') ? 5 : 3, { text: 'other' }), kind })
+  comparison.setDocument({ ...list(3), kind: 'submission-details', digest: digest('detail v3') })
+  expect(problems('forms')).toEqual([[id, 'content']])
+  expect(problems('form-details')).toEqual([[id, 'content']])
+  expect(problems('submissions')).toEqual([[id, 'content']])
+  expect(problems('submission-details')).toEqual([])
+  comparison.markDeadLetter('forms', id, '0', '7')
+  expect(problems('forms', 'suspects')).toEqual([])
+  expect(problems('submissions', 'suspects')).toEqual([[id, 'content']])
+})
+
+test('every document is judged once, however many there are, and of the suspects what is known last', () => {
+  const count = 1_001
+  const name = (at: number): DocumentId => `acme/${at}` as DocumentId
+  for (let at = 0; at < count; at++) {
+    // One in three lacks its document, and one in three its record.
+    if (at % 3 !== 0) comparison.addRecord(record(1, { id: name(at) }))
+    if (at % 3 !== 1) comparison.setDocument({ ...list(1), id: name(at) })
+  }
+  const pages = [...comparison.judge('submissions', 'all')]
+  expect(pages.reduce((sum, { documents }) => sum + documents, 0)).toBe(667)
+  const found = new Map(pages.flatMap(({ suspects }) => suspects).map((each) => [each.id, each.problem]))
+  expect(found.size).toBe(668)
+  for (const [of, problem] of found) expect([of, problem]).toEqual([of, expectedProblem(of)])
+  for (const of of found.keys()) {
+    if (expectedProblem(of) === 'missing') comparison.setDocument({ ...list(1), id: of })
+    else comparison.removeDocument('submissions', of)
+  }
+  expect(problems('submissions', 'suspects')).toEqual([])
+})
+const expectedProblem = (id: string): Problem => (Number(id.split('/')[1]) % 3 === 1 ? 'missing' : 'unexpected')
+
+test('a record that Elasticsearch has rejected is a dead letter: what is older is right, unless another record says no', () => {
+  comparison.addRecord(record(1))
+  comparison.addRecord(record(2))
+  comparison.setDocument(list(1))
+  expect(problems('submissions')).toEqual([[id, 'older']])
+  comparison.markDeadLetter('submissions', id, '0', String(nextOffset - 1n))
+  expect(problems('submissions', 'suspects')).toEqual([])
+  comparison.removeDocument('submissions', id)
+  expect(problems('submissions', 'suspects')).toEqual([[id, 'missing']])
+})

@@ -1,0 +1,236 @@
+import { encodeBulk, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
+import { commitMetadata } from '../../../../indexer/committedOffsets.ts'
+import { deadLetterHeaders } from '../../../../indexer/deadLetters/deadLetters.ts'
+import { serveGeneration } from '../../../../indexer/generations/aliases.ts'
+import { createGeneration, type Generation } from '../../../../indexer/generations/generations.ts'
+import { projectRecord } from '../../../../indexer/projectRecord.ts'
+import { refreshEveryCopy } from '../../../../indexer/refresh.ts'
+import { Differences } from '../../../../indexer/verify/differences.ts'
+import type { Verification } from '../../../../indexer/verify/verification.ts'
+import { verifyDocuments } from '../../../../indexer/verify/verify.ts'
+import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
+import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
+import { partitionName, type SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
+import type { Offset, TeamId } from '../../../../src/core/model/ids.ts'
+import type { Clients } from '../../../simulation/engines/elasticsearch/clients.ts'
+import { testConfig } from '../../../support/config.ts'
+import { closeClients, connectSimulated } from '../../../support/elasticsearchPair.ts'
+import { formEntity, submissionEntity } from '../../../support/entities.ts'
+
+const config = testConfig({ ELASTICSEARCH_URL: 'http://127.0.0.1:9', REDIS_URL: 'redis://127.0.0.1:9' })
+const { TOPIC_FORMS: forms, TOPIC_SUBMISSIONS: submissions, TOPIC_DEAD_LETTERS: deadLetters } = config
+const { signal } = new AbortController()
+const request = { signal, requestTimeout: 30_000 }
+const nowMs = Date.parse('2026-11-24T10:00:00.000Z')
+
+let clients: Clients
+let serving: Generation
+/** Topic → its records, in one partition. */
+let topics: Map<string, SourceRecord[]>
+/** Topic → the offset that the indexer has committed. */
+let committed: Map<string, bigint>
+/** What happens when a step begins whose text contains these words. */
+let onStep: Record<string, () => Promise<void>>
+
+beforeEach(async () => {
+  clients = connectSimulated()
+  serving = await serve(1)
+  topics = new Map([forms, submissions, deadLetters].map((topic) => [topic, []]))
+  committed = new Map()
+  onStep = {}
+})
+afterEach(() => closeClients(clients))
+
+async function serve(number: number): Promise<Generation> {
+  const built = { INDEX_PREFIX: config.INDEX_PREFIX, INDEX_SHARDS: 4 }
+  const generation = await createGeneration(clients.elasticsearch, built, number, request)
+  await serveGeneration(clients.elasticsearch, config.INDEX_PREFIX, generation, request)
+  return generation
+}
+
+/** Appends a record; without an entity a deletion. */
+function append(topic: string, key: string, value: string | null, headers: SourceRecord['headers'] = {}): SourceRecord {
+  const records = topics.get(topic) ?? []
+  const record = { topic, partition: 0, offset: BigInt(records.length) as Offset, appendedAtMs: nowMs, headers }
+  const appended = { ...record, key: Buffer.from(key), value: value === null ? null : Buffer.from(value) }
+  records.push(appended)
+  return appended
+}
+const submission = (id: string, revision: number): SourceRecord =>
+  append(submissions, `acme/${id}`, JSON.stringify({ revision, submission: submissionEntity({ id }) }))
+const form = (id: string, revision: number): SourceRecord =>
+  append(forms, `acme/${id}`, JSON.stringify({ revision, form: formEntity({ id }) }))
+
+/** Writes the documents of records, as an indexer does; `route` says by which team, if not by its own. */
+async function index(records: readonly SourceRecord[], route?: string): Promise<void> {
+  const documents = records.flatMap((record) => {
+    const projection = projectRecord(record, nowMs, config)
+    if (projection.kind !== 'documents') throw new Error('the record is a dead letter')
+    return projection.documents.map((each) => (route === undefined ? each : { ...each, teamId: route as TeamId }))
+  })
+  await sendBulk(clients.elasticsearch, encodeBulk(serving.indices, documents), documents, {
+    timeoutMs: 30_000,
+    signal,
+  })
+  await refreshEveryCopy(clients.elasticsearch, Object.values(serving.indices), request)
+}
+
+/** Commits everything that was appended. */
+function commit(): void {
+  for (const topic of [forms, submissions]) committed.set(topic, BigInt(topics.get(topic)?.length ?? 0))
+}
+
+const source = {
+  offsetRanges: async (names: readonly string[]) =>
+    new Map(
+      names.map((topic) => {
+        const place = { topic, partition: 0 }
+        return [partitionName(place), { ...place, low: 0n, high: BigInt(topics.get(topic)?.length ?? 0) }] as const
+      }),
+    ),
+  committedOffsets: async (group: string) =>
+    group !== config.CONSUMER_GROUP
+      ? []
+      : [...committed].map(([topic, position]) => ({
+          ...{ topic, partition: 0, position, metadata: commitMetadata(serving.tag, 0n, 0) },
+        })),
+  readTopic: async ({ topic, ranges, onRecord }: ReadOptions) => {
+    for (const record of [...(topics.get(topic) ?? [])]) {
+      const range = ranges?.get(0)
+      if (range === undefined || (record.offset >= range.from && record.offset < range.to)) await onRecord(record)
+    }
+  },
+} as unknown as KafkaSource
+
+/** Each difference as its kind, team, id and kind of documents, and how much was compared. */
+async function verified(team?: string) {
+  const differences = new Differences(100)
+  let pending: (() => Promise<void>) | undefined
+  const verification = {
+    ...{ config, source, elasticsearch: clients.elasticsearch, raw: clients.raw, team, signal },
+    report: {
+      step: (text: string) => {
+        pending = Object.entries(onStep).find(([words]) => text.includes(words))?.[1]
+      },
+      progress: () => undefined,
+    },
+    pace: {
+      rest: async () => {
+        const act = pending
+        pending = undefined
+        await act?.()
+      },
+    },
+  }
+  const compared = await verifyDocuments(verification as unknown as Verification, differences)
+  return { found: differences.lines().map((line) => line.split(' ').slice(0, 4).join(' ')), compared }
+}
+
+test('documents that are the fold of the committed records are equal, and what differs is named', async () => {
+  await index([submission('s1', 1), submission('s1', 2), form('f1', 1), append(forms, 'acme/gone', null)])
+  append(submissions, 'other/invalid', 'no JSON')
+  commit()
+  expect(await verified()).toEqual({ found: [], compared: { documents: 6, records: 5, uncommitted: 0 } })
+  submission('lost', 1)
+  submission('s1', 3)
+  await index([form('f1', 2)])
+  topics.get(forms)?.pop()
+  commit()
+  expect((await verified()).found).toEqual([
+    'missing acme lost (submissions)',
+    'missing-detail acme lost (submission-details)',
+    'older acme s1 (submissions)',
+    'older-detail acme s1 (submission-details)',
+    'newer acme f1 (forms)',
+    'newer-detail acme f1 (form-details)',
+  ])
+  expect(await verified('other')).toEqual({ found: [], compared: { documents: 0, records: 1, uncommitted: 0 } })
+})
+
+test('the record at the committed offset need not be indexed yet, the one before it must be', async () => {
+  submission('s1', 1)
+  commit()
+  submission('s2', 1)
+  const { found, compared } = await verified()
+  expect(found).toEqual(['missing acme s1 (submissions)', 'missing-detail acme s1 (submission-details)'])
+  expect(compared).toEqual({ documents: 0, records: 2, uncommitted: 1 })
+})
+
+test('a document that is written while it is compared is no difference, nor is one that has moved on since', async () => {
+  const late = [submission('s1', 1), submission('s2', 1)]
+  commit()
+  onStep['digests are compared'] = async () => {
+    await index([...late.slice(0, 1), submission('s2', 7)])
+  }
+  expect((await verified()).found).toEqual([])
+})
+
+test('a document that is lost while it is compared is missing', async () => {
+  await index([submission('s1', 3)])
+  topics.get(submissions)?.pop()
+  submission('s1', 2)
+  commit()
+  onStep['digests are compared'] = async () => {
+    const lost = '{"docs":[{"_id":"acme/s1","found":false}]}'
+    Object.assign(clients.raw.transport, { request: async () => lost })
+  }
+  expect((await verified()).found).toEqual([
+    'missing acme s1 (submissions)',
+    'missing-detail acme s1 (submission-details)',
+  ])
+})
+
+test('a later record explains only the document of its own kind of entity', async () => {
+  await index([submission('same', 9)])
+  topics.get(submissions)?.pop()
+  submission('same', 5)
+  form('same', 5)
+  commit()
+  onStep['digests are compared'] = async () => {
+    await index([form('same', 9)])
+  }
+  expect((await verified()).found).toEqual([
+    'newer acme same (submissions)',
+    'newer-detail acme same (submission-details)',
+  ])
+})
+
+test('a record among the dead letters need not be indexed; another of its entity must be', async () => {
+  await index([submission('s1', 1)])
+  const rejected = [submission('s1', 2), submission('s2', 2)]
+  submission('s2', 1)
+  commit()
+  for (const record of rejected) {
+    const headers = deadLetterHeaders(record, { path: 'revision', rule: 'is wrong' }, new Date(nowMs))
+    append(deadLetters, String(record.key), String(record.value), headers)
+  }
+  expect((await verified()).found).toEqual([
+    'missing acme s2 (submissions)',
+    'missing-detail acme s2 (submission-details)',
+  ])
+})
+
+test('a document in the shard of another team is unexpected, also when its record is appended again meanwhile', async () => {
+  await index([submission('s1', 1)], 'umbrella')
+  topics.get(submissions)?.pop()
+  commit()
+  onStep['digests are compared'] = async () => {
+    submission('s1', 1)
+  }
+  expect((await verified()).found).toEqual([
+    'unexpected acme s1 (submissions)',
+    'unexpected-detail acme s1 (submission-details)',
+  ])
+})
+
+test('nothing is said when another generation serves in the end, also when the one before is gone', async () => {
+  await index([submission('s1', 1), form('f1', 1)])
+  commit()
+  const replace = async (): Promise<void> => {
+    const before = serving
+    serving = await serve(2)
+    await clients.elasticsearch.indices.delete({ index: Object.values(before.indices) })
+  }
+  onStep['digests are compared'] = replace
+  await expect(verified()).rejects.toThrow('generation 2 serves meanwhile, not 1')
+})
