@@ -1,4 +1,3 @@
-import { createdMsInPosition } from '../../core/stores/documents.ts'
 import type { Clause } from './clauses.ts'
 import { createdBetween, longestStepMs, type TimeStep } from './findPage.ts'
 import type { RowKey } from './hits.ts'
@@ -64,9 +63,12 @@ async function* walkSpan(
     density = found.total / (toMs - fromMs + 1)
     const oldest = found.keys.at(-1)
     const isFull = oldest !== undefined && found.keys.length === wanted
-    ;[toMs, after] = isFull ? [createdMsInPosition(oldest.position), found.last] : [fromMs - 1, undefined]
+    ;[toMs, after] = isFull ? [createdMsOf(oldest), found.last] : [fromMs - 1, undefined]
     left -= found.keys.length
     if (found.keys.length > 0) yield found.keys
   }
   if (left !== 0) throw new ElasticsearchUnavailable('partial', `${left} rows of ${count} are missing`)
 }
+
+/** A position begins with the created time. */
+const createdMsOf = ({ position }: RowKey): number => Date.parse(position.slice(0, position.indexOf('|')))

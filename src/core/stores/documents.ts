@@ -53,9 +53,6 @@ const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}
 /** The id in a `position`. Neither an instant nor an id contains a `|`. */
 export const idInPosition = (text: string): EntityId => text.slice(text.indexOf('|') + 1) as EntityId
 
-/** The created time in a `position`. */
-export const createdMsInPosition = (text: string): number => Date.parse(text.slice(0, text.indexOf('|')))
-
 /** The list and detail documents of a form's newest state. */
 export function formWrites(change: Change<RenderedForm>, changedAt: Instant): DocumentWrite[] {
   if (change.live === null) return tombstones(change, ['forms', 'form-details'], changedAt)
