@@ -58,7 +58,7 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
 }
 
 /** Reads the settings of the source topics. Rejects if Kafka does not tell one: what is not known is not judged. */
-export async function readTopicRules(source: KafkaSource, config: Config): Promise<TopicRules> {
+export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config): Promise<TopicRules> {
   const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']
   const settings = await source.topicSettings(sourceTopics(config), names)
   const setting = (topic: string, name: string): string => {

@@ -1,7 +1,7 @@
 import type { Revision } from '../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import type { BulkFailure, ItemOutcome } from './bulkFailure.ts'
-import type { Suspicion } from './suspicion.ts'
+import { ofAnotherState, type Suspicion } from './suspicion.ts'
 
 /** The result of one record. */
 export type Outcome =
@@ -83,7 +83,12 @@ export function winnerOf(one: Job, other: Job): Job {
   return isOneNewer ? supersede(one, other) : supersede(other, one)
 }
 
-const supersede = (newer: Job, older: Job): Job => ({ ...newer, superseded: { job: older, next: newer.superseded } })
+/** What was held against the older record is held against its entity: else each new state would begin anew. */
+const supersede = (newer: Job, older: Job): Job => ({
+  ...newer,
+  suspicion: newer.suspicion ?? ofAnotherState(older.suspicion),
+  superseded: { job: older, next: newer.superseded },
+})
 
 /** Every record that `job` supersedes, directly or through others. */
 function supersededBy(job: Job): Job[] {
@@ -100,7 +105,14 @@ function supersededBy(job: Job): Job[] {
 
 /** What counts once `job` is rejected: the one of the records it superseded that supersedes the others. */
 export function successorOf(job: Job): Job | undefined {
-  const [first, ...others] = supersededBy(job).map((each) => ({ ...each, failure: undefined, superseded: undefined }))
+  const suspicion = ofAnotherState(job.suspicion)
+  const candidates = supersededBy(job).map((each) => ({
+    ...each,
+    failure: undefined,
+    suspicion,
+    superseded: undefined,
+  }))
+  const [first, ...others] = candidates
   return first && others.reduce(winnerOf, first)
 }
 

@@ -31,6 +31,10 @@ export class Suspicions {
   }
 }
 
+/** What is held against another state of an entity: it must fail by itself, too, but the time counts from the first state that did. */
+export const ofAnotherState = (suspicion: Suspicion | undefined): Suspicion | undefined =>
+  suspicion && { ...suspicion, failures: 0 }
+
 /** Whether the document is at fault, and not its index. */
 export const isConfirmed = ({ failures, sinceMs }: Suspicion, nowMs: number): boolean =>
   failures >= minFailures && nowMs - sinceMs >= minMs

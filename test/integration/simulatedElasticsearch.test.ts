@@ -174,7 +174,7 @@ describe.each([
   })
   async function* readSome(ids: readonly string[]) {
     const names = ids.map((id) => `${team}/${id}` as DocumentId)
-    yield await getDocuments({ raw: clients.raw, signal }, 'submissions', first.indices.submissions, names)
+    yield await getDocuments({ raw: clients.bytes, signal }, 'submissions', first.indices.submissions, names)
   }
 
   test('a snapshot shows one moment until it is closed; shallow, deep and exported rows are the same', async () => {
@@ -215,7 +215,7 @@ describe.each([
 
   test('a reconciliation copies what the other generation lacks, and keeps later times', async () => {
     const reconciliation = new Reconciliation({
-      ...{ elasticsearch: clients.elasticsearch, raw: clients.raw, from: first, to: second, signal },
+      ...{ elasticsearch: clients.elasticsearch, raw: clients.bytes, from: first, to: second, signal },
       forgotten: new ForgottenEntities(new Map()),
       onProgress: () => undefined,
       onBlocked: () => undefined,
@@ -236,9 +236,9 @@ describe.each([
     expect(await reconciliation.pass()).toMatchObject({ submissions: { documents: 1, reconciled: 1 } })
     await refresh(second)
     const ids = ['a', 'b', 'c', 'd', 'e'].map((id) => `${team}/${id}` as DocumentId)
-    const copied = await getDocuments({ raw: clients.raw, signal }, 'submissions', second.indices.submissions, ids)
+    const copied = await getDocuments({ raw: clients.bytes, signal }, 'submissions', second.indices.submissions, ids)
     expect(copied.map(({ version }) => version)).toEqual([2, 5, 1, deletedRevision, 1])
-    const kept = await getDocuments({ raw: clients.raw, signal }, 'submissions', first.indices.submissions, ids)
+    const kept = await getDocuments({ raw: clients.bytes, signal }, 'submissions', first.indices.submissions, ids)
     expect(copied[2]).toEqual(kept[2])
   })
 
@@ -251,13 +251,13 @@ describe.each([
     const index = first.indices.submissions
     const query = { term: { _routing: team } }
     expect((await clients.elasticsearch.count({ index, query })).count).toBe(2)
-    const scanned = await collect(scanDocuments({ raw: clients.raw, team, signal }, 'submissions', index))
+    const scanned = await collect(scanDocuments({ raw: clients.bytes, team, signal }, 'submissions', index))
     expect(scanned.map(({ id, version }) => [id, version]).sort()).toEqual([
       [`${team}/a`, 1],
       [`${team}/b`, 1],
     ])
     expect(
-      await collect(scanDocuments({ raw: clients.raw, team: undefined, signal }, 'submissions', index)),
+      await collect(scanDocuments({ raw: clients.bytes, team: undefined, signal }, 'submissions', index)),
     ).toHaveLength(before + 2)
   })
   const documentsIn = async (kind: DocumentKind): Promise<number> => {
@@ -359,7 +359,8 @@ describe.each([
     await unblockWrites(clients.elasticsearch, prefix, { ...old, isServing: true }, options)
     expect((await states())[0]).toEqual([1, false, false, true])
     const report = { step: () => undefined, progress: () => undefined, compared: () => undefined }
-    const rebuild = { ...clients, config: { INDEX_PREFIX: prefix }, signal, report } as unknown as RebuildOptions
+    const asked = { ...clients, raw: clients.bytes, config: { INDEX_PREFIX: prefix }, signal, report }
+    const rebuild = asked as unknown as RebuildOptions
     await pruneLeftOver(rebuild, second)
     expect(await states()).toEqual([[2, true, true, true]])
   })

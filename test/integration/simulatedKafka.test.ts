@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FetchedBatch } from '../../src/core/kafka/consumerGroup.ts'
 import type { NewRecord } from '../../src/core/kafka/sink.ts'
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
@@ -12,6 +13,8 @@ import { TopicUnderTest } from '../support/topicUnderTest.ts'
 const texts = (records: readonly SourceRecord[]): string[] => records.map(({ value }) => String(value))
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, at) => `${at}`)
 const closed = closing()
+/** Longer than a topic has to be quiet to count as read. */
+const longQuietMs = 4_000
 
 describe.each([
   ['the real Kafka', realKafka],
@@ -111,6 +114,26 @@ describe.each([
       { low: otherEnd, high: otherEnd },
     ])
     expect(texts(await on.read())).toEqual(['c', 'd'])
+  })
+
+  test('what is behind an open transaction is there, and is read once that has ended', async () => {
+    await on.create(1)
+    await on.append(['before'])
+    const end = await kafka.beginTransaction(on.topic)
+    await on.append(['behind'])
+    expect(await on.ranges()).toEqual([{ low: 0n, high: 3n }])
+    const reader = on.startReader()
+    await eventually(() => reader.records.length > 0)
+    let isRead = false
+    const reading = on.read().finally(() => {
+      isRead = true
+    })
+    await sleep(longQuietMs)
+    expect([isRead, texts(reader.records)]).toEqual([false, ['before']])
+    await end()
+    expect(texts(await reading)).toEqual(['before', 'behind'])
+    await eventually(() => reader.records.length === 2)
+    expect(await on.ranges()).toEqual([{ low: 0n, high: 4n }])
   })
 
   test('after compaction the newest record of each key is left, at its offset', async () => {

@@ -18,11 +18,7 @@ import { searchTeamTwice } from '../../src/api/search/searches.ts'
 import type { DocumentId, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Check } from '../../src/core/process/health.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
-import {
-  connectElasticsearch,
-  connectElasticsearchBytes,
-  connectElasticsearchRaw,
-} from '../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import type { DocumentKind, PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
 import { type Run, refusalOf, runCommand } from '../support/command.ts'
@@ -129,7 +125,7 @@ async function expectPassing(check: Check): Promise<void> {
 
 /** Everything that an indexer and a rebuild ask of Elasticsearch. */
 async function indexAndRebuild(name: string): Promise<void> {
-  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchRaw)]
+  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchBytes)]
   const { signal } = options()
   const from = await generations.createGeneration(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, 1, options())
   const to = await generations.createGeneration(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, 2, options())
@@ -183,7 +179,7 @@ async function search(name: string): Promise<void> {
 
 /** Everything that a verification asks of Elasticsearch. */
 async function readEverything(name: string): Promise<void> {
-  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchRaw)]
+  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchBytes)]
   const { signal } = options()
   const found = await generations.findGenerations(client, prefix, options())
   const serving = found.find(({ complete }) => complete?.isServing)?.complete

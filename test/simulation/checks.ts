@@ -15,6 +15,8 @@ export const kindsOf: Readonly<Record<DocumentTopic, readonly DocumentKind[]>> =
   submissions: ['submissions', 'submission-details'],
 }
 
+const topicOf = (kind: DocumentKind): DocumentTopic => (kindsOf.forms.includes(kind) ? 'forms' : 'submissions')
+
 type Clocks = {
   /** Whether append times and watermark are on one time line. */
   readonly clocksAgree: boolean
@@ -54,7 +56,10 @@ export class Checks {
     for (const { topic, partition, offset, metadata } of this.#engines.simulatedKafka.committed(CONSUMER_GROUP))
       if (served !== undefined && metadata?.startsWith(`${served}-`))
         committed.set(partitionName({ topic, partition }), offset)
-    const isCommitted = (record: Appended): boolean => record.offset < (committed.get(partitionName(record)) ?? 0n)
+    // What Kafka has forgotten, nobody can have read.
+    const isCommitted = (record: Appended): boolean =>
+      record.offset < (committed.get(partitionName(record)) ?? 0n) &&
+      !this.#journal.forgottenKeys(record.topic).has(record.key)
     this.#expectVisible('what is committed is visible', isCommitted)
     const letters = new Set(
       this.#engines.simulatedKafka.log(TOPIC_DEAD_LETTERS).map(({ key, value }) => `${key} ${value}`),
@@ -119,14 +124,16 @@ export class Checks {
     return undefined
   }
 
-  /** What each node that answers finds by the read alias of a kind: id → version. */
+  /** What each node that answers finds by the read alias of a kind: id → version. What was never there counts as deleted once Kafka has forgotten it. */
   #visible(kind: DocumentKind): readonly ReadonlyMap<string, number>[] {
     const shards = this.#served(kind).flatMap((index) => index.shards)
     return (shards[0]?.copies ?? []).flatMap((_, node) => {
       const copies = shards.flatMap((shard) => shard.copies[node] ?? [])
       if (!copies.every(isReachable)) return []
       const documents = copies.flatMap(({ view }) => [...view.byId.values()])
-      return [new Map(documents.map(({ id, version }) => [id, version]))]
+      const found = new Map(documents.map(({ id, version }) => [id, version]))
+      for (const key of this.#journal.forgottenKeys(topicOf(kind))) if (!found.has(key)) found.set(key, gone)
+      return [found]
     })
   }
 

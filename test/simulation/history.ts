@@ -32,6 +32,8 @@ export type HistoryEvent = { readonly atMs: number } & (
     }
   /** `sessions-end`: the coordinator forgets the members of the group, as it does when it has paused for longer than their sessions. */
   | { readonly kind: 'rebalance' | 'sessions-end' | 'compact' }
+  /** Compaction removes deletions, too, also those that no indexer has read. */
+  | { readonly kind: 'forget-deletions' }
   | {
       readonly kind: 'leader-clock'
       readonly topic: DocumentTopic
@@ -48,6 +50,8 @@ export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'redis-full'; readonly forMs: number }
   | { readonly kind: 'node-away'; readonly node: number; readonly noticedAfterMs: number; readonly forMs: number }
   | { readonly kind: 'refuse-writes'; readonly forMs: number }
+  /** A transaction is open in every partition of a topic, which hides what is behind it. */
+  | { readonly kind: 'open-transaction'; readonly topic: DocumentTopic | 'account-keys'; readonly forMs: number }
   | { readonly kind: 'delete-indices' | 'remove-aliases' }
   | { readonly kind: 'create-key'; readonly team: string; readonly name: string }
   | { readonly kind: 'revoke-key' | 'delete-key'; readonly team: string; readonly which: number }
@@ -86,22 +90,31 @@ const themes = [
   'keys',
   'delays',
   'refusals',
+  'transactions',
+  'failing-document',
+  'forgotten-deletions',
 ] as const
 export type Theme = (typeof themes)[number]
 /** A rebuild that pauses takes long, and so do late leaders beside it: seldom drawn. What they do shows in lists of forms. */
 const rare: readonly Theme[] = ['switch', 'late']
-const common = themes.filter((theme) => !rare.includes(theme))
+/** These take long, too. They are drawn by themselves: the histories of the other seeds stay what they were. */
+const separate: readonly Theme[] = ['transactions', 'failing-document', 'forgotten-deletions']
+const common = themes.filter((theme) => ![...rare, ...separate].includes(theme))
 const rareShare = 0.02
 
+/** How long topics keep deletions in histories of the theme `forgotten-deletions`. */
+export const deletionsKeptMs = 8_000
 const lengthMs = 3_000
 const appends = { min: 20, spread: 40 }
 
 /** The history of a seed. `only`: which of its themes it may have; by default one to three of all, and now and then a rare one. */
 export function historyOf(seed: number, only?: readonly Theme[]): History {
   const random = randomFor(seed, 'history')
+  const apart = randomFor(seed, 'separate themes')
   const chosen = only ?? [
     ...random.shuffled(common).slice(0, 1 + random.below(3)),
     ...rare.filter(() => random.chance(rareShare)),
+    ...separate.filter(() => apart.chance(rareShare)),
   ]
   const events = [...writes(random), ...chosen.flatMap((theme) => eventsOf[theme](random))]
   // Of late records compaction may leave only the older state: then indices that are deleted cannot be built again as they were.
@@ -149,7 +162,7 @@ function nextValue(topic: DocumentTopic, id: string, revision: number, random: R
   return random.chance(0.05) ? null : stateOf(topic, id, revision, random)
 }
 
-function stateOf(topic: DocumentTopic, id: string, revision: number, random: Random): string {
+export function stateOf(topic: DocumentTopic, id: string, revision: number, random: Random): string {
   // The served summary tells the revision.
   const at = `2026-0${1 + random.below(2)}-1${random.below(10)}T10:00:00.000Z`
   const entity =
@@ -172,6 +185,9 @@ function stateOf(topic: DocumentTopic, id: string, revision: number, random: Ran
         }
   return JSON.stringify({ revision, ...entity })
 }
+
+/** Elasticsearch fails at both documents of this submission, whatever its state; histories of the theme `failing-document` have it. */
+export const failingKey = `${teams[0]}/s8`
 
 /** Changes with pauses between them: nothing that is written later makes up for what was left out. */
 const singleChanges = (topic: DocumentTopic, id: string, random: Random): HistoryEvent[] =>
@@ -383,6 +399,45 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
     ...times(4, () => refusedCalls(random)),
     ...(random.chance(0.5) ? singleChanges('forms', 'f7', random).flatMap(appendedLater) : []),
   ],
+  // A transaction that is open in the account keys while Redis has lost them, and one in a topic of documents.
+  transactions: (random) => {
+    const atMs = moment(random)
+    return [
+      { atMs, kind: 'open-transaction', topic: 'account-keys', forMs: 4_000 + random.below(6_000) },
+      { atMs: atMs + random.below(3_000), kind: 'redis-flush' },
+      {
+        atMs: moment(random),
+        kind: 'open-transaction',
+        topic: random.chance(0.5) ? 'forms' : 'submissions',
+        forMs: random.below(6_000),
+      },
+    ]
+  },
+  'failing-document': (random) =>
+    times(
+      1 + random.below(3),
+      (): HistoryEvent => ({
+        atMs: moment(random),
+        kind: 'append',
+        topic: 'submissions',
+        key: failingKey,
+        value: stateOf('submissions', 's8', 1 + random.below(9), random),
+      }),
+    ),
+  // No indexer runs for longer than Kafka keeps deletions.
+  'forgotten-deletions': (random) => {
+    const offAtMs = lengthMs + random.below(1_000)
+    const onAtMs = offAtMs + deletionsKeptMs + 1_000 + random.below(3_000)
+    return [
+      ...[0, 1, 2].map((which) => ({ atMs: offAtMs, kind: 'stop', program: 'indexer', which }) as const),
+      ...['s1', 's2', 's3'].map((id): HistoryEvent => {
+        const atMs = offAtMs + 500 + random.below(500)
+        return { atMs, kind: 'append', topic: 'submissions', key: `${random.pick(teams)}/${id}`, value: null }
+      }),
+      { atMs: onAtMs, kind: 'forget-deletions' },
+      ...times(2, () => ({ atMs: onAtMs + random.below(1_000), kind: 'start', program: 'indexer' }) as const),
+    ]
+  },
   generations: (random) => [{ atMs: moment(random), kind: random.chance(0.5) ? 'delete-indices' : 'remove-aliases' }],
   keys: (random) => [
     ...times(

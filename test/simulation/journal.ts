@@ -1,6 +1,6 @@
 import { type Entry, gone, Journal } from '../model/journal.ts'
 import { servedFormSummary, servedSubmissionSummary } from '../support/served.ts'
-import type { DocumentTopic } from './history.ts'
+import { type DocumentTopic, failingKey } from './history.ts'
 
 /** A record of a form or submission that the product has appended. */
 export type Appended = Entry & { readonly value: string | null }
@@ -9,9 +9,12 @@ export type Appended = Entry & { readonly value: string | null }
 export class SimulatedJournal extends Journal<Appended> {
   /** `<topic> <key> <revision>` → the summary that the API serves. */
   readonly #summaries = new Map<string, object>()
+  /** Keys, by topic, of which Kafka has forgotten everything before an indexer has committed their deletion. */
+  readonly #forgotten: Readonly<Record<DocumentTopic, Set<string>>> = { forms: new Set(), submissions: new Set() }
 
+  /** What Elasticsearch fails at counts as what breaks the contract. */
   add(record: Omit<Appended, 'revision'>): void {
-    const revision = revisionOf(record.value)
+    const revision = record.key === failingKey ? undefined : revisionOf(record.value)
     this.entries.push({ ...record, revision })
     if (record.value === null || revision === undefined) return
     const { form, submission } = JSON.parse(record.value)
@@ -29,6 +32,14 @@ export class SimulatedJournal extends Journal<Appended> {
     const first = others.find((each) => each.revision === revision)
     const isHighest = others.every((each) => (each.revision ?? 0) <= (revision ?? 0))
     return isHighest && first !== undefined && first.offset < offset && first.value !== value
+  }
+
+  forget({ topic, key }: Appended): void {
+    this.#forgotten[topic].add(key)
+  }
+
+  forgottenKeys(topic: DocumentTopic): ReadonlySet<string> {
+    return this.#forgotten[topic]
   }
 
   isDeleted(topic: DocumentTopic, key: string): boolean {

@@ -13,6 +13,8 @@ type CreatedKey = {
   readonly id: string
   readonly plaintext: string
   gone: 'revoked' | 'deleted' | undefined
+  /** Whether somebody has asked to revoke or delete it, with whatever answer. */
+  mayBeGone: boolean
   /** Whether somebody has asked to delete it, with whatever answer. */
   mayBeDeleted: boolean
 }
@@ -36,7 +38,7 @@ export class KeyUsers {
   create(keys: AccountKeyManager, team: string, name: string): void {
     this.#change(async () => {
       const { plaintext, key } = await keys.create({ team, name, by: 'owner' })
-      this.#keys.push({ team, id: key.id, plaintext, gone: undefined, mayBeDeleted: false })
+      this.#keys.push({ team, id: key.id, plaintext, gone: undefined, mayBeGone: false, mayBeDeleted: false })
     })
   }
 
@@ -44,6 +46,7 @@ export class KeyUsers {
     const own = this.#keys.filter((key) => key.team === team)
     const key = own[which % own.length]
     if (key === undefined) return
+    key.mayBeGone = true
     key.mayBeDeleted ||= how === 'delete'
     this.#change(async () => {
       await keys[how]({ team, id: key.id, by: 'owner' })
@@ -101,6 +104,8 @@ export class KeyUsers {
           'a revoked key is refused',
           `${key.id} of ${key.team} was ${goneBefore} before it was used, and got 200`,
         )
+      if (status === 401 && !key.mayBeGone)
+        throw new Violation('a created key works', `${key.id} of ${key.team} got 401, and nobody has ended it`)
       if (status !== undefined && ![200, 304, 401, 429, 503].includes(status))
         throw new Violation('the API answers, or says 429 or 503', `${status} to a key of ${key.team}`)
     }

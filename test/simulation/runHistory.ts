@@ -6,12 +6,23 @@ import type { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
 import { accountKeyRecord } from '../support/entities.ts'
 import { Checks } from './checks.ts'
 import { type SimulatedEngines, simulateEngines } from './engines/engines.ts'
-import { type History, type HistoryEvent, type Program, type Team, teams } from './history.ts'
+import {
+  deletionsKeptMs,
+  failingKey,
+  type History,
+  type HistoryEvent,
+  type Program,
+  stateOf,
+  type Team,
+  type Theme,
+  teams,
+} from './history.ts'
 import { SimulatedJournal } from './journal.ts'
 import { KeyUsers } from './keyUsers.ts'
 import { ask, ListFollower, type Observed, Poller, simulateFetch } from './readers.ts'
 import { type Running, System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
+import { randomFor } from './world/randomness.ts'
 import { Violation, World } from './world/world.ts'
 
 const apiCount = 2
@@ -22,6 +33,9 @@ const pollMs = 200
 /** In every so-manieth history with a rebuild it is awaited that the rebuild removes the retired generation. */
 const removalEvery = 8
 const nodes = [0, 1]
+const documentTopics = ['forms', 'submissions'] as const
+const writeOnEveryMs = 10_000
+const rebuildAgainMs = 5_000
 /** Of one team, two at once. */
 const pollersOf: Readonly<Record<Team, number>> = { acme: 2, acme2: 1 }
 
@@ -114,6 +128,8 @@ class Run {
   async #play(): Promise<void> {
     const system = this.#system
     simulateFetch(system)
+    if (this.#isAbout('failing-document')) this.#engines.simulatedElasticsearch.failAt(failingKey)
+    if (this.#isAbout('forgotten-deletions')) this.#createForgetfulTopics()
     for (let each = 0; each < indexerCount; each++) system.startIndexer()
     for (let each = 0; each < apiCount; each++) system.startApi()
     await this.#until('topics exist', startDeadlineMs, () =>
@@ -155,6 +171,7 @@ class Run {
       if (this.#checks.isComplete()) answersBefore ??= followers.map(({ answers }) => answers)
       return unfinished().length === 0
     }
+    if (this.#isAbout('failing-document')) this.#writeOn(isOver).catch((error: unknown) => this.#world.fail(error))
     await this.#until('everything becomes visible', endDeadlineMs, isOver).catch((error: unknown) => {
       this.#world.note(`unfinished: ${unfinished().join(', ')}`)
       this.#checks.expectFold()
@@ -163,6 +180,55 @@ class Run {
     this.#checks.expectFold()
     for (const follower of followers) follower.expectTruth()
     await this.#expectKeys()
+  }
+
+  #isAbout(theme: Theme): boolean {
+    return this.#history.themes.includes(theme)
+  }
+
+  #createForgetfulTopics(): void {
+    for (const topic of documentTopics)
+      this.#engines.simulatedKafka.createTopic({
+        ...{ topic, partitions: 4 },
+        settings: {
+          'cleanup.policy': 'compact',
+          'message.timestamp.type': 'LogAppendTime',
+          'delete.retention.ms': deletionsKeptMs,
+        },
+      })
+  }
+
+  #forgetDeletions(): void {
+    const { simulatedKafka } = this.#engines
+    const committed = simulatedKafka.committed(this.#system.config.CONSUMER_GROUP)
+    for (const topic of documentTopics) {
+      simulatedKafka.forgetDeletions(topic)
+      const left = new Set(simulatedKafka.log(topic).map(partitionAndOffset))
+      const read = new Map(
+        committed.filter((each) => each.topic === topic).map(({ partition, offset }) => [partition, offset]),
+      )
+      for (const record of this.#journal.entries)
+        if (record.topic === topic && record.value === null && record.offset >= (read.get(record.partition) ?? 0n))
+          if (!left.has(partitionAndOffset(record))) this.#journal.forget(record)
+    }
+  }
+
+  /** Appends what can be written: as long as nothing else of an index is, the index counts as at fault, and not a document. */
+  async #writeOn(isOver: () => boolean): Promise<void> {
+    const random = randomFor(this.#history.seed, 'written on')
+    for (let number = 100; !isOver(); number++) {
+      const id = `s${number}`
+      for (const team of teams) {
+        const value = stateOf('submissions', id, 1, random)
+        this.#append({ topic: 'submissions', key: `${team}/${id}`, value })
+      }
+      if (number % 2 === 1) await sleep(writeOnEveryMs)
+    }
+  }
+
+  #append({ topic, key, value }: Pick<Extract<HistoryEvent, { kind: 'append' }>, 'topic' | 'key' | 'value'>): void {
+    const { partition, offset, appendedAtMs } = this.#engines.simulatedKafka.append(topic, key, value)
+    this.#journal.add({ topic, key, value, partition, offset, atMs: appendedAtMs })
   }
 
   async #startSettings(): Promise<void> {
@@ -228,12 +294,9 @@ class Run {
     const { kind, atMs: _atMs, ...details } = event
     world.note(`EVENT ${kind} ${JSON.stringify(details).slice(0, 160)}`)
     switch (event.kind) {
-      case 'append': {
-        const { topic, key, value } = event
-        const { partition, offset, appendedAtMs } = engines.simulatedKafka.append(topic, key, value)
-        this.#journal.add({ topic, key, value, partition, offset, atMs: appendedAtMs })
+      case 'append':
+        this.#append(event)
         break
-      }
       case 'kill':
       case 'stop':
       case 'freeze':
@@ -267,8 +330,16 @@ class Run {
         engines.simulatedKafka.endSessions(system.config.CONSUMER_GROUP)
         break
       case 'compact':
-        for (const topic of ['forms', 'submissions'])
-          engines.simulatedKafka.compactCommitted(topic, system.config.CONSUMER_GROUP)
+        for (const topic of documentTopics) engines.simulatedKafka.compactCommitted(topic, system.config.CONSUMER_GROUP)
+        break
+      case 'forget-deletions':
+        this.#forgetDeletions()
+        break
+      case 'open-transaction':
+        engines.simulatedKafka.setTransaction(event.topic, true)
+        world.schedule(event.forMs, `the transaction in ${event.topic} ends`, undefined, () =>
+          engines.simulatedKafka.setTransaction(event.topic, false),
+        )
         break
       case 'leader-clock':
         engines.simulatedKafka.setLeaderClockOffset(event.topic, event.partition, event.offsetMs)
@@ -391,8 +462,21 @@ class Run {
     for (const node of nodes) this.#returnNode(node)
     this.#engines.simulatedElasticsearch.refuseWrites(undefined)
     this.#engines.simulatedRedis.setFull(false)
+    for (const topic of [...documentTopics, 'account-keys']) this.#engines.simulatedKafka.setTransaction(topic, false)
     if (this.#system.running('indexer').length === 0) this.#system.startIndexer()
     if (this.#system.running('api').length === 0) this.#system.startApi()
+    if (this.#isAbout('forgotten-deletions')) this.#rebuildUntilDone()
+  }
+
+  /** What an operator does as long as indexers say that they may have missed deletions: an unfinished rebuild may have missed some, too. */
+  #rebuildUntilDone(): void {
+    const { simulatedRedis } = this.#engines
+    this.#system.startRebuild(() => {
+      this.#world.schedule(rebuildAgainMs, 'whether another rebuild is needed', undefined, () => {
+        const { published } = simulatedRedis.hash(`${this.#system.config.INDEX_PREFIX}:watermark`)
+        if (published === undefined) this.#rebuildUntilDone()
+      })
+    })
   }
 
   #appendKey(team: string): void {
@@ -401,5 +485,7 @@ class Run {
   }
 }
 
+const partitionAndOffset = (record: { readonly partition: number; readonly offset: bigint }): string =>
+  `${record.partition}/${record.offset}`
 const keyOf = (team: string): string => `rqp_acct_${sha256(team)}`
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')

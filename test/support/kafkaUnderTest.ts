@@ -1,3 +1,4 @@
+import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { type KafkaSink, kafkaSink } from '../../src/core/kafka/sink.ts'
@@ -15,6 +16,8 @@ export type KafkaUnderTest = {
   addPartition(topic: string): Promise<void>
   /** Removes the records of a partition below an offset, as retention does. */
   deleteBelow(topic: string, partition: number, offset: bigint): Promise<void>
+  /** Begins a transaction in the first partition of a topic; the returned function aborts it. */
+  beginTransaction(topic: string): Promise<() => Promise<void>>
   /** Creates a topic of one partition that `compact` compacts. */
   createCompacted(topic: string): Promise<void>
   /** Makes compaction likelier with every call; it may append deletions of `fillerKey`. */
@@ -39,6 +42,19 @@ export function realKafka(): KafkaUnderTest {
         await admin.fetchTopicMetadata({ topics: [topic] })
         await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] })
       }),
+    beginTransaction: async (topic) => {
+      const producer = kafka.producer({
+        ...{ transactionalId: topic, idempotent: true, maxInFlightRequests: 1 },
+        createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+      })
+      await producer.connect()
+      const transaction = await producer.transaction()
+      await transaction.send({ topic, messages: [{ partition: 0, value: 'never committed' }] })
+      return async () => {
+        await transaction.abort()
+        await producer.disconnect()
+      }
+    },
     createCompacted: (topic) => createCompactedTopics({ kafka }, [topic], 1),
     compact: async (topic) => {
       const sink = kafkaSink(kafka)
@@ -56,6 +72,10 @@ export function simulatedKafka(): KafkaUnderTest & { readonly kafka: SimulatedKa
     client: () => kafka.client(localNetwork),
     addPartition: async (topic) => kafka.addPartition(topic),
     deleteBelow: async (topic, partition, offset) => kafka.deleteBelow(topic, partition, offset),
+    beginTransaction: async (topic) => {
+      kafka.setTransaction(topic, true)
+      return async () => kafka.setTransaction(topic, false)
+    },
     createCompacted: async (topic) =>
       kafka.createTopic({ topic, partitions: 1, settings: { 'cleanup.policy': 'compact' } }),
     compact: async (topic) => {

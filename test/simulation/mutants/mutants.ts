@@ -248,6 +248,27 @@ export const mutants: readonly Mutant[] = [
     to: "stored.version === version ? 'stale' : 'stale'",
   },
   {
+    name: 'open-transaction-ends-a-topic',
+    themes: ['keys', 'transactions'],
+    file: 'src/core/kafka/readTopic.ts',
+    from: 'wasStable = await isStable()',
+    to: 'wasStable = (await isStable()) || true',
+  },
+  {
+    name: 'forgotten-deletion-not-noticed',
+    themes: ['forgotten-deletions'],
+    file: 'indexer/coverage.ts',
+    from: 'if (end.askedAtMs - this.#coveredAtMs > this.#keptMs()) this.#coveredAtMs = notCovered',
+    to: '',
+  },
+  {
+    name: 'failing-document-is-an-outage',
+    themes: ['failing-document'],
+    file: 'indexer/bulk/bulkFailure.ts',
+    from: "outageStatuses.has(status) ? 'retry' : 'suspect'",
+    to: "outageStatuses.has(status) ? 'retry' : 'retry'",
+  },
+  {
     name: 'later-content-counts',
     themes: ['contract'],
     file: 'indexer/bulk/job.ts',

@@ -11,14 +11,14 @@ type Action = {
   readonly version_type: VersionType
 }
 
-/** What a bulk request does, one document after the other. `refusal` refuses a document before it is written. */
-type BulkOptions = { readonly catalog: Catalog; readonly host: Host; refusal(): Refusal | undefined }
+/** What a bulk request does, one document after the other. `refusalOf` refuses a document before it is written. */
+type BulkOptions = { readonly catalog: Catalog; readonly host: Host; refusalOf(id: string): Refusal | undefined }
 
 /**
  * Writes the documents of a bulk request, and returns a result for each. Other requests come between them. Which index an alias means is
  * decided once, before the first of them.
  */
-export async function writeBulk(text: string, { catalog, host, refusal }: BulkOptions): Promise<object> {
+export async function writeBulk(text: string, { catalog, host, refusalOf }: BulkOptions): Promise<object> {
   const lines = text.split('\n')
   const operations = Array.from({ length: Math.floor(lines.length / 2) }, (_, at) => {
     const action = readAction(lines[2 * at] ?? '')
@@ -31,7 +31,7 @@ export async function writeBulk(text: string, { catalog, host, refusal }: BulkOp
       await host.pause('part of a bulk request')
       untilPause = groupSize(operations.length, host)
     }
-    const item = await writeItem(action, source, index, { catalog, host, refusal })
+    const item = await writeItem(action, source, index, { catalog, host, refusalOf })
     items.push({ index: item })
   }
   const errors = items.some((item) => JSON.stringify(item).includes('"error"'))
@@ -44,10 +44,10 @@ async function writeItem(
   { _id, routing, version, version_type: versionType }: Action,
   source: string,
   index: Index | Refusal,
-  { catalog, host, refusal }: BulkOptions,
+  { catalog, host, refusalOf }: BulkOptions,
 ): Promise<object> {
   try {
-    const refused = refusal()
+    const refused = refusalOf(_id)
     if (refused !== undefined) throw refused
     if (index instanceof Refusal) throw index
     const shard = index.shardOf(routing)

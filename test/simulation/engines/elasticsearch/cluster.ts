@@ -15,8 +15,8 @@ export class Cluster {
   readonly catalog: Catalog
   readonly snapshots: Snapshots
   readonly nodes: readonly Node[]
-  /** Called for each bulk request, and for each of its documents: what refuses it, if anything. */
-  refusalOf: (what: 'request' | 'document') => Refusal | undefined = () => undefined
+  /** Called for each bulk request, and for each of its documents with its id: what refuses it, if anything. */
+  refusalOf: (id: string | undefined) => Refusal | undefined = () => undefined
   readonly #host: Host
 
   constructor(host: Host, copies: number) {
@@ -90,10 +90,9 @@ export class Cluster {
 
   /** Writes the documents of a bulk request in their order. */
   async write(text: string): Promise<object> {
-    const refused = this.refusalOf('request')
+    const refused = this.refusalOf(undefined)
     if (refused !== undefined) throw refused
-    const refusal = (): Refusal | undefined => this.refusalOf('document')
-    return await writeBulk(text, { catalog: this.catalog, host: this.#host, refusal })
+    return await writeBulk(text, { catalog: this.catalog, host: this.#host, refusalOf: (id) => this.refusalOf(id) })
   }
 
   /** Lets other requests come between two parts of one. */

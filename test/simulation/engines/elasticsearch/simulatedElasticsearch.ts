@@ -16,12 +16,14 @@ export class SimulatedElasticsearch {
   readonly #cluster: Cluster
   #refusedStatus: 429 | 503 | undefined
   #refusedShare = 0
+  #failsAt: string | undefined
 
   constructor(host: Host, copies = 2) {
     this.#host = host
     this.#cluster = new Cluster(host, copies)
-    this.#cluster.refusalOf = (what) => {
-      if (what === 'request') return this.#refusedStatus === undefined ? undefined : refused(this.#refusedStatus)
+    this.#cluster.refusalOf = (id) => {
+      if (id === undefined) return this.#refusedStatus === undefined ? undefined : refused(this.#refusedStatus)
+      if (id === this.#failsAt) return refused(500)
       return this.#refusedShare > 0 && host.random() < this.#refusedShare ? refused(429) : undefined
     }
   }
@@ -81,6 +83,11 @@ export class SimulatedElasticsearch {
     this.#refusedShare = share
   }
 
+  /** Answers each write of the documents of this id with 500, whatever is in them. */
+  failAt(id: string): void {
+    this.#failsAt = id
+  }
+
   #node(number: number): Node {
     const node = this.#cluster.nodes[number]
     if (node === undefined) throw new RangeError(`there is no node ${number}`)
@@ -90,8 +97,10 @@ export class SimulatedElasticsearch {
 
 const firstOf = ([first]: readonly Copy[]): Copy | undefined => first
 
-const refused = (status: 429 | 503): Refusal =>
-  new Refusal(status, {
-    type: status === 429 ? 'es_rejected_execution_exception' : 'unavailable_shards_exception',
-    reason: 'as the simulation says',
-  })
+const refusals = {
+  429: 'es_rejected_execution_exception',
+  500: 'null_pointer_exception',
+  503: 'unavailable_shards_exception',
+} as const
+const refused = (status: keyof typeof refusals): Refusal =>
+  new Refusal(status, { type: refusals[status], reason: 'as the simulation says' })

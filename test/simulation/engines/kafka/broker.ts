@@ -8,6 +8,10 @@ import { type ByTopic, onlyLeader, Topics } from './topics.ts'
 
 type ProduceRequest = { readonly topicData: ByTopic<{ readonly messages: readonly SentRecord[] }> }
 type FetchRequest = { readonly maxWaitTime: number; readonly topics: ByTopic<{ readonly fetchOffset: string }> }
+type ListOffsetsRequest = {
+  readonly isolationLevel: number
+  readonly topics: ByTopic<{ readonly timestamp: number }>
+}
 type CreateTopicsRequest = {
   readonly topics: readonly {
     readonly topic: string
@@ -27,6 +31,7 @@ type PartitionAnswer = {
 }
 
 const earliest = -2
+const readCommitted = 1
 
 /** The address of the only broker. */
 export const address = { host: 'simulated-kafka', port: 9092 }
@@ -62,7 +67,7 @@ export class Broker {
       case 'Fetch':
         return this.#fetch(request as FetchRequest)
       case 'ListOffsets':
-        return this.#listOffsets(request as { topics: ByTopic<{ timestamp: number }> })
+        return this.#listOffsets(request as ListOffsetsRequest)
       case 'GroupCoordinator':
         return { errorCode: refusal.none, coordinator: { nodeId: onlyLeader.leader, ...address } }
       default:
@@ -159,7 +164,7 @@ export class Broker {
 
   /** Whether a fetch is answered at once: with records, or with a refusal. */
   #hasNews(wanted: TopicPartition & { readonly fetchOffset: string }): boolean {
-    return this.topics.find(wanted)?.high !== BigInt(wanted.fetchOffset)
+    return this.topics.find(wanted)?.stable !== BigInt(wanted.fetchOffset)
   }
 
   #read(wanted: TopicPartition & { readonly fetchOffset: string }): PartitionAnswer {
@@ -174,13 +179,14 @@ export class Broker {
     return { ...nothing, errorCode: refusal.none, highWatermark, messages: log.fetch(offset, count) }
   }
 
-  #listOffsets({ topics }: { readonly topics: ByTopic<{ readonly timestamp: number }> }): unknown {
+  #listOffsets({ isolationLevel, topics }: ListOffsetsRequest): unknown {
     const responses = topics.map(({ topic, partitions }) => ({
       topic,
       partitions: partitions.map(({ partition, timestamp }) => {
         const log = this.topics.find({ topic, partition })
         const errorCode = log === undefined ? refusal.unknownTopicOrPartition : refusal.none
-        return { partition, errorCode, offset: String(Number(timestamp) === earliest ? log?.low : log?.high) }
+        const end = isolationLevel === readCommitted ? log?.stable : log?.high
+        return { partition, errorCode, offset: String(Number(timestamp) === earliest ? log?.low : end) }
       }),
     }))
     return { responses }

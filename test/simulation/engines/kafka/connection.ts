@@ -5,7 +5,7 @@ import { address } from './broker.ts'
 
 /** A request of KafkaJS, which knows how to read the answer. */
 type Exchange = {
-  readonly request: { readonly apiName: string }
+  readonly request: { readonly apiName: string; encode(): Promise<{ readonly buffer: Buffer }> }
   readonly response: { parse(answer: unknown): unknown }
   readonly requestTimeout?: number | null
   readonly parameters: unknown
@@ -86,11 +86,13 @@ class Connection {
     await Promise.allSettled(this.#waiting)
   }
 
-  async send({ request: { apiName }, response, requestTimeout, parameters }: Exchange): Promise<unknown> {
+  async send(exchange: Exchange): Promise<unknown> {
+    const { request, response, requestTimeout } = exchange
+    const { apiName } = request
     const open = this.#open
     if (open === undefined) throw connectionError('Not connected')
     const timeoutMs = Math.max(this.#timeouts.requestTimeoutMs, requestTimeout ?? 0)
-    const call = this.#network.call('kafka', apiName, this.#inTurn(apiName, parameters), {
+    const call = this.#network.call('kafka', apiName, this.#inTurn(exchange), {
       timeoutMs,
       signal: open.signal,
     })
@@ -109,20 +111,28 @@ class Connection {
   }
 
   /** A broker answers a request once it has answered those that were sent before over the same connection. */
-  #inTurn(apiName: string, parameters: unknown): () => Promise<unknown> {
+  #inTurn(exchange: Exchange): () => Promise<unknown> {
     const before = this.#last
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#last = promise
     return async () => {
       await before
       try {
-        return await this.#answer(apiName, parameters)
+        return await this.#answer(exchange.request.apiName, await parametersOf(exchange))
       } finally {
         resolve()
       }
     }
   }
 }
+
+/** What a broker is asked. Our patch of KafkaJS decides about the isolation level of questions for offsets as they are encoded. */
+async function parametersOf({ request, parameters }: Exchange): Promise<unknown> {
+  if (request.apiName !== 'ListOffsets') return parameters
+  const { buffer } = await request.encode()
+  return { ...(parameters as object), isolationLevel: buffer.readInt8(replicaIdBytes) }
+}
+const replicaIdBytes = 4
 
 /** What KafkaJS and our patch of it say of a connection on which a request was not answered. */
 const lost = (failure: NetworkFailure): Error =>

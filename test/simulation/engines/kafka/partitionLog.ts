@@ -53,6 +53,8 @@ export class PartitionLog {
   #low = 0n
   #high = 0n
   #batches: Batch[] = []
+  /** The first offset of the open transaction. */
+  #openFrom: bigint | undefined
 
   /** The first offset. */
   get low(): bigint {
@@ -62,6 +64,22 @@ export class PartitionLog {
   /** The offset of the next record. */
   get high(): bigint {
     return this.#high
+  }
+
+  /** The last stable offset: what is behind it is not read before the open transaction has ended. */
+  get stable(): bigint {
+    return this.#openFrom ?? this.#high
+  }
+
+  /** A transaction begins with a record that will never be committed. */
+  beginTransaction(): void {
+    this.#openFrom ??= this.#appendEmpty()
+  }
+
+  endTransaction(): void {
+    if (this.#openFrom === undefined) return
+    this.#openFrom = undefined
+    this.#appendEmpty()
   }
 
   /** The records that are left, in order. */
@@ -77,9 +95,9 @@ export class PartitionLog {
     return record
   }
 
-  /** How many batches there are from an offset on. */
+  /** How many batches may be read from an offset on. */
   countFrom(offset: bigint): number {
-    return this.#batches.length - this.#indexOf(offset)
+    return Math.max(0, this.#indexOf(this.stable) - this.#indexOf(offset))
   }
 
   /** The first `count` batches from an offset on, as the product's decoder returns them to KafkaJS. */
@@ -103,8 +121,20 @@ export class PartitionLog {
     const isKept = ({ offset, key, value }: LogRecord): boolean =>
       offset >= below || (newest.get(keyText(key)) === offset && !(dropTombstones && value === null))
     this.#batches = this.#batches.flatMap(({ offset, record }) => {
+      // What is written to is not compacted.
+      if (record === undefined && offset === this.#high - 1n) return { offset, record }
       if (record !== undefined && isKept(record)) return { offset, record }
       return leaveEmptyBatches ? { offset, record: undefined } : []
+    })
+  }
+
+  /** Removes each deletion that is the newest record of its key, and what it deleted: nothing is left of the key. */
+  forgetDeletions(): void {
+    const newest = new Map(this.records().map((record) => [keyText(record.key), record]))
+    this.#batches = this.#batches.filter(({ record }) => {
+      const last = newest.get(keyText(record?.key ?? null))
+      // What is written to is not compacted.
+      return record === undefined || last?.value !== null || last.offset === this.#high - 1n
     })
   }
 
@@ -112,6 +142,13 @@ export class PartitionLog {
   deleteBelow(offset: bigint): void {
     this.#low = offset
     this.#batches = this.#batches.filter((batch) => batch.offset >= offset)
+  }
+
+  #appendEmpty(): bigint {
+    const offset = this.#high
+    this.#batches.push({ offset, record: undefined })
+    this.#high += 1n
+    return offset
   }
 
   #indexOf(offset: bigint): number {

@@ -84,6 +84,11 @@ export class SimulatedKafka {
       if (commit.topic === topic) this.#log(topic, commit.partition).compact({ below: commit.offset })
   }
 
+  /** Forgets what was deleted in a topic, as compaction does with deletions that are old enough. */
+  forgetDeletions(topic: string): void {
+    for (const log of this.#broker.topics.partitions(topic)) log.forgetDeletions()
+  }
+
   /** Removes the records of a partition below an offset, as retention does. */
   deleteBelow(topic: string, partition: number, offset: bigint): void {
     this.#log(topic, partition).deleteBelow(offset)
@@ -93,6 +98,11 @@ export class SimulatedKafka {
   setLeaderClockOffset(topic: string, partition: number | undefined, ms: number): void {
     const logs = partition === undefined ? this.#broker.topics.partitions(topic) : [this.#log(topic, partition)]
     for (const log of logs) log.clockOffsetMs = ms
+  }
+
+  /** Begins a transaction in every partition of a topic, or ends the open ones. */
+  setTransaction(topic: string, isOpen: boolean): void {
+    this.#broker.topics.setTransaction(topic, isOpen)
   }
 
   /** Makes every member of a group join again. */

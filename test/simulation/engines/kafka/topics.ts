@@ -20,7 +20,7 @@ export type ByTopic<Each> = readonly {
 
 type Topic = { readonly settings: Readonly<Record<string, string>>; readonly partitions: PartitionLog[] }
 
-/** The topics of a broker, by name. Calls whoever waits for records after every append. */
+/** The topics of a broker, by name. Calls whoever waits for records when there may be some. */
 export class Topics {
   readonly #host: Host
   readonly #topics = new Map<string, Topic>()
@@ -71,8 +71,14 @@ export class Topics {
     const log = this.find(at)
     if (log === undefined) throw new Error(`${at.topic}/${at.partition} is not there`)
     const appended = log.append(record, this.#host.nowMs())
-    for (const tell of [...this.#waiting]) tell()
+    this.#tell()
     return appended
+  }
+
+  /** Begins a transaction in every partition of a topic, or ends the open ones. */
+  setTransaction(topic: string, isOpen: boolean): void {
+    for (const log of this.partitions(topic)) isOpen ? log.beginTransaction() : log.endTransaction()
+    this.#tell()
   }
 
   /** The partition that a producer chooses for a key. */
@@ -83,10 +89,14 @@ export class Topics {
     return Partitioners.DefaultPartitioner()({ topic, partitionMetadata, message: { key, value: null } })
   }
 
-  /** Calls `tell` after every append; returns what ends that. */
+  /** Calls `tell` whenever there may be records; returns what ends that. */
   onAppend(tell: () => void): () => void {
     this.#waiting.add(tell)
     return () => this.#waiting.delete(tell)
+  }
+
+  #tell(): void {
+    for (const tell of [...this.#waiting]) tell()
   }
 
   #get(topic: string): Topic {

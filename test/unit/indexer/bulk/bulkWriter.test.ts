@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '@elastic/elasticsearch'
 import { MalformedBulkResponse } from '../../../../indexer/bulk/bulkApi.ts'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
@@ -318,6 +319,34 @@ describe('a document that Elasticsearch always fails at', () => {
     expect(await bad).toEqual({ kind: 'rejected', reason: '500 exception' })
   })
 
+  test.each([
+    ['wait behind it', 0],
+    ['come while it fails', 10_000],
+  ])(
+    'is given up a minute after it failed first, also when newer states that fail as well %s',
+    async (_what, everyMs) => {
+      const { submit, clock } = writing(failingAt(({ id }) => id === 't/bad'))
+      const states = 12
+      const outcomes = Array.from({ length: everyMs === 0 ? states : 1 }, (_, at) => submit('bad', at + 1))
+      await submit('good', 1)
+      while (clock.nowMs < 60_000) {
+        clock.nowMs += 10_000
+        if (everyMs > 0) outcomes.push(submit('bad', outcomes.length + 1))
+        await submit('good', clock.nowMs)
+      }
+      let isOver = false
+      const rejected = Promise.all(outcomes).finally(() => {
+        isOver = true
+      })
+      for (let revision = clock.nowMs; !isOver && revision < 70_000; revision++) {
+        await submit('good', revision)
+        await turn()
+      }
+      expect(isOver).toBe(true)
+      expect(new Set((await rejected).map(({ kind }) => kind))).toEqual(new Set(['rejected']))
+    },
+  )
+
   test('waits for as long as none of its index is written', async () => {
     let isAway = true
     const { submit, clock, requests } = writing(failingAt(({ kind }) => isAway && kind === 'form-details'))
@@ -365,6 +394,28 @@ test('no record waits through the backoff of others, even of as many as there ma
   expect(await Promise.race([...failing, turn()])).toBeUndefined()
 })
 
+test('a record waits longer after each of its failures, whatever succeeds meanwhile', async () => {
+  let attempts = 0
+  const { submit } = writing(
+    async (documents) =>
+      documents.map(({ id, kind }) => {
+        if (id !== 't/a') return written
+        if (kind === 'forms') attempts++
+        return { kind: 'retry', reason: 'away' }
+      }),
+    { random: 1 },
+  )
+  const startedMs = performance.now()
+  const failing = submit('a', 1)
+  for (let revision = 1; attempts < 4; revision++) {
+    await submit('b', revision)
+    await sleep(1)
+  }
+  // 100, 200 and 400 ms; a timer may end a millisecond early.
+  expect(performance.now() - startedMs).toBeGreaterThan(690)
+  expect(await Promise.race([failing, turn()])).toBeUndefined()
+})
+
 describe('an engine that has too much to do', () => {
   const busy: ItemOutcome = { kind: 'busy', reason: '429 es_rejected_execution_exception' }
   test.each([
@@ -393,8 +444,9 @@ describe('an engine that has too much to do', () => {
       { size: 64, underWay: 1 },
       { size: 64, underWay: 2 },
     ])
-    const smallest = Math.min(...seen.slice(2, 10).map(({ size }) => size))
-    expect(smallest).toBeLessThanOrEqual(16)
+    const afterwards = seen.slice(2, 10)
+    expect(Math.min(...afterwards.map(({ size }) => size))).toBeLessThanOrEqual(16)
+    expect(Math.max(...afterwards.map((each) => each.underWay))).toBe(1)
     const last = seen.slice(-10, -2)
     expect(Math.max(...last.map(({ size }) => size))).toBe(64)
     expect(Math.max(...last.map((each) => each.underWay))).toBe(2)

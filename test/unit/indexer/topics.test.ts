@@ -1,0 +1,43 @@
+import { readTopicRules } from '../../../indexer/topics.ts'
+import { readConfig } from '../../../src/core/process/config.ts'
+
+const settings = {
+  'cleanup.policy': 'compact',
+  'message.timestamp.type': 'LogAppendTime',
+  'delete.retention.ms': '86400000',
+}
+
+const read = readConfig({}, [], '')
+if (!read.ok) throw new Error('nothing has to be set')
+const config = read.config
+
+/** What is read of topics whose settings are these, but for `changes` of the submissions. */
+const rulesWith = (changes: Readonly<Record<string, string | undefined>>) =>
+  readTopicRules(
+    {
+      topicSettings: async (topics) =>
+        new Map(topics.map((topic) => [topic, { ...settings, ...(topic === 'submissions' && changes) } as never])),
+    },
+    config,
+  )
+
+test('a purely compacted topic keeps deletions for as long as it says', async () => {
+  expect(await rulesWith({ 'delete.retention.ms': '1000' })).toEqual({
+    hasAppendTimes: true,
+    forgetful: {},
+    keptMs: { forms: 86_400_000, submissions: 1_000 },
+  })
+})
+
+test.each(['delete', 'compact,delete', 'delete,compact'])(
+  'a topic of policy %s keeps none for certain',
+  async (policy) => {
+    const { forgetful, keptMs } = await rulesWith({ 'cleanup.policy': policy })
+    expect(forgetful).toEqual({ submissions: policy })
+    expect(keptMs['submissions']).toBeLessThan(0)
+  },
+)
+
+test('what Kafka does not tell is not judged', async () => {
+  await expect(rulesWith({ 'delete.retention.ms': undefined })).rejects.toThrow('does not tell delete.retention.ms')
+})
