@@ -76,14 +76,14 @@ export async function* writtenVersions(
   const asked = {
     query: { range: { _seq_no: { gt: above, lte: last } } },
     preference: `_shards:${shard}`,
+    size: idsPerRequest,
     _source: false,
     docvalue_fields: isList(kind) ? [...times, { field: 'digest' }] : [],
-    size: idsPerRequest,
   }
   for await (const part of scan(raw, index, asked, { signal, requestTimeout: requestTimeoutMs }))
     yield part.map(({ id, version, fields }) => {
-      const found = JSON.parse(fields === '' ? '{}' : fields) as Readonly<Record<string, readonly string[]>>
-      const [changedAt] = timeFields.flatMap((field) => found[field] ?? []) as Instant[]
-      return { id, version, changedAt, digest: found['digest']?.[0] }
+      const values = (fields === '' ? {} : JSON.parse(fields)) as Readonly<Record<string, readonly string[]>>
+      const [changedAt] = timeFields.flatMap((field) => values[field] ?? []) as Instant[]
+      return { id, version, changedAt, digest: values['digest']?.[0] }
     })
 }

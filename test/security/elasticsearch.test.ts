@@ -8,12 +8,13 @@ import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
 import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
 import { readForm } from '../../src/api/forms.ts'
+import { countOnly } from '../../src/api/search/clauses.ts'
 import { readDetails } from '../../src/api/search/details.ts'
 import { createIndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { readPrimaries } from '../../src/api/search/readPrimaries.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
-import { multiSearch } from '../../src/api/search/searches.ts'
+import { searchTeamTwice } from '../../src/api/search/searches.ts'
 import type { DocumentId, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Check } from '../../src/core/process/health.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
@@ -162,14 +163,12 @@ async function search(name: string): Promise<void> {
   await readForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)
   const snapshot = await openListSnapshot(replica, 'forms', team, { lifeMs: 30_000, signal })
   await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
-  const all = { clause: { match_all: {} }, newer: { match_none: {} }, skip: 0 }
-  await snapshot.survey([], all, 1, signal)
+  const all = { clause: { match_all: {} }, skip: 0 }
   await snapshot.deletions([], undefined, 1, signal)
-  await snapshot.ids([], all, 1, signal)
+  await snapshot.rowsOf((await snapshot.keys([], all, 1, signal)).keys, signal)
   await readDetails(replica, 'form-details', team, ['f1' as EntityId], false, signal)
   snapshot.close()
-  const header = { index: `${prefix}-forms`, routing: team }
-  await multiSearch(replica, [{ header, body: { size: 0 } }], 'missing-index', signal)
+  await searchTeamTwice(replica, 'forms', team, [countOnly, countOnly], signal)
   const path = `/${prefix}-forms/_pit`
   const opened = await replica.send({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
   const body = { id: (JSON.parse(opened.bytes.toString()) as { id: string }).id }
