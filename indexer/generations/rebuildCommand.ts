@@ -4,7 +4,7 @@ import { connectKafka } from '../../src/core/kafka/client.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
 import { createLog, summaryOf } from '../../src/core/process/log.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
-import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import { connectConfiguredRedis, untilConnected } from '../../src/core/stores/redis.ts'
 import { reportTo } from '../terminalReport.ts'
 import { rebuild } from './rebuild.ts'
@@ -23,7 +23,7 @@ const onSignal = (): void => stop.abort(new Error('stopped; run it again to go o
 process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
 
 const elasticsearch = connectElasticsearch(config)
-const raw = connectElasticsearchRaw(config)
+const raw = connectElasticsearchBytes(config)
 const redis = connectConfiguredRedis(config, () => undefined)
 const source = kafkaSource(connectKafka(config, log))
 const terminal = reportTo(process.stderr)

@@ -24,7 +24,7 @@ export type RebuildOptions = {
   readonly config: Config
   readonly source: KafkaSource
   readonly elasticsearch: Client
-  /** A client that returns response bodies as text. */
+  /** A client that returns bytes. */
   readonly raw: Client
   readonly redis: RedisConnection
   readonly report: RebuildReport

@@ -19,7 +19,7 @@ import { readVersions, requestTimeoutMs, shardsOf, type Version, writtenVersions
 
 type ReconcileOptions = {
   readonly elasticsearch: Client
-  /** A client that returns response bodies as text. */
+  /** A client that returns bytes. */
   readonly raw: Client
   readonly from: Generation
   readonly to: Generation

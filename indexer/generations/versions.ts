@@ -27,7 +27,7 @@ export const requestTimeoutMs = 60_000
 const keepAlive = '2m'
 const idsPerRequest = 2_000
 
-/** The versions of documents as they are stored now, in the order of `ids`. `raw` returns text. */
+/** The versions of documents as they are stored now, in the order of `ids`. `raw` returns bytes. */
 export async function readVersions(
   raw: Client,
   index: PhysicalIndex,

@@ -12,7 +12,7 @@ export type Verification = {
   readonly config: Config
   readonly source: KafkaSource
   readonly elasticsearch: Client
-  /** A client that returns response bodies as text. */
+  /** A client that returns bytes. */
   readonly raw: Client
   readonly redis: RedisConnection
   /** Compares only what belongs to this team. */

@@ -6,7 +6,7 @@ import { kafkaSource } from '../../src/core/kafka/source.ts'
 import { identifierRule, isIdentifier, type TeamId } from '../../src/core/model/ids.ts'
 import { createLog, summaryOf } from '../../src/core/process/log.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
-import { connectElasticsearch, connectElasticsearchRaw } from '../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import { connectConfiguredRedis, untilConnected } from '../../src/core/stores/redis.ts'
 import { reportTo } from '../terminalReport.ts'
 import { Pace } from './verification.ts'
@@ -37,7 +37,7 @@ process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 
 const elasticsearch = connectElasticsearch(config)
-const raw = connectElasticsearchRaw(config)
+const raw = connectElasticsearchBytes(config)
 const redis = connectConfiguredRedis(config, () => undefined)
 const source = kafkaSource(connectKafka(config, log))
 const report = reportTo(process.stderr)

@@ -74,3 +74,6 @@ export type RouteDeps = Streams & {
   readonly baseUrl: string
   readonly nowMs: () => number
 }
+
+/** Answers the requests of one route. */
+export type Route = (ctx: RouteContext, deps: RouteDeps) => Promise<void>

@@ -16,8 +16,11 @@ export const ndjson = 'application/x-ndjson'
 /** The media type of comma-separated values. */
 export const csv = 'text/csv'
 
+/** The media type of an export. */
+export type ExportFormat = typeof ndjson | typeof csv
+
 /** Which export of a whole list a request asks for; undefined for a page of it. */
-export function exportFormat(ctx: RouteContext): typeof ndjson | typeof csv | undefined {
+export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   const accepted = ctx.accepts('application/json', ndjson, csv)
   return accepted === ndjson || accepted === csv ? accepted : undefined
 }

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import { scenes, servedFormSummary } from '../core/model/form.ts'
 import type { TeamId } from '../core/model/ids.ts'
-import { detailRoute, listRoute } from './lists.ts'
+import { detailRoute } from './detailRoute.ts'
+import { listRoute } from './lists.ts'
 import { changedParameters, exportParameters, flag, oneOf, pageParameters, title } from './parameterSchemas.ts'
 import { termClauses, windowClauses } from './search/clauses.ts'
 import { readDetail } from './search/details.ts'
@@ -55,10 +56,15 @@ export async function readForm(
 }
 
 /** GET /api/v1/forms */
-export const listForms = listRoute('forms', listFormsParameters, formsFilters, {
-  served: servedFormSummary,
-  formIdOf: () => undefined,
-})
+export const listForms = listRoute(
+  {
+    type: 'forms',
+    filtersOf: formsFilters,
+    served: servedFormSummary,
+    formIdOf: () => undefined,
+  },
+  listFormsParameters,
+)
 
 /** GET /api/v1/forms/{id} */
 export const getForm = detailRoute('forms', 'form', getFormParameters, readForm)

@@ -68,8 +68,7 @@ export function openApi(
     redis,
     redisKeys,
     accountKeys,
-    // Headers hold ASCII alone: other letters of the URL are encoded.
-    baseUrl: config.BASE_URL === undefined ? '/api/v1' : new URL(config.BASE_URL).href,
+    baseUrl: config.BASE_URL ?? '/api/v1',
     requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,
     answerCacheBytes: config.ANSWER_CACHE_BYTES,
     waitingRoom,

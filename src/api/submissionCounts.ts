@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import type { WindowBound } from '../core/model/instant.ts'
+import type { Rendered } from './answerCache.ts'
 import type { RouteContext, RouteDeps } from './context.ts'
 import { apiError } from './errors.ts'
-import { listValidators } from './lists.ts'
 import { changedParameters, oneOf, timeZone } from './parameterSchemas.ts'
-import { isNotModified, keptOrMade, send, sendNotModified } from './respond.ts'
+import { respond } from './respond.ts'
 import { type Counts, countByTime, countByValue, type TimeUnit, timeUnits } from './search/counts.ts'
 import { submissionsFilters, submissionsParameters } from './submissions.ts'
 import { utc } from './timeZone.ts'
+import { listValidators } from './validators.ts'
 
 const fields = { form: 'formId', status: 'status' } as const
 const fieldGroups = ['form', 'status'] as const satisfies readonly (keyof typeof fields)[]
@@ -46,12 +47,11 @@ export async function countSubmissions(
 ): Promise<void> {
   const parameters = readParameters(ctx, countSubmissionsParameters)
   const validators = listValidators(ctx, 'submissions', parameters)
-  if (isNotModified(ctx, validators)) return sendNotModified(ctx, validators)
   const { by, timeZone: zone = utc, since, until } = parameters
   const { teamId } = ctx.state.holder
   const [filter] = submissionsFilters(teamId, parameters)
   const window = { sinceMs: toEpochMs(since), untilMs: toEpochMs(until) }
-  const answer = await keptOrMade(ctx, answers, validators, async () => {
+  const whole = async (): Promise<Rendered> => {
     const counts = await ctx.state.runQuery((signal) => {
       const selection = { teamId, filter, signal }
       return isTimeUnit(by)
@@ -60,8 +60,8 @@ export async function countSubmissions(
     })
     if (!counts.ok) throw apiError('bad_request', `${counts.problem.path} ${counts.problem.rule}`)
     return { body: renderCounts(by, counts.value) }
-  })
-  send(ctx, validators, answer)
+  }
+  await respond(ctx, answers, validators, { whole })
 }
 
 /** Undefined also for a bound beyond all instants, which leaves nothing to count. */

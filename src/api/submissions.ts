@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
 import { reportStatuses, servedSubmissionSummary } from '../core/model/submission.ts'
-import { detailRoute, listRoute } from './lists.ts'
+import { detailRoute } from './detailRoute.ts'
+import { listRoute } from './lists.ts'
 import {
   changedParameters,
   createdParameters,
@@ -46,10 +47,15 @@ export const submissionsFilters = (_teamId: TeamId, selection: SubmissionsSelect
 ]
 
 /** GET /api/v1/records */
-export const listSubmissions = listRoute('submissions', listSubmissionsParameters, submissionsFilters, {
-  served: servedSubmissionSummary,
-  formIdOf: ({ formId }) => formId,
-})
+export const listSubmissions = listRoute(
+  {
+    type: 'submissions',
+    filtersOf: submissionsFilters,
+    served: servedSubmissionSummary,
+    formIdOf: ({ formId }) => formId,
+  },
+  listSubmissionsParameters,
+)
 
 /** GET /api/v1/records/{id} */
 export const getSubmission = detailRoute(

@@ -1,13 +1,10 @@
 /** `npm run abuse`: hostile clients against an API process on real engines; what it cost, and whether anybody else felt it. */
-import { rm } from 'node:fs/promises'
 import { Command, InvalidArgumentError } from 'commander'
-import { startEngines } from '../../tools/engines/engines.ts'
+import { startOwnEngines } from '../support/ownEngines.ts'
 import { killPrograms } from '../support/programs.ts'
-import { temporaryFolder } from '../support/temporaryFolder.ts'
 import { type Damage, harmDone, openStage } from './attack.ts'
 import { scenarios } from './scenarios.ts'
 
-const startDeadlineMs = 300_000
 const mebibyte = 1024 * 1024
 
 const positive = (text: string): number => {
@@ -40,15 +37,7 @@ const row = ({ scenario, outcome, seconds, peakBytes, bystander }: Damage, facto
   ].join(' | ')
 
 say('starting the engines')
-const folder = await temporaryFolder('tidemark-abuse-')
-const engines = await startEngines({
-  folder,
-  distributions: 'var/engines',
-  clean: true,
-  quick: true,
-  signal: AbortSignal.timeout(startDeadlineMs),
-})
-Object.assign(process.env, engines.urls)
+const engines = await startOwnEngines()
 const harm: string[] = []
 try {
   const stage = await openStage()
@@ -65,7 +54,6 @@ try {
 } finally {
   killPrograms()
   await engines.stop()
-  await rm(folder, { recursive: true, force: true })
 }
 for (const each of harm) say(`harm: ${each}`)
 process.exitCode = harm.length === 0 ? 0 : 1

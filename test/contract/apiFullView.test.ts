@@ -3,8 +3,8 @@ import { toInstant } from '../../src/core/model/instant.ts'
 import type { TestAnswer } from '../support/api.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Exchange } from '../support/faultyElasticsearch.ts'
-import { holdingExports } from '../support/heldExports.ts'
+import { type Exchange, passes } from '../support/faultyElasticsearch.ts'
+import { Gate } from '../support/gate.ts'
 import { queryData } from '../support/queryData.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -43,7 +43,6 @@ beforeAll(() => {
 })
 afterAll(() => client.close())
 
-const hold = holdingExports(api.elasticsearch)
 const ask = (path: string, as = team, headers: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
   api.send(path, { key: api.keyOf(as), headers: { accept: ndjson, ...headers } })
 const linesOf = ({ status, text }: TestAnswer): string[] => {
@@ -199,11 +198,18 @@ test('parts are bounded by the bytes of the details, not by their number', async
 
 test('an export of whole entities is of one moment', async () => {
   const before = linesOf(await ask('/api/v1/records?view=full'))
-  const held = hold()
+  const gate = new Gate()
+  const fault = async (exchange: Exchange): Promise<void> => {
+    await gate.pass()
+    await passes(exchange)
+  }
+  const readsKeys = ({ path, body }: Exchange): boolean =>
+    path.startsWith('/_search') && body.includes('"stored_fields":"_none_"')
+  api.elasticsearch.inject('/_search', fault, { when: readsKeys })
   const exporting = ask('/api/v1/records?view=full')
-  await held.untilReached()
+  await gate.untilReached()
   const [id, submittedAt] = ['written-meanwhile', '1000-01-01T00:00:00.000Z']
   await api.replica.storeSubmissions({ team, id, entity: submissionEntity({ id, submittedAt }) })
-  held.goOn()
+  gate.open()
   expect(linesOf(await exporting)).toEqual(before)
 })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, createServer, type Server } from 'node:net'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { startTestApi } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
@@ -81,17 +81,41 @@ test('an Elasticsearch of another major version is told by name, also to who may
   expect(await refusalOf('src/api/main.ts', settings)).toMatch(/^ELASTICSEARCH_URL names something else/)
 })
 
-test('a process that is asked to stop while it looks for its engines ends at once, with 0', async () => {
-  const accepted = Promise.withResolvers<void>()
-  const silent = createServer(() => accepted.resolve())
-  silent.listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  const { port } = silent.address() as AddressInfo
-  const api = await startProgram('src/api/main.ts', { REDIS_URL: `redis://127.0.0.1:${port}` })
-  await accepted.promise
-  expect(await api.end('SIGTERM')).toBe(0)
-  expect(api.log()).toBe('')
-  silent.close()
+describe('while a process looks for its engines,', () => {
+  /** The API, and a Redis that has accepted its connection and never answers. */
+  async function looking() {
+    const accepted = Promise.withResolvers<void>()
+    const silent = await listen(0, () => accepted.resolve())
+    const { port } = silent.address() as AddressInfo
+    const api = await startProgram('src/api/main.ts', { REDIS_URL: `redis://127.0.0.1:${port}` })
+    await accepted.promise
+    return api
+  }
+  const servers: Server[] = []
+  async function listen(port: number, onSocket = (): void => undefined): Promise<Server> {
+    const server = createServer(onSocket)
+    servers.push(server)
+    server.listen(port)
+    await once(server, 'listening')
+    return server
+  }
+  afterEach(() => {
+    killPrograms()
+    for (const server of servers.splice(0)) server.close()
+  })
+
+  test('it ends at once, with 0, when it is asked to stop', async () => {
+    const api = await looking()
+    expect([await api.end('SIGTERM'), api.log()]).toEqual([0, ''])
+  })
+
+  test('another one may take its port: that is told like one that was taken before', async () => {
+    const api = await looking()
+    const port = Number(new URL(api.url).port)
+    // The process listens for a moment itself, to see whether it could.
+    await eventually(() => listen(port).then(Boolean, () => false))
+    expect([await api.ended(), api.log()]).toEqual([78, expect.stringContaining('EADDRINUSE')])
+  })
 })
 
 test('addresses that the machine does not have are told at once, by name', async () => {

@@ -119,6 +119,10 @@ describe('what is counted', () => {
     expect(key.slice(-6)).toBe(offset)
   })
 
+  test('the time zone that counts have by themselves is accepted where it means nothing', async () => {
+    for (const by of ['form', 'status']) expect(await count(`by=${by}&timeZone=UTC`)).toEqual(await count(`by=${by}`))
+  })
+
   test('an unknown parameter is ignored and named, limit and page too', async () => {
     const { status, headers } = await api.get(`${endpoint}?by=day&limit=1&page=2&TimeZone=x`)
     expect([status, headers['ignored-parameters']]).toEqual([200, 'limit, page, TimeZone'])

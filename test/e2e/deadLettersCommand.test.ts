@@ -22,12 +22,14 @@ const letter = (topic: string, at: number, more: Partial<Message> & { path?: str
 
 beforeEach(async () => {
   const names = (['FORMS', 'SUBMISSIONS', 'DEAD_LETTERS'] as const).map(nameOf)
-  await withAdmin(pipeline.kafka, (admin) =>
-    createTopics(
+  await withAdmin(pipeline.kafka, async (admin) => {
+    await createTopics(
       admin,
       names.map((topic) => ({ topic, numPartitions: 1 })),
-    ),
-  )
+    )
+    // A broker that has just started finds no coordinator for a while.
+    await admin.describeGroups(['any'])
+  })
 })
 
 /** Compressed, it takes the broker little. */

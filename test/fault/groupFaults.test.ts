@@ -1,9 +1,9 @@
 import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../model/live.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectWhole, smallHistory, untilCaughtUp, untilCommitted, withAdmin } from '../support/faults.ts'
-import { type HoldingRelay, startHoldingRelay } from '../support/holdingRelay.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import type { History } from '../support/randomHistory.ts'
+import { type Relay, startRelay } from '../support/relay.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 import { type WatermarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
@@ -11,7 +11,7 @@ const sessionMs = 10_000
 
 describe('Indexers of one consumer group stall', () => {
   const pipeline = usePipeline({ forEachTest: true })
-  let relay: HoldingRelay
+  let relay: Relay
   let first: Program
   let api: Program
   let watch: WatermarkWatch
@@ -21,7 +21,8 @@ describe('Indexers of one consumer group stall', () => {
 
   beforeEach(async () => {
     produced = 0
-    relay = await startHoldingRelay(new URL(process.env['ELASTICSEARCH_URL'] ?? ''))
+    const { hostname, port } = new URL(process.env['ELASTICSEARCH_URL'] ?? '')
+    relay = await startRelay(hostname, Number(port))
     const ELASTICSEARCH_URL = `http://127.0.0.1:${relay.port}`
     first = await startProgram('indexer/main.ts', { ...pipeline.names, ELASTICSEARCH_URL })
     await untilReady(first)

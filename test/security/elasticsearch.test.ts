@@ -8,20 +8,17 @@ import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
 import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
 import { readForm } from '../../src/api/forms.ts'
+import { countOnly } from '../../src/api/search/clauses.ts'
 import { readDetails } from '../../src/api/search/details.ts'
 import { createIndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { readPrimaries } from '../../src/api/search/readPrimaries.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
-import { multiSearch } from '../../src/api/search/searches.ts'
+import { searchTeamTwice } from '../../src/api/search/searches.ts'
 import type { DocumentId, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Check } from '../../src/core/process/health.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
-import {
-  connectElasticsearch,
-  connectElasticsearchBytes,
-  connectElasticsearchRaw,
-} from '../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import type { DocumentKind, PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
 import { type Run, refusalOf, runCommand } from '../support/command.ts'
@@ -128,7 +125,7 @@ async function expectPassing(check: Check): Promise<void> {
 
 /** Everything that an indexer and a rebuild ask of Elasticsearch. */
 async function indexAndRebuild(name: string): Promise<void> {
-  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchRaw)]
+  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchBytes)]
   const { signal } = options()
   const from = await generations.createGeneration(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, 1, options())
   const to = await generations.createGeneration(client, { INDEX_PREFIX: prefix, INDEX_SHARDS: 1 }, 2, options())
@@ -166,14 +163,12 @@ async function search(name: string): Promise<void> {
   await readForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)
   const snapshot = await openListSnapshot(replica, 'forms', team, { lifeMs: 30_000, signal })
   await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
-  const all = { clause: { match_all: {} }, newer: { match_none: {} }, skip: 0 }
-  await snapshot.survey([], all, 1, signal)
+  const all = { clause: { match_all: {} }, skip: 0 }
   await snapshot.deletions([], undefined, 1, signal)
-  await snapshot.ids([], all, 1, signal)
+  await snapshot.rowsOf((await snapshot.keys([], all, 1, signal)).keys, signal)
   await readDetails(replica, 'form-details', team, ['f1' as EntityId], false, signal)
   snapshot.close()
-  const header = { index: `${prefix}-forms`, routing: team }
-  await multiSearch(replica, [{ header, body: { size: 0 } }], 'missing-index', signal)
+  await searchTeamTwice(replica, 'forms', team, [countOnly, countOnly], signal)
   const path = `/${prefix}-forms/_pit`
   const opened = await replica.send({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
   const body = { id: (JSON.parse(opened.bytes.toString()) as { id: string }).id }
@@ -184,7 +179,7 @@ async function search(name: string): Promise<void> {
 
 /** Everything that a verification asks of Elasticsearch. */
 async function readEverything(name: string): Promise<void> {
-  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchRaw)]
+  const [client, raw] = [clientAs(name), clientAs(name, connectElasticsearchBytes)]
   const { signal } = options()
   const found = await generations.findGenerations(client, prefix, options())
   const serving = found.find(({ complete }) => complete?.isServing)?.complete

@@ -82,7 +82,7 @@ export class System {
   startRebuild(onEnd: (error: unknown) => void): void {
     this.#start('rebuild', async (service, running) => {
       const { config, log, signal } = service
-      const { elasticsearch, elasticsearchRaw, redis, kafka } = this.engines
+      const { elasticsearch, elasticsearchBytes, redis, kafka } = this.engines
       const connection = redis(config, () => undefined)
       const report = {
         step: (text: string) => {
@@ -99,7 +99,7 @@ export class System {
           ...{ config, log, report, signal },
           source: kafka(config, log).openSource(),
           elasticsearch: elasticsearch(config),
-          raw: elasticsearchRaw(config),
+          raw: elasticsearchBytes(config),
           redis: connection,
         })
       }

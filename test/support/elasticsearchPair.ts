@@ -1,8 +1,4 @@
-import {
-  connectElasticsearch,
-  connectElasticsearchBytes,
-  connectElasticsearchRaw,
-} from '../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
 import { type Clients, simulatedClients } from '../simulation/engines/elasticsearch/clients.ts'
 import { SimulatedElasticsearch } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { localHost, localNetwork } from '../simulation/network.ts'
@@ -12,7 +8,6 @@ import { seeded } from './random.ts'
 /** The Elasticsearch of all tests. */
 export const connectReal = (): Clients => ({
   elasticsearch: connectElasticsearch(testConfig({})),
-  raw: connectElasticsearchRaw(testConfig({})),
   bytes: connectElasticsearchBytes(testConfig({})),
 })
 

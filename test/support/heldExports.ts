@@ -7,8 +7,8 @@ export const firstRows = 100
 /** The parts of an export after its first one. */
 export const laterPart = ({ path, body }: Exchange): boolean => {
   if (!path.startsWith('/_search')) return false
-  const { size } = JSON.parse(body.toString()) as { size: number }
-  return size !== 0 && size !== firstRows
+  const { size, _source: source } = JSON.parse(body.toString()) as { size: number; _source?: boolean }
+  return size !== 0 && size !== firstRows && source !== false
 }
 
 /** Exports that Elasticsearch has answered their first part, and nothing more until it is told how to go on. */

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import {
   type Cluster,
   type Engine,
+  type EngineDefinition,
   type EngineName,
   type Engines,
-  type EngineUrls,
   startCluster,
   startEngines,
 } from '../../tools/engines/engines.ts'
@@ -22,8 +22,8 @@ export type OwnRedis = { readonly redis: Engine; stop(): Promise<void> }
 
 /** Starts all three and leads this process and what it starts to them. */
 export async function startOwnEngines(): Promise<OwnEngines> {
-  const { engines, stop } = await startIn({})
-  return { engine: (name) => started(engines, name), stop }
+  const { engines, stop } = await startLeading({})
+  return { engine: (name) => of(engines, name), stop }
 }
 
 /** Starts three nodes of each engine and leads this process and what it starts to them. */
@@ -66,8 +66,8 @@ async function startClusterIn(only: readonly EngineName[]): Promise<Cluster> {
 /** Starts a Redis beside the Elasticsearch and the Kafka of all tests, and leads this process to it. */
 export async function startOwnRedis(): Promise<OwnRedis> {
   const { ELASTICSEARCH_URL = '', KAFKA_BROKERS = '' } = process.env
-  const { engines, stop } = await startIn({ ELASTICSEARCH_URL, KAFKA_BROKERS })
-  return { redis: started(engines, 'redis'), stop }
+  const { engines, stop } = await startLeading({ external: { ELASTICSEARCH_URL, KAFKA_BROKERS } })
+  return { redis: of(engines, 'redis'), stop }
 }
 
 export type OwnKafka = {
@@ -80,50 +80,16 @@ export type OwnKafka = {
 /** Starts a Kafka, with `environment`, beside the Elasticsearch and the Redis of all tests, and leads this process to it. */
 export async function startOwnKafka(environment: Readonly<Record<string, string>> = {}): Promise<OwnKafka> {
   const { ELASTICSEARCH_URL = '', REDIS_URL = '' } = process.env
-  const { engines, folder, stop } = await startIn({ ELASTICSEARCH_URL, REDIS_URL }, environment)
+  const { engines, folder, stop } = await startLeading({
+    external: { ELASTICSEARCH_URL, REDIS_URL },
+    adapt: started((command) => ({ ...command, env: { ...command.env, ...environment } })),
+  })
   return {
-    kafka: started(engines, 'kafka'),
+    kafka: of(engines, 'kafka'),
     logFile: (topic, partition) =>
       join(folder, 'data', 'kafka', 'log', `${topic}-${partition}`, '00000000000000000000.log'),
     stop,
   }
-}
-
-async function startIn(
-  external: Partial<EngineUrls>,
-  environment: Readonly<Record<string, string>> = {},
-): Promise<{ engines: Engines; folder: string; stop(): Promise<void> }> {
-  const folder = await temporaryFolder('tidemark-fault-')
-  const engines = await startEngines({
-    folder,
-    distributions: 'var/engines',
-    clean: true,
-    quick: true,
-    external,
-    adapt: (definition) => ({
-      ...definition,
-      prepare: async (port, signal) => {
-        const command = await definition.prepare(port, signal)
-        return { ...command, env: { ...command.env, ...environment } }
-      },
-    }),
-    signal: AbortSignal.timeout(startDeadlineMs),
-  })
-  Object.assign(process.env, engines.urls)
-  return {
-    engines,
-    folder,
-    stop: async () => {
-      await engines.stop()
-      await rm(folder, { recursive: true, force: true })
-    },
-  }
-}
-
-function started(engines: Engines, name: EngineName): Engine {
-  const found = engines[name]
-  if (found === undefined) throw new Error(`${name} was not started`)
-  return found
 }
 
 export type OwnElasticsearch = { readonly elasticsearch: Engine; stop(): Promise<void> }
@@ -134,29 +100,55 @@ export type OwnElasticsearch = { readonly elasticsearch: Engine; stop(): Promise
  */
 export async function startSmallElasticsearch(): Promise<OwnElasticsearch> {
   const { KAFKA_BROKERS = '', REDIS_URL = '' } = process.env
-  const folder = await temporaryFolder('tidemark-small-')
-  const engines = await startEngines({
-    folder,
-    distributions: 'var/engines',
-    clean: true,
-    quick: false,
+  const { engines, stop } = await startLeading({
     external: { KAFKA_BROKERS, REDIS_URL },
-    adapt: (definition) => ({
-      ...definition,
-      prepare: async (port, signal) => {
-        const command = await definition.prepare(port, signal)
-        const args = [...command.args, '-Eindices.breaker.total.use_real_memory=true']
-        return { ...command, args, env: { ...command.env, ES_JAVA_OPTS: '-Xms512m -Xmx512m' } }
-      },
-    }),
-    signal: AbortSignal.timeout(startDeadlineMs),
+    quick: false,
+    adapt: started((command) => ({
+      ...command,
+      args: [...command.args, '-Eindices.breaker.total.use_real_memory=true'],
+      env: { ...command.env, ES_JAVA_OPTS: '-Xms512m -Xmx512m' },
+    })),
   })
-  Object.assign(process.env, engines.urls)
+  return { elasticsearch: of(engines, 'elasticsearch'), stop }
+}
+
+type Special = Partial<Pick<Parameters<typeof startEngines>[0], 'external' | 'quick' | 'adapt'>>
+type Own = { readonly engines: Engines; readonly folder: string; stop(): Promise<void> }
+
+/** Starts engines in a folder that goes with them. */
+export async function startSpecial(special: Special): Promise<Own> {
+  const folder = await temporaryFolder('tidemark-engines-')
+  const signal = AbortSignal.timeout(startDeadlineMs)
+  const usual = { folder, distributions: 'var/engines', clean: true, quick: true, signal }
+  const engines = await startEngines({ ...usual, ...special })
   return {
-    elasticsearch: started(engines, 'elasticsearch'),
+    engines,
+    folder,
     stop: async () => {
       await engines.stop()
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+async function startLeading(special: Special): Promise<Own> {
+  const own = await startSpecial(special)
+  Object.assign(process.env, own.engines.urls)
+  return own
+}
+
+type Command = Awaited<ReturnType<EngineDefinition['prepare']>>
+
+/** Engines whose command is another. */
+const started =
+  (change: (command: Command) => Command) =>
+  (definition: EngineDefinition): EngineDefinition => ({
+    ...definition,
+    prepare: async (port, signal) => change(await definition.prepare(port, signal)),
+  })
+
+function of(engines: Engines, name: EngineName): Engine {
+  const found = engines[name]
+  if (found === undefined) throw new Error(`${name} was not started`)
+  return found
 }

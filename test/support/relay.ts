@@ -1,50 +1,63 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A port that leads to another one, and can be cut: to its clients, an engine that goes away and comes back. */
+/** A port that leads to another one: to its clients, an engine that can go away and come back, or not answer for a while. */
 export type Relay = {
   readonly port: number
   /** Ends all connections and accepts no more. */
   cut(): void
   restore(): void
+  /** Keeps connections and lets nothing through. */
+  hold(): void
+  release(): void
   /** How many connections have come so far. */
   accepted(): number
   close(): Promise<void>
 }
 
 export async function startRelay(host: string, port: number): Promise<Relay> {
-  let isCut = false
-  const sockets = new Set<Socket>()
-  const keep = (socket: Socket): void => {
-    sockets.add(socket)
-    socket.on('error', () => socket.destroy())
-    socket.once('close', () => sockets.delete(socket))
+  let [isCut, isHeld] = [false, false]
+  /** Where what each side sends goes. */
+  const ways = new Map<Socket, Socket>()
+  const lead = (from: Socket, to: Socket): void => {
+    ways.set(from, to)
+    from.on('error', () => from.destroy())
+    from.once('close', () => {
+      ways.delete(from)
+      to.destroy()
+    })
+    if (!isHeld) from.pipe(to)
   }
   let accepted = 0
   const server = createServer((near) => {
     accepted++
-    keep(near)
     if (isCut) {
-      near.destroy()
+      near.on('error', () => near.destroy()).destroy()
       return
     }
     const far = connect(port, host)
-    keep(far)
-    near.pipe(far).pipe(near)
-    near.once('close', () => far.destroy())
-    far.once('close', () => near.destroy())
+    lead(near, far)
+    lead(far, near)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const cut = (): void => {
     isCut = true
-    for (const socket of sockets) socket.destroy()
+    for (const socket of ways.keys()) socket.destroy()
   }
   return {
     port: (server.address() as AddressInfo).port,
     cut,
     restore: () => {
       isCut = false
+    },
+    hold: () => {
+      isHeld = true
+      for (const [from, to] of ways) from.unpipe(to)
+    },
+    release: () => {
+      isHeld = false
+      for (const [from, to] of ways) from.pipe(to)
     },
     accepted: () => accepted,
     close: async () => {

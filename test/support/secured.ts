@@ -5,11 +5,10 @@ import {
   type EngineDefinition,
   type EngineName,
   type EngineUrls,
-  startEngines,
   variableOf,
 } from '../../tools/engines/engines.ts'
 import { makeCertificates } from './certificates.ts'
-import { startDeadlineMs } from './ownEngines.ts'
+import { startSpecial } from './ownEngines.ts'
 import { temporaryFolder } from './temporaryFolder.ts'
 
 /** An engine that speaks TLS and asks who connects, beside the two others of all tests. */
@@ -30,26 +29,18 @@ export async function startSecured(
   name: EngineName,
   secure: (definition: EngineDefinition, files: OwnFiles, ca: string) => EngineDefinition,
 ): Promise<Secured> {
-  const folder = await temporaryFolder('tidemark-secured-')
   const made = await makeCertificates()
+  const files = await temporaryFolder('tidemark-secured-')
   const write = async (file: string, text: string): Promise<string> => {
-    await writeFile(join(folder, file), text)
-    return join(folder, file)
+    await writeFile(join(files, file), text)
+    return join(files, file)
   }
-  const files = { certificate: await write('engine.pem', made.certificate), key: await write('engine.key', made.key) }
+  const own = { certificate: await write('engine.pem', made.certificate), key: await write('engine.key', made.key) }
   const others = Object.values(variableOf).filter((variable) => variable !== variableOf[name])
   const external: Partial<EngineUrls> = Object.fromEntries(
     others.map((variable) => [variable, process.env[variable] ?? '']),
   )
-  const engines = await startEngines({
-    folder,
-    distributions: 'var/engines',
-    clean: true,
-    quick: true,
-    external,
-    adapt: (definition) => secure(definition, files, made.ca),
-    signal: AbortSignal.timeout(startDeadlineMs),
-  })
+  const { engines, stop } = await startSpecial({ external, adapt: (definition) => secure(definition, own, made.ca) })
   const engine = engines[name]
   if (engine === undefined) throw new Error(`${name} was not started`)
   return {
@@ -58,8 +49,8 @@ export async function startSecured(
     caFile: await write('ca.pem', made.ca),
     foreignCaFile: await write('foreign-ca.pem', made.foreignCa),
     stop: async () => {
-      await engines.stop()
-      await rm(folder, { recursive: true, force: true })
+      await stop()
+      await rm(files, { recursive: true, force: true })
     },
   }
 }

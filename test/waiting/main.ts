@@ -1,20 +1,17 @@
 /** `npm run waiting`: what a thousand requests that wait for a change cost an API process, and how soon they hear of one. */
 import { once } from 'node:events'
-import { rm } from 'node:fs/promises'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
-import { startEngines } from '../../tools/engines/engines.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
+import { startOwnEngines } from '../support/ownEngines.ts'
 import { killPrograms, type Program, startProgram, untilReady } from '../support/programs.ts'
 import { createTestReplica, type TestReplica } from '../support/replica.ts'
-import { temporaryFolder } from '../support/temporaryFolder.ts'
 import { liveBytes } from './liveBytes.ts'
 
-const startDeadlineMs = 300_000
 const [teams, ofTeam] = [100, 10]
 const submissionsOfTeam = 20
 const rounds = 3
@@ -109,15 +106,7 @@ async function round(stage: Stage, accept: string, nowMs: number): Promise<reado
 }
 
 say('starting the engines')
-const folder = await temporaryFolder('tidemark-waiting-')
-const engines = await startEngines({
-  folder,
-  distributions: 'var/engines',
-  clean: true,
-  quick: true,
-  signal: AbortSignal.timeout(startDeadlineMs),
-})
-Object.assign(process.env, engines.urls)
+const engines = await startOwnEngines()
 try {
   const replica = await createTestReplica()
   await replica.completeAccountKeys()
@@ -151,5 +140,4 @@ try {
 } finally {
   killPrograms()
   await engines.stop()
-  await rm(folder, { recursive: true, force: true })
 }

@@ -1,6 +1,7 @@
 import type { estypes } from '@elastic/elasticsearch'
 import type { TeamId } from '../../core/model/ids.ts'
 import type { WindowBound } from '../../core/model/instant.ts'
+import type { EntityPart } from '../../core/stores/documents.ts'
 
 export type Clause = estypes.QueryDslQueryContainer
 
@@ -18,8 +19,22 @@ export const deletedOfTeam = (teamId: TeamId, filter: readonly Clause[]): Clause
   bool: { filter: [{ term: { 'tombstone.teamId': teamId } }, ...filter] },
 })
 
+/** Finds the entities of a team of which this part is large. */
+export const largeOf = (teamId: TeamId, part: EntityPart): Clause => ({
+  bool: { filter: [{ term: { [`large.${part}Of`]: teamId } }] },
+})
+
+/** The field that tells how many bytes a large part has. */
+export const bytesOf = (part: EntityPart): string => `large.${part}Bytes`
+
 /** Makes a search return its exact total and no hits. */
 export const countOnly = { size: 0, track_total_hits: true }
+
+/** Makes a search tell only whether there is any hit: Elasticsearch stops at the first one. */
+export const anyAtAll = { ...countOnly, terminate_after: 1 }
+
+/** Makes a search return its hits without reading stored documents: only their sort values. */
+export const noDocuments = { _source: false, stored_fields: '_none_' }
 
 /** Clauses for a time window that includes both ends; none if both ends are open. */
 export function windowClauses(

@@ -3,7 +3,7 @@ import type { TeamId } from '../../core/model/ids.ts'
 import { accepted, type Result, refused } from '../../core/model/result.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
 import type { TimeZone } from '../timeZone.ts'
-import { type Clause, countOnly, deletedOfTeam, ofTeam } from './clauses.ts'
+import { anyAtAll, type Clause, countOnly, deletedOfTeam, ofTeam } from './clauses.ts'
 import type { ExportContent } from './exports.ts'
 import { createdAfter, createdBefore } from './findPage.ts'
 import { type SearchAnswer, totalOf } from './hits.ts'
@@ -205,9 +205,7 @@ export async function hasMatches(
   const queries = filters.map((filter) => ofTeam(teamId, filter))
   if (deletions !== undefined) queries.push(deletedOfTeam(teamId, deletions))
   for (const query of queries) {
-    // One row is as good as many: each shard stops at the first one.
-    const body = { query, ...countOnly, terminate_after: 1 }
-    if (totalOf(await searchTeam(client, kind, teamId, body, signal)) > 0) return true
+    if (totalOf(await searchTeam(client, kind, teamId, { query, ...anyAtAll }, signal)) > 0) return true
   }
   return false
 }

@@ -1,14 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { EntityId, TeamId } from '../../core/model/ids.ts'
+import type { TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
 import type { Clause } from './clauses.ts'
-import { type Detail, detailKinds, readDetails } from './details.ts'
-import { detailParts } from './largeParts.ts'
-import { listIds, listRows, PartSize } from './listParts.ts'
+import type { RowKey } from './hits.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import type { PageRequest } from './page.ts'
+import { PartSize, readParts } from './parts.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchClient } from './searchClient.ts'
-import type { Filters } from './searchPage.ts'
+import { type Filters, findPageKeys, firstFound } from './searchPage.ts'
+import { walkList } from './walkList.ts'
+import { readWholeEntities } from './wholeEntities.ts'
 
 /** What an export holds. */
 export type ExportContent = {
@@ -19,14 +19,12 @@ export type ExportContent = {
   readonly deletions: readonly Clause[] | undefined
 }
 
-/** The keep-alive of the snapshot: how long a client may take to read one part. */
+/** The keep-alive of the snapshot: how long a client may take to read what is asked for at once. */
 const exportLifeMs = 120_000
-
-/**
- * For how many parts of details ids are found at once: finding few ids takes as long as finding many. While they are read, the
- * snapshot is not.
- */
-const partsOfIds = 4
+/** Keys have less than 4 MiB together, however long the ids are. */
+const maxKeys = 5_000
+/** For how many parts of details keys are found at once: while these are read, the snapshot is not. */
+const partsOfKeys = 4
 
 /**
  * Yields every row of a team's list as raw bytes, newest first, in parts: the rows of the first filter that finds any. All rows
@@ -42,8 +40,14 @@ export async function* exportList(
 ): AsyncGenerator<readonly Buffer[], void, undefined> {
   const snapshot = await runQuery((signal) => openListSnapshot(client, kind, teamId, { lifeMs: exportLifeMs, signal }))
   try {
-    if (view === 'full') yield* wholeEntities(client, kind, teamId, snapshot, filters, runQuery)
-    else for await (const { rows } of listRows(snapshot, kind, filters, runQuery)) if (rows.length > 0) yield rows
+    const size = new PartSize()
+    if (view === 'full') {
+      const keys = walkList(snapshot, filters, () => partsOfKeys * size.rows, runQuery)
+      yield* readAhead(readWholeEntities(client, kind, teamId, keys, size, runQuery))
+    } else {
+      for await (const keys of walkList(snapshot, filters, () => maxKeys, runQuery))
+        yield* readRows(snapshot, keys, size, runQuery)
+    }
     if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
   } finally {
     snapshot.close()
@@ -56,93 +60,34 @@ export async function* exportPage(
   kind: EntityType,
   teamId: TeamId,
   filters: Filters,
-  { page, limit }: PageRequest,
+  request: PageRequest,
   runQuery: RunQuery,
 ): AsyncGenerator<{ readonly total: number; readonly rows: readonly Buffer[] }, void, undefined> {
   const snapshot = await runQuery((signal) => openListSnapshot(client, kind, teamId, { lifeMs: exportLifeMs, signal }))
   try {
-    yield* listRows(snapshot, kind, filters, runQuery, { offset: (page - 1) * limit, limit })
+    const { total, keys } = await firstFound(filters, (filter) =>
+      runQuery((signal) => findPageKeys(snapshot, filter, request, signal)),
+    )
+    if (keys.length === 0) yield { total, rows: [] }
+    for await (const rows of readRows(snapshot, keys, new PartSize(), runQuery)) yield { total, rows }
   } finally {
     snapshot.close()
   }
 }
 
-/** The next ids are found while details are read, and the next details while a client reads. */
-function wholeEntities(
-  client: SearchClient,
-  kind: EntityType,
-  teamId: TeamId,
+/** The rows of these keys in parts. */
+const readRows = (
   snapshot: ListSnapshot,
-  filters: Filters,
-  runQuery: RunQuery,
-): AsyncGenerator<readonly Buffer[], void, undefined> {
-  const size = new PartSize()
-  const ids = listIds(snapshot, kind, filters, () => partsOfIds * size.rows, runQuery)
-  return readAhead(readWholeEntities(client, kind, teamId, readAhead(ids), size, runQuery))
-}
-
-/** An indexer repeats what it could not store: a detail may come later than its row. */
-const attempts = 8
-const pauseMs = 250
-
-/**
- * The details of entities whose ids come in pages, in the same order, in parts of this size or, where some are large, of bounded bytes. They are as new as what a search finds now, so at least as new as the
- * snapshot of the ids. An entity that was deleted after the snapshot is left out: its deletion has not been covered by any watermark
- * that was published before the snapshot. Rejects with `ElasticsearchUnavailable`, also if an entity has no detail.
- */
-export async function* readWholeEntities(
-  client: SearchClient,
-  kind: EntityType,
-  teamId: TeamId,
-  pages: AsyncIterable<readonly EntityId[]>,
+  keys: readonly RowKey[],
   size: PartSize,
   runQuery: RunQuery,
-): AsyncGenerator<readonly Buffer[], void, undefined> {
-  for await (const page of pages) {
-    for (let at = 0, ids = page; at < page.length; at += ids.length) {
-      ids = page.slice(at, at + size.rows)
-      const parts = await runQuery((signal) => detailParts(client, kind, teamId, ids, signal))
-      let from = 0
-      for (const { rows: count, bytes } of parts) {
-        const read: ReadAgain = (some, isRealtime) =>
-          runQuery((signal) => readDetails(client, detailKinds[kind], teamId, some, isRealtime, signal), bytes)
-        const rows = await readPart(ids.slice(from, from + count), read)
-        from += count
-        if (rows.length === 0) continue
-        size.noteRows(rows)
-        yield rows
-      }
-    }
-  }
-}
-
-type ReadAgain = (ids: readonly EntityId[], isRealtime: boolean) => Promise<readonly Detail[]>
-
-async function readPart(ids: readonly EntityId[], read: ReadAgain): Promise<readonly Buffer[]> {
-  const details = await read(ids, false)
-  const found = details.includes('missing') ? await findMissing(ids, details, read) : details
-  return found.filter((detail): detail is Buffer => detail instanceof Buffer)
-}
-
-/** The same details with those that were missing. They may be stored without being searchable yet, or not be stored yet. */
-async function findMissing(
-  ids: readonly EntityId[],
-  details: readonly Detail[],
-  read: ReadAgain,
-): Promise<readonly Detail[]> {
-  const found = [...details]
-  for (let attempt = 1; ; attempt++) {
-    const missing = [...found.keys()].filter((at) => found[at] === 'missing')
-    if (missing.length === 0) return found
-    if (attempt > attempts) throw new ElasticsearchUnavailable('partial', `${missing.length} rows have no detail`)
-    if (attempt > 1) await sleep(pauseMs)
-    const again = await read(
-      missing.flatMap((at) => ids[at] ?? []),
-      true,
-    )
-    for (const [index, at] of missing.entries()) found[at] = again[index] ?? 'missing'
-  }
-}
+): AsyncGenerator<readonly Buffer[], void, undefined> =>
+  readParts(
+    keys,
+    keys.map(({ bytes }) => bytes),
+    size,
+    (some, bytes) => runQuery((signal) => snapshot.rowsOf(some, signal), bytes),
+  )
 
 const deletionsPerPart = 2_000
 
@@ -151,7 +96,7 @@ const deletionsPerPart = 2_000
  * it is found by its place in the snapshot, which needs no sorting. Rejects with `ElasticsearchUnavailable`, also if Elasticsearch
  * returns another number than it counted.
  */
-export async function* exportDeletions(
+async function* exportDeletions(
   snapshot: ListSnapshot,
   filter: readonly Clause[],
   runQuery: RunQuery,

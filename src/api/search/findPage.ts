@@ -4,7 +4,7 @@ import type { Clause } from './clauses.ts'
 type TimeSpan = { readonly fromMs: number; readonly toMs: number }
 
 /** A bucket of a date histogram over creation time. */
-type TimeStep = { readonly startMs: number; readonly count: number }
+export type TimeStep = { readonly startMs: number; readonly count: number }
 
 /** Rows of one millisecond whose ids continue with `character`; none is the row whose id ends there. */
 type IdStep = { readonly character: string | undefined; readonly count: number }
@@ -19,14 +19,11 @@ export type ListCounts = {
   idsBeginWith(prefix: string): Promise<string>
 }
 
-/**
- * A range of a list's sort key that holds a page: the page begins `skip` rows after the newest row that matches `clause`. `newer` matches all
- * rows before the range.
- */
-export type KeyRange = { readonly clause: Clause; readonly newer: Clause; readonly skip: number }
+/** A range of a list's sort key that holds a page, which begins `skip` rows after the newest row that matches `clause`. */
+export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
 /** The total, and the range that holds a page; undefined if the page lies past the end. */
-export type PagePosition = { readonly total: number; readonly range: KeyRange | undefined }
+type PagePosition = { readonly total: number; readonly range: KeyRange | undefined }
 
 /**
  * Neighbouring rows, one of which is looked for: all of a span of time, or within one millisecond, all between two positions. `skip`
@@ -41,7 +38,8 @@ type Place = TimeSpan & {
  * Each step divides the one before it, and few are in it. The years 0000 to 9999 have fewer steps of 90 days than the 65,536
  * that Elasticsearch counts at once.
  */
-const stepsMs = [90 * 86_400_000, 3 * 3_600_000, 10_000, 1]
+export const longestStepMs = 90 * 86_400_000
+const stepsMs = [longestStepMs, 3 * 3_600_000, 10_000, 1]
 /** Rows that Elasticsearch may skip before a page: about as many as a page holds. */
 const maxSkip = 100
 /** A step with at most this many rows is searched instead of divided further. */
@@ -55,8 +53,7 @@ const afterAll = '\u{10ffff}'
  * twice `maxStepRows` rows more than the page. It is undefined if the list is shorter. `total` is exact.
  */
 export async function findPage(list: ListCounts, offset: number, limit: number): Promise<PagePosition> {
-  const [stepMs] = stepsMs as [number]
-  const steps = await list.countByTime(undefined, stepMs)
+  const steps = await list.countByTime(undefined, longestStepMs)
   const total = steps.reduce((sum, { count }) => sum + count, 0)
   if (offset >= total) return { total, range: undefined }
   const first = await locate(list, steps, offset, maxSkip)
@@ -128,15 +125,8 @@ const rangeOf = (first: Place, last: Place): KeyRange => ({
             },
           },
         },
-  newer: newerThan(first),
   skip: first.skip,
 })
-
-/** Leaves positions of other moments alone: Elasticsearch looks at each position between two, and finds times faster. */
-const newerThan = ({ toMs, positions }: Place): Clause =>
-  positions === undefined
-    ? createdAfter(toMs)
-    : { bool: { should: [createdAfter(toMs), { range: { position: { gt: positions.newest, lte: endOf(toMs) } } }] } }
 
 const notAddingUp = (): Error => new Error('the counts of a snapshot do not add up')
 

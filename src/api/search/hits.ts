@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { type DocumentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
 import { isObject } from '../../core/model/schema.ts'
-import { type EntityPart, idInPosition, largeBytes, summaryDelimiter } from '../../core/stores/documents.ts'
+import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/stores/documents.ts'
+import { bytesOf } from './clauses.ts'
 import { ElasticsearchUnavailable, innermostType } from './searchClient.ts'
 
 const delimiter = summaryDelimiter.charCodeAt(0)
@@ -22,13 +23,14 @@ const envelopeOf = <Hit extends z.ZodType>(hit: Hit) =>
   })
 /** The rest of a response, without the summaries. */
 const envelopeSchema = envelopeOf(z.object({ _source: z.object({ summary: z.null() }) }))
-/** In a snapshot, Elasticsearch adds a place to the sort values. */
-const positionsSchema = envelopeOf(z.object({ sort: z.tuple([z.string(), z.string()]).rest(z.unknown()) }))
-const deletionsSchema = envelopeOf(z.object({ _id: z.string(), sort: z.tuple([z.int()]) }))
-/** A hit without a document: of a row that is not large, no size is stored. */
-const weightsSchema = envelopeOf(
-  z.object({ _id: z.string().optional(), fields: z.record(z.string(), z.array(z.string())).optional() }),
+/** In a snapshot, Elasticsearch adds a place to the sort values. Of a row that is not large, no size is stored. */
+const keysSchema = envelopeOf(
+  z.object({
+    sort: z.tuple([z.string(), z.string()]).rest(z.unknown()),
+    fields: z.record(z.string(), z.array(z.string())).optional(),
+  }),
 )
+const deletionsSchema = envelopeOf(z.object({ _id: z.string(), sort: z.tuple([z.int()]) }))
 const errorSchema = z.object({ status: z.int(), error: z.looseObject({ type: z.string() }) })
 const responsesSchema = z.object({ responses: z.array(z.unknown()) })
 
@@ -69,34 +71,30 @@ export function readAnswers(bytes: Buffer): (SearchAnswer | SearchError)[] {
 /** What a search tells besides its hits. */
 type SearchFacts = Pick<SearchAnswer, 'total' | 'snapshotId'>
 
-/** Reads the response of a search by `newestFirst` that returns no documents: the id of each row. Throws like `readAnswer`. */
-export function readIds(bytes: Buffer): SearchFacts & { readonly ids: readonly EntityId[] } {
-  const { hits, pit_id } = parseWith(positionsSchema, parse(bytes.toString()))
-  const ids = hits.hits.map(({ sort: [, position] }) => idInPosition(position))
-  return { ids, total: hits.total?.value, snapshotId: pit_id }
+/** Where a row stands in its list, and at most how many bytes it has if it is large. */
+export type RowKey = { readonly position: string; readonly id: EntityId; readonly bytes: number | undefined }
+
+/** Reads the response of a search by `newestFirst` that returns no documents: the key of each row. Throws like `readAnswer`. */
+export function readKeys(
+  bytes: Buffer,
+  part: EntityPart,
+): SearchFacts & { readonly keys: readonly RowKey[]; readonly last: readonly unknown[] | undefined } {
+  const { hits, pit_id } = parseWith(keysSchema, parse(bytes.toString()))
+  const keys = hits.hits.map(({ sort: [, position], fields }) => {
+    const size = fields?.[bytesOf(part)]?.[0]
+    return { position, id: idInPosition(position), bytes: size === undefined ? undefined : Number(size) }
+  })
+  return { keys, last: hits.hits.at(-1)?.sort, total: hits.total?.value, snapshotId: pit_id }
 }
 
 /** The deleted entities of a response, and the place of the last one in the snapshot. */
-export type Deletions = { readonly ids: readonly EntityId[]; readonly last: number | undefined }
+type Deletions = { readonly ids: readonly EntityId[]; readonly last: number | undefined }
 
 /** Reads the response of a search for tombstones by their place in the snapshot. Throws like `readAnswer`. */
 export function readDeletions(bytes: Buffer): SearchFacts & Deletions {
   const { hits, pit_id } = parseWith(deletionsSchema, parse(bytes.toString()))
   const ids = hits.hits.map(({ _id }) => entityIdOf(_id as DocumentId))
   return { ids, last: hits.hits.at(-1)?.sort[0], total: hits.total?.value, snapshotId: pit_id }
-}
-
-/** A row of which at most so many bytes would be returned. */
-type Weight = { readonly id: string | undefined; readonly bytes: number }
-
-/** Reads the response of a search that asks only how large a part of each hit is. Throws like `readAnswer`. */
-export function readWeights(bytes: Buffer, part: EntityPart): SearchFacts & { readonly weights: readonly Weight[] } {
-  const { hits, pit_id } = parseWith(weightsSchema, parse(bytes.toString()))
-  const weights = hits.hits.map(({ _id, fields }) => ({
-    id: _id,
-    bytes: Number(fields?.[`large.${part}Bytes`]?.[0] ?? largeBytes),
-  }))
-  return { weights, total: hits.total?.value, snapshotId: pit_id }
 }
 
 /** The exact total. Throws `ElasticsearchUnavailable` if the search did not count. */

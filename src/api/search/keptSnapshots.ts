@@ -2,8 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { TeamId } from '../../core/model/ids.ts'
 import { type EntityType, teamList } from '../../core/model/teamList.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
-import { CountedSnapshot, createCountCache } from './countedSnapshot.ts'
-import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
+import { type ListSnapshot, openListSnapshot, type RememberCounts } from './listSnapshot.ts'
 import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 
 /**
@@ -20,18 +19,19 @@ export type ListReader = {
 export type ReadSnapshot = <T>(
   kind: EntityType,
   reader: ListReader,
-  read: (snapshot: CountedSnapshot) => Promise<T>,
+  read: (snapshot: ListSnapshot) => Promise<T>,
 ) => Promise<T>
 
 const lifeMs = 30_000
 const maxSnapshots = 64
 const maxCountedBytes = 16 * 1024 * 1024
+/** The estimated size of one count; a character of its question takes two bytes. */
+const bytesPerCount = 64
 
 type Kept = {
   readonly version: ListVersion | null
   readonly snapshot: ListSnapshot
-  readonly counted: CountedSnapshot
-  /** Reads in progress that keep the snapshot open: its own, and the first read of the snapshot that replaced it. */
+  /** Reads in progress. */
   readers: number
   /** No longer in the cache: the last reader closes it. */
   isDropped: boolean
@@ -43,7 +43,6 @@ type Kept = {
  * every change that its version stands for. Without a version, each read has a snapshot of its own.
  */
 export function keepSnapshots(indexReader: SearchClient): ReadSnapshot {
-  const countCache = createCountCache(maxCountedBytes)
   const kept = new LRUCache<string, Kept>({
     max: maxSnapshots,
     // A snapshot close to the end of its keep-alive is not used any more.
@@ -54,12 +53,12 @@ export function keepSnapshots(indexReader: SearchClient): ReadSnapshot {
       closeWhenUnread(dropped)
     },
   })
-  let opened = 0
+  const nextMemory = createMemory()
 
   /** Reads from an entry. The caller has counted the reader already, because the entry may be dropped at any await. */
-  const use = async <T>(entry: Kept, read: (snapshot: CountedSnapshot) => Promise<T>): Promise<T> => {
+  const use = async <T>(entry: Kept, read: (snapshot: ListSnapshot) => Promise<T>): Promise<T> => {
     try {
-      return await read(entry.counted)
+      return await read(entry.snapshot)
     } finally {
       entry.readers--
       closeWhenUnread(entry)
@@ -68,18 +67,12 @@ export function keepSnapshots(indexReader: SearchClient): ReadSnapshot {
   const useNew = async <T>(
     kind: EntityType,
     { teamId, version, signal }: ListReader,
-    read: (snapshot: CountedSnapshot) => Promise<T>,
+    read: (snapshot: ListSnapshot) => Promise<T>,
   ): Promise<T> => {
-    const snapshot = await openListSnapshot(indexReader, kind, teamId, { lifeMs, signal })
-    const list = teamList(kind, teamId)
-    const counted = new CountedSnapshot(snapshot, countCache, { name: String(++opened), list })
-    const entry = { version, snapshot, counted, readers: 1, isDropped: version === null }
-    if (version === null) return await use(entry, read)
-    // Closing a snapshot takes as long as opening one. The replaced one is closed after this read, so that no page waits for it.
-    const replaced = kept.peek(list)
-    if (replaced !== undefined) replaced.readers++
-    kept.set(list, entry)
-    return await (replaced === undefined ? use(entry, read) : use(replaced, () => use(entry, read)))
+    const snapshot = await openListSnapshot(indexReader, kind, teamId, { lifeMs, signal }, nextMemory())
+    const entry = { version, snapshot, readers: 1, isDropped: version === null }
+    if (version !== null) kept.set(teamList(kind, teamId), entry)
+    return await use(entry, read)
   }
   return async (kind, reader, read) => {
     const name = teamList(kind, reader.teamId)
@@ -102,4 +95,24 @@ const isMissingSnapshot = (error: unknown): boolean =>
 
 function closeWhenUnread({ isDropped, readers, snapshot }: Kept): void {
   if (isDropped && readers === 0) snapshot.close()
+}
+
+/** Remembers what was counted, of each snapshot apart from others. */
+function createMemory(): () => RememberCounts {
+  const counts = new LRUCache<string, readonly unknown[] | string>({
+    maxSize: maxCountedBytes,
+    sizeCalculation: (counted, question) => 2 * question.length + bytesPerCount * (counted.length + 1),
+  })
+  let snapshots = 0
+  return () => {
+    const snapshot = ++snapshots
+    return async <C extends readonly unknown[] | string>(question: unknown, count: () => Promise<C>): Promise<C> => {
+      const name = JSON.stringify([snapshot, question])
+      const known = counts.get(name)
+      if (known !== undefined) return known as C
+      const counted = await count()
+      counts.set(name, counted)
+      return counted
+    }
+  }
 }

@@ -2,46 +2,20 @@ import { z } from 'zod'
 import type { EntityId, TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
-import { type Clause, countOnly, deletedOfTeam, newestFirst, ofTeam, oldestFirst } from './clauses.ts'
+import {
+  anyAtAll,
+  bytesOf,
+  type Clause,
+  deletedOfTeam,
+  largeOf,
+  newestFirst,
+  noDocuments,
+  ofTeam,
+  oldestFirst,
+} from './clauses.ts'
 import { createdBetween, type KeyRange, type ListCounts } from './findPage.ts'
-import { type Deletions, readAnswer, readDeletions, readIds, readWeights, type SearchAnswer, totalOf } from './hits.ts'
-import { anyAtAll, bytesOf, largeOf } from './largeParts.ts'
+import { type RowKey, readAnswer, readDeletions, readKeys, type SearchAnswer, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
-import { multiSearch } from './searches.ts'
-
-/** A team's list at one moment: every search of the snapshot sees the same refresh, whatever is written meanwhile. */
-export type ListSnapshot = {
-  /** Counts the rows that match a filter. */
-  countsOf(filter: readonly Clause[], signal: AbortSignal): ListCounts
-  /** Up to `limit` rows of a range that match a filter, each a `summary` as raw bytes. */
-  rows(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly Buffer[]>
-  /** The ids of the same rows, without reading any document. */
-  ids(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly EntityId[]>
-  /** Whether the list has any large row. */
-  hasLarge(signal: AbortSignal): Promise<boolean>
-  /** At most how many bytes each of the same rows has, without reading any document. */
-  weights(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<readonly number[]>
-  /** The same rows, with the counts of matching rows in total and before the range, in one request. */
-  survey(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<Survey>
-  /**
-   * Up to `limit` deleted entities whose tombstones match a filter, those after the place `after`, in no particular order. Only the first
-   * request, without `after`, tells their exact `total`.
-   */
-  deletions(
-    filter: readonly Clause[],
-    after: number | undefined,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<Deletions & { readonly total: number | undefined }>
-  /** Closes the point in time; Elasticsearch closes it after `keep_alive` otherwise. */
-  close(): void
-}
-
-type Survey = {
-  readonly total: number
-  readonly before: number
-  readonly rows: readonly Buffer[]
-}
 
 const openingDeadlineMs = 5_000
 const closingDeadlineMs = 5_000
@@ -55,19 +29,14 @@ const eachSchema = z.object({ each: z.object({ buckets: z.array(z.object({ doc_c
 const idCharacters = [...'zyxwvutsrqponmlkjihgfedcba_ZYXWVUTSRQPONMLKJIHGFEDCBA:9876543210.-']
 const positionBegins = (prefix: string): Clause => ({ prefix: { position: prefix } })
 
-/**
- * Tracks the total on purpose: a point in time does not use the index sort, and without a total Elasticsearch tries to skip
- * non-competitive hits, which takes longer than collecting all rows of a range.
- */
-const rowsOf = ({ skip }: KeyRange, limit: number) => ({
-  sort: newestFirst,
-  from: skip,
-  size: limit,
-  track_total_hits: true,
-})
+/** Where a search that is continued goes on: the sort values of its last hit, which Elasticsearch gave. */
+export type SortValues = readonly unknown[]
 
-/** Makes a search return its hits without reading stored documents: only their sort values. */
-const noDocuments = { _source: false, stored_fields: '_none_' }
+type Counted = Awaited<ReturnType<ListCounts[keyof ListCounts]>>
+/** Answers a question about a snapshot from what was counted before, or by `count`. */
+export type RememberCounts = <C extends Counted>(question: unknown, count: () => Promise<C>) => Promise<C>
+
+const forgetting: RememberCounts = (_question, count) => count()
 
 /**
  * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. Opening it and searching it
@@ -78,6 +47,7 @@ export async function openListSnapshot(
   kind: EntityType,
   teamId: TeamId,
   { lifeMs, signal }: { readonly lifeMs: number; readonly signal: AbortSignal },
+  rememberCounts: RememberCounts = forgetting,
 ): Promise<ListSnapshot> {
   const keepAlive = `${lifeMs}ms`
   const path = `/${aliasOf(client.indexPrefix, kind)}/_pit`
@@ -87,7 +57,7 @@ export async function openListSnapshot(
   )
   if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)
   const { id } = JSON.parse(bytes.toString()) as { id: string }
-  const snapshot = new PointInTime(client, kind, teamId, { id, keep_alive: keepAlive })
+  const snapshot = new ListSnapshot(client, kind, teamId, { id, keep_alive: keepAlive }, rememberCounts)
   // The opening request is not aborted with the caller: without its response the id to close would be lost.
   if (signal.aborted) {
     snapshot.close()
@@ -98,96 +68,137 @@ export async function openListSnapshot(
 
 type Body = Readonly<Record<string, unknown>>
 
-class PointInTime implements ListSnapshot {
+/** A team's list at one moment: every search of the snapshot sees the same refresh, whatever is written meanwhile. */
+export class ListSnapshot {
   readonly #client: SearchClient
   readonly #kind: EntityType
   readonly #teamId: TeamId
+  readonly #rememberCounts: RememberCounts
   /** Each response may carry a new id. */
   #pit: { readonly id: string; readonly keep_alive: string }
+  #hasLarge: boolean | undefined
 
-  constructor(client: SearchClient, kind: EntityType, teamId: TeamId, pit: { id: string; keep_alive: string }) {
+  constructor(
+    client: SearchClient,
+    kind: EntityType,
+    teamId: TeamId,
+    pit: { id: string; keep_alive: string },
+    rememberCounts: RememberCounts,
+  ) {
     this.#client = client
     this.#kind = kind
     this.#teamId = teamId
     this.#pit = pit
+    this.#rememberCounts = rememberCounts
   }
 
+  /** Counts the rows that match a filter. */
   countsOf(filter: readonly Clause[], signal: AbortSignal): ListCounts {
+    const once: RememberCounts = (question, count) => this.#rememberCounts([filter, question], count)
     return {
-      countByTime: async (span, stepMs) => {
-        const within = span === undefined ? [] : [createdBetween(span.fromMs, span.toMs)]
-        const fixed_interval = `${stepMs}ms`
-        const date_histogram = { field: 'createdAt', fixed_interval, min_doc_count: 1, order: { _key: 'desc' } }
-        const body = { size: 0, aggs: { steps: { date_histogram } } }
-        const { aggregations } = await this.#search([...filter, ...within], body, signal)
-        const { buckets } = stepsSchema.parse(aggregations).steps
-        return buckets.map(({ key, doc_count }) => ({ startMs: key, count: doc_count }))
-      },
-      countByCharacter: async (prefix) => {
-        const each = idCharacters.map((character) => positionBegins(prefix + character))
-        const filters = [...each, { term: { position: prefix } }]
-        const body = { size: 0, aggs: { each: { filters: { filters } } } }
-        const { aggregations } = await this.#search(filter, body, signal)
-        const { buckets } = eachSchema.parse(aggregations).each
-        // An id sorts before all longer ids that begin with it, so in descending order it comes last.
-        const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
-        return steps.filter(({ count }) => count > 0)
-      },
-      idsBeginWith: async (prefix) => {
-        const clauses = [...filter, positionBegins(prefix)]
-        const ends = [newestFirst, oldestFirst].map(async (sort) => {
-          const body = this.#body(clauses, { sort, size: 1, track_total_hits: true, ...noDocuments })
-          return (await this.#read(body, readIds, signal)).ids
-        })
-        return commonPrefix((await Promise.all(ends)).flat())
-      },
+      countByTime: (span, stepMs) => once([span, stepMs], () => this.#countByTime(filter, span, stepMs, signal)),
+      countByCharacter: (prefix) => once(prefix, () => this.#countByCharacter(filter, prefix, signal)),
+      idsBeginWith: (prefix) => once(['ids', prefix], () => this.#idsBeginWith(filter, prefix, signal)),
     }
   }
 
+  async #countByTime(
+    filter: readonly Clause[],
+    ...[span, stepMs, signal]: [...Parameters<ListCounts['countByTime']>, AbortSignal]
+  ): ReturnType<ListCounts['countByTime']> {
+    const within = span === undefined ? [] : [createdBetween(span.fromMs, span.toMs)]
+    const fixed_interval = `${stepMs}ms`
+    const date_histogram = { field: 'createdAt', fixed_interval, min_doc_count: 1, order: { _key: 'desc' } }
+    const body = { size: 0, track_total_hits: false, aggs: { steps: { date_histogram } } }
+    const { aggregations } = await this.#search([...filter, ...within], body, readAnswer, signal)
+    const { buckets } = stepsSchema.parse(aggregations).steps
+    return buckets.map(({ key, doc_count }) => ({ startMs: key, count: doc_count }))
+  }
+
+  async #countByCharacter(
+    filter: readonly Clause[],
+    prefix: string,
+    signal: AbortSignal,
+  ): ReturnType<ListCounts['countByCharacter']> {
+    const each = idCharacters.map((character) => positionBegins(prefix + character))
+    const filters = [...each, { term: { position: prefix } }]
+    const body = { size: 0, track_total_hits: false, aggs: { each: { filters: { filters } } } }
+    const { aggregations } = await this.#search(filter, body, readAnswer, signal)
+    const { buckets } = eachSchema.parse(aggregations).each
+    // An id sorts before all longer ids that begin with it, so in descending order it comes last.
+    const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
+    return steps.filter(({ count }) => count > 0)
+  }
+
+  async #idsBeginWith(filter: readonly Clause[], prefix: string, signal: AbortSignal): Promise<string> {
+    const clauses = [...filter, positionBegins(prefix)]
+    const ends = [newestFirst, oldestFirst].map(async (sort) => {
+      const body = { ...noDocuments, sort, size: 1, track_total_hits: true }
+      return (await this.#search(clauses, body, (bytes) => readKeys(bytes, 'summary'), signal)).keys
+    })
+    return commonPrefix((await Promise.all(ends)).flat().map(({ id }) => id))
+  }
+
+  /** Whether the list has any large row. */
+  async hasLarge(signal: AbortSignal): Promise<boolean> {
+    const query = largeOf(this.#teamId, 'summary')
+    this.#hasLarge ??= totalOf(await this.#send({ query, ...anyAtAll }, readAnswer, signal)) > 0
+    return this.#hasLarge
+  }
+
+  /** Up to `limit` rows of a range that match a filter, each a `summary` as raw bytes. */
   async rows(
     filter: readonly Clause[],
-    range: KeyRange,
+    { clause, skip }: KeyRange,
     limit: number,
     signal: AbortSignal,
   ): Promise<readonly Buffer[]> {
-    return (await this.#search([...filter, range.clause], rowsOf(range, limit), signal)).summaries
+    const body = { ...inOrder, from: skip, size: limit }
+    return (await this.#search([...filter, clause], body, readAnswer, signal)).summaries
   }
 
-  async ids(
+  /** The keys of the same rows, without reading any document, or of those after a row; with the number of all rows of the range. */
+  async keys(
     filter: readonly Clause[],
-    range: KeyRange,
+    { clause, skip }: Pick<KeyRange, 'clause' | 'skip'>,
     limit: number,
     signal: AbortSignal,
-  ): Promise<readonly EntityId[]> {
-    const body = this.#body([...filter, range.clause], { ...rowsOf(range, limit), ...noDocuments })
-    return (await this.#read(body, readIds, signal)).ids
+    after?: SortValues,
+  ): Promise<{ readonly keys: readonly RowKey[]; readonly last: SortValues | undefined; readonly total: number }> {
+    const body = {
+      ...inOrder,
+      ...noDocuments,
+      ...((await this.hasLarge(signal)) && { docvalue_fields: [{ field: bytesOf('summary') }] }),
+      ...(after === undefined ? { from: skip } : { search_after: after }),
+      size: limit,
+    }
+    const found = await this.#search([...filter, clause], body, (bytes) => readKeys(bytes, 'summary'), signal)
+    return { ...found, total: totalOf(found) }
   }
 
-  async hasLarge(signal: AbortSignal): Promise<boolean> {
-    const body = { pit: this.#pit, query: largeOf(this.#teamId, 'summary'), ...anyAtAll }
-    return totalOf(await this.#read(body, readAnswer, signal)) > 0
+  /** The rows of these keys, newest first as they are. */
+  async rowsOf(keys: readonly RowKey[], signal: AbortSignal): Promise<readonly Buffer[]> {
+    const clause: Clause = { terms: { position: keys.map(({ position }) => position) } }
+    const { summaries } = await this.#search([clause], { ...inOrder, size: keys.length }, readAnswer, signal)
+    if (summaries.length === keys.length) return summaries
+    throw new ElasticsearchUnavailable('partial', `${summaries.length} rows of ${keys.length}`)
   }
 
-  async weights(
-    filter: readonly Clause[],
-    range: KeyRange,
-    limit: number,
-    signal: AbortSignal,
-  ): Promise<readonly number[]> {
-    const asked = { ...rowsOf(range, limit), ...noDocuments, docvalue_fields: [{ field: bytesOf('summary') }] }
-    const body = this.#body([...filter, range.clause], asked)
-    const { weights } = await this.#read(body, (bytes) => readWeights(bytes, 'summary'), signal)
-    return weights.map(({ bytes }) => bytes)
-  }
-
+  /**
+   * Up to `limit` deleted entities whose tombstones match a filter, those after the place `after`, in no particular order. Only the first
+   * request, without `after`, tells their exact `total`.
+   */
   async deletions(
     filter: readonly Clause[],
     after: number | undefined,
     limit: number,
     signal: AbortSignal,
-  ): Promise<Deletions & { readonly total: number | undefined }> {
+  ): Promise<{
+    readonly ids: readonly EntityId[]
+    readonly last: number | undefined
+    readonly total?: number | undefined
+  }> {
     const body = {
-      pit: this.#pit,
       query: deletedOfTeam(this.#teamId, filter),
       sort: ['_shard_doc'],
       ...(after !== undefined && { search_after: [after] }),
@@ -195,25 +206,10 @@ class PointInTime implements ListSnapshot {
       _source: false,
       track_total_hits: after === undefined,
     }
-    return await this.#read(body, readDeletions, signal)
+    return await this.#send(body, readDeletions, signal)
   }
 
-  async survey(filter: readonly Clause[], range: KeyRange, limit: number, signal: AbortSignal): Promise<Survey> {
-    const part = (clauses: readonly Clause[], more: Body) => ({
-      header: {},
-      body: this.#body([...filter, ...clauses], more),
-    })
-    const answers = await multiSearch(
-      this.#client,
-      [part([], countOnly), part([range.newer], countOnly), part([range.clause], rowsOf(range, limit))],
-      'missing-snapshot',
-      signal,
-    )
-    for (const answer of answers) this.#updateId(answer)
-    const [all, newer, found] = answers
-    return { total: totalOf(all), before: totalOf(newer), rows: found.summaries }
-  }
-
+  /** Closes the point in time; Elasticsearch closes it after `keep_alive` otherwise. */
   close(): void {
     const body = { id: this.#pit.id }
     this.#client
@@ -221,33 +217,36 @@ class PointInTime implements ListSnapshot {
       .catch(() => undefined)
   }
 
-  #search(filter: readonly Clause[], more: Body, signal: AbortSignal): Promise<SearchAnswer> {
-    return this.#read(this.#body(filter, more), readAnswer, signal)
+  #search<Answer extends Pick<SearchAnswer, 'snapshotId'>>(
+    filter: readonly Clause[],
+    body: Body,
+    read: (bytes: Buffer) => Answer,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    return this.#send({ query: ofTeam(this.#teamId, filter), ...body }, read, signal)
   }
 
-  async #read<Answer extends Pick<SearchAnswer, 'snapshotId'>>(
+  async #send<Answer extends Pick<SearchAnswer, 'snapshotId'>>(
     body: Body,
     read: (bytes: Buffer) => Answer,
     signal: AbortSignal,
   ): Promise<Answer> {
     const { isFound, bytes } = await this.#client.send(
-      { method: 'POST', path: '/_search', querystring: {}, body },
+      { method: 'POST', path: '/_search', querystring: {}, body: { pit: this.#pit, ...body } },
       signal,
     )
     if (!isFound) throw new ElasticsearchUnavailable('missing-snapshot', this.#kind)
     const answer = read(bytes)
-    this.#updateId(answer)
+    if (answer.snapshotId !== undefined) this.#pit = { ...this.#pit, id: answer.snapshotId }
     return answer
   }
-
-  #body(filter: readonly Clause[], more: Body): Body {
-    return { pit: this.#pit, query: ofTeam(this.#teamId, filter), track_total_hits: false, ...more }
-  }
-
-  #updateId({ snapshotId }: Pick<SearchAnswer, 'snapshotId'>): void {
-    if (snapshotId !== undefined) this.#pit = { ...this.#pit, id: snapshotId }
-  }
 }
+
+/**
+ * Tracks the total on purpose: a point in time does not use the index sort, and without a total Elasticsearch tries to skip
+ * non-competitive hits, which takes longer than collecting all rows of a range.
+ */
+const inOrder = { sort: newestFirst, track_total_hits: true }
 
 function commonPrefix([first = '', ...others]: readonly string[]): string {
   let length = first.length

@@ -1,13 +1,14 @@
 import { type EntityType, teamList } from '../../core/model/teamList.ts'
-import { aliasOf } from '../../core/stores/indices.ts'
-import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
-import { totalOf } from './hits.ts'
+import { largeBytes } from '../../core/stores/documents.ts'
+import { anyAtAll, type Clause, countOnly, largeOf, newestFirst, ofTeam } from './clauses.ts'
+import { findPage } from './findPage.ts'
+import { type RowKey, totalOf } from './hits.ts'
 import type { IndexReader } from './indexReader.ts'
 import type { ListReader } from './keptSnapshots.ts'
-import { hasLarge } from './largeParts.ts'
-import type { Page, PageRequest } from './page.ts'
-import { teamShard } from './searchClient.ts'
-import { multiSearch, searchTeam } from './searches.ts'
+import type { ListSnapshot } from './listSnapshot.ts'
+import { LargePage, maxPageBytes, type Page, type PageRequest } from './page.ts'
+import { ElasticsearchUnavailable } from './searchClient.ts'
+import { searchTeam, searchTeamTwice } from './searches.ts'
 
 /** Filters in the order in which they apply: each one counts only if those before it find nothing. */
 export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
@@ -21,16 +22,28 @@ export async function searchPage(
   indexReader: IndexReader,
   kind: EntityType,
   reader: ListReader,
-  [first, ...others]: Filters,
+  filters: Filters,
   { page, limit }: PageRequest,
 ): Promise<Page> {
   const request = { page, limit }
   const isDeep = offsetOf(request) >= indexReader.deepPageFrom || (await hasLargeRows(indexReader, kind, reader))
   const read = isDeep ? deepPage : shallowPage
-  let found = await read(indexReader, kind, reader, first, request)
+  const { total, rows } = await firstFound(filters, (filter) => read(indexReader, kind, reader, filter, request))
+  return { ...request, totalDocs: total, items: rows }
+}
+
+/** Some rows of a list, and how many it has in all. */
+type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
+
+/** What is found by the first filter that finds any row, or by the last one. */
+export async function firstFound<Found extends { readonly total: number }>(
+  [filter, ...others]: Filters,
+  find: (filter: readonly Clause[]) => Promise<Found>,
+): Promise<Found> {
+  let found = await find(filter)
   for (const other of others) {
-    if (found.totalDocs > 0) break
-    found = await read(indexReader, kind, reader, other, request)
+    if (found.total > 0) break
+    found = await find(other)
   }
   return found
 }
@@ -43,7 +56,8 @@ async function hasLargeRows(
 ): Promise<boolean> {
   const list = teamList(kind, teamId)
   if (version !== null && indexReader.withoutLargeRows.get(list) === version) return false
-  const isFound = await hasLarge(indexReader, kind, teamId, 'summary', signal)
+  const body = { query: largeOf(teamId, 'summary'), ...anyAtAll }
+  const isFound = totalOf(await searchTeam(indexReader, kind, teamId, body, signal)) > 0
   if (version !== null && !isFound) indexReader.withoutLargeRows.set(list, version)
   return isFound
 }
@@ -59,45 +73,37 @@ async function shallowPage(
   { teamId, signal }: ListReader,
   filter: readonly Clause[],
   request: PageRequest,
-): Promise<Page> {
-  const { indexPrefix, largeLists, deepPageFrom } = indexReader
-  const index = aliasOf(indexPrefix, kind)
-  const target = { ...teamShard(teamId), allow_partial_search_results: false }
+): Promise<RowsFound> {
+  const { largeLists, deepPageFrom } = indexReader
   const query = ofTeam(teamId, filter)
   const rows = { query, sort: newestFirst, from: offsetOf(request), size: request.limit }
-  const pageOf = (totalDocs: number, items: readonly Buffer[]): Page => ({ ...request, totalDocs, items })
 
-  const countWithHits = async (): Promise<Page> => {
-    const body = { ...rows, track_total_hits: true }
-    const answer = await searchTeam(indexReader, kind, teamId, body, signal)
-    return pageOf(totalOf(answer), answer.summaries)
+  const countWithHits = async (): Promise<RowsFound> => {
+    const answer = await searchTeam(indexReader, kind, teamId, { ...rows, track_total_hits: true }, signal)
+    return { total: totalOf(answer), rows: answer.summaries }
   }
-  const countSeparately = async (): Promise<Page> => {
-    const header = { ...target, index }
-    const [found, count] = await multiSearch(
-      indexReader,
-      [
-        { header, body: { ...rows, track_total_hits: false } },
-        { header, body: { query, ...countOnly } },
-      ],
-      'missing-index',
-      signal,
-    )
-    return pageOf(totalOf(count), found.summaries)
+  const countSeparately = async (): Promise<RowsFound> => {
+    const searches = [
+      { ...rows, track_total_hits: false },
+      { query, ...countOnly },
+    ] as const
+    const [found, count] = await searchTeamTwice(indexReader, kind, teamId, searches, signal)
+    return { total: totalOf(count), rows: found.summaries }
   }
 
   const listKey = JSON.stringify([kind, teamId, filter])
   const separate = largeLists.has(listKey) ? await countSeparately() : undefined
   // A refresh between the two searches can make the total contradict the rows.
-  const page = separate !== undefined && isConsistent(separate) ? separate : await countWithHits()
-  if (page.totalDocs > largeFactor * deepPageFrom) largeLists.set(listKey, true)
+  const isConsistent = separate?.rows.length === rowsOn(request, separate?.total ?? 0)
+  const found = separate !== undefined && isConsistent ? separate : await countWithHits()
+  if (found.total > largeFactor * deepPageFrom) largeLists.set(listKey, true)
   else largeLists.delete(listKey)
-  return page
+  return found
 }
 
-/** Whether a page holds as many rows as its total implies. */
-const isConsistent = (page: Page): boolean =>
-  page.items.length === Math.min(page.limit, Math.max(0, page.totalDocs - offsetOf(page)))
+/** How many rows a page has of so many. */
+const rowsOn = (request: PageRequest, total: number): number =>
+  Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
 const deepPage = (
   { readSnapshot }: IndexReader,
@@ -105,9 +111,29 @@ const deepPage = (
   reader: ListReader,
   filter: readonly Clause[],
   request: PageRequest,
-): Promise<Page> =>
+): Promise<RowsFound> =>
   readSnapshot(kind, reader, async (snapshot) => {
-    const rows = { offset: offsetOf(request), limit: request.limit }
-    const found = await snapshot.page(filter, rows, reader.signal)
-    return { ...request, totalDocs: found.total, items: found.rows }
+    const { signal } = reader
+    const [{ total, range }, hasLarge] = await Promise.all([
+      findPage(snapshot.countsOf(filter, signal), offsetOf(request), request.limit),
+      snapshot.hasLarge(signal),
+    ])
+    if (range === undefined) return { total, rows: [] }
+    if (!hasLarge) return { total, rows: await snapshot.rows(filter, range, request.limit, signal) }
+    const { keys } = await snapshot.keys(filter, range, request.limit, signal)
+    if (keys.reduce((sum, { bytes = largeBytes }) => sum + bytes, 0) > maxPageBytes) throw new LargePage()
+    return { total, rows: keys.length === 0 ? [] : await snapshot.rowsOf(keys, signal) }
   })
+
+/** The keys of the rows of a page, without reading the rows, and how many there are in all. */
+export async function findPageKeys(
+  snapshot: ListSnapshot,
+  filter: readonly Clause[],
+  request: PageRequest,
+  signal: AbortSignal,
+): Promise<{ readonly total: number; readonly keys: readonly RowKey[] }> {
+  const { total, range } = await findPage(snapshot.countsOf(filter, signal), offsetOf(request), request.limit)
+  const keys = range === undefined ? [] : (await snapshot.keys(filter, range, request.limit, signal)).keys
+  if (keys.length === rowsOn(request, total)) return { total, keys }
+  throw new ElasticsearchUnavailable('partial', `${keys.length} rows on a page of ${total}`)
+}

@@ -12,7 +12,7 @@ import type { Config } from '../process/config.ts'
 import { printable } from '../process/log.ts'
 import { addressIn, type EngineProbe } from './preflight.ts'
 
-/** Leaves responses as text: parsing would reorder keys and lose digits of documents that are served byte for byte. */
+/** Leaves responses as they are: parsing would reorder keys and lose digits of documents that are served byte for byte. */
 export class RawSerializer extends Serializer {
   override deserialize<T = unknown>(json: string): T {
     return json as T
@@ -22,11 +22,12 @@ export class RawSerializer extends Serializer {
 /** The body of a response of the bytes client: bytes, or text of an error. */
 export type RawBody = Uint8Array | string
 
-/** A JSON body that any of the clients below returned, parsed. */
-export function parsedBody<T>(body: RawBody | object): T {
-  if (typeof body === 'string') return JSON.parse(body) as T
-  return body instanceof Uint8Array ? (JSON.parse(Buffer.from(body).toString()) as T) : (body as T)
-}
+/** The text of a response of the bytes client. */
+export const textOf = (body: RawBody): string => (typeof body === 'string' ? body : Buffer.from(body).toString())
+
+/** A JSON body that either of the clients below returned, parsed. */
+export const parsedBody = <T>(body: RawBody | object): T =>
+  typeof body === 'string' || body instanceof Uint8Array ? (JSON.parse(textOf(body)) as T) : (body as T)
 
 /** Returns all bytes as a Uint8Array: the client would turn a Buffer into text. */
 type BodyOfUndici = { bytes(): Promise<Uint8Array> }
@@ -79,10 +80,6 @@ class BytesConnection extends AbortableConnection {
 
 /** A client that parses responses. It never tries again: its callers decide whether, when and how often. */
 export const connectElasticsearch = (config: Config): Client => new Client(options(config))
-
-/** A client whose responses are raw JSON text. */
-export const connectElasticsearchRaw = (config: Config): Client =>
-  new Client({ ...options(config), Serializer: RawSerializer })
 
 /**
  * A client for reading, whose responses are raw bytes of JSON. A request goes to the next node where one is gone, or answers 502, 503

@@ -1,6 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 import { type DocumentId, teamIdOf } from '../model/ids.ts'
+import { type RawBody, textOf } from './elasticsearch.ts'
 import type { PhysicalIndex } from './indices.ts'
 
 /** A document as an index holds it. */
@@ -14,7 +15,7 @@ export type StoredDocument = {
 /**
  * Reads documents of an index as they are now, searchable or not, in the order of `ids`; undefined for one that is not there. `members`
  * are those of their sources that are wanted; all of them if it is undefined. Rejects unless every document can be asked for. `raw` is a
- * client that returns response bodies as text.
+ * client that returns bytes.
  */
 export async function multiGet(
   raw: Client,
@@ -26,8 +27,11 @@ export async function multiGet(
   if (ids.length === 0) return []
   const wanted = members === undefined ? {} : { _source: members.length > 0 && members }
   const docs = ids.map((id) => ({ _id: id, routing: teamIdOf(id), ...wanted }))
-  const text = await raw.transport.request<string>({ method: 'POST', path: `/${index}/_mget`, body: { docs } }, options)
-  const found = rawElements(rawMembers(text).get('docs') ?? '').map(rawMembers)
+  const body = await raw.transport.request<RawBody>(
+    { method: 'POST', path: `/${index}/_mget`, body: { docs } },
+    options,
+  )
+  const found = rawElements(rawMembers(textOf(body)).get('docs') ?? '').map(rawMembers)
   return ids.map((id, at) => {
     const document = found[at]
     if (document?.get('_id') !== JSON.stringify(id) || document.has('error'))

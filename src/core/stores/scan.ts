@@ -1,6 +1,7 @@
 import type { Client } from '@elastic/elasticsearch'
 import { rawElements, rawMembers } from '../json/rawJson.ts'
 import type { DocumentId } from '../model/ids.ts'
+import { parsedBody, type RawBody, textOf } from './elasticsearch.ts'
 import type { PhysicalIndex } from './indices.ts'
 import type { StoredDocument } from './multiGet.ts'
 
@@ -25,7 +26,7 @@ const firstSize = 10
 
 /**
  * Walks all documents of an index that match, in one point in time, in parts of about a megabyte and in no particular order. Rejects
- * unless every shard answers. `raw` is a client that returns response bodies as text.
+ * unless every shard answers. `raw` is a client that returns bytes.
  */
 export async function* scan(
   raw: Client,
@@ -34,11 +35,11 @@ export async function* scan(
   options: { readonly signal: AbortSignal; readonly requestTimeout: number },
 ): AsyncGenerator<ScannedDocument[]> {
   const opening = { keep_alive: keepAlive, ...(preference !== undefined && { preference }) }
-  const opened = await raw.transport.request<string>(
+  const opened = await raw.transport.request<RawBody>(
     { method: 'POST', path: `/${index}/_pit`, querystring: opening },
     options,
   )
-  let { id } = JSON.parse(opened) as { id: string }
+  let { id } = parsedBody<{ id: string }>(opened)
   let size = Math.min(maxSize, firstSize)
   try {
     for (let after: unknown; ; ) {
@@ -47,7 +48,11 @@ export async function* scan(
         ...{ sort: ['_shard_doc'], ...(after !== undefined && { search_after: after }) },
       }
       const querystring = { allow_partial_search_results: false }
-      const text = await raw.transport.request<string>({ method: 'POST', path: '/_search', querystring, body }, options)
+      const response = await raw.transport.request<RawBody>(
+        { method: 'POST', path: '/_search', querystring, body },
+        options,
+      )
+      const text = textOf(response)
       const answer = rawMembers(text)
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
       const hits = rawElements(rawMembers(answer.get('hits') ?? '').get('hits') ?? '').map(rawMembers)

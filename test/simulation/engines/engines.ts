@@ -1,5 +1,3 @@
-import type { Client } from '@elastic/elasticsearch'
-import type { Config } from '../../../src/core/process/config.ts'
 import type { Engines } from '../../../src/core/stores/engines.ts'
 import type { EngineName } from '../network.ts'
 import type { World } from '../world/world.ts'
@@ -13,7 +11,6 @@ type ClockOffsets = Record<EngineName, number>
 
 /** The engines of a simulation: for the product's processes, and for who looks at them from outside. */
 export type SimulatedEngines = Engines & {
-  elasticsearchRaw(config: Config): Client
   readonly simulatedKafka: SimulatedKafka
   readonly simulatedElasticsearch: SimulatedElasticsearch
   readonly simulatedRedis: SimulatedRedis
@@ -34,7 +31,6 @@ export function simulateEngines(world: World): SimulatedEngines {
     simulatedElasticsearch,
     clockOffsetsMs,
     elasticsearch: () => simulatedClients(simulatedElasticsearch, world.network).elasticsearch,
-    elasticsearchRaw: () => simulatedClients(simulatedElasticsearch, world.network).raw,
     elasticsearchBytes: () => simulatedClients(simulatedElasticsearch, world.network).bytes,
     redis: (_config, _onError, onCommand) => simulatedRedis.connect(world.network, onCommand),
     kafka: (_config, log) => simulatedKafka.client(world.network, log),

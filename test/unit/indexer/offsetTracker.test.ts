@@ -1,32 +1,14 @@
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { OffsetTracker, partitionWatermark } from '../../../indexer/offsetTracker.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
+import { heapBytes } from '../../support/heapBytes.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
-
-test('before the first fetch the position is where reading starts, and nothing is known of the records', () => {
-  expect(new OffsetTracker(at(7)).progress()).toEqual({
-    position: 7n,
-    oldestUnprocessedAtMs: undefined,
-    processedAtMs: undefined,
-  })
-})
 
 test('an offset below the position, named late, does not move it back', () => {
   const offsets = new OffsetTracker(at(7))
   offsets.endBatch(at(3))
   expect(offsets.progress().position).toBe(7n)
-})
-
-test('a record that settles early waits for those before it', () => {
-  const offsets = new OffsetTracker(at(1))
-  const settle = [1, 2, 3].map((offset) => offsets.track(at(offset), offset * 10))
-  settle[1]?.()
-  expect(offsets.progress()).toEqual({ position: 1n, oldestUnprocessedAtMs: 10, processedAtMs: undefined })
-  settle[0]?.()
-  expect(offsets.progress()).toEqual({ position: 3n, oldestUnprocessedAtMs: 30, processedAtMs: 20 })
 })
 
 test('the position passes over offsets that hold no record, once the records before them are settled', () => {
@@ -103,13 +85,6 @@ test('thousands of settled records leave the later ones in place', () => {
   marks.slice(4_000).map((settle) => settle())
   expect(offsets.progress()).toEqual({ position: 5_000n, oldestUnprocessedAtMs: undefined, processedAtMs: 4_999 })
 })
-
-/** Bytes of live objects. */
-function heapBytes(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  return getHeapStatistics().used_heap_size
-}
 
 test('settled records take no memory, though nobody asks how far they are', () => {
   const offsets = new OffsetTracker(at(0))

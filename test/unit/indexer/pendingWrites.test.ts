@@ -1,5 +1,3 @@
-import { getHeapStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
 import type { AssignedPartition } from '../../../indexer/consumer.ts'
 import { Coverage } from '../../../indexer/coverage.ts'
@@ -8,6 +6,7 @@ import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
 import type { PendingMark } from '../../../src/core/stores/pendingWrites.ts'
+import { heapBytes } from '../../support/heapBytes.ts'
 
 const list = teamList('forms', 'acme' as TeamId)
 const otherList = teamList('forms', 'beta' as TeamId)
@@ -154,13 +153,6 @@ test('a mark that failed is set again, unless it is known to be set', async () =
   await pending.mark()
   expect(asked).toHaveLength(2)
 })
-
-/** Bytes of live objects. */
-function heapBytes(): number {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
-  return getHeapStatistics().used_heap_size
-}
 
 test('marks that were set and removed leave nothing in memory', async () => {
   const pending = new PendingWrites({

@@ -58,7 +58,7 @@ export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage):
   }
   const unchangedPages = besideFirst('whole answers', { atLeast: 4 }, await Promise.all(limits.map(unchangedPage)))
   return together([
-    deepPages(lists, size, stage, 'at rest', [100, size.deepPage, size.submissions / 20]),
+    deepPages(lists, size, stage, { when: 'at rest', atMost: 1.5 }, [100, size.deepPage, size.submissions / 20]),
     ...besideDirect(`API, ${cacheless}, against Elasticsearch asked directly`, (limit) => [
       ['Elasticsearch', elasticsearchOrigin, directRequest(lists, limit)],
       ['a bare process in between', bareOrigin, bareRequest(limit)],
@@ -76,16 +76,22 @@ export async function compareAtRest(lists: Lists, size: ListSize, stage: Stage):
 
 /** What is compared while the team is written to: every page comes just after a change. */
 export const compareUnderWrites = (lists: Lists, size: ListSize, stage: Stage): Comparison =>
-  deepPages(lists, size, stage, 'while the team is written to', [size.deepPage])
+  deepPages(lists, size, stage, { when: 'while the team is written to', atMost: 5 }, [size.deepPage])
 
-function deepPages(lists: Lists, size: ListSize, stage: Stage, when: string, deep: readonly number[]): Comparison {
+function deepPages(
+  lists: Lists,
+  size: ListSize,
+  stage: Stage,
+  { when, atMost }: { readonly when: string; readonly atMost: number },
+  deep: readonly number[],
+): Comparison {
   const origin = lists.apiOrigin
   const to = { label: 'page 1', of: 'page 1' }
   const pages = deep.map((page) => ({
     label: `page ${page.toLocaleString('en')}`,
     origin,
     requestsOf: () => [listRequest(lists, 20, page)],
-    to: { ...to, goal: { atMost: 1.5 } },
+    to: { ...to, goal: { atMost } },
   }))
   const askers = [
     { label: to.of, origin, requestsOf: () => [listRequest(lists, 20)] },

@@ -68,15 +68,22 @@ function credentialsProblems(environment: Environment): Problem[] {
     environment[path] === undefined || environment[other] === undefined
       ? []
       : [{ path, rule: `must not be set together with ${other}` }]
-  const urlNamesUser = itemsOf(environment['ELASTICSEARCH_URL']).some((url) => (URL.parse(url)?.username ?? '') !== '')
+  const users = new Set(
+    itemsOf(environment['ELASTICSEARCH_URL']).flatMap((url) => {
+      const { username = '', password = '' } = URL.parse(url) ?? {}
+      return username === '' ? [] : [`${username}:${password}`]
+    }),
+  )
   const others = ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_API_KEY'].filter((name) => environment[name] !== undefined)
   return [
     ...apart('ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'),
     ...apart('SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'),
-    ...(urlNamesUser ? others : []).map((other) => ({
+    ...(users.size > 0 ? others : []).map((other) => ({
       path: 'ELASTICSEARCH_URL',
       rule: `must not name a user together with ${other}`,
     })),
+    // The client would send the first one to every node.
+    ...(users.size > 1 ? [{ path: 'ELASTICSEARCH_URL', rule: 'must not name several users' }] : []),
   ]
 }
 

@@ -6,8 +6,6 @@ import type { SimulatedElasticsearch } from './simulatedElasticsearch.ts'
 export type Clients = {
   /** Parses responses. */
   readonly elasticsearch: Client
-  /** Its responses are raw JSON text. */
-  readonly raw: Client
   /** Its responses are raw bytes of JSON. */
   readonly bytes: Client
 }
@@ -22,7 +20,6 @@ export function simulatedClients(simulated: SimulatedElasticsearch, network: Net
   }
   return {
     elasticsearch: new Client(options),
-    raw: new Client({ ...options, Serializer: RawSerializer }),
     bytes: new Client({
       ...options,
       Serializer: RawSerializer,

@@ -18,6 +18,10 @@ export function compileQuery(query: Json | undefined, mapping: Mapping): Matches
       return compileBool(body as Json, mapping)
     case 'term':
       return compileTerm(...onlyMember(body as Json, 'a term query'), mapping)
+    case 'terms':
+      return compileTerms(...onlyMember(body as Json, 'a terms query'), mapping)
+    case 'ids':
+      return compileIds(body as Json)
     case 'prefix':
       return compilePrefix(...onlyMember(body as Json, 'a prefix query'), mapping)
     case 'range':
@@ -37,6 +41,18 @@ function compileTerm(field: string, value: unknown, mapping: Mapping): Matches {
   if (field === '_routing') return ({ routing }) => routing === value
   expectComparable(mapping.typeOf(field), value)
   return ({ fields }) => fields[field] === value
+}
+
+function compileTerms(field: string, values: unknown, mapping: Mapping): Matches {
+  for (const value of values as readonly unknown[]) expectComparable(mapping.typeOf(field), value)
+  const wanted = new Set(values as readonly string[])
+  return ({ fields }) => wanted.has(String(fields[field]))
+}
+
+function compileIds({ values, ...others }: Json): Matches {
+  expectOnly([], others, 'an ids query')
+  const wanted = new Set(values as readonly string[])
+  return ({ id }) => wanted.has(id)
 }
 
 function compilePrefix(field: string, value: unknown, mapping: Mapping): Matches {

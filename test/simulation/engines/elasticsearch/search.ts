@@ -31,7 +31,7 @@ export function search(targets: readonly Target[], body: Json, { pit, allowParti
   const sort = readSort(others['sort'], Number(size))
   const documents = findHits(answering, others['query'] as Json | undefined, sort)
   const total = Math.min(documents.length, Number(enough ?? documents.length))
-  const page = after(documents, others['search_after']).slice(Number(from), Number(from) + Number(size))
+  const page = after(documents, others['search_after'], sort).slice(Number(from), Number(from) + Number(size))
   const found = page.map((hit) => renderHit(hit, others, sortValues(hit, sort, pit !== undefined)))
   const count = tracksTotal ? `"total":{"value":${total},"relation":"eq"},` : ''
   const aggregations =
@@ -108,11 +108,16 @@ const aggregate = (targets: readonly Target[], aggs: Json, hits: readonly Hit[])
 /** The shard is in the upper half, as in Elasticsearch. */
 const placeOf = ({ shard, entry }: Hit): number => shard * 2 ** 32 + entry.place
 
-function after(hits: readonly Hit[], searchAfter: unknown): readonly Hit[] {
+/** Those that come after a hit, whose sort values are given. */
+function after(hits: readonly Hit[], searchAfter: unknown, sort: Sort): readonly Hit[] {
   if (searchAfter === undefined) return hits
-  const [place, ...others] = searchAfter as readonly unknown[]
-  if (typeof place !== 'number' || others.length > 0) throw notSimulated('search_after by anything but a place')
-  return hits.filter((hit) => placeOf(hit) > place)
+  const values = searchAfter as readonly unknown[]
+  const place = Number(values.at(-1))
+  if (values.length !== (sort === 'row' ? 3 : 1)) throw notSimulated('search_after by anything but a hit of a snapshot')
+  if (sort === 'place') return hits.filter((hit) => placeOf(hit) > place)
+  const at = hits.findIndex((hit) => placeOf(hit) === place)
+  if (at === -1) throw notSimulated('search_after by a hit that is not found')
+  return hits.slice(at + 1)
 }
 
 function sortValues(hit: Hit, sort: Sort, isSnapshot: boolean): readonly unknown[] {

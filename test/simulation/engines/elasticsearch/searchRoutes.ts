@@ -79,9 +79,7 @@ async function searchSeveral(cluster: Cluster, { body }: Call): Promise<string> 
 function attemptSearch(cluster: Cluster, { index, ...header }: Json, body: Json): string {
   try {
     expectOnly(['routing', 'preference', 'allow_partial_search_results'], header, 'the header of a search')
-    const query = header as Query
-    const answer =
-      index === undefined ? searchSnapshot(cluster, query, body) : searchIndices(cluster, [String(index)], query, body)
+    const answer = searchIndices(cluster, [String(index)], header as Query, body)
     return `${answer.slice(0, -1)},"status":200}`
   } catch (error) {
     if (!(error instanceof Refusal)) throw error

@@ -1,19 +1,19 @@
-import { readWholeEntities } from '../../../../src/api/search/exports.ts'
-import { PartSize } from '../../../../src/api/search/listParts.ts'
+import { PartSize } from '../../../../src/api/search/parts.ts'
 import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
+import { readWholeEntities } from '../../../../src/api/search/wholeEntities.ts'
 import type { EntityId, TeamId } from '../../../../src/core/model/ids.ts'
 
 const ids = ['a', 'b', 'c', 'd', 'e', 'f'] as EntityId[]
 type State = 'here' | 'not yet' | 'deleted'
 
-/** What Elasticsearch answers to a search for large entities: which there are, or how many. */
-function searchAnswer(bytesOf: Readonly<Record<string, number>>, isCounted: boolean): string {
+/** What Elasticsearch answers to a search for large entities. */
+function searchAnswer(bytesOf: Readonly<Record<string, number>>): string {
   const hits = Object.entries(bytesOf).map(([id, bytes]) => {
-    return { _id: `t/${id}`, fields: { 'large.detailBytes': [String(bytes)] } }
+    return { sort: ['t', `2026-03-01T10:00:00.000Z|${id}`], fields: { 'large.detailBytes': [String(bytes)] } }
   })
   return JSON.stringify({
     ...{ timed_out: false, _shards: { total: 1, successful: 1, skipped: 0, failed: 0 } },
-    hits: { total: { value: hits.length, relation: 'eq' }, hits: isCounted ? [] : hits },
+    hits: { hits },
   })
 }
 
@@ -34,16 +34,15 @@ async function exported(pages: readonly (readonly EntityId[])[], { stateOf = () 
     const source = state === 'deleted' ? { tombstone: {} } : { id: name }
     return `${begin},"_version":3,"found":true,"_source":${JSON.stringify(source)}}`
   }
-  const send = async ({ path, body = {} }: SearchRequest): Promise<{ isFound: boolean; bytes: Buffer }> => {
-    if (!path.endsWith('/_mget'))
-      return { isFound: true, bytes: Buffer.from(searchAnswer(bytesOf, 'terminate_after' in body)) }
+  const send = async ({ path, body }: SearchRequest): Promise<{ isFound: boolean; bytes: Buffer }> => {
+    if (!path.endsWith('/_mget')) return { isFound: true, bytes: Buffer.from(searchAnswer(bytesOf)) }
     asked++
     const { ids: names } = body as { ids: readonly string[] }
     return { isFound: true, bytes: Buffer.from(`{"docs":[${names.map(document).join(',')}]}`) }
   }
   const client: SearchClient = { indexPrefix: 'p', send }
-  async function* each(): AsyncGenerator<readonly EntityId[]> {
-    yield* pages
+  async function* each(): AsyncGenerator<readonly { readonly id: EntityId }[]> {
+    for (const page of pages) yield page.map((id) => ({ id }))
   }
   const { signal } = new AbortController()
   const parts: string[][] = []
@@ -67,10 +66,7 @@ test('pages of ids come one after the other', async () => {
 test('large ones come in parts of bounded bytes, in the same order, also behind a part of which all were deleted', async () => {
   const bytesOf = { b: 900_000, c: 900_000, d: 700_000 }
   const stateOf = (id: string): State => (id === 'c' ? 'deleted' : 'here')
-  expect(await exported([ids], { stateOf, bytesOf })).toEqual([
-    ['a', 'b'],
-    ['d', 'e', 'f'],
-  ])
+  expect(await exported([ids], { stateOf, bytesOf })).toEqual([['a'], ['b'], ['d'], ['e', 'f']])
 })
 
 test('a page of ids is read to its end in parts that become larger as they turn out to be small', async () => {

@@ -31,7 +31,6 @@ test('whatever is in a list, every page is found, and few rows are passed over',
       const skip = range?.skip ?? 0
       expect(rowsIn(rows, range).slice(skip, skip + limit)).toEqual(newestFirst(rows).slice(offset, offset + limit))
       expect(skip).toBeLessThanOrEqual(100)
-      expect(rows.filter((row) => range !== undefined && finds(range.newer, row)).length).toBe(offset - skip)
     }),
     // To find a shorter list that fails would take longer than anybody waits.
     { numRuns: 100, endOnFailure: true },

@@ -2,11 +2,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
-import {
-  connectElasticsearch,
-  connectElasticsearchBytes,
-  connectElasticsearchRaw,
-} from '../../../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch, connectElasticsearchBytes } from '../../../../src/core/stores/elasticsearch.ts'
 import { testConfig } from '../../../support/config.ts'
 
 const servers: Server[] = []
@@ -73,7 +69,6 @@ test('a node that does not answer costs one search; the next ones avoid it', asy
 
 test.each([
   ['bytes', connectElasticsearchBytes],
-  ['text', connectElasticsearchRaw],
   ['parsed responses', connectElasticsearch],
 ])(
   'a client of %s that aborts while a response arrives blames no node, and asks no other one',

@@ -1,5 +1,7 @@
 import type { ConsumerRunConfig, Kafka } from 'kafkajs'
 import { readTopic } from '../../../../src/core/kafka/readTopic.ts'
+import { SimulatedKafka } from '../../../simulation/engines/kafka/simulatedKafka.ts'
+import { localHost, localNetwork } from '../../../simulation/network.ts'
 
 const topic = 'forms'
 
@@ -35,4 +37,21 @@ test('what was read is read, and what ended the reading is told, though the grou
   await expect(
     readTopic(kafka(), { ...options, signal: AbortSignal.abort(new Error('stopped')), onRecord: failing }),
   ).rejects.toThrow('stopped')
+})
+
+test('a topic is read to its end, also when compaction has removed the records there', async () => {
+  const simulated = new SimulatedKafka(localHost())
+  simulated.createTopic({ topic, partitions: 1, settings: {} })
+  simulated.append(topic, 'acme/f1', 'left')
+  const { offset } = simulated.append(topic, 'acme/f2', null)
+  simulated.compact(topic, { below: offset + 1n, dropTombstones: true })
+  const keys: string[] = []
+  await simulated
+    .client(localNetwork)
+    .openSource()
+    .readTopic({
+      ...{ topic, groupId: 'g', signal: AbortSignal.timeout(60_000) },
+      onRecord: async ({ key }) => void keys.push(String(key)),
+    })
+  expect(keys).toEqual(['acme/f1'])
 })

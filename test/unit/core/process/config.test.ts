@@ -300,6 +300,10 @@ test('a user and a password may stand in the URL of Elasticsearch, both and enco
   expect(configOf({ ELASTICSEARCH_URL: url }).ELASTICSEARCH_URL).toEqual([url])
   for (const wrong of ['https://user@es', 'https://:password@es', 'https://user:%zz@es', 'https://es:0', 'https://e s'])
     expect([wrong, namesOf({ ...engines, ELASTICSEARCH_URL: wrong })]).toEqual([wrong, ['ELASTICSEARCH_URL']])
+  const several = (...urls: string[]): string[] => namesOf({ ...engines, ELASTICSEARCH_URL: urls.join(',') })
+  expect(several('https://u:p@a', 'https://b', 'https://u:p@c')).toEqual([])
+  for (const other of ['https://other:p@b', 'https://u:other@b'])
+    expect(several('https://u:p@a', other)).toEqual(['ELASTICSEARCH_URL'])
   const twice = [{ ELASTICSEARCH_API_KEY: 'k' }, { ELASTICSEARCH_USERNAME: 'u', ELASTICSEARCH_PASSWORD: 'p' }]
   for (const other of twice)
     expect(namesOf({ ...engines, ELASTICSEARCH_URL: url, ...other })).toEqual(['ELASTICSEARCH_URL'])

@@ -3,11 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { readConfig } from '../../../../src/core/process/config.ts'
-import {
-  connectElasticsearch,
-  connectElasticsearchBytes,
-  connectElasticsearchRaw,
-} from '../../../../src/core/stores/elasticsearch.ts'
+import { connectElasticsearch, connectElasticsearchBytes } from '../../../../src/core/stores/elasticsearch.ts'
 
 /** Answers what is asked under `/answered`, and nothing else. */
 let server: Server
@@ -33,7 +29,7 @@ const clientOf = (connect: typeof connectElasticsearch): Client => {
 const ask = (client: Client, path: string, signal: AbortSignal, requestTimeout: number): Promise<unknown> =>
   client.transport.request({ method: 'GET', path }, { signal, requestTimeout })
 
-describe.each([connectElasticsearch, connectElasticsearchRaw, connectElasticsearchBytes])('%p', (connect) => {
+describe.each([connectElasticsearch, connectElasticsearchBytes])('%p', (connect) => {
   test('a request that has had its time ends nothing else of the same signal', async () => {
     const client = clientOf(connect)
     const controller = new AbortController()

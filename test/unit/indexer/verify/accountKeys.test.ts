@@ -7,7 +7,7 @@ import type { AccountKeySurvey } from '../../../../src/core/stores/accountKeySto
 const team = 'acme' as TeamId
 const idOf = (id: string): EntityId => id as EntityId
 
-type Changes = { revision?: number; digest?: string; state?: string; expiresAt?: string }
+type Changes = { revision?: number; digest?: string; state?: string; expiresAt?: string; name?: string }
 
 /** A record of `account-keys`, appended at a second; without changes a deletion. */
 const recordOf = (id: string, atSecond: number, changes: Changes | null): SourceRecord => ({
@@ -112,4 +112,14 @@ test('a key that is missing, differs, or is not remembered as deleted is named',
   expect(kindsOf(fold, { ...stored, keys: [renamed, deleted] })).toEqual(['key-differs a'])
   expect(kindsOf(fold, { ...stored, keys: [key, { ...key, keyId: idOf('x') }, deleted] })).toEqual(['key-differs x'])
   expect(kindsOf(fold, { ...stored, keys: [key] })).toEqual(['key-deletion b'])
+})
+
+test('where two writers made one revision at once, the store may hold what either says, and nothing else', () => {
+  const contents = [{ name: 'one' }, { name: 'two', expiresAt: '2027-01-01T00:00:00.000Z' }]
+  const [one, two] = contents.map((each, at) => recordOf('a', at, each)) as [SourceRecord, SourceRecord]
+  const third = recordOf('a', 2, { name: 'three' })
+  for (const fold of [foldOf(one, two), foldOf(two, one, two)]) {
+    for (const each of [one, two]) expect(kindsOf(fold, storeOf(foldOf(each)))).toEqual([])
+    expect(kindsOf(fold, storeOf(foldOf(third)))).toEqual(['key-differs a'])
+  }
 })

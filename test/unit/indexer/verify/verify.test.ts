@@ -107,7 +107,7 @@ async function verified(team?: string) {
   const differences = new Differences(100)
   let pending: (() => Promise<void>) | undefined
   const verification = {
-    ...{ config, source, elasticsearch: clients.elasticsearch, raw: clients.raw, team, signal },
+    ...{ config, source, elasticsearch: clients.elasticsearch, raw: clients.bytes, team, signal },
     report: {
       step: (text: string) => {
         pending = Object.entries(onStep).find(([words]) => text.includes(words))?.[1]
@@ -172,7 +172,7 @@ test('a document that is lost while it is compared is missing', async () => {
   commit()
   onStep['digests are compared'] = async () => {
     const lost = '{"docs":[{"_id":"acme/s1","found":false}]}'
-    Object.assign(clients.raw.transport, { request: async () => lost })
+    Object.assign(clients.bytes.transport, { request: async () => lost })
   }
   expect((await verified()).found).toEqual([
     'missing acme s1 (submissions)',
@@ -233,4 +233,10 @@ test('nothing is said when another generation serves in the end, also when the o
   }
   onStep['digests are compared'] = replace
   await expect(verified()).rejects.toThrow('generation 2 serves meanwhile, not 1')
+})
+
+test('a form and a submission of one id and revision are each compared with their own record', async () => {
+  await index([form('same', 1), submission('same', 1)])
+  commit()
+  expect((await verified()).found).toEqual([])
 })

@@ -1,0 +1,74 @@
+import type { Clause } from './clauses.ts'
+import { createdBetween, longestStepMs, type TimeStep } from './findPage.ts'
+import type { RowKey } from './hits.ts'
+import type { ListSnapshot, SortValues } from './listSnapshot.ts'
+import { ElasticsearchUnavailable, type RunQuery } from './searchClient.ts'
+import type { Filters } from './searchPage.ts'
+
+/** What a walk needs of a snapshot. */
+export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
+
+/**
+ * The keys of all rows of the first filter that finds any, newest first, at most so many at once as `limit` says each time. Rejects with
+ * `ElasticsearchUnavailable`, also if there are fewer rows than were counted.
+ *
+ * Elasticsearch collects all rows that a search matches, also those before the one that it goes on after. So each search is of a window of
+ * created time that holds about as many rows as are wanted. Rows of one millisecond are collected again for each of their pages,
+ * without reading any.
+ */
+export async function* walkList(
+  snapshot: WalkedSnapshot,
+  filters: Filters,
+  limit: () => number,
+  runQuery: RunQuery,
+): AsyncGenerator<readonly RowKey[], void, undefined> {
+  for (const filter of filters) {
+    const steps = await runQuery((signal) => snapshot.countsOf(filter, signal).countByTime(undefined, longestStepMs))
+    for (const span of spansOf(steps, limit())) yield* walkSpan(snapshot, filter, span, limit, runQuery)
+    if (steps.length > 0) return
+  }
+}
+
+/** A span of created time that has so many rows. */
+type Span = { readonly fromMs: number; readonly toMs: number; readonly count: number }
+
+/** The same as few spans: neighbouring steps that have no more than `limit` rows together are one. */
+function spansOf(steps: readonly TimeStep[], limit: number): readonly Span[] {
+  const spans: Span[] = []
+  for (const { startMs, count } of steps) {
+    const last = spans.at(-1)
+    const isJoined = last !== undefined && last.count + count <= limit
+    if (isJoined) spans[spans.length - 1] = { ...last, fromMs: startMs, count: last.count + count }
+    else spans.push({ fromMs: startMs, toMs: startMs + longestStepMs - 1, count })
+  }
+  return spans
+}
+
+async function* walkSpan(
+  snapshot: WalkedSnapshot,
+  filter: readonly Clause[],
+  { fromMs: oldestMs, toMs: newestMs, count }: Span,
+  limit: () => number,
+  runQuery: RunQuery,
+): AsyncGenerator<readonly RowKey[], void, undefined> {
+  let [left, toMs, after] = [count, newestMs, undefined as SortValues | undefined]
+  let density = 0
+  while (left > 0 && toMs >= oldestMs) {
+    const wanted = limit()
+    // As long as if the rows of the span were spread evenly, or shorter where the window before held more.
+    const windowMs = Math.min(((newestMs - oldestMs) * wanted) / count, wanted / density)
+    const fromMs = Math.max(oldestMs, Math.ceil(toMs - windowMs))
+    const window = { clause: createdBetween(fromMs, toMs), skip: 0 }
+    const found = await runQuery((signal) => snapshot.keys(filter, window, wanted, signal, after))
+    density = found.total / (toMs - fromMs + 1)
+    const oldest = found.keys.at(-1)
+    const isFull = oldest !== undefined && found.keys.length === wanted
+    ;[toMs, after] = isFull ? [createdMsOf(oldest), found.last] : [fromMs - 1, undefined]
+    left -= found.keys.length
+    if (found.keys.length > 0) yield found.keys
+  }
+  if (left !== 0) throw new ElasticsearchUnavailable('partial', `${left} rows of ${count} are missing`)
+}
+
+/** A position begins with the created time. */
+const createdMsOf = ({ position }: RowKey): number => Date.parse(position.slice(0, position.indexOf('|')))

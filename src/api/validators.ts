@@ -1,0 +1,100 @@
+import { hash } from 'node:crypto'
+import type { Instant, WindowBound } from '../core/model/instant.ts'
+import type { EntityType } from '../core/model/teamList.ts'
+import { namesEtag } from '../core/process/staticFile.ts'
+import type { ListVersion } from '../core/stores/listVersions.ts'
+import type { RouteContext } from './context.ts'
+import { unavailable } from './errors.ts'
+
+/**
+ * How fresh an answer is. Validators are read before the query, so the answer may hold more than they promise, never less.
+ * `version` and `etag` are missing while the list's version is unknown, `watermark` while none is published.
+ */
+export type Validators = {
+  readonly version: ListVersion | null
+  readonly etag: string | undefined
+  /** Whether Elasticsearch shows just what the version stands for. */
+  readonly isSettled: boolean
+  readonly watermark: Instant | null
+}
+
+/**
+ * The validators of an answer made from entities of one type, and of other ones. `parameters` are all that select it, apart from team
+ * and path.
+ */
+export function validatorsOf(
+  ctx: RouteContext,
+  type: EntityType,
+  parameters: Readonly<Record<string, unknown>>,
+  otherTypes: readonly EntityType[] = [],
+): Validators {
+  const { watermark, versions, settled } = ctx.state.freshness
+  const version = versions[type]
+  const all = [version, ...otherTypes.map((other) => versions[other])]
+  const etag = all.includes(null) ? undefined : etagOf(all, ctx.path, parameters)
+  const isSettled = [type, ...otherTypes].every((each) => settled[each])
+  return { version, etag, isSettled, watermark }
+}
+
+/** The parsed parameters that every list has, apart from the page. */
+export type ChangeWindow = {
+  readonly changedSince?: WindowBound | undefined
+  readonly changedUntil?: WindowBound | undefined
+}
+
+/** The validators of what is made from a list. A list that is selected by time of change is complete only up to the watermark: without one it is refused (503). */
+export function listValidators(
+  ctx: RouteContext,
+  type: EntityType,
+  parameters: ChangeWindow,
+  otherTypes: readonly EntityType[] = [],
+): Validators {
+  const validators = validatorsOf(ctx, type, parameters, otherTypes)
+  const needsWatermark = parameters.changedSince !== undefined || parameters.changedUntil !== undefined
+  if (needsWatermark && validators.watermark === null)
+    throw unavailable('watermark', new Error('no watermark is published'))
+  return validators
+}
+
+/** Part of every ETag. Increase it when the same data is rendered in another way. */
+const renderingVersion = 1
+/** 132 bits of the digest. */
+const etagCharacters = 22
+
+/**
+ * A weak ETag: the same answer may be sent compressed or not. That of a list by time of change ends with where its window begins, so that
+ * an answer can be told to hold another one that begins later.
+ */
+function etagOf(
+  versions: readonly (ListVersion | null)[],
+  path: string,
+  { changedSince, ...parameters }: Readonly<Record<string, unknown>>,
+): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
+  const sorted = given.sort(([a], [b]) => (a < b ? -1 : 1))
+  const text = JSON.stringify([renderingVersion, versions, path, sorted])
+  const digest = hash('sha256', text, 'base64url').slice(0, etagCharacters)
+  return changedSince === undefined ? `W/"${digest}"` : `W/"${digest}/${String(changedSince)}"`
+}
+
+/**
+ * Whether an answer that `If-None-Match` names holds everything that a list by time of change holds now: it was made of the same version, of
+ * the same selection, and of a window that began no later.
+ */
+export function holdsWindow(ctx: RouteContext, { etag }: Pick<Validators, 'etag'>): boolean {
+  if (etag === undefined) return false
+  const [digest, begin = ''] = partsOf(etag)
+  const named = ctx.get('If-None-Match').split(',').map(partsOf)
+  return matchesAny(ctx) || named.some(([of, from]) => of === digest && from !== undefined && from <= begin)
+}
+
+/** The digest of an ETag, and where the window begins of which it tells. */
+const partsOf = (etag: string): readonly (string | undefined)[] =>
+  etag.trim().replace(/^W\//, '').replaceAll('"', '').split('/')
+
+/** Whether `If-None-Match` names the current ETag. */
+export const holdsVersion = (ctx: RouteContext, { etag }: Pick<Validators, 'etag'>): boolean =>
+  etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
+
+/** Whether `If-None-Match` is `*`, which matches only what exists. An entity must be read to know that; a list always exists. */
+export const matchesAny = (ctx: RouteContext): boolean => ctx.get('If-None-Match').trim() === '*'

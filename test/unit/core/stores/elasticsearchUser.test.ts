@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Config, readConfig } from '../../../../src/core/process/config.ts'
+import {
+  connectElasticsearch,
+  connectElasticsearchBytes,
+  elasticsearchProbe,
+} from '../../../../src/core/stores/elasticsearch.ts'
+
+/** Answers everything but the question who asks, which it refuses. */
+let server: Server
+let url: string
+/** How each request names its user. */
+const authorizations: (string | undefined)[] = []
+
+beforeAll(async () => {
+  server = createServer(({ url: asked, headers }, response) => {
+    authorizations.push(headers.authorization)
+    const status = asked === '/_security/_authenticate' ? 401 : 200
+    response.writeHead(status, { 'x-elastic-product': 'Elasticsearch' }).end('{}')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+const configOf = (settings: Record<string, string>): Config => {
+  const read = readConfig({ ELASTICSEARCH_URL: url, ...settings }, [], '')
+  if (!read.ok) throw new Error(JSON.stringify(read.problems))
+  return read.config
+}
+/** The server, with a user and a password that a URL must encode. */
+const inUrl = (): Record<string, string> => ({ ELASTICSEARCH_URL: url.replace('//', '//us%20er:p%40ss@') })
+
+test.each([connectElasticsearch, connectElasticsearchBytes])(
+  '%p tells Elasticsearch the user of its URL',
+  async (connect) => {
+    const client = connect(configOf(inUrl()))
+    await client.transport.request({ method: 'GET', path: '/' })
+    expect(authorizations.at(-1)).toBe(`Basic ${Buffer.from('us er:p@ss').toString('base64')}`)
+    await client.close()
+  },
+)
+
+test.each([
+  ['ELASTICSEARCH_USERNAME', () => ({})],
+  ['ELASTICSEARCH_API_KEY', () => ({ ELASTICSEARCH_API_KEY: 'key' })],
+  ['ELASTICSEARCH_PASSWORD', () => ({ ELASTICSEARCH_USERNAME: 'user', ELASTICSEARCH_PASSWORD: 'password' })],
+  ['ELASTICSEARCH_URL', inUrl],
+])('who is refused at the start is told %s, where the user is named', async (path, settings) => {
+  const problem = await elasticsearchProbe(configOf(settings())).tryCredentials(AbortSignal.timeout(20_000))
+  expect(problem).toEqual({ path, rule: expect.any(String) })
+})
