@@ -101,13 +101,13 @@ export class Reconciliation {
   }
 
   async #passOf(kind: DocumentKind): Promise<Comparison> {
-    const { elasticsearch, from, signal, onProgress } = this.#options
+    const { elasticsearch, raw, from, signal, onProgress } = this.#options
     const index = from.indices[kind]
     const tally = { documents: 0, reconciled: 0, newerInTarget: 0 }
     for (const { shard, last } of await shardsOf(elasticsearch, index, signal)) {
       const shardName = `${index}/${shard}`
       const written = { shard, above: this.#compared.get(shardName) ?? -1, last }
-      for await (const old of writtenVersions(elasticsearch, index, kind, written, signal)) {
+      for await (const old of writtenVersions(raw, index, kind, written, signal)) {
         const { reconciled, newerInTarget } = await this.#compare(kind, old)
         tally.documents += old.length
         tally.reconciled += reconciled

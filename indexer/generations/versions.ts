@@ -3,6 +3,7 @@ import type { DocumentId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
 import { multiGet } from '../../src/core/stores/multiGet.ts'
+import { scan } from '../../src/core/stores/scan.ts'
 
 /** A document as generations are compared by. All but id and version are of list documents alone. */
 export type Version = {
@@ -24,7 +25,6 @@ type ListSource = {
 }
 
 export const requestTimeoutMs = 60_000
-const keepAlive = '2m'
 const idsPerRequest = 2_000
 
 /** The versions of documents as they are stored now, in the order of `ids`. `raw` returns bytes. */
@@ -63,50 +63,27 @@ export async function shardsOf(
   })
 }
 
-/** The versions of what was written to a shard above one sequence number, up to and including another. */
+/** The versions of what was written to a shard above one sequence number, up to and including another. `raw` returns bytes. */
 export async function* writtenVersions(
-  elasticsearch: Client,
+  raw: Client,
   index: PhysicalIndex,
   kind: DocumentKind,
   { shard, above, last }: { readonly shard: number; readonly above: number; readonly last: number },
   signal: AbortSignal,
 ): AsyncGenerator<Version[]> {
   if (last <= above) return
-  const options = { signal, requestTimeout: requestTimeoutMs }
   const times = timeFields.map((field) => ({ field, format: 'strict_date_time' }))
-  const opened = await elasticsearch.openPointInTime(
-    { index, preference: `_shards:${shard}`, keep_alive: keepAlive },
-    options,
-  )
-  let id = opened.id
-  try {
-    for (let after: unknown[] | undefined; ; ) {
-      const answer = await elasticsearch.search(
-        {
-          pit: { id, keep_alive: keepAlive },
-          query: { range: { _seq_no: { gt: above, lte: last } } },
-          sort: ['_shard_doc'],
-          ...(after !== undefined && { search_after: after as string[] }),
-          size: idsPerRequest,
-          version: true,
-          _source: false,
-          docvalue_fields: isList(kind) ? [...times, { field: 'digest' }] : [],
-          track_total_hits: false,
-          allow_partial_search_results: false,
-        },
-        options,
-      )
-      id = answer.pit_id ?? id
-      const { hits } = answer.hits
-      if (hits.length === 0) return
-      yield hits.map((hit) => {
-        const [changedAt] = timeFields.flatMap((field): Instant[] => hit.fields?.[field] ?? [])
-        const digest = hit.fields?.['digest']?.[0]
-        return { id: (hit._id ?? '') as DocumentId, version: hit._version ?? 0, changedAt, digest }
-      })
-      after = hits.at(-1)?.sort
-    }
-  } finally {
-    await elasticsearch.closePointInTime({ id }).catch(() => undefined)
+  const asked = {
+    query: { range: { _seq_no: { gt: above, lte: last } } },
+    preference: `_shards:${shard}`,
+    size: idsPerRequest,
+    _source: false,
+    docvalue_fields: isList(kind) ? [...times, { field: 'digest' }] : [],
   }
+  for await (const part of scan(raw, index, asked, { signal, requestTimeout: requestTimeoutMs }))
+    yield part.map(({ id, version, fields }) => {
+      const values = (fields === '' ? {} : JSON.parse(fields)) as Readonly<Record<string, readonly string[]>>
+      const [changedAt] = timeFields.flatMap((field) => values[field] ?? []) as Instant[]
+      return { id, version, changedAt, digest: values['digest']?.[0] }
+    })
 }

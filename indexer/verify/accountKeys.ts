@@ -68,7 +68,7 @@ export type FoldedKey = {
 }
 
 /**
- * What the account-key store must hold, by the rules of its scripts (`accountKeyScripts.ts`), whatever the order of the records: a
+ * What the account-key store must hold, by the rules of its scripts (`redisScripts.ts`), whatever the order of the records: a
  * deletion beats all, then the highest revision, then the revocation; a digest that several live keys claim opens none of them.
  */
 export class AccountKeyFold {

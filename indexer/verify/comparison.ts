@@ -167,7 +167,7 @@ export class Comparison {
       const suspects = rows.flatMap((row) => suspectOf(kind, row))
       for (const { id } of suspects) this.#statements.addSuspect.run(kind, id)
       yield { documents: rows.filter(({ version }) => version !== null).length, suspects }
-      after = rows.at(-1)?.id
+      after = rows.length < pageSize ? undefined : rows.at(-1)?.id
     }
   }
 

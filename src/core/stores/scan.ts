@@ -55,9 +55,12 @@ export async function* scan(
       const text = textOf(response)
       const answer = rawMembers(text)
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
-      const hits = rawElements(rawMembers(answer.get('hits') ?? '').get('hits') ?? '').map(rawMembers)
-      if (hits.length === 0) return
-      yield hits.map(documentOf)
+      const found = rawMembers(answer.get('hits') ?? '').get('hits')
+      // No hits at all would look like the end.
+      if (found === undefined) throw new Error(`Elasticsearch answers a search of ${index} without hits`)
+      const hits = rawElements(found).map(rawMembers)
+      if (hits.length > 0) yield hits.map(documentOf)
+      if (hits.length < size) return
       after = JSON.parse(hits.at(-1)?.get('sort') ?? 'null')
       size = Math.min(maxSize, nextSize(hits.length, text.length))
     }
