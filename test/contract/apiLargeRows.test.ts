@@ -5,11 +5,13 @@ import { formEntity, submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
 
 const [ndjson, csv] = ['application/x-ndjson', 'text/csv']
-const [large, manyFields] = ['large', 'many-fields']
+const [large, manyFields, longTitles] = ['large', 'many-fields', 'long-titles']
 /** The most that one answer of Elasticsearch may have: rows that are not large, or a single large one. */
 const mostBytes = 4 * 1024 * 1024
 const rowBytes = [10, 10_000, 17_000, 300_000, 900_000]
 const rows = 60
+const forms = 100
+const titles = 2_000
 
 const submission = (at: number): Readonly<Record<string, unknown>> & { id: string } => {
   const submittedAt = toInstant(Date.UTC(2026, 0, 1) + at)
@@ -23,20 +25,40 @@ const form = (at: number): Readonly<Record<string, unknown>> & { id: string } =>
     title: `Question ${code}`,
   }))
   const createdAt = toInstant(Date.UTC(2026, 0, 1) + at)
-  return formEntity({ id: `f${at}`, title: `Form ${at} ${'long title '.repeat(at * 200)}`, createdAt, fields })
+  return formEntity({ id: `f${at}`, title: `Form ${at} ${'long title '.repeat(at * 80)}`, createdAt, fields })
 }
 
+const words = Array.from({ length: 200 }, (_, at) => `word${at}`).join(' ')
+const titled = (at: number) => {
+  const createdAt = toInstant(Date.UTC(2026, 0, 1) + at)
+  return {
+    team: longTitles,
+    id: `f${at}`,
+    entity: formEntity({ id: `f${at}`, title: `Question${at} ${words}`, createdAt }),
+  }
+}
+const answered = (at: number) => ({
+  team: longTitles,
+  id: `s${at}`,
+  entity: submissionEntity({ id: `s${at}`, formId: `f${at}` }),
+})
+
 const api = useApi({
-  teams: [large, manyFields],
+  teams: [large, manyFields, longTitles],
   fill: async (replica) => {
     for (let from = 0; from < rows; from += 10)
       await replica.storeSubmissions(
         ...Array.from({ length: 10 }, (_, at) => ({ team: large, id: `s${from + at}`, entity: submission(from + at) })),
       )
-    for (let from = 0; from < 40; from += 10)
+    for (let from = 0; from < forms; from += 10)
       await replica.storeForms(
         ...Array.from({ length: 10 }, (_, at) => ({ team: manyFields, id: `f${from + at}`, entity: form(from + at) })),
       )
+    for (let from = 0; from < titles; from += 500) {
+      const some = Array.from({ length: 500 }, (_, at) => from + at)
+      await replica.storeForms(...some.map(titled))
+      await replica.storeSubmissions(...some.map(answered))
+    }
   },
   watermark: toInstant(Date.parse('2026-11-23T08:00:00.000Z')),
   hasFaultyElasticsearch: true,
@@ -133,16 +155,34 @@ test('Elasticsearch is never asked for more than a few megabytes at once, also w
     () => ask('/api/v1/forms?view=full', ndjson, manyFields),
     () => ask('/api/v1/forms?limit=100', 'application/json', manyFields),
     () => ask('/api/v1/forms?titleContains=long+titel&limit=100', 'application/json', manyFields),
+    () => ask('/api/v1/forms?titleContains=question+wrod7&limit=100&page=20', 'application/json', longTitles),
+    () => ask('/api/v1/forms', ndjson, longTitles),
+    () => ask('/api/v1/record-counts?by=form', 'application/json', longTitles),
   ]
   for (const each of asked) expect(await largestAnswer(each)).toBeLessThan(mostBytes)
 })
 
 test('forms of thousands of fields and titles of thousands of words are listed, found and exported whole', async () => {
   const page = await ask('/api/v1/forms?limit=100', 'application/json', manyFields)
-  expect(page.json).toMatchObject({ totalDocs: 40 })
-  expect((page.json as { items: unknown[] }).items).toHaveLength(40)
+  expect(page.json).toMatchObject({ totalDocs: forms })
+  expect((page.json as { items: unknown[] }).items).toHaveLength(forms)
   const found = await ask('/api/v1/forms?titleContains=long+title&limit=100', 'application/json', manyFields)
-  expect(found.json).toMatchObject({ totalDocs: 39 })
+  expect(found.json).toMatchObject({ totalDocs: forms - 1 })
   const whole = linesOf(await ask('/api/v1/forms?view=full', ndjson, manyFields))
-  expect(whole.map((line) => (JSON.parse(line) as { fields: unknown[] }).fields.length)).toEqual(Array(40).fill(5_000))
+  expect(whole.map((line) => (JSON.parse(line) as { fields: unknown[] }).fields.length)).toEqual(
+    Array(forms).fill(5_000),
+  )
+})
+
+test('among thousands of long titles each is found, as typed or misspelt, and all submissions are counted by form', async () => {
+  for (const typed of ['question1999 word199', 'qestion1999 wrod199']) {
+    const query = new URLSearchParams({ titleContains: typed, limit: '100' })
+    const { json } = await ask(`/api/v1/forms?${query}`, 'application/json', longTitles)
+    expect((json as { items: { id: string }[] }).items.map(({ id }) => id)).toContain('f1999')
+  }
+  const all = await ask('/api/v1/forms?titleContains=word0+word199&limit=100&page=20', 'application/json', longTitles)
+  expect(all.json).toMatchObject({ totalDocs: titles })
+  expect((all.json as { items: unknown[] }).items).toHaveLength(100)
+  const counts = await ask('/api/v1/record-counts?by=form', 'application/json', longTitles)
+  expect((counts.json as { items: { count: number }[] }).items.map(({ count }) => count)).toEqual(Array(titles).fill(1))
 })

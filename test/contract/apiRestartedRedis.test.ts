@@ -1,10 +1,10 @@
-import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
 import type { Engine } from '../../tools/engines/engines.ts'
 import type { TestAnswer } from '../support/api.ts'
+import { appendOnlyState, copyState } from '../support/appendOnlyState.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { type OwnRedis, startDeadlineMs, startOwnRedis } from '../support/ownEngines.ts'
@@ -43,7 +43,7 @@ const etags = (): Promise<string[]> =>
 async function killAndRestore(olderState: string): Promise<void> {
   redis.kill('SIGKILL')
   await redis.ended()
-  await copyFile(olderState, join(redis.dataFolder, 'appendonly.aof'))
+  await copyState(olderState, appendOnlyState(redis.dataFolder))
   await redis.start()
   await eventually(async () => (await get('/api/v1/forms')).status === 503 && (await readsRedis()))
   await api.replica.completeAccountKeys()
@@ -58,7 +58,7 @@ const readsRedis = async (): Promise<boolean> => {
 test('a Redis that comes back with an older state never says "not changed" of what has changed meanwhile', async () => {
   const olderState = join(redis.dataFolder, 'older.aof')
   const before = await etags()
-  await copyFile(join(redis.dataFolder, 'appendonly.aof'), olderState)
+  await copyState(appendOnlyState(redis.dataFolder), olderState)
   await change()
   const after = await etags()
   for (const [at, endpoint] of endpoints.entries()) {

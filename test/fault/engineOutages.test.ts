@@ -1,10 +1,10 @@
-import { copyFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jest } from '@jest/globals'
 import { Redis } from 'ioredis'
 import { type Engine, engineNames } from '../../tools/engines/engines.ts'
 import { type ConsistencyChecker, checkerTeam, startConsistencyChecker } from '../model/live.ts'
+import { appendOnlyState, copyState } from '../support/appendOnlyState.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
@@ -215,14 +215,14 @@ describe('Engines are killed, frozen and emptied under load', () => {
 
   test('Redis comes back with an older state: a key it does not know any more is not turned away, nor does the watermark go back', async () => {
     const { dataFolder } = engines.engine('redis')
-    const state = join(dataFolder, 'appendonly.aof')
-    await copyFile(state, `${state}.older`)
+    const state = appendOnlyState(dataFolder)
+    await copyState(state, `${state}.older`)
     await pipeline.createKeys(['late'])
     await produceMore(200)
     await eventually(async () => (await statusFor('late')) === 200)
     const underLoad = produceMore(200)
     await kill(engines.engine('redis'))
-    await copyFile(`${state}.older`, state)
+    await copyState(`${state}.older`, state)
     await engines.engine('redis').start()
     await untilLetIn('late')
     await underLoad
@@ -234,7 +234,7 @@ describe('Engines are killed, frozen and emptied under load', () => {
     const redis = engines.engine('redis')
     await kill(redis)
     await expectTold(redis)
-    await rm(join(redis.dataFolder, 'appendonly.aof'))
+    await rm(appendOnlyState(redis.dataFolder), { recursive: true })
     await redis.start()
     await untilLetIn('acme')
     await underLoad

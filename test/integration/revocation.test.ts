@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { readState } from '../support/appendOnlyState.ts'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf } from '../support/faults.ts'
 import { type OwnRedis, startDeadlineMs, startOwnRedis } from '../support/ownEngines.ts'
@@ -92,7 +91,7 @@ test('the plaintext of a key is in no topic, in nothing that Redis keeps, and in
   const { id, plaintext } = await createKey('secret')
   expect(await statusesWith(plaintext)).toEqual([200, 200])
   const secret = plaintext.slice(13)
-  const state = await readFile(join(own.redis.dataFolder, 'appendonly.aof'), 'utf8')
+  const state = await readState(own.redis.dataFolder)
   expect(state).toContain(id)
   expect(state).not.toContain(secret)
   for (const topic of ['TOPIC_ACCOUNT_KEYS', 'TOPIC_KEY_AUDIT']) {

@@ -110,7 +110,9 @@ function listDocument(
 ): Buffer {
   const order = `"teamId":"${teamId}","position":"${position(createdAt, entityId)}"`
   const windows = `"createdAt":"${createdAt}","changedAt":"${changedAt}"`
-  const large = [...largePart(teamId, 'summary', summary), ...largePart(teamId, 'detail', detail)]
+  // A search returns a row with all that it is found by, which of a long title is several times the title.
+  const rowBytes = Buffer.byteLength(keys) + summary.length
+  const large = [...largePart(teamId, 'summary', rowBytes), ...largePart(teamId, 'detail', detail.length)]
   const told = large.length === 0 ? '' : `"large":{${large.join()}},`
   const start = `{${order},${windows},${keys},${told}"summary":${summaryDelimiter}`
   const startBytes = Buffer.byteLength(start)
@@ -121,8 +123,8 @@ function listDocument(
   return list
 }
 
-const largePart = (teamId: TeamId, part: EntityPart, { length }: Buffer): readonly string[] =>
-  length > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${length}"`] : []
+const largePart = (teamId: TeamId, part: EntityPart, bytes: number): readonly string[] =>
+  bytes > largeBytes ? [`"${part}Of":"${teamId}"`, `"${part}Bytes":"${bytes}"`] : []
 
 const listEnd = `${summaryDelimiter}}`
 

@@ -118,6 +118,17 @@ test('whatever is sent, a document holds no line break, which would end it withi
   }
 })
 
+test('a row counts as large by all that a search returns of it, what a long title is found by included', () => {
+  const titled = (words: number) =>
+    writesOfForm({ ...form, title: Array.from({ length: words }, (_, at) => `word${at}`).join(' ') })[0]
+  const large = titled(600)
+  expect(large?.source.length).toBeGreaterThan(16 * 1024)
+  const { large: told } = sourceOf(large)
+  expect(told.summaryOf).toBe('acme')
+  expect(Math.abs(Number(told.summaryBytes) - (large?.source.length ?? 0))).toBeLessThan(400)
+  expect(sourceOf(titled(20)).large).toBeUndefined()
+})
+
 test('with every name once, a list document is still marked', () => {
   const [list] = writesOfSubmission(submission)
   if (list === undefined) throw new Error('no list document')
