@@ -53,7 +53,7 @@ export default {
       testMatch: filesOf(repeating),
       setupFiles: ['<rootDir>/test/support/withoutAnswerCache.ts'],
     },
-    // Takes minutes: each planted fault is looked for in histories of its own.
+    // With `npm run test:mutants`, for minutes: each planted fault is looked for in histories of its own.
     { ...shared, displayName: 'mutants', testMatch: ['<rootDir>/test/simulation/mutants.test.ts'] },
     {
       ...withEngines,
