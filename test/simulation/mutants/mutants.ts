@@ -21,7 +21,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'written-lists-forgotten-when-a-step-fails',
-    themes: ['redis', 'clocks'],
+    themes: ['redis', 'refusals'],
     file: 'indexer/publisher.ts',
     from: 'await this.#noteRaised(partitions)\n',
     to: `const written = this.#written
@@ -205,7 +205,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'run-of-redis-asked-once',
-    themes: ['network', 'redis'],
+    themes: ['redis', 'refusals'],
     file: 'src/core/stores/redis.ts',
     from: 'setTimeout(readRunId, runIdRetryMs, connection).unref()',
     to: '',
