@@ -1,5 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/process/config.ts'
+import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
@@ -7,7 +8,7 @@ import {
   type PartitionWatermarks,
   publishWatermark,
   readWatermarkGeneration,
-  setWatermarkGeneration,
+  replaceWatermarkGeneration,
   type WatermarkResult,
 } from '../../src/core/stores/watermark.ts'
 import type { CommittedOffset } from '../committedOffsets.ts'
@@ -46,6 +47,8 @@ export class ServedGeneration {
   readonly #stores: Stores
   readonly #options: RequestOptions
   readonly #clock: () => number
+  /** The generation whose watermarks counted when this one was opened. */
+  readonly #adoptedBefore: GenerationTag | undefined
   readonly #left = new AbortController()
   /** Nobody reads it, because it may lack what the watermark promised. */
   #isBuilding = false
@@ -53,9 +56,16 @@ export class ServedGeneration {
   #floorMs: number | undefined
   #watermarkMs: number | undefined
 
-  private constructor(stores: Stores, generation: Generation, clock: () => number, options: RequestOptions) {
+  private constructor(
+    stores: Stores,
+    generation: Generation,
+    adoptedBefore: GenerationTag | undefined,
+    clock: () => number,
+    options: RequestOptions,
+  ) {
     this.#stores = stores
     this.generation = generation
+    this.#adoptedBefore = adoptedBefore
     this.#clock = clock
     this.#options = options
   }
@@ -72,8 +82,8 @@ export class ServedGeneration {
   ): Promise<ServedGeneration> {
     const options = { signal, requestTimeout: timeoutMs }
     for (;;) {
-      const { generation, holdsPromised } = await findOwn(stores, commits, options)
-      const served = new ServedGeneration(stores, generation, clock, options)
+      const { generation, adopted, holdsPromised } = await findOwn(stores, commits, options)
+      const served = new ServedGeneration(stores, generation, adopted, clock, options)
       const isHeld = await served.#isClosedUnderHold(generation)
       const decision = decide({ at: 'opening', ...generation, isHeld, holdsPromised })
       await served.#do(decision)
@@ -160,7 +170,8 @@ export class ServedGeneration {
   async #do(decision: Decision): Promise<void> {
     const { config, elasticsearch, redis, keys } = this.#stores
     const { generation } = this
-    const adopt = (): Promise<void> => setWatermarkGeneration(redis, keys, generation.tag, this.#floorMs)
+    const adopt = (): Promise<void> =>
+      replaceWatermarkGeneration(redis, keys, generation.tag, this.#floorMs, this.#adoptedBefore)
     switch (decision) {
       case 'wait for a rebuild':
         throw new Error(
@@ -196,9 +207,15 @@ async function findOwn(
   { config, elasticsearch, redis, keys }: Stores,
   commits: GroupCommits,
   options: RequestOptions,
-): Promise<{ readonly generation: Generation; readonly holdsPromised: boolean }> {
-  const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, options)
+): Promise<{
+  readonly generation: Generation
+  /** The generation whose watermarks count now. */
+  readonly adopted: GenerationTag | undefined
+  readonly holdsPromised: boolean
+}> {
+  // Read first: a rebuild that switches later changes it, so that an indexer which was frozen meanwhile cannot adopt what served before.
   const adopted = await readWatermarkGeneration(redis, keys)
+  const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, options)
   const written = commits.own.map(({ generation }) => generation)
   const newest = newestOf([adopted, ...written])
   const { number, complete } = chooseGeneration(found, newest)
@@ -208,7 +225,7 @@ async function findOwn(
   // A rebuild that has not switched yet may lack what indexers have read since.
   const isKnown = [adopted, ...written, ...(generation.isServing ? rebuilt : [])].includes(generation.tag)
   const isFirst = newest === undefined && !found.some((each) => each.complete?.hasServed)
-  return { generation, holdsPromised: isFirst || (generation.hasServed && isKnown) }
+  return { generation, adopted, holdsPromised: isFirst || (generation.hasServed && isKnown) }
 }
 
 function newestOf(tags: readonly (string | undefined)[]): KnownGeneration | undefined {

@@ -11,6 +11,7 @@ import {
   noteRaised,
   publishWatermark,
   releaseWatermarkHold,
+  replaceWatermarkGeneration,
   setWatermarkGeneration,
   type WatermarkResult,
 } from '../../src/core/stores/watermark.ts'
@@ -117,6 +118,20 @@ describe('The watermark', () => {
     await setWatermarkGeneration(redis, keys, second, undefined)
     expect(await publish({}, both, second)).toEqual({ kind: 'behind' })
     expect(await publish({ 'submissions/0': 8_000 }, both, second)).toEqual({ kind: 'published', watermarkMs: 8_000 })
+  })
+
+  test('stays that of the generation that a rebuild has switched to, when an indexer adopts one that it found before the switch', async () => {
+    const third = '3-0123456789abcdef' as GenerationTag
+    await setWatermarkGeneration(redis, keys, second, undefined)
+    const late = replaceWatermarkGeneration(redis, keys, third, undefined, first)
+    await expect(late).rejects.toThrow('another generation has been adopted meanwhile')
+    expect(await publish({}, both, second)).toEqual({ kind: 'incomplete' })
+    await replaceWatermarkGeneration(redis, keys, third, undefined, second)
+    await replaceWatermarkGeneration(redis, keys, third, undefined, first)
+    expect(await publish({}, both, third)).toEqual({ kind: 'incomplete' })
+    await redis.client.del(keys.watermark)
+    await replaceWatermarkGeneration(redis, keys, first, undefined, second)
+    expect(await publish({})).toEqual({ kind: 'incomplete' })
   })
 
   test('of a Redis that was flushed is published again only for a generation that is named again', async () => {

@@ -193,6 +193,7 @@ return string.format('%.0f', published)`)
  */
 export const setGenerationScript = script(`
 local kept = redis.call('HMGET', KEYS[1], 'generation', 'published', 'run', 'floor', 'highest', 'raised')
+if ARGV[3] and kept[1] and kept[1] ~= ARGV[1] and kept[1] ~= ARGV[3] then return 0 end
 if kept[1] ~= ARGV[1] then
   redis.call('DEL', KEYS[1])
   redis.call('HSET', KEYS[1], 'generation', ARGV[1])

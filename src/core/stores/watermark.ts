@@ -79,6 +79,19 @@ export async function setWatermarkGeneration(
   await run(redis, setGenerationScript, [keys.watermark], [generation, msOrNone(floorMs)])
 }
 
+/** The same, unless the watermarks of a third generation count by now instead of those of `instead`; rejects then. */
+export async function replaceWatermarkGeneration(
+  redis: RedisConnection,
+  keys: RedisKeys,
+  generation: GenerationTag,
+  floorMs: number | undefined,
+  instead: GenerationTag | undefined,
+): Promise<void> {
+  const values = [generation, msOrNone(floorMs), instead ?? '']
+  if ((await run(redis, setGenerationScript, [keys.watermark], values)) === 0)
+    throw new Error('another generation has been adopted meanwhile')
+}
+
 /** For scripts, which have no undefined. */
 const msOrNone = (epochMs: number | undefined): number => Math.floor(epochMs ?? -1)
 
