@@ -189,7 +189,8 @@ return string.format('%.0f', published)`)
 
 /**
  * Partition watermarks belong to one generation and are dropped with it. The published watermark stays true across a switch,
- * unless a floor withdraws it.
+ * unless a floor withdraws it. ARGV[3], if given, is the generation that this one replaces: where watermarks of a third one count, nothing
+ * is changed, and the answer is 0.
  */
 export const setGenerationScript = script(`
 local kept = redis.call('HMGET', KEYS[1], 'generation', 'published', 'run', 'floor', 'highest', 'raised')
