@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { projectRecord } from '../../../indexer/projectRecord.ts'
+import { projectRecord } from '../../../indexer/projection.ts'
 import { createTopics } from '../../../src/core/kafka/createTopics.ts'
 import { toOffset } from '../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
