@@ -13,7 +13,7 @@ import { AnswerCache } from './answerCache.ts'
 import { authenticate, createHolderLookup, createRecheck, createUseRecorder, keyDigestOf } from './authenticate.ts'
 import { compressStreams } from './compression.ts'
 import type { ApiMiddleware, ApiState, RouteState, WatchKey } from './context.ts'
-import { errors, rejectionReasons } from './errors.ts'
+import { errors, privateHeaders, rejectionReasons } from './errors.ts'
 import { createStreams } from './exports.ts'
 import type { KeyWatch } from './keyWatch.ts'
 import { publicRoutes } from './openapi/docsPage.ts'
@@ -21,7 +21,6 @@ import { describeApi } from './openapi/openapi.ts'
 import { parameterReader } from './parameters.ts'
 import { queueQueries } from './queryQueue.ts'
 import { countRequest, createLimiter } from './rateLimit.ts'
-import { privateCaching } from './respond.ts'
 import { normalizeRequest, options, otherMethods, routes, unrouted } from './routes.ts'
 import type { IndexReader } from './search/indexReader.ts'
 import { createWaiting } from './waiting/waitForChange.ts'
@@ -76,7 +75,10 @@ export function createApp(deps: ApiDeps): RequestListener {
     .use(requestLog<ApiState>(log, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
     .use(errors(log, metrics.rejected))
     .use(measure<ApiState>(metrics))
-    .use(privateCaching)
+    .use((ctx, next) => {
+      ctx.set(privateHeaders)
+      return next()
+    })
     .use(admitRequests())
     .use(normalizeRequest)
     .use(options)

@@ -3,11 +3,10 @@ import type { WindowBound } from '../core/model/instant.ts'
 import type { Rendered } from './answerCache.ts'
 import type { RouteContext, RouteDeps } from './context.ts'
 import { apiError } from './errors.ts'
-import { changedParameters, oneOf, timeZone } from './parameterSchemas.ts'
+import { changedParameters, oneOf, timeZone, utc } from './parameterSchemas.ts'
 import { respond } from './respond.ts'
 import { type Counts, countByTime, countByValue, type TimeUnit, timeUnits } from './search/counts.ts'
 import { submissionsFilters, submissionsParameters } from './submissions.ts'
-import { utc } from './timeZone.ts'
 import { listValidators } from './validators.ts'
 
 const fields = { form: 'formId', status: 'status' } as const

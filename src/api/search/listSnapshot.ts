@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { EntityId, TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
@@ -33,10 +34,15 @@ const positionBegins = (prefix: string): Clause => ({ prefix: { position: prefix
 export type SortValues = readonly unknown[]
 
 type Counted = Awaited<ReturnType<ListCounts[keyof ListCounts]>>
-/** Answers a question about a snapshot from what was counted before, or by `count`. */
-export type RememberCounts = <C extends Counted>(question: unknown, count: () => Promise<C>) => Promise<C>
 
-const forgetting: RememberCounts = (_question, count) => count()
+/** The estimated size of one count; a character of its question takes two bytes. */
+const bytesPerCount = 64
+/** What was counted in snapshots of this process: the next page of one asks the same again. */
+const counted = new LRUCache<string, Counted>({
+  maxSize: 16 * 1024 * 1024,
+  sizeCalculation: (counts, question) => 2 * question.length + bytesPerCount * (counts.length + 1),
+})
+let snapshots = 0
 
 /**
  * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. Opening it and searching it
@@ -47,7 +53,6 @@ export async function openListSnapshot(
   kind: EntityType,
   teamId: TeamId,
   { lifeMs, signal }: { readonly lifeMs: number; readonly signal: AbortSignal },
-  rememberCounts: RememberCounts = forgetting,
 ): Promise<ListSnapshot> {
   const keepAlive = `${lifeMs}ms`
   const path = `/${aliasOf(client.indexPrefix, kind)}/_pit`
@@ -57,7 +62,7 @@ export async function openListSnapshot(
   )
   if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)
   const { id } = JSON.parse(bytes.toString()) as { id: string }
-  const snapshot = new ListSnapshot(client, kind, teamId, { id, keep_alive: keepAlive }, rememberCounts)
+  const snapshot = new ListSnapshot(client, kind, teamId, { id, keep_alive: keepAlive })
   // The opening request is not aborted with the caller: without its response the id to close would be lost.
   if (signal.aborted) {
     snapshot.close()
@@ -73,28 +78,26 @@ export class ListSnapshot {
   readonly #client: SearchClient
   readonly #kind: EntityType
   readonly #teamId: TeamId
-  readonly #rememberCounts: RememberCounts
+  readonly #number = ++snapshots
   /** Each response may carry a new id. */
   #pit: { readonly id: string; readonly keep_alive: string }
   #hasLarge: boolean | undefined
 
-  constructor(
-    client: SearchClient,
-    kind: EntityType,
-    teamId: TeamId,
-    pit: { id: string; keep_alive: string },
-    rememberCounts: RememberCounts,
-  ) {
+  constructor(client: SearchClient, kind: EntityType, teamId: TeamId, pit: { id: string; keep_alive: string }) {
     this.#client = client
     this.#kind = kind
     this.#teamId = teamId
     this.#pit = pit
-    this.#rememberCounts = rememberCounts
   }
 
   /** Counts the rows that match a filter. */
   countsOf(filter: readonly Clause[], signal: AbortSignal): ListCounts {
-    const once: RememberCounts = (question, count) => this.#rememberCounts([filter, question], count)
+    const once = async <C extends Counted>(question: unknown, count: () => Promise<C>): Promise<C> => {
+      const name = JSON.stringify([this.#number, filter, question])
+      const counts = (counted.get(name) as C | undefined) ?? (await count())
+      counted.set(name, counts)
+      return counts
+    }
     return {
       countByTime: (span, stepMs) => once([span, stepMs], () => this.#countByTime(filter, span, stepMs, signal)),
       countByCharacter: (prefix) => once(prefix, () => this.#countByCharacter(filter, prefix, signal)),
