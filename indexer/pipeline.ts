@@ -9,9 +9,8 @@ import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
 import { Retries } from './backoff.ts'
 import { ByteBudget } from './budget.ts'
-import { bulkBounds } from './bulk/bulkApi.ts'
+import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
-import { bulkSender } from './bulk/bulkSender.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
 import type { Outcome } from './bulk/job.ts'
 import type { PartitionClaim } from './changeTimes.ts'
@@ -21,12 +20,12 @@ import { sameRevision } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
 import { PendingWrites } from './pendingWrites.ts'
-import { projectRecord } from './projectRecord.ts'
+import { projectRecord } from './projection.ts'
 import { Publisher, type VisiblePosition } from './publisher.ts'
-import { announceRecord } from './recordChannels.ts'
 import { refreshEveryCopy } from './refresh.ts'
 import type { ServingTasks } from './servingTasks.ts'
 import { documentTopics } from './topics.ts'
+import { announceRecord } from './tracing.ts'
 
 const maxConcurrentRequests = 2
 const refreshTimeoutMs = 30_000
@@ -83,10 +82,7 @@ export class Pipeline {
     this.#pending = serving && new PendingWrites({ marks: serving, elapsedMs: () => performance.now() })
     this.#marking = new Retries(log, Math.random, this.#writing.signal)
     this.#writer = new BulkWriter({
-      ...bulkSender({
-        ...{ elasticsearch: options.elasticsearch, indices: generation.indices, metrics, signal: this.#writing.signal },
-        mark: () => this.#mark(),
-      }),
+      ...bulkSender(options.elasticsearch, generation.indices, metrics, this.#writing.signal, () => this.#mark()),
       ...bulkBounds,
       maxConcurrentRequests,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,

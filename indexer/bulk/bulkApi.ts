@@ -1,6 +1,8 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, documentKinds, type PhysicalIndex, writeAliasOf } from '../../src/core/stores/indices.ts'
+import type { PipelineMetrics } from '../metrics.ts'
+import { bulkChannel } from '../tracing.ts'
 import { classifyItem, type ItemError, type ItemOutcome } from './bulkFailure.ts'
 import type { Stored } from './job.ts'
 
@@ -9,6 +11,8 @@ type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 
 /** The bounds of one bulk request; a single record may be larger. */
 export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 } as const
+
+const timeoutMs = 60_000
 
 type Access = { readonly timeoutMs: number; readonly signal: AbortSignal }
 
@@ -113,4 +117,28 @@ export async function readStored(
     const version = Math.min(...stored.map((each) => each?.version ?? 0))
     return version === 0 ? undefined : { version, digest: stored[0]?.digest }
   })
+}
+
+/** The calls of an indexer's bulk writer, measured and traced. `mark` resolves once readers know of the writes that are about to be sent. */
+export function bulkSender(
+  client: Client,
+  indices: Indices,
+  metrics: PipelineMetrics,
+  signal: AbortSignal,
+  mark: () => Promise<void>,
+) {
+  const access = { timeoutMs, signal }
+  return {
+    send: async (documents: readonly DocumentWrite[]): Promise<ItemOutcome[]> => {
+      const body = encodeBulk(indices, documents)
+      metrics.bulkBytes.observe(body.length)
+      await mark()
+      const stop = metrics.bulkSeconds.startTimer()
+      const send = (): Promise<ItemOutcome[]> => sendBulk(client, body, documents, access).finally(stop)
+      const outcomes = await bulkChannel.tracePromise(send, { documents, bytes: body.length })
+      metrics.countItems(outcomes)
+      return outcomes
+    },
+    readStored: (records: readonly (readonly DocumentWrite[])[]) => readStored(client, indices, records, access),
+  }
 }

@@ -6,9 +6,8 @@ import type { TimeZone } from '../timeZone.ts'
 import { anyAtAll, type Clause, countOnly, deletedOfTeam, ofTeam } from './clauses.ts'
 import type { ExportContent } from './exports.ts'
 import { createdAfter, createdBefore } from './findPage.ts'
-import { type SearchAnswer, totalOf } from './hits.ts'
+import { type SearchAnswer, searchTeam, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, InvalidSearch, type SearchClient } from './searchClient.ts'
-import { searchTeam } from './searches.ts'
 
 /** How many submissions match, and how many of them each key has. */
 export type Counts = {

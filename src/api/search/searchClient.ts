@@ -9,8 +9,6 @@ export type SearchRequest = {
   readonly path: string
   readonly querystring: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** An NDJSON body, instead of `body`. */
-  readonly bulkBody?: Readonly<Record<string, unknown>>[]
 }
 
 /** A response of status 200 or 404, its body as raw JSON. Every other status is an error. */
@@ -53,7 +51,7 @@ export class ElasticsearchUnavailable extends Error {
 }
 
 /** How Elasticsearch refuses a request for a copy on a node that holds none. */
-export const noCopyReason = 'no data nodes with '
+const noCopyReason = 'no data nodes with '
 
 /** There is no copy on the node that was named. */
 export class NoCopyThere extends ElasticsearchUnavailable {
@@ -142,20 +140,17 @@ function innermostCause(error: ErrorBody): ErrorBody {
 
 const firstOf = (causes: unknown): unknown => (Array.isArray(causes) ? causes[0] : undefined)
 
-const withoutReason = 'without a reason'
-
-/** The type of the innermost cause of an error, without its reason. */
-export const innermostType = (error: unknown): string =>
-  isObject(error) ? String(innermostCause(error)['type']) : withoutReason
-
 /** The innermost cause of an error response. Its reason may repeat the request. */
 function causeIn(body: unknown): { readonly type: string; readonly reason: string } {
+  const withoutCause = { type: 'without a reason', reason: '' }
   try {
     const response: unknown = typeof body === 'string' ? JSON.parse(body) : body
     const error = isObject(response) ? response['error'] : undefined
-    return { type: innermostType(error), reason: isObject(error) ? String(innermostCause(error)['reason']) : '' }
+    if (!isObject(error)) return withoutCause
+    const { type, reason } = innermostCause(error)
+    return { type: String(type), reason: String(reason) }
   } catch {
-    return { type: withoutReason, reason: '' }
+    return withoutCause
   }
 }
 

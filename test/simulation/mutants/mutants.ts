@@ -155,7 +155,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'no-mark-of-pending-writes',
     themes: ['groups'],
-    file: 'indexer/bulk/bulkSender.ts',
+    file: 'indexer/bulk/bulkApi.ts',
     from: 'await mark()\n      const stop',
     to: 'const stop',
   },

@@ -20,7 +20,7 @@ export type Lists = {
   readonly accountKey: string
 }
 
-/** The body of `_msearch` that asks for the newest rows of a team and for their exact total, as the API does. */
+/** The body of `_msearch` that asks for the newest rows of a team and for their exact total: the API asks the same in two requests. */
 export function listSearch(index: string, teamId: string, limit: number): string {
   const header = { index, routing: teamId, allow_partial_search_results: false }
   const rows = { ...newestRows(teamId, [], limit), track_total_hits: false }

@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bulkBounds, encodeBulk, type Indices } from '../../../indexer/bulk/bulkApi.ts'
-import { projectRecord } from '../../../indexer/projectRecord.ts'
+import { projectRecord } from '../../../indexer/projection.ts'
 import { createTopics } from '../../../src/core/kafka/createTopics.ts'
 import { toOffset } from '../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
