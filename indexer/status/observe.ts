@@ -1,13 +1,36 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
-import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { type RedisConnection, type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
 import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
-import { type GroupSurvey, type PartitionSurvey, progressBetween, surveyGroup } from './groupSurvey.ts'
-import { type IndexSurvey, surveyIndices } from './indexSurvey.ts'
+import {
+  type GroupSurvey,
+  type IndexSurvey,
+  type PartitionSurvey,
+  progressBetween,
+  surveyGroup,
+  surveyIndices,
+} from './surveys.ts'
+
+/** The state of this indexer itself; what is undefined is not known yet. */
+export type OwnState = {
+  readonly startedAtMs: number
+  readonly maxInFlightBytes: number
+  readonly inFlightBytes: number
+  /** The watermark that it published last. */
+  readonly watermarkMs: number | undefined
+  /** How far its clock is ahead of that of Redis. */
+  readonly clockOffsetMs: number | undefined
+  /** For how long the record that waits longest has not been stored; 0 when none waits after a failure. */
+  readonly writerBlockedMs: number
+  /** Those that it owns. */
+  readonly partitions: readonly TopicPartition[]
+  /** The generation that it writes. */
+  readonly generation: number | undefined
+}
 
 /** A result of polling and the time of its arrival. */
 type Seen<T> = { readonly value: T; readonly atMs: number }
@@ -35,6 +58,7 @@ const sampleEveryMs = 5_000
 export const historyMs = 15 * 60_000
 const maxSamples = historyMs / sampleEveryMs
 
+/** `samples`: those of the last 15 minutes, oldest first. */
 export type Observer = { observed(): Observed; samples(): readonly Sample[] }
 
 const groupEveryMs = 5_000
@@ -53,20 +77,17 @@ export function observe(
     readonly elasticsearch: Client
     readonly redis: RedisConnection
     readonly keys: RedisKeys
-    /** The generation that is written; undefined until topics and indices are prepared. */
-    serving(): number | undefined
-    /** The watermark that this indexer published last. */
-    watermarkMs(): number | undefined
+    own(): OwnState
   },
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): Observer {
-  const { config, source, elasticsearch, redis, keys, serving, watermarkMs } = from
+  const { config, source, elasticsearch, redis, keys, own } = from
   const every = (everyMs: number) => ({ everyMs, clock, signal })
   let before: Seen<GroupSurvey> | undefined
   const group = poll(async () => {
-    const number = serving()
-    if (number === undefined) throw new Error('topics and indices are not prepared yet')
-    const survey = await surveyGroup(source, config, number)
+    const { generation } = own()
+    if (generation === undefined) throw new Error('topics and indices are not prepared yet')
+    const survey = await surveyGroup(source, config, generation)
     const now: Seen<GroupSurvey> = { value: survey, atMs: clock() }
     const recordsPerSecond = before === undefined ? undefined : rateOf(before, now)
     before = now
@@ -77,16 +98,16 @@ export function observe(
   const indices = poll((until) => surveyIndices(elasticsearch, config.INDEX_PREFIX, until), every(indicesEveryMs))
   const observed = (): Observed => ({
     group: group(),
-    watermarkMs: newest(watermarkMs(), watermark()?.value.watermarkMs),
+    watermarkMs: newest(own().watermarkMs, watermark()?.value.watermarkMs),
     marks: watermark()?.value.partitionWatermarks ?? new Map(),
     redisMemory: redisMemory(),
     indices: indices(),
   })
 
-  const history = new History()
-  const timer = setInterval(() => history.add(sampleOf(observed(), clock())), sampleEveryMs).unref()
+  const samples: Sample[] = []
+  const timer = setInterval(() => addSample(samples, sampleOf(observed(), clock())), sampleEveryMs).unref()
   signal.addEventListener('abort', () => clearInterval(timer), { once: true })
-  return { observed, samples: () => history.samples() }
+  return { observed, samples: () => samples }
 }
 
 /** The newer of two watermarks: the greater one, because the watermark never decreases. */
@@ -106,6 +127,12 @@ export function sampleOf({ group, watermarkMs }: Observed, nowMs: number): Sampl
     recordsPerSecond: current?.recordsPerSecond,
     deadLetters: current?.deadLetters,
   }
+}
+
+/** Adds the newest of the samples, and removes the oldest once they are of more than 15 minutes. */
+export function addSample(samples: Sample[], sample: Sample): void {
+  samples.push(sample)
+  if (samples.length > maxSamples) samples.shift()
 }
 
 /** How far a partition is behind, whichever indexer reads it, if any. */
@@ -128,21 +155,6 @@ export const lagsOf = (
 /** The lags as they are now; none while Kafka tells nothing. */
 export const currentLags = ({ group, marks }: Observed, nowMs: number): readonly PartitionLag[] =>
   group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, marks) : []
-
-/** The samples of the last 15 minutes. */
-export class History {
-  readonly #samples: Sample[] = []
-
-  add(sample: Sample): void {
-    this.#samples.push(sample)
-    if (this.#samples.length > maxSamples) this.#samples.shift()
-  }
-
-  /** Oldest first. */
-  samples(): readonly Sample[] {
-    return this.#samples
-  }
-}
 
 /** The longest time that a failed poll waits before its next try. */
 const retryMs = 5_000

@@ -1,8 +1,6 @@
 import { type Html, html } from '../../src/core/process/html.ts'
-import { highestOf, lineChart, type Point } from './chart.ts'
 import { count, duration, rate } from './format.ts'
-import { historyMs, type Sample } from './observe.ts'
-import type { StatusView } from './view.ts'
+import { historyMs, type Observed, type Sample } from './observe.ts'
 
 type Level = 'good' | 'warn' | 'bad' | 'idle'
 
@@ -16,11 +14,9 @@ type Tile = {
 }
 
 /** The four most important figures, each with its chart of the last 15 minutes. */
-export function tiles({ nowMs, samples, observed }: StatusView): Html {
-  const { watermarkMs } = observed
+export function tiles({ watermarkMs, group }: Observed, samples: readonly Sample[], nowMs: number): Html {
   const age = watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000
-  const group = observed.group?.value
-  const behind = group?.partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
+  const behind = group?.value.partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
   const all: Tile[] = [
     {
       title: 'Watermark age',
@@ -40,7 +36,7 @@ export function tiles({ nowMs, samples, observed }: StatusView): Html {
     },
     {
       title: 'Records a second',
-      now: group?.recordsPerSecond,
+      now: group?.value.recordsPerSecond,
       say: rate,
       level: 'idle',
       about: 'Made visible by all indexers together.',
@@ -48,9 +44,9 @@ export function tiles({ nowMs, samples, observed }: StatusView): Html {
     },
     {
       title: 'Dead letters',
-      now: group?.deadLetters,
+      now: group?.value.deadLetters,
       say: count,
-      level: (group?.deadLetters ?? 0) > 0 ? 'warn' : 'idle',
+      level: (group?.value.deadLetters ?? 0) > 0 ? 'warn' : 'idle',
       about: 'Dead-lettered records that Kafka still keeps.',
       of: (sample) => sample.deadLetters,
     },
@@ -80,4 +76,59 @@ const veryLateSeconds = 300
 function watermarkLevel(ageSeconds: number | undefined): Level {
   if (ageSeconds === undefined || ageSeconds > veryLateSeconds) return 'bad'
   return ageSeconds > lateSeconds ? 'warn' : 'good'
+}
+
+/** A value at a time; undefined when it was unknown. */
+export type Point = { readonly atMs: number; readonly value: number | undefined }
+
+const width = 320
+const height = 64
+/** Space above and below the line, so that its stroke is not cut off. */
+const margin = 2
+const perMs = (fromMs: number, toMs: number): number => width / Math.max(1, toMs - fromMs)
+
+/**
+ * A line over time from `fromMs` to `toMs`, on a scale that begins at 0, with a gap wherever the value was unknown. `label` is
+ * read out by screen readers.
+ */
+export function lineChart(
+  points: readonly Point[],
+  { fromMs, toMs, label }: { fromMs: number; toMs: number; label: string },
+): Html {
+  const highest = highestOf(points) ?? 0
+  const x = (atMs: number): string => ((atMs - fromMs) * perMs(fromMs, toMs)).toFixed(1)
+  const y = (value: number): string =>
+    (height - margin - (highest === 0 ? 0 : (value / highest) * (height - 2 * margin))).toFixed(1)
+  const runs = runsOf(points.filter(({ atMs }) => atMs >= fromMs))
+  const lineOf = (run: readonly Known[]): string => run.map(({ atMs, value }) => `${x(atMs)} ${y(value)}`).join('L')
+  const areaOf = (run: readonly Known[]): string =>
+    `M${x(run[0]?.atMs ?? fromMs)} ${height}L${lineOf(run)}L${x(run.at(-1)?.atMs ?? fromMs)} ${height}Z`
+  return html`<svg class="chart" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}">
+<path class="ground" d="M0 ${height - 0.5}H${width}"/>
+<path class="area" d="${runs.map(areaOf).join('')}"/>
+<path class="line" d="${runs.map((run) => `M${lineOf(run)}`).join('')}"/>
+</svg>`
+}
+
+/** The highest value; undefined when none is known. */
+export function highestOf(points: readonly Point[]): number | undefined {
+  const known = points.flatMap(({ value }) => (value === undefined ? [] : [value]))
+  return known.length === 0 ? undefined : Math.max(...known)
+}
+
+type Known = { readonly atMs: number; readonly value: number }
+
+/** The runs of known values between the gaps. */
+function runsOf(points: readonly Point[]): Known[][] {
+  const runs: Known[][] = []
+  let isOpen = false
+  for (const { atMs, value } of points) {
+    if (value === undefined) isOpen = false
+    else if (isOpen) runs.at(-1)?.push({ atMs, value })
+    else {
+      runs.push([{ atMs, value }])
+      isOpen = true
+    }
+  }
+  return runs
 }

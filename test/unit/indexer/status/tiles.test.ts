@@ -1,4 +1,4 @@
-import { highestOf, lineChart, type Point } from '../../../../indexer/status/chart.ts'
+import { highestOf, lineChart, type Point } from '../../../../indexer/status/tiles.ts'
 
 const span = { fromMs: 0, toMs: 100, label: 'Lag <now>' }
 const drawn = async (points: readonly Point[]): Promise<string> => String(await lineChart(points, span))
