@@ -106,7 +106,14 @@ export const mutants: readonly Mutant[] = [
     name: 'eleven-keys',
     themes: ['keys'],
     file: 'src/core/stores/redisScripts.ts',
-    from: "if taken >= max then return 'full' end",
+    from: 'local isFull = taken >= max',
+    to: 'local isFull = false',
+  },
+  {
+    name: 'slot-not-asked-for-again',
+    themes: ['network', 'redis', 'keys'],
+    file: 'src/settings/accountKeyManager.ts',
+    from: '      await this.#expectSlot(team, id)\n',
     to: '',
   },
   {
