@@ -110,13 +110,6 @@ export const mutants: readonly Mutant[] = [
     to: 'local isFull = false',
   },
   {
-    name: 'slot-not-asked-for-again',
-    themes: ['network', 'redis', 'keys'],
-    file: 'src/settings/accountKeyManager.ts',
-    from: '      await this.#expectSlot(team, id)\n',
-    to: '',
-  },
-  {
     name: 'switch-without-marker',
     themes: ['switch'],
     file: 'indexer/generations/aliases.ts',
