@@ -11,7 +11,7 @@ import {
 } from '../../indexer/generations/generations.ts'
 import { ForgottenEntities } from '../../indexer/generations/readAgain.ts'
 import { pruneLeftOver } from '../../indexer/generations/rebuild.ts'
-import type { RebuildOptions } from '../../indexer/generations/rebuildPipeline.ts'
+import type { CommandTools } from '../../indexer/engineCommand.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { refreshEveryCopy } from '../../indexer/refresh.ts'
 import { surveyIndices } from '../../indexer/status/surveys.ts'
@@ -355,7 +355,7 @@ describe.each([
     expect(await findAll()).toEqual(switched)
     const report = { step: () => undefined, progress: () => undefined }
     const asked = { ...clients, raw: clients.bytes, config: { INDEX_PREFIX: prefix }, signal, report }
-    const rebuild = asked as unknown as RebuildOptions
+    const rebuild = asked as unknown as CommandTools
     await pruneLeftOver(rebuild, second)
     expect(await states()).toEqual([[2, true, true, true]])
   })
