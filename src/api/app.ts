@@ -2,8 +2,7 @@ import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { requestLog } from '../core/process/requestLog.ts'
-import { measure, requestMetrics } from '../core/process/requestMetrics.ts'
+import { observeRequests, requestMetrics } from '../core/process/requests.ts'
 import type { AccountKeyStore } from '../core/stores/accountKeyStore.ts'
 import { recordKeyUse } from '../core/stores/keyLastUse.ts'
 import type { RedisConnection } from '../core/stores/redis.ts'
@@ -72,9 +71,8 @@ export function createApp(deps: ApiDeps): RequestListener {
     log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
   app.on('error', logUnsent)
   const handle = app
-    .use(requestLog<ApiState>(log, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
+    .use(observeRequests<ApiState>(log, metrics, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
     .use(errors(log, metrics.rejected))
-    .use(measure<ApiState>(metrics))
     .use((ctx, next) => {
       ctx.set(privateHeaders)
       return next()

@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import Koa from 'koa'
+import { Registry } from 'prom-client'
 import type { ApiState } from '../../../src/api/context.ts'
 import { errors } from '../../../src/api/errors.ts'
 import { createLog } from '../../../src/core/process/log.ts'
-import { requestLog } from '../../../src/core/process/requestLog.ts'
+import { observeRequests, requestMetrics } from '../../../src/core/process/requests.ts'
 
 test('what fails when the answer was ready says nothing of that answer', async () => {
   const lines: Record<string, unknown>[] = []
@@ -17,7 +18,7 @@ test('what fails when the answer was ready says nothing of that answer', async (
   })
   const log = createLog({ name: 'test', level: 'info' }, sink)
   const app = new Koa<ApiState>()
-    .use(requestLog<ApiState>(log, () => ({})))
+    .use(observeRequests<ApiState>(log, requestMetrics(new Registry(), []), () => ({})))
     .use(errors(log, () => undefined))
     .use((ctx) => {
       ctx.body = Readable.from(['row\n'])

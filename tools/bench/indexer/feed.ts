@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { projectRecord } from '../../../indexer/projection.ts'
-import { createTopics } from '../../../src/core/kafka/createTopics.ts'
+import { createTopics } from '../../../src/core/kafka/source.ts'
 import { toOffset } from '../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
 import { busyTimes } from '../../demo/calendar.ts'
