@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
+import { encodeBulk, sendBulk, takesWrites, type VersionType } from '../../indexer/bulk/bulkApi.ts'
 import { blockWrites, SwitchRefused, serveGeneration, unblockWrites } from '../../indexer/generations/aliases.ts'
 import {
   countReaders,
@@ -154,6 +154,20 @@ describe.each([
     })
     await unblockWrites(clients.elasticsearch, prefix, { ...first, isServing: true }, options)
     expect(await kinds(submission('g'))).toEqual(['written', 'written'])
+  })
+
+  test('whether a shard takes documents is asked without writing any', async () => {
+    const documents = [...formWrites(formRecord(team, 'p', 1), instant), ...submission('p')]
+    const ask = () => takesWrites(clients.elasticsearch, first.indices, documents, { timeoutMs: 30_000, signal })
+    const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
+    await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
+    const before = await count()
+    expect(await ask()).toEqual([true, true, true, true])
+    await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
+    expect(await count()).toBe(before)
+    await clients.elasticsearch.indices.addBlock({ index: first.indices.submissions, block: 'write' })
+    expect(await ask()).toEqual([true, true, false, true])
+    await unblockWrites(clients.elasticsearch, prefix, { ...first, isServing: true }, options)
   })
 
   test('what is written is found after a refresh, byte for byte', async () => {

@@ -4,13 +4,7 @@ import { z } from 'zod'
 import type { TeamId } from '../../core/model/ids.ts'
 import type { Instant } from '../../core/model/instant.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
-import {
-  ElasticsearchUnavailable,
-  NoCopyThere,
-  type SearchClient,
-  type SearchRequest,
-  type SearchResponse,
-} from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchClient, type SearchRequest, type SearchResponse } from './searchClient.ts'
 
 /** How fresh a team's list is: whether no write to it is under way, and the watermark. */
 export type ReadFreshness = (
@@ -130,7 +124,7 @@ async function sendTo(
   try {
     return await client.send({ ...request, querystring }, signal)
   } catch (error) {
-    if (error instanceof NoCopyThere) return undefined
+    if (error instanceof ElasticsearchUnavailable && error.reason === 'no-copy') return undefined
     throw error
   }
 }

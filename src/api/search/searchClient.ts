@@ -27,8 +27,8 @@ export type SearchClient = {
 /**
  * Why Elasticsearch cannot answer now:
  * `unreachable` no connection; `deadline` no response in time; `partial` an incomplete response; `missing-index` the alias points
- * to no index; `missing-snapshot` the point in time has expired; `overloaded` it has too little memory or too many requests now; `refused`
- * Elasticsearch rejected the request (permissions).
+ * to no index; `missing-snapshot` the point in time has expired; `overloaded` it has too little memory or too many requests now; `no-copy`
+ * the node that was named has no copy of the shard; `refused` Elasticsearch rejected the request (permissions).
  */
 type UnavailableReason =
   | 'unreachable'
@@ -37,6 +37,7 @@ type UnavailableReason =
   | 'missing-index'
   | 'missing-snapshot'
   | 'overloaded'
+  | 'no-copy'
   | 'refused'
 
 /** Elasticsearch cannot answer now. The message repeats no part of the request, because requests hold what users typed. */
@@ -52,13 +53,6 @@ export class ElasticsearchUnavailable extends Error {
 
 /** How Elasticsearch refuses a request for a copy on a node that holds none. */
 const noCopyReason = 'no data nodes with '
-
-/** There is no copy on the node that was named. */
-export class NoCopyThere extends ElasticsearchUnavailable {
-  constructor() {
-    super('refused', 'no copy on the node that was named')
-  }
-}
 
 /** Elasticsearch does not understand a search. Unless the search itself finds out what it asked too much, this is a bug. */
 export class InvalidSearch extends Error {
@@ -102,7 +96,9 @@ const bufferOf = (body: RawBody): Buffer =>
 function classifyClientError(error: unknown): unknown {
   if (error instanceof errors.ResponseError) {
     const { type, reason } = causeIn(error.body)
-    return reason.startsWith(noCopyReason) ? new NoCopyThere() : classifyErrorResponse(error.statusCode ?? 0, type)
+    return reason.startsWith(noCopyReason)
+      ? new ElasticsearchUnavailable('no-copy', type)
+      : classifyErrorResponse(error.statusCode ?? 0, type)
   }
   if (error instanceof errors.RequestAbortedError || error instanceof errors.TimeoutError)
     return new ElasticsearchUnavailable('deadline', error.name)

@@ -1,6 +1,10 @@
 import { jest } from '@jest/globals'
 import { readPrimaries } from '../../../../src/api/search/readPrimaries.ts'
-import { NoCopyThere, type SearchClient, type SearchRequest } from '../../../../src/api/search/searchClient.ts'
+import {
+  ElasticsearchUnavailable,
+  type SearchClient,
+  type SearchRequest,
+} from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import { toInstant } from '../../../../src/core/model/instant.ts'
 
@@ -42,7 +46,7 @@ class Cluster {
     }
     this.asked.push(request)
     const node = String(request.querystring['preference'] ?? '')
-    if (this.gone.has(node.replace('_only_nodes:', ''))) throw new NoCopyThere()
+    if (this.gone.has(node.replace('_only_nodes:', ''))) throw new ElasticsearchUnavailable('no-copy', '')
     return { isFound: true, bytes: Buffer.from(node) }
   }
 
