@@ -46,8 +46,8 @@ export async function startIndexer(service: Service): Promise<Started> {
   const constant = { startedAtMs: Date.now(), maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES }
   const own = (): OwnState => stateOf(runner, constant)
   indexerMetrics(service.metrics, own, Date.now)
-  const observer = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
-  surveyMetrics(service.metrics, observer.observed, () => replay.contested(), Date.now)
+  const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
+  surveyMetrics(service.metrics, observed, () => replay.contested(), Date.now)
 
   prepare({ source, sink, stores, retries, log })
     .then((rules) => Promise.all([runner.run(rules), replay.run()]))
@@ -73,7 +73,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       breaker: async () => deadLetters.blockedReason(),
       'dead letters': async () => letterRetries.blockedReason(),
     },
-    pages: (health) => statusPages({ own, records: metrics.recordsByOutcome, observer, health, clock: Date.now }),
+    pages: (health) => statusPages({ own, records: metrics.recordsByOutcome, observed, health, clock: Date.now }),
   }
 }
 

@@ -45,22 +45,6 @@ export type Observed = {
   readonly indices: Seen<readonly IndexSurvey[]> | undefined
 }
 
-/** The figures at one time; undefined when unknown. */
-export type Sample = {
-  readonly atMs: number
-  readonly watermarkAgeSeconds: number | undefined
-  readonly behindRecords: number | undefined
-  readonly recordsPerSecond: number | undefined
-  readonly deadLetters: number | undefined
-}
-
-const sampleEveryMs = 5_000
-export const historyMs = 15 * 60_000
-const maxSamples = historyMs / sampleEveryMs
-
-/** `samples`: those of the last 15 minutes, oldest first. */
-export type Observer = { observed(): Observed; samples(): readonly Sample[] }
-
 const groupEveryMs = 5_000
 const redisEveryMs = 5_000
 /** Index statistics are expensive for Elasticsearch and change slowly. */
@@ -68,7 +52,7 @@ const indicesEveryMs = 30_000
 /** An older survey no longer counts as the current state. */
 const staleMs = 3 * groupEveryMs
 
-/** Polls Kafka, Redis and Elasticsearch until `signal` aborts, too rarely to burden them. */
+/** Polls Kafka, Redis and Elasticsearch until `signal` aborts, too rarely to burden them. Returns what tells the newest known state. */
 export function observe(
   from: {
     readonly config: Config
@@ -80,7 +64,7 @@ export function observe(
     own(): OwnState
   },
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
-): Observer {
+): () => Observed {
   const { config, source, elasticsearch, redis, keys, own } = from
   const every = (everyMs: number) => ({ everyMs, clock, signal })
   let before: Seen<GroupSurvey> | undefined
@@ -96,18 +80,13 @@ export function observe(
   const watermark = poll(() => readWatermark(redis, keys), every(redisEveryMs))
   const redisMemory = poll(() => readRedisMemory(redis), every(redisEveryMs))
   const indices = poll((until) => surveyIndices(elasticsearch, config.INDEX_PREFIX, until), every(indicesEveryMs))
-  const observed = (): Observed => ({
+  return () => ({
     group: group(),
     watermarkMs: newest(own().watermarkMs, watermark()?.value.watermarkMs),
     marks: watermark()?.value.partitionWatermarks ?? new Map(),
     redisMemory: redisMemory(),
     indices: indices(),
   })
-
-  const samples: Sample[] = []
-  const timer = setInterval(() => addSample(samples, sampleOf(observed(), clock())), sampleEveryMs).unref()
-  signal.addEventListener('abort', () => clearInterval(timer), { once: true })
-  return { observed, samples: () => samples }
 }
 
 /** The newer of two watermarks: the greater one, because the watermark never decreases. */
@@ -116,24 +95,6 @@ const newest = (one: number | undefined, other: number | undefined): number | un
 
 const rateOf = (before: Seen<GroupSurvey>, after: Seen<GroupSurvey>): number =>
   (progressBetween(before.value, after.value) * 1_000) / Math.max(1, after.atMs - before.atMs)
-
-/** The current figures. The watermark's age keeps growing while no newer watermark can be read. */
-export function sampleOf({ group, watermarkMs }: Observed, nowMs: number): Sample {
-  const current = group !== undefined && nowMs - group.atMs <= staleMs ? group.value : undefined
-  return {
-    atMs: nowMs,
-    watermarkAgeSeconds: watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000,
-    behindRecords: current?.partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0),
-    recordsPerSecond: current?.recordsPerSecond,
-    deadLetters: current?.deadLetters,
-  }
-}
-
-/** Adds the newest of the samples, and removes the oldest once they are of more than 15 minutes. */
-export function addSample(samples: Sample[], sample: Sample): void {
-  samples.push(sample)
-  if (samples.length > maxSamples) samples.shift()
-}
 
 /** How far a partition is behind, whichever indexer reads it, if any. */
 export type PartitionLag = PartitionSurvey & {

@@ -3,10 +3,9 @@ import { type CheckResult, isHealthy } from '../../src/core/process/health.ts'
 import { type Html, html, htmlDocument } from '../../src/core/process/html.ts'
 import type { AssetPaths } from '../../src/core/process/staticFile.ts'
 import type { RecordOutcome } from '../metrics.ts'
-import { count, duration, size, timeOfDay } from './format.ts'
-import { lagsOf, type Observed, type OwnState, type PartitionLag, type Sample } from './observe.ts'
+import { count, duration, rate, size, timeOfDay } from './format.ts'
+import { lagsOf, type Observed, type OwnState, type PartitionLag } from './observe.ts'
 import type { IndexSurvey, RebuildSurvey } from './surveys.ts'
-import { tiles } from './tiles.ts'
 
 /** All data that the status page shows. */
 export type StatusView = {
@@ -20,7 +19,6 @@ export type StatusView = {
   readonly records: Readonly<Record<RecordOutcome, number>>
   readonly checks: readonly CheckResult[]
   readonly observed: Observed
-  readonly samples: readonly Sample[]
   readonly isRefreshing: boolean
 }
 
@@ -55,7 +53,7 @@ export function statusPage(view: StatusView, assets: AssetPaths): Html {
     } Seen by ${view.name} at <time datetime="${new Date(nowMs).toISOString()}">${timeOfDay(nowMs)}</time> UTC.</p>
 ${isReady ? '' : html`<ul class="problems notice bad" role="list">${problems.map(({ name, problem }) => html`<li><strong>${name}</strong> ${problem}</li>`)}</ul>`}
 </div>
-${tiles(observed, view.samples, nowMs)}
+${tiles(view)}
 ${partitionTable(view)}
 <div class="columns">
 <div class="stack">
@@ -65,6 +63,42 @@ ${thisIndexer(view)}
 ${checks(view)}
 </div>`,
   })
+}
+
+type Level = 'good' | 'warn' | 'bad' | 'idle'
+
+/** The four most important figures. */
+function tiles({ nowMs, observed: { watermarkMs, group } }: StatusView): Html {
+  const ageSeconds = watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000
+  const { partitions, recordsPerSecond, deadLetters } = group?.value ?? {}
+  const behind = partitions?.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
+  return html`<section class="tiles" aria-label="Figures">
+${tile('Watermark age', watermarkLevel(ageSeconds), ageSeconds, duration, 'Everything appended to Kafka before it is searchable.')}
+${tile('Records behind', 'idle', behind, count, 'Appended to Kafka and not visible yet, all partitions.')}
+${tile('Records a second', 'idle', recordsPerSecond, rate, 'Made visible by all indexers together.')}
+${tile('Dead letters', deadLetters ? 'warn' : 'idle', deadLetters, count, 'Dead-lettered records that Kafka still keeps.')}
+</section>`
+}
+
+const tile = (
+  title: string,
+  level: Level,
+  now: number | undefined,
+  say: (value: number) => string,
+  about: string,
+): Html => html`<article class="panel tile ${level}">
+<h2>${title}</h2>
+<p class="figure">${now === undefined ? 'not known' : say(now)}</p>
+<p class="muted">${about}</p>
+</article>`
+
+const lateSeconds = 30
+const veryLateSeconds = 300
+
+/** The level of a watermark's age, by the thresholds of the alerts. */
+function watermarkLevel(ageSeconds: number | undefined): Level {
+  if (ageSeconds === undefined || ageSeconds > veryLateSeconds) return 'bad'
+  return ageSeconds > lateSeconds ? 'warn' : 'good'
 }
 
 /** The health checks; the problems of those that fail are at the top of the page. */

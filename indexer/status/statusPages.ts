@@ -3,7 +3,7 @@ import type { AdminAnswer, AdminPage, AdminPages } from '../../src/core/process/
 import type { Health } from '../../src/core/process/health.ts'
 import { contentSecurityPolicy } from '../../src/core/process/html.ts'
 import { readAssets, type StaticFile } from '../../src/core/process/staticFile.ts'
-import type { Observer, OwnState } from './observe.ts'
+import type { Observed, OwnState } from './observe.ts'
 import { type StatusView, statusPage } from './page.ts'
 
 const types: Readonly<Record<string, string>> = { css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' }
@@ -12,11 +12,11 @@ const types: Readonly<Record<string, string>> = { css: 'text/css', js: 'text/jav
 export function statusPages(from: {
   own(): OwnState
   records(): Promise<StatusView['records']>
-  readonly observer: Observer
+  observed(): Observed
   readonly health: Pick<Health, 'results'>
   readonly clock: () => number
 }): AdminPages {
-  const { own, records, observer, health, clock } = from
+  const { own, records, observed, health, clock } = from
   const { paths, files } = readAssets(new URL('assets/', import.meta.url), 'status')
   const page: AdminPage = async (query) => {
     const view: StatusView = {
@@ -25,8 +25,7 @@ export function statusPages(from: {
       own: own(),
       name: `${hostname()}, process ${process.pid}`,
       residentBytes: process.memoryUsage.rss(),
-      observed: observer.observed(),
-      samples: observer.samples(),
+      observed: observed(),
       isRefreshing: query.get('refresh') !== 'off',
       nowMs: clock(),
     }
