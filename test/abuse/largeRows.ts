@@ -11,7 +11,7 @@ const bystanderForms = 100
 const bystanderSubmissions = 5_000
 const bystanderPauseMs = 20
 const sampleEveryMs = 100
-const storedAtOnce = 500
+const storedAtOnce = 1_000
 
 /** One request: its path below `/api/v1`, the media type of its answer, and how many rows that has. */
 export type Ask = { readonly path: string; readonly accept?: string; readonly rows: number }
@@ -116,9 +116,7 @@ export const formAt = (at: number, changes: Readonly<Record<string, unknown>> = 
 async function store(replica: TestReplica, { name, submissions = [], forms = [] }: Having): Promise<void> {
   const storeEach = async (entities: readonly Entity[], storeSome: (...some: TestRecord[]) => Promise<void>) => {
     for (let at = 0; at < entities.length; at += storedAtOnce)
-      await storeSome(
-        ...entities.slice(at, at + storedAtOnce).map((entity) => ({ team: name, id: entity.id, entity })),
-      )
+      await storeSome(...entities.slice(at, at + storedAtOnce).map((entity) => ({ team: name, id: entity.id, entity })))
   }
   await storeEach(submissions, replica.storeSubmissions)
   await storeEach(forms, replica.storeForms)

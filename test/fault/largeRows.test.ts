@@ -47,14 +47,16 @@ const largestDetails: LargeTeam = {
 const titles = 10_000
 const wordsOfTitle = 200
 const fieldForms = 100
-/** Ten letters from g to v that make no other word, nor one that is nearly the same. */
-const wordOf = (at: number): string =>
+/** Words of four to eight letters from g to v; each is in a tenth of the titles. */
+const words = Array.from({ length: 2_000 }, (_, at) =>
   hash('sha1', String(at))
-    .slice(0, 10)
-    .replace(/./g, (digit) => 'ghijklmnopqrstuv'[Number.parseInt(digit, 16)] ?? '')
+    .slice(0, 4 + (at % 5))
+    .replace(/./g, (digit) => 'ghijklmnopqrstuv'[Number.parseInt(digit, 16)] ?? ''),
+)
 const titleOf = (form: number): string =>
-  Array.from({ length: wordsOfTitle }, (_, word) => wordOf(form * wordsOfTitle + word)).join(' ')
-const misspelt = (word: string): string => `${word.slice(0, 3)}zz${word.slice(4)}`
+  Array.from({ length: wordsOfTitle }, (_, at) => words[(form + at) % words.length]).join(' ')
+const longWord = (at: number): string => words[4 + 5 * at] ?? ''
+const misspelt = (word: string): string => `${word.slice(0, 3)}z${word.slice(4)}`
 const fields = Array.from({ length: 5_000 }, (_, at) => ({
   code: `q${at}`,
   type: 'text',
@@ -71,10 +73,10 @@ const longTitles: LargeTeam = {
   asksOf: (process) => [
     ...times(8, (at) => ({ path: `/forms?limit=100&page=${1 + at}`, rows: 100 })),
     ...times(8, (at) => ({
-      path: `/forms?titleContains=${misspelt(wordOf((process * 8 + at) * 1_237))}&limit=100`,
-      rows: 1,
+      path: `/forms?titleContains=${misspelt(longWord(8 * process + at))}&limit=100`,
+      rows: 100,
     })),
-    ...times(4, (at) => ({ path: `/forms?titleContains=${wordOf((process * 4 + at) * 997)}&limit=100`, rows: 1 })),
+    ...times(4, (at) => ({ path: `/forms?titleContains=${longWord(100 + 4 * process + at)}&limit=100`, rows: 100 })),
     ...times(4, (at) => ({ path: `/record-counts?by=form&since=2025-01-0${1 + at}`, rows: 0 })),
     { path: '/forms?view=full', accept: ndjson, rows: titles + fieldForms },
     { path: '/forms', accept: csv, rows: titles + fieldForms },
@@ -99,8 +101,13 @@ test.each(teams)('$name: exports are whole, other answers whole or later, and an
   await stage.fill(team)
   const alone = await stage.watchAlone(aloneMs)
   const { received, bystander, peakBytes } = await stage.ask(team)
-  const said = received.map(({ ask, status, rows, isWhole, seconds }) => `${ask.accept ?? ''} ${ask.path} ${status} ${rows} ${isWhole} ${seconds.toFixed(2)}`)
-  process.stderr.write(`${team.name}\n${said.join('\n')}\n${JSON.stringify({ alone, bystander, peak: peakBytes.map((b) => b / mebibyte) })}\n`)
+  const said = received.map(
+    ({ ask, status, rows, isWhole, seconds }) =>
+      `${ask.accept ?? ''} ${ask.path} ${status} ${rows} ${isWhole} ${seconds.toFixed(2)}`,
+  )
+  process.stderr.write(
+    `${team.name}\n${said.join('\n')}\n${JSON.stringify({ alone, bystander, peak: peakBytes.map((b) => b / mebibyte) })}\n`,
+  )
   for (const { ask, status, rows, isWhole } of received)
     expect([ask.path, status, rows, isWhole]).toEqual(
       status === 429 && ask.accept === undefined ? [ask.path, 429, 0, true] : [ask.path, 200, ask.rows, true],

@@ -115,17 +115,19 @@ export async function createTestReplica(): Promise<TestReplica> {
   const misleading = (kind: string): string => `${prefix}-misleading-${kind}`
 
   const store = async (writes: DocumentWrite[]): Promise<void> => {
-    for (const some of inBulks(writes)) {
+    const bulks = inBulks(writes)
+    for (const some of bulks) {
       const operations = some.flatMap(({ kind, id, teamId, version, source }) => [
         JSON.stringify({
           index: { _index: aliasOf(prefix, kind), _id: id, routing: teamId, version, version_type: 'external' },
         }),
         source.toString(),
       ])
-      const answer = await elasticsearch.bulk({ operations, refresh: true })
+      const answer = await elasticsearch.bulk({ operations, refresh: bulks.length === 1 })
       const failed = answer.items.find(({ index }) => index?.error !== undefined)
       if (failed !== undefined) throw new Error(JSON.stringify(failed.index?.error))
     }
+    if (bulks.length > 1) await elasticsearch.indices.refresh({ index: `${prefix}-*` })
   }
   const bytes = ({ entity, revision = 1 }: TestRecord, member: string): Buffer | null =>
     entity === null

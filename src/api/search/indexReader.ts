@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import type { TeamList } from '../../core/model/teamList.ts'
 import { aliasOf, documentKinds } from '../../core/stores/indices.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
 import { countOnly } from './clauses.ts'
@@ -8,7 +7,7 @@ import { keepSnapshots, type ReadSnapshot } from './keptSnapshots.ts'
 import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 
 const maxLargeLists = 1_000
-const maxWithoutLargeRows = 10_000
+const maxLargeParts = 20_000
 
 /** Reads the indices. Holds what is remembered between requests: open snapshots, and which lists are large. */
 export type IndexReader = SearchClient & {
@@ -17,8 +16,8 @@ export type IndexReader = SearchClient & {
   readonly readSnapshot: ReadSnapshot
   /** Lists whose last count was so large that counting them in a search of its own is faster. */
   readonly largeLists: LRUCache<string, true>
-  /** The version of a list at which it had no large row. */
-  readonly withoutLargeRows: LRUCache<TeamList, ListVersion>
+  /** Whether a part of any row of a list was large, and at which version of the list. */
+  readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
 }
 
 /** An index reader that sends its requests through `client`. */
@@ -27,7 +26,7 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number): I
   deepPageFrom,
   readSnapshot: keepSnapshots(client),
   largeLists: new LRUCache({ max: maxLargeLists }),
-  withoutLargeRows: new LRUCache({ max: maxWithoutLargeRows }),
+  largeParts: new LRUCache({ max: maxLargeParts }),
 })
 
 /** Resolves if every shard of every index answers; rejects with `ElasticsearchUnavailable`. */
