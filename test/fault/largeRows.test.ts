@@ -1,5 +1,13 @@
 import { hash } from 'node:crypto'
-import { type Ask, formAt, type LargeStage, type LargeTeam, openLargeStage, submissionAt } from '../abuse/largeRows.ts'
+import {
+  type Ask,
+  formAt,
+  type LargeStage,
+  type LargeTeam,
+  openLargeStage,
+  type Received,
+  submissionAt,
+} from '../abuse/largeRows.ts'
 import { type OwnElasticsearch, startSmallElasticsearch } from '../support/ownEngines.ts'
 import { killPrograms } from '../support/programs.ts'
 
@@ -10,7 +18,7 @@ const processes = 2
 /** Another team's p99; on a machine with too much to do a multiple of what that takes alone. */
 const boundMs = 1_000
 const boundFactor = 10
-const aloneMs = 2_000
+const aloneMs = 1_000
 
 const [ndjson, csv] = ['application/x-ndjson', 'text/csv']
 
@@ -20,8 +28,10 @@ const exportsOf = (path: string, rows: number): readonly Ask[] => [
   { path, accept: ndjson, rows },
   { path, accept: csv, rows },
 ]
-const submissionsOf = (count: number, bytes: number) =>
-  Array.from({ length: count }, (_, at) => submissionAt(at, { data: { q: 'x'.repeat(bytes) } }))
+const submissionsOf = (count: number, bytes: number) => {
+  const text = 'x'.repeat(bytes)
+  return Array.from({ length: count }, (_, at) => submissionAt(at, { data: { q: text } }))
+}
 
 const megabyteRows: LargeTeam = {
   name: '200-submissions-of-0.9-MB',
@@ -90,6 +100,8 @@ let stage: LargeStage
 beforeAll(async () => {
   elasticsearch = await startSmallElasticsearch()
   stage = await openLargeStage(processes)
+  // The first answers take longer.
+  await stage.watchAlone(aloneMs)
 })
 afterAll(async () => {
   await stage?.close()
@@ -97,25 +109,22 @@ afterAll(async () => {
   await elasticsearch?.stop()
 })
 
-test.each(teams)('$name: exports are whole, other answers whole or later, and another team is served', async (team) => {
-  await stage.fill(team)
-  const alone = await stage.watchAlone(aloneMs)
-  const { received, bystander, peakBytes } = await stage.ask(team)
-  const said = received.map(
-    ({ ask, status, rows, isWhole, seconds }) =>
-      `${ask.accept ?? ''} ${ask.path} ${status} ${rows} ${isWhole} ${seconds.toFixed(2)}`,
-  )
-  process.stderr.write(
-    `${team.name}\n${said.join('\n')}\n${JSON.stringify({ alone, bystander, peak: peakBytes.map((b) => b / mebibyte) })}\n`,
-  )
-  for (const { ask, status, rows, isWhole } of received)
-    expect([ask.path, status, rows, isWhole]).toEqual(
-      status === 429 && ask.accept === undefined ? [ask.path, 429, 0, true] : [ask.path, 200, ask.rows, true],
-    )
-  expect(Object.keys(bystander.statuses)).toEqual(['200'])
-  expect(bystander.p99Ms).toBeLessThan(Math.max(boundMs, boundFactor * alone.p99Ms))
-  for (const bytes of peakBytes) expect(bytes).toBeLessThan(boundBytes)
-  const [first] = team.asksOf(0)
-  if (first !== undefined)
-    expect(await stage.askAlone(team, first)).toMatchObject({ status: 200, rows: first.rows, isWhole: true })
-})
+/** Exports are whole, and other answers whole or not yet. */
+const isForeseen = ({ ask, status, rows, isWhole }: Received): boolean =>
+  isWhole && ((status === 200 && rows === ask.rows) || (status === 429 && ask.accept === undefined))
+
+test.each(teams)(
+  'a team asks two processes at once for $name: it is answered whole or later, others at once',
+  async (team) => {
+    await stage.fill(team)
+    const before = await stage.watchAlone(aloneMs)
+    const { received, bystander, peakBytes } = await stage.ask(team)
+    const after = await stage.watchAlone(aloneMs)
+    expect(received.filter((each) => !isForeseen(each))).toEqual([])
+    expect(Object.keys(bystander.statuses)).toEqual(['200'])
+    expect(bystander.p99Ms).toBeLessThan(Math.max(boundMs, boundFactor * Math.max(before.p99Ms, after.p99Ms)))
+    expect(Math.max(...peakBytes)).toBeLessThan(boundBytes)
+    for (const ask of team.asksOf(0).slice(0, 1))
+      expect(await stage.askAlone(team, ask)).toMatchObject({ status: 200, rows: ask.rows, isWhole: true })
+  },
+)
