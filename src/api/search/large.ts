@@ -2,11 +2,9 @@ import { documentId, type EntityId, isIdentifier, type TeamId } from '../../core
 import { type EntityType, teamList } from '../../core/model/teamList.ts'
 import { type EntityPart, largeBytes } from '../../core/stores/documents.ts'
 import { anyAtAll, bytesOf, largeOf, newestFirst, noDocuments } from './clauses.ts'
-import { readKeys, totalOf } from './hits.ts'
-import type { IndexReader } from './indexReader.ts'
-import type { ListReader } from './keptSnapshots.ts'
+import { readKeys, searchTeam, totalOf } from './hits.ts'
+import type { IndexReader, ListReader } from './indexReader.ts'
 import type { SearchClient } from './searchClient.ts'
-import { searchTeam } from './searches.ts'
 
 /**
  * Whether this part of any row of a list is large. Asked once for each version of the list: until that is replaced, rows can become large by one
