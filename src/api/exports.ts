@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import type { Served } from '../core/json/shape.ts'
 import type { TeamId } from '../core/model/ids.ts'
-import { cutOff } from '../core/process/resettingServer.ts'
+import { cutOff } from '../core/process/httpServer.ts'
 import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'
-import type { ExportParts, RouteContext, StartExport, Streams, WatchKey } from './context.ts'
+import type { ExportParts, RouteContext, RouteDeps, StartExport, WatchKey } from './context.ts'
 import { answerCodes, type CsvTable, csvTable } from './csv/table.ts'
 import { FairQueue, type NotAdmitted } from './fairQueue.ts'
 import { teamIsBusy } from './queryQueue.ts'
@@ -37,19 +37,23 @@ const maxPages = { maxRunning: 16, maxRunningPerTenant: 2 }
 const turns = { maxWaiting: 1_000, maxWaitMs: 5_000 }
 
 /** Limits what is sent part by part. What fails midway, or whose key is revoked, resets its connection: no client takes a part for the whole. */
-export function createStreams(watchKey: WatchKey): Streams {
+export function createStreams(watchKey: WatchKey): Pick<RouteDeps, 'startExport' | 'startPage'> {
   const exports = new FairQueue({ ...maxExports, ...turns })
   const pages = new FairQueue({ ...maxPages, ...turns })
+  const inTurn = (queue: FairQueue, { res, state }: RouteContext): Acquired =>
+    queue.acquire(state.holder.teamId, disconnectionOf(res))
   return {
-    startExport: start(watchKey, (ctx) => acquireIn(exports, ctx)),
-    startPage: start(watchKey, (ctx) => pages.acquire(ctx.state.holder.teamId, disconnectionOf(ctx.res))),
+    startExport: start(watchKey, async (ctx) =>
+      ctx.state.waited === undefined ? exports.acquireNow(ctx.state.holder.teamId) : await inTurn(exports, ctx),
+    ),
+    startPage: start(watchKey, (ctx) => inTurn(pages, ctx)),
   }
 }
 
-type Acquire = (ctx: RouteContext) => Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted>
+type Acquired = Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted>
 
 const start =
-  (watchKey: WatchKey, acquire: Acquire): StartExport =>
+  (watchKey: WatchKey, acquire: (ctx: RouteContext) => Acquired): StartExport =>
   async (ctx, open) => {
     const permit = await acquire(ctx)
     if (permit === 'tenant-reached' || permit === 'own-share')
@@ -84,16 +88,6 @@ const start =
 
 async function* startingWith(first: IteratorResult<Buffer, void>, parts: ExportParts): AsyncGenerator<Buffer> {
   for (let part = first; !part.done; part = await parts.next()) yield part.value
-}
-
-/** A permit now; for a request that has waited for a change, in its turn. */
-async function acquireIn(
-  queue: FairQueue,
-  ctx: RouteContext,
-): Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted> {
-  const { holder, waited } = ctx.state
-  if (waited === undefined) return queue.acquireNow(holder.teamId)
-  return await queue.acquire(holder.teamId, disconnectionOf(ctx.res))
 }
 
 const lineEnd = Buffer.from('\n')
