@@ -5,6 +5,7 @@ import type { PipelineMetrics } from '../metrics.ts'
 import { bulkChannel } from '../tracing.ts'
 import { classifyItem, type ItemError, type ItemOutcome } from './bulkFailure.ts'
 import type { Stored } from './job.ts'
+import { encodeProbes } from './shardProbe.ts'
 
 type ResponseItem = { _id?: string; status?: number; error?: ItemError }
 type Response = { items?: Partial<Record<string, ResponseItem>>[] }
@@ -59,8 +60,32 @@ export async function sendBulk(
   client: Client,
   bulkBody: Buffer,
   writes: readonly DocumentWrite[],
-  options: Access,
+  access: Access,
 ): Promise<ItemOutcome[]> {
+  const items = await itemsOf(client, bulkBody, writes.length, access)
+  return items.map((item, at) => {
+    if (item?.status === undefined || item._id !== writes[at]?.id) throw new MalformedBulkResponse(`item ${at}`)
+    return classifyItem(item.status, item.error)
+  })
+}
+
+/** Whether the shard of each document takes documents now. Nothing is written. */
+export async function takesWrites(
+  client: Client,
+  indices: Indices,
+  documents: readonly DocumentWrite[],
+  access: Access,
+): Promise<boolean[]> {
+  const items = await itemsOf(client, encodeProbes(indices, documents), documents.length, access)
+  return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
+}
+
+async function itemsOf(
+  client: Client,
+  bulkBody: Buffer,
+  count: number,
+  options: Access,
+): Promise<(ResponseItem | undefined)[]> {
   const response = await client.transport.request<Response>(
     {
       method: 'POST',
@@ -74,13 +99,8 @@ export async function sendBulk(
     { requestTimeout: options.timeoutMs, signal: options.signal },
   )
   const items = response.items ?? []
-  if (items.length !== writes.length)
-    throw new MalformedBulkResponse(`${items.length} items for ${writes.length} documents`)
-  return items.map((item, at) => {
-    const index = item['index']
-    if (index?.status === undefined || index._id !== writes[at]?.id) throw new MalformedBulkResponse(`item ${at}`)
-    return classifyItem(index.status, index.error)
-  })
+  if (items.length !== count) throw new MalformedBulkResponse(`${items.length} items for ${count} documents`)
+  return items.map((item) => item['index'])
 }
 
 /**
@@ -140,5 +160,6 @@ export function bulkSender(
       return outcomes
     },
     readStored: (records: readonly (readonly DocumentWrite[])[]) => readStored(client, indices, records, access),
+    takesWrites: (documents: readonly DocumentWrite[]) => takesWrites(client, indices, documents, access),
   }
 }

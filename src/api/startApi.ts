@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
-import { requestLog } from '../core/process/requestLog.ts'
-import { measure, requestMetrics } from '../core/process/requestMetrics.ts'
+import { observeRequests, requestMetrics } from '../core/process/requests.ts'
 import type { Service, Started } from '../core/process/service.ts'
 import { readHolders } from '../core/stores/accountKeyStore.ts'
 import { recordKeyUse } from '../core/stores/keyLastUse.ts'
@@ -23,7 +22,7 @@ import { publicRoutes } from './openapi/docsPage.ts'
 import { describeApi } from './openapi/openapi.ts'
 import { parameterReader } from './parameters.ts'
 import { queueQueries } from './queryQueue.ts'
-import { countRequest, createLimiter } from './rateLimit.ts'
+import { requestCounter } from './rateLimit.ts'
 import { normalizeRequest, options, otherMethods, routes, unrouted } from './routes.ts'
 import { createIndexReader, probe } from './search/indexReader.ts'
 import { readPrimaries } from './search/readPrimaries.ts'
@@ -82,9 +81,9 @@ export function openApi(
   const watchKey: WatchKey = (ctx, onRefused) => keyWatch.watch(keyDigestOf(ctx), ctx.state.holder, onRefused)
   const checkAgain = createRecheck(accountKeys, nowMs)
   const requestsPerMinute = config.RATE_LIMIT_PER_MINUTE
-  const limiter = createLimiter(redis.client, redisKeys, requestsPerMinute)
+  const count = requestCounter(redis.client, redisKeys, requestsPerMinute)
   const authentication = authenticate({
-    lookUpHolder: createHolderLookup(accountKeys, (holder) => countRequest(limiter, holder), nowMs),
+    lookUpHolder: createHolderLookup(accountKeys, count, nowMs),
     requestsPerMinute,
     recordUse: createUseRecorder(
       ({ teamId, keyId }, minuteMs) => recordKeyUse(redis, redisKeys, teamId, keyId, minuteMs),
@@ -129,9 +128,8 @@ function listen(service: ApiService, authentication: ApiMiddleware, deps: RouteD
     log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
   app.on('error', logUnsent)
   const handle = app
-    .use(requestLog<ApiState>(log, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
+    .use(observeRequests<ApiState>(log, metrics, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
     .use(errors(log, metrics.rejected))
-    .use(measure<ApiState>(metrics))
     .use((ctx, next) => {
       ctx.set(privateHeaders)
       return next()

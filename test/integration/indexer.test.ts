@@ -1,6 +1,6 @@
 import { Client } from '@elastic/elasticsearch'
 import { blockWrites } from '../../indexer/generations/aliases.ts'
-import { createTopics } from '../../src/core/kafka/createTopics.ts'
+import { createTopics } from '../../src/core/kafka/source.ts'
 import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
+import { encodeBulk, sendBulk, takesWrites, type VersionType } from '../../indexer/bulk/bulkApi.ts'
+import type { CommandTools } from '../../indexer/engineCommand.ts'
 import { blockWrites, SwitchRefused, serveGeneration, unblockWrites } from '../../indexer/generations/aliases.ts'
 import {
   countReaders,
@@ -11,7 +12,6 @@ import {
 } from '../../indexer/generations/generations.ts'
 import { ForgottenEntities } from '../../indexer/generations/readAgain.ts'
 import { pruneLeftOver } from '../../indexer/generations/rebuild.ts'
-import type { RebuildOptions } from '../../indexer/generations/rebuildPipeline.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { refreshEveryCopy } from '../../indexer/refresh.ts'
 import { surveyIndices } from '../../indexer/status/surveys.ts'
@@ -28,7 +28,7 @@ import type { Instant } from '../../src/core/model/instant.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.ts'
 import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
-import type { Clients } from '../simulation/engines/elasticsearch/clients.ts'
+import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { closeClients, connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
 import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
 
@@ -154,6 +154,20 @@ describe.each([
     })
     await unblockWrites(clients.elasticsearch, prefix, { ...first, isServing: true }, options)
     expect(await kinds(submission('g'))).toEqual(['written', 'written'])
+  })
+
+  test('whether a shard takes documents is asked without writing any', async () => {
+    const documents = [...formWrites(formRecord(team, 'p', 1), instant), ...submission('p')]
+    const ask = () => takesWrites(clients.elasticsearch, first.indices, documents, { timeoutMs: 30_000, signal })
+    const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
+    await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
+    const before = await count()
+    expect(await ask()).toEqual([true, true, true, true])
+    await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
+    expect(await count()).toBe(before)
+    await clients.elasticsearch.indices.addBlock({ index: first.indices.submissions, block: 'write' })
+    expect(await ask()).toEqual([true, true, false, true])
+    await unblockWrites(clients.elasticsearch, prefix, { ...first, isServing: true }, options)
   })
 
   test('what is written is found after a refresh, byte for byte', async () => {
@@ -355,7 +369,7 @@ describe.each([
     expect(await findAll()).toEqual(switched)
     const report = { step: () => undefined, progress: () => undefined }
     const asked = { ...clients, raw: clients.bytes, config: { INDEX_PREFIX: prefix }, signal, report }
-    const rebuild = asked as unknown as RebuildOptions
+    const rebuild = asked as unknown as CommandTools
     await pruneLeftOver(rebuild, second)
     expect(await states()).toEqual([[2, true, true, true]])
   })

@@ -6,27 +6,19 @@ import { WaitingRoom } from '../../../../src/api/waiting/waitingRoom.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import { stallMs } from '../../../../src/core/process/httpServer.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
+import { handClock } from '../../../support/handClock.ts'
 
 const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
 
-const settle = async (): Promise<void> => {
-  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
-}
-
 /** Requests of one team with `Prefer: wait=60`; clock, ticks, versions and news are in the hands of the test. */
 function openHouse() {
-  let nowMs = 0
+  const { nowMs, repeat, tickAt } = handClock()
   let version = first
   let news: News = 'none'
-  const ticks = new Set<() => void>()
-  const elapsedMs = (): number => nowMs
   const room = new WaitingRoom({
     readVersions: async (lists) => lists.map(() => version),
-    elapsedMs,
-    repeat: (tick) => {
-      ticks.add(tick)
-      return () => ticks.delete(tick)
-    },
+    elapsedMs: nowMs,
+    repeat,
     registry: new Registry(),
   })
   const freshness = () => ({ watermark: null, versions: { forms: version, submissions: version } })
@@ -41,17 +33,13 @@ function openHouse() {
         watched--
       }
     },
-    elapsedMs,
+    elapsedMs: nowMs,
   })
   let watched = 0
   const timeoutsMs: number[] = []
   const permits: string[] = []
   const passTo = async (untilMs: number): Promise<void> => {
-    while (nowMs < untilMs) {
-      nowMs += 25
-      for (const tick of ticks) tick()
-      await settle()
-    }
+    while (nowMs() < untilMs) await tickAt(nowMs() + 25)
   }
   return {
     passTo,
@@ -80,7 +68,7 @@ function openHouse() {
         },
       } as unknown as RouteContext
       waitForChange(ctx, 'forms', async () => news).then(
-        () => Object.assign(ended, { endedMs: nowMs }),
+        () => Object.assign(ended, { endedMs: nowMs() }),
         () => undefined,
       )
       return ended
@@ -100,44 +88,22 @@ test('while the watermark stands still, rows that the client may have are answer
   expect(endedMs).toEqual(Array.from({ length: 60 }, (_, at) => 1_000 * (at + 1)))
 })
 
-test('they are answered sooner once the watermark moves', async () => {
-  const { ask, now, passTo } = openHouse()
-  now('unpromised')
-  const asked = ask()
-  await passTo(150)
-  now('promised')
-  await passTo(500)
-  expect(asked.endedMs).toBeLessThan(500)
-})
-
-test('rows that come while a request waits are answered at once: there were none before', async () => {
-  const { ask, change, passTo } = openHouse()
-  const asked = ask()
-  await passTo(100)
-  change('unpromised')
-  await passTo(500)
-  expect(asked.endedMs).toBe(125)
-})
-
-test('who holds the answer of now waits until the list has another version, however long the watermark stands still', async () => {
+test.each<[string, News, number, News, number]>([
+  // What it finds at first, what it finds from when on, and when it is answered.
+  ['rows that the client may have: sooner once the watermark moves', 'unpromised', 150, 'promised', 325],
+  ['nothing: at once when any rows come', 'none', 100, 'unpromised', 125],
+  ['what it holds: when the list has another version, however late', 'held', 30_000, 'unpromised', 30_025],
+  ['what it holds: no more often than once a second', 'held', 100, 'unpromised', 1_000],
+])('a request that finds %s', async (_what, first, atMs, later, endedMs) => {
   const { ask, now, change, passTo } = openHouse()
-  now('held')
+  now(first)
   const asked = ask()
-  await passTo(30_000)
+  await passTo(atMs)
   expect(asked.endedMs).toBeUndefined()
-  change('unpromised')
-  await passTo(30_500)
-  expect(asked.endedMs).toBe(30_025)
-})
-
-test('who holds the answer of before is not answered more often than once a second either', async () => {
-  const { ask, now, change, passTo } = openHouse()
-  now('held')
-  const asked = ask()
-  await passTo(100)
-  change('unpromised')
-  await passTo(2_000)
-  expect(asked.endedMs).toBe(1_000)
+  if (first === 'unpromised') now(later)
+  else change(later)
+  await passTo(atMs + 2_000)
+  expect(asked.endedMs).toBe(endedMs)
 })
 
 test('a wait ends when its time is over, whatever there is', async () => {
