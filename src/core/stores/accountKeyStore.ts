@@ -146,9 +146,8 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
     applyRecord: async (teamId, keyId, state, position) =>
       await apply({ teamId, keyId, state, position }, runId() ?? ''),
     reserve: async (teamId, keyId, nowMs, untilMs) => {
-      const names = [keys.teamKeys(teamId), keys.accountKeysComplete]
-      const values = [keyId, nowMs, untilMs, maxKeysPerTeam, runId() ?? '']
-      const reply = reserveReply.parse(await run(redis, reserveScript, names, values))
+      const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
+      const reply = reserveReply.parse(await run(redis, reserveScript, [keys.teamKeys(teamId)], values))
       if (reply === 'incomplete') throw new AccountKeysIncomplete()
       return reply
     },

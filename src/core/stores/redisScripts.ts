@@ -57,10 +57,14 @@ if old.key and not (new.key and new.key.digest == old.key.digest) then claim(old
 if new.key then claim(new.key.digest, holder) end
 return {'applied'}`)
 
-/** A reserved slot is below every record, and given up when its time is over. */
+/**
+ * A reserved slot is below every record, and given up when its time is over. The name of the completeness marker is a value: the settings area
+ * may only read it.
+ */
 export const reserveScript = script(`${decode}
-local teamKeys, complete = unpack(KEYS)
-local id, now, untilMs, max, runId = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local teamKeys = KEYS[1]
+local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local complete, runId = ARGV[5], ARGV[6]
 if redis.call('GET', complete) ~= runId then return 'incomplete' end
 local held = redis.call('HGETALL', teamKeys)
 local own, taken = {}, 0
