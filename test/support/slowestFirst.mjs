@@ -18,7 +18,6 @@ const slowest = [
   'e2e/demo',
   'foreign/airbyteSource',
   'contract/apiRecordCounts',
-  'integration/answerCacheModel',
   'integration/bounds',
   'integration/lateAccountKeyRecords',
   'contract/apiFullView',
