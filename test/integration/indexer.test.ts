@@ -1,10 +1,5 @@
 import { Client } from '@elastic/elasticsearch'
-import { blockWrites } from '../../indexer/generations/aliases.ts'
 import { createTopics } from '../../src/core/kafka/createTopics.ts'
-import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
-import { connectRedis } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { acquireWatermarkHold } from '../../src/core/stores/watermark.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
@@ -28,8 +23,6 @@ const formRecord = (id: string, revision: number, changes: Record<string, unknow
 const settled = (indexer: Program, count: number): Promise<void> =>
   eventually(async () => (await indexer.metric('tidemark_records_total')) >= count)
 const readySays = async (indexer: Program): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
-const titleOf = async (id: string): Promise<string | undefined> =>
-  (await elasticsearch.getSource<{ title?: string }>(detailOf(id))).title
 const committed = async (topic: string): Promise<bigint> => {
   const [of] = await withAdmin(pipeline.kafka, (admin) =>
     admin.fetchOffsets({ groupId: pipeline.names['CONSUMER_GROUP'] ?? '', topics: [topic] }),
@@ -52,32 +45,6 @@ test('aliases that someone took away are given back, and nothing is missing afte
   }
   await eventually(async () => (await committed(pipeline.names['TOPIC_FORMS'] ?? '')) === 2n)
   expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(0)
-})
-
-test('the way to write that a rebuild took, and did not live to give back, is taken back when nothing is held any more', async () => {
-  const indexer = await pipeline.startIndexer()
-  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-  const redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  await eventually(() => redis.runId() !== undefined)
-  await acquireWatermarkHold(redis, redisKeys(prefix), 'a rebuild', 3_000)
-  const named = documentKinds.map(async (kind) => [
-    kind,
-    physicalName(prefix, kind, (await readDefinition(kind)).version, 1),
-  ])
-  const indices = Object.fromEntries(await Promise.all(named))
-  const options = { signal: AbortSignal.timeout(10_000), requestTimeout: 10_000 }
-  await blockWrites(
-    elasticsearch,
-    { indices: indices as Parameters<typeof blockWrites>[1]['indices'] },
-    'rebuild',
-    options,
-  )
-  await pipeline.produce('forms', [formRecord('a', 1)])
-  await eventually(async () => (await readySays(indexer)).includes('404'))
-  await settled(indexer, 1)
-  expect(await redis.client.exists(redisKeys(prefix).watermarkHold)).toBe(0)
-  expect(await titleOf('acme/a')).toBe('Product Knowledge Quiz')
-  await redis.close()
 })
 
 test('indices that someone deleted are built anew from Kafka; until they are whole, readers are told 503', async () => {
