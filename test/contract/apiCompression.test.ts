@@ -36,28 +36,14 @@ test.each(['', 'identity', 'gzip;q=0', 'unknown'])('nothing is compressed for "%
   expect(headers['content-encoding']).toBeUndefined()
 })
 
-describe.each(['identity;q=0', '*;q=0', 'unknown, *;q=0', 'gzip;q=0, identity;q=0'])(
-  'when nothing fits "%s", the answer comes as it is',
-  (acceptEncoding) => {
-    test.each([
-      '/api/v1/forms',
-      '/api/v1/forms/f1',
-      '/api/v1/forms/none',
-      '/api/v1/forms?limit=0',
-      '/api/v1/none',
-      '/api/v1/openapi.json',
-      '/docs',
-    ])('%s', async (path) => {
-      for (const method of ['GET', 'HEAD']) {
-        const plain = await api.get(path, { method })
-        const answer = await api.get(path, { method, headers: { 'accept-encoding': acceptEncoding } })
-        expect([answer.status, answer.text, answer.headers['content-encoding']]).toEqual([
-          plain.status,
-          plain.text,
-          undefined,
-        ])
-      }
-    })
+test.each(['/api/v1/forms', '/api/v1/forms/none', '/api/v1/openapi.json', '/docs'])(
+  'when nothing fits that is accepted, %s comes as it is',
+  async (path) => {
+    const plain = await api.get(path)
+    for (const acceptEncoding of ['identity;q=0', '*;q=0', 'unknown, *;q=0', 'gzip;q=0, identity;q=0']) {
+      const { status, text, headers } = await api.get(path, { headers: { 'accept-encoding': acceptEncoding } })
+      expect([status, text, headers['content-encoding']]).toEqual([plain.status, plain.text, undefined])
+    }
   },
 )
 
@@ -79,7 +65,7 @@ test.each(['accept', 'accept-encoding', 'accept-language', 'cookie', 'if-none-ma
         if (status < 400) return
         expect(JSON.parse(String(body))).toEqual({ error: { code: expect.any(String), message: expect.any(String) } })
       }),
-      { numRuns: 150, endOnFailure: true },
+      { numRuns: 40, endOnFailure: true },
     )
   },
 )
