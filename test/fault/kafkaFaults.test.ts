@@ -12,14 +12,10 @@ import { documentTopics, expectWhole, recordsOf, smallHistory, untilCommitted } 
 import { seeded } from '../support/random.ts'
 import type { HistoryRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
-import { type WatermarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
-let watch: WatermarkWatch | undefined
 const producers: Producer[] = []
 afterEach(async () => {
-  await watch?.stop()
-  watch = undefined
   await Promise.all(producers.splice(0).map((producer) => producer.disconnect()))
 })
 
@@ -53,7 +49,6 @@ describe('Transactions', () => {
     await pipeline.createKeys(history.teams)
     const api = await pipeline.startApi()
     await pipeline.untilApplied(api, 'acme')
-    watch = watchWatermark(pipeline, api, 'acme')
     const producer = await transactional()
     const committed: HistoryRecord[] = []
     const size = 25
@@ -69,7 +64,6 @@ describe('Transactions', () => {
     }
     await expectWhole(pipeline, api, { ...history, records: committed })
     await untilCommitted(pipeline)
-    expect(watch.problems()).toEqual([])
   })
 })
 
@@ -97,10 +91,8 @@ describe('Compaction', () => {
     await pipeline.startIndexer()
     await pipeline.createKeys(teams)
     const api = await pipeline.startApi()
-    watch = watchWatermark(pipeline, api, 'acme')
     await expectWhole(pipeline, api, { teams, records })
     await untilCommitted(pipeline)
-    expect(watch.problems()).toEqual([])
   })
 
   test('a segment that ends in a batch without records is read past', async () => {

@@ -34,7 +34,8 @@ import {
   withdrawWatermark,
 } from '../../src/core/stores/watermark.ts'
 import { createSessions, usedTokens } from '../../src/settings/sessions.ts'
-import { connectReal, connectSimulated, namesOf, removeKeys } from '../support/redisPair.ts'
+import { clearRedis } from '../support/clearRedis.ts'
+import { connectReal, connectSimulated, namesOf } from '../support/redisPair.ts'
 
 const nowMs = Date.now()
 const minuteMs = 60_000
@@ -324,7 +325,7 @@ describe.each([
           for (const each of drawn) expect(await outcomeOf(each, ofSimulated)).toEqual(await outcomeOf(each, ofReal))
           expect(await dumpOf(ofSimulated, prefix)).toEqual(await dumpOf(ofReal, prefix))
         } finally {
-          await Promise.all(sides.map(({ link }) => removeKeys(link, prefix)))
+          await Promise.all(sides.map(({ link }) => clearRedis(link.client, prefix)))
         }
       }),
       { numRuns: 100, endOnFailure: true },

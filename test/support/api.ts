@@ -2,11 +2,11 @@ import { type IncomingMessage, request } from 'node:http'
 import { Writable } from 'node:stream'
 import { Registry } from 'prom-client'
 import { startApi } from '../../src/api/startApi.ts'
+import type { Checks } from '../../src/core/process/health.ts'
 import { createLog } from '../../src/core/process/log.ts'
 import { configuredEngines } from '../../src/core/stores/engines.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
-import { readinessOf } from './readiness.ts'
 import { repeating, sideBySide } from './repeating.ts'
 
 export type TestAnswer = {
@@ -121,3 +121,12 @@ function send(
 
 const isJson = ({ headers }: IncomingMessage): boolean =>
   headers['content-type']?.startsWith('application/json') ?? false
+
+/** What every check says now that has a problem, as `name: problem`. */
+export const readinessOf = (checks: Checks) => async (): Promise<string[]> => {
+  const said = Object.entries(checks).map(async ([name, check]) => {
+    const problem = await check(AbortSignal.timeout(2_000)).catch((error: Error) => error.message)
+    return problem === undefined ? [] : [`${name}: ${problem}`]
+  })
+  return (await Promise.all(said)).flat()
+}

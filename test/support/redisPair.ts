@@ -27,9 +27,3 @@ export async function namesOf({ client }: RedisConnection, prefix: string): Prom
   } while (cursor !== '0')
   return [...names].sort()
 }
-
-/** Deletes every key with this prefix. */
-export async function removeKeys(link: RedisConnection, prefix: string): Promise<void> {
-  const names = await namesOf(link, prefix)
-  if (names.length > 0) await link.client.del(...names)
-}
