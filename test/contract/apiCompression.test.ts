@@ -1,8 +1,8 @@
-import { once } from 'node:events'
-import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
+import { openAnswer } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -13,9 +13,7 @@ const get = async (
   target: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }> => {
-  const asked = { authorization: `Bearer ${api.key}`, ...headers }
-  const sent = request({ port: api.port, path: target, headers: asked, agent: false }).end()
-  const [received] = (await once(sent, 'response')) as [IncomingMessage]
+  const { received } = await openAnswer(api.port, target, { authorization: `Bearer ${api.key}`, ...headers })
   return { status: received.statusCode ?? 0, headers: received.headers, body: await buffer(received) }
 }
 

@@ -1,4 +1,5 @@
-import { type IncomingMessage, request } from 'node:http'
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { Writable } from 'node:stream'
 import { Registry } from 'prom-client'
 import { startApi } from '../../src/api/startApi.ts'
@@ -129,4 +130,21 @@ export const readinessOf = (checks: Checks) => async (): Promise<string[]> => {
     return problem === undefined ? [] : [`${name}: ${problem}`]
   })
   return (await Promise.all(said)).flat()
+}
+
+/** An answer whose body is read by hand. */
+export async function openAnswer(
+  port: number,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ sent: ClientRequest; received: IncomingMessage }> {
+  const sent = request({ port, path, agent: false, headers }).end()
+  const [received] = (await once(sent, 'response')) as [IncomingMessage]
+  return { sent, received }
+}
+
+/** The lines of an export. */
+export function linesOf({ status, text }: TestAnswer): string[] {
+  expect([status, text === '' || text.endsWith('\n')]).toEqual([200, true])
+  return text.split('\n').slice(0, -1)
 }

@@ -1,28 +1,20 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type Client, errors } from '@elastic/elasticsearch'
 import { readConfig } from '../../../../src/core/process/config.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../../../../src/core/stores/elasticsearch.ts'
+import { answer, type FakeElasticsearch, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
 
 /** Answers what is asked under `/answered`, and nothing else. */
-let server: Server
-let url: string
-
+let server: FakeElasticsearch
 beforeAll(async () => {
-  server = createServer(({ url: asked }, response) => {
-    if (asked === '/answered') response.writeHead(200, { 'x-elastic-product': 'Elasticsearch' }).end('{}')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  server = await startFakeElasticsearch()
+  server.answerWith((asked, response) => {
+    if (asked.url === '/answered') answer(200, {})(asked, response)
+  })
 })
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterAll(() => server.close())
 
 const clientOf = (connect: typeof connectElasticsearch): Client => {
-  const read = readConfig({ ELASTICSEARCH_URL: url }, [], '')
+  const read = readConfig({ ELASTICSEARCH_URL: server.url }, [], '')
   if (!read.ok) throw new Error(JSON.stringify(read.problems))
   return connect(read.config)
 }

@@ -1,40 +1,32 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type Config, readConfig } from '../../../../src/core/process/config.ts'
 import {
   connectElasticsearch,
   connectElasticsearchBytes,
   elasticsearchProbe,
 } from '../../../../src/core/stores/elasticsearch.ts'
+import { answer, type FakeElasticsearch, startFakeElasticsearch } from '../../../support/fakeElasticsearch.ts'
 
 /** Answers everything but the question who asks, which it refuses. */
-let server: Server
-let url: string
+let server: FakeElasticsearch
 /** How each request names its user. */
 const authorizations: (string | undefined)[] = []
 
 beforeAll(async () => {
-  server = createServer(({ url: asked, headers }, response) => {
-    authorizations.push(headers.authorization)
-    const status = asked === '/_security/_authenticate' ? 401 : 200
-    response.writeHead(status, { 'x-elastic-product': 'Elasticsearch' }).end('{}')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  server = await startFakeElasticsearch()
+  server.answerWith((asked, response) => {
+    authorizations.push(asked.headers.authorization)
+    answer(asked.url === '/_security/_authenticate' ? 401 : 200, {})(asked, response)
+  })
 })
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterAll(() => server.close())
 
 const configOf = (settings: Record<string, string>): Config => {
-  const read = readConfig({ ELASTICSEARCH_URL: url, ...settings }, [], '')
+  const read = readConfig({ ELASTICSEARCH_URL: server.url, ...settings }, [], '')
   if (!read.ok) throw new Error(JSON.stringify(read.problems))
   return read.config
 }
 /** The server, with a user and a password that a URL must encode. */
-const inUrl = (): Record<string, string> => ({ ELASTICSEARCH_URL: url.replace('//', '//us%20er:p%40ss@') })
+const inUrl = (): Record<string, string> => ({ ELASTICSEARCH_URL: server.url.replace('//', '//us%20er:p%40ss@') })
 
 test.each([connectElasticsearch, connectElasticsearchBytes])(
   '%p tells Elasticsearch the user of its URL',
