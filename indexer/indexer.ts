@@ -14,11 +14,11 @@ import { withdrawWatermark } from '../src/core/stores/watermark.ts'
 import { AccountKeyApplier } from './accountKeys/apply.ts'
 import { AccountKeyReplay } from './accountKeys/replay.ts'
 import { Retries } from './backoff.ts'
-import { DeadLetterWriter } from './deadLetters/deadLetterWriter.ts'
+import { DeadLetterWriter } from './deadLetters/deadLetters.ts'
 import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/servedGeneration.ts'
-import { indexerMetrics, type PipelineMetrics, pipelineMetrics, surveyMetrics } from './metrics.ts'
-import { observe } from './status/observe.ts'
+import { indexerMetrics, pipelineMetrics, surveyMetrics } from './metrics.ts'
+import { type OwnState, observe } from './status/observe.ts'
 import { statusPages } from './status/statusPages.ts'
 import { ensureTopics, sourceTopics, type TopicRules } from './topics.ts'
 
@@ -43,12 +43,11 @@ export async function startIndexer(service: Service): Promise<Started> {
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
   const handlers = { accountKeys, deadLetters, metrics, retries, log, fail }
   const runner = new GenerationRunner({ stores, source, ...handlers, stopping: signal, closing: closing.signal })
-  const own = ownState(config.MAX_IN_FLIGHT_BYTES, runner, metrics)
-  indexerMetrics(service.metrics, own)
-  const { generation: serving, watermarkMs } = own
-  const ofReplica = { ...stores, source: openSource(), serving, watermarkMs }
-  const observer = observe(ofReplica, { clock: Date.now, signal: closing.signal })
-  surveyMetrics(service.metrics, observer.observed, () => replay.contested(), Date.now)
+  const constant = { startedAtMs: Date.now(), maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES }
+  const own = (): OwnState => stateOf(runner, constant)
+  indexerMetrics(service.metrics, own, Date.now)
+  const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
+  surveyMetrics(service.metrics, observed, () => replay.contested(), Date.now)
 
   prepare({ source, sink, stores, retries, log })
     .then((rules) => Promise.all([runner.run(rules), replay.run()]))
@@ -74,7 +73,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       breaker: async () => deadLetters.blockedReason(),
       'dead letters': async () => letterRetries.blockedReason(),
     },
-    pages: (health) => statusPages({ own, observer, health }),
+    pages: (health) => statusPages({ own, records: metrics.recordsByOutcome, observed, health, clock: Date.now }),
   }
 }
 
@@ -95,17 +94,17 @@ async function prepare(deps: {
 }
 
 /** The state of this process, for its metrics and its status page. */
-function ownState(maxInFlightBytes: number, runner: GenerationRunner, metrics: PipelineMetrics) {
+function stateOf(
+  { pipeline, served }: GenerationRunner,
+  constant: Pick<OwnState, 'startedAtMs' | 'maxInFlightBytes'>,
+): OwnState {
   return {
-    startedAtMs: Date.now(),
-    maxInFlightBytes,
-    inFlightBytes: () => runner.pipeline?.inFlightBytes() ?? 0,
-    watermarkMs: () => runner.served?.watermarkMs,
-    clockOffsetMs: () => runner.pipeline?.clockOffsetMs(),
-    partitions: () => runner.pipeline?.positions() ?? [],
-    writerBlockedMs: () => runner.pipeline?.writerBlockedMs() ?? 0,
-    generation: () => runner.served?.generation.number,
-    records: async () => (await metrics.records.get()).values,
-    nowMs: Date.now,
+    ...constant,
+    inFlightBytes: pipeline?.budget.takenBytes ?? 0,
+    watermarkMs: served?.watermarkMs,
+    clockOffsetMs: pipeline?.publisher.clockOffsetMs(),
+    partitions: pipeline?.consumer.assigned() ?? [],
+    writerBlockedMs: pipeline?.writer.blockedMs() ?? 0,
+    generation: served?.generation.number,
   }
 }

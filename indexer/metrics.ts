@@ -1,9 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ContestedDigest } from '../src/core/stores/accountKeyStore.ts'
-import type { RedisMemory } from '../src/core/stores/redis.ts'
 import type { ItemOutcome } from './bulk/bulkFailure.ts'
-import type { GroupSurvey } from './status/groupSurvey.ts'
-import { currentLags, type Observed, type PartitionLag } from './status/observe.ts'
+import { currentLags, type Observed, type OwnState, type PartitionLag } from './status/observe.ts'
 
 /** Bulk bodies from a single small record to one larger than the bound. */
 const bulkByteBuckets = [1_024, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 8_388_608, 33_554_432]
@@ -41,6 +39,13 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   return {
     records,
     revisionConflicts,
+    /** The processed records of all topics, by outcome. */
+    recordsByOutcome: async (): Promise<Readonly<Record<RecordOutcome, number>>> => {
+      const { values } = await records.get()
+      const sum = (outcome: RecordOutcome): number =>
+        values.reduce((total, { labels, value }) => total + (labels.outcome === outcome ? value : 0), 0)
+      return { indexed: sum('indexed'), stale: sum('stale'), 'dead-letter': sum('dead-letter') }
+    },
     countItems: (items: readonly ItemOutcome[]): void => {
       const counts = new Map<ItemOutcome['kind'], number>()
       for (const { kind } of items) counts.set(kind, (counts.get(kind) ?? 0) + 1)
@@ -72,53 +77,39 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
   }
 }
 
-/** The metrics of one indexer. `current` is read whenever the metrics are asked for. */
-export function indexerMetrics(
-  registry: Registry,
-  current: {
-    readonly maxInFlightBytes: number
-    inFlightBytes(): number
-    watermarkMs(): number | undefined
-    clockOffsetMs(): number | undefined
-    writerBlockedMs(): number
-    nowMs(): number
-  },
-): void {
+/** The metrics of one indexer. `own` is read whenever the metrics are asked for. */
+export function indexerMetrics(registry: Registry, own: () => OwnState, clock: () => number): void {
+  const age = ({ watermarkMs }: OwnState): number | undefined =>
+    watermarkMs === undefined ? undefined : Math.max(0, clock() - watermarkMs)
   const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1_000)
-  const watermarkAgeMs = (): number | undefined => {
-    const watermarkMs = current.watermarkMs()
-    return watermarkMs === undefined ? undefined : Math.max(0, current.nowMs() - watermarkMs)
-  }
-  gauge(
-    registry,
-    'tidemark_in_flight_bytes',
-    'Bytes of records fetched and not yet processed; the value of a record counts three times',
-    () => current.inFlightBytes(),
-  )
-  gauge(
-    registry,
-    'tidemark_in_flight_limit_bytes',
-    'Limit of tidemark_in_flight_bytes: MAX_IN_FLIGHT_BYTES',
-    () => current.maxInFlightBytes,
-  )
-  gauge(
-    registry,
-    'tidemark_write_blocked_seconds',
-    'For how long the record that waits longest could not be written to Elasticsearch; 0 if none waits after a failure',
-    () => inSeconds(current.writerBlockedMs()),
-  )
-  gauge(
-    registry,
-    'tidemark_clock_offset_seconds',
-    'How far the clock of this indexer is ahead of the clock of Redis; the slower one limits the watermark',
-    () => inSeconds(current.clockOffsetMs()),
-  )
-  gauge(
-    registry,
-    'tidemark_watermark_age_seconds',
-    'Age of the published watermark; absent until this indexer has published one',
-    () => inSeconds(watermarkAgeMs()),
-  )
+  const gauges: readonly (readonly [name: string, help: string, of: (own: OwnState) => number | undefined])[] = [
+    [
+      'tidemark_in_flight_bytes',
+      'Bytes of records fetched and not yet processed; the value of a record counts three times',
+      ({ inFlightBytes }) => inFlightBytes,
+    ],
+    [
+      'tidemark_in_flight_limit_bytes',
+      'Limit of tidemark_in_flight_bytes: MAX_IN_FLIGHT_BYTES',
+      ({ maxInFlightBytes }) => maxInFlightBytes,
+    ],
+    [
+      'tidemark_write_blocked_seconds',
+      'For how long the record that waits longest could not be written to Elasticsearch; 0 if none waits after a failure',
+      ({ writerBlockedMs }) => inSeconds(writerBlockedMs),
+    ],
+    [
+      'tidemark_clock_offset_seconds',
+      'How far the clock of this indexer is ahead of the clock of Redis; the slower one limits the watermark',
+      ({ clockOffsetMs }) => inSeconds(clockOffsetMs),
+    ],
+    [
+      'tidemark_watermark_age_seconds',
+      'Age of the published watermark; absent until this indexer has published one',
+      (state) => inSeconds(age(state)),
+    ],
+  ]
+  for (const [name, help, of] of gauges) gauge(registry, name, help, [], () => labelled(of(own())))
 }
 
 /** Metrics of the state that all indexers share: every indexer reports the same values. */
@@ -129,11 +120,10 @@ export function surveyMetrics(
   clock: () => number,
 ): void {
   const perPartition = (name: string, help: string, of: (lag: PartitionLag) => number | undefined): void =>
-    labelledGauge(registry, name, help, ['topic', 'partition'], () =>
-      currentLags(observed(), clock()).flatMap((lag) => {
-        const [{ topic, partition }, value] = [lag, of(lag)]
-        return value === undefined ? [] : [[{ topic, partition }, value] as const]
-      }),
+    gauge(registry, name, help, ['topic', 'partition'], () =>
+      currentLags(observed(), clock()).flatMap((lag) =>
+        labelled(of(lag), { topic: lag.topic, partition: lag.partition }),
+      ),
     )
   perPartition(
     'tidemark_lag_records',
@@ -146,61 +136,53 @@ export function surveyMetrics(
     ({ behindSeconds }) => behindSeconds,
   )
   const perIndex = (name: string, help: string, of: 'documents' | 'bytes'): void =>
-    labelledGauge(registry, name, help, ['index'], () =>
-      (observed().indices?.value ?? []).map((index) => [{ index: index.name }, index[of]]),
+    gauge(registry, name, help, ['index'], () =>
+      (observed().indices?.value ?? []).flatMap((index) => labelled(index[of], { index: index.name })),
     )
-  const group = (): Partial<GroupSurvey> => observed().group?.value ?? {}
   perIndex('tidemark_index_documents', 'Documents of an index, tombstones included', 'documents')
   perIndex('tidemark_index_bytes', 'Disk usage of an index, replicas included', 'bytes')
-  gauge(registry, 'tidemark_dead_letters', 'Dead letters in the dead-letters topic', () => group().deadLetters)
-  gauge(registry, 'tidemark_rebuild_running', '1 while a rebuild is running, else 0', () =>
-    observed().group === undefined ? undefined : Number(group().rebuild?.isRunning ?? false),
-  )
+  const gauges: readonly (readonly [name: string, help: string, of: (observed: Observed) => number | undefined])[] = [
+    ['tidemark_dead_letters', 'Dead letters in the dead-letters topic', ({ group }) => group?.value.deadLetters],
+    [
+      'tidemark_rebuild_running',
+      '1 while a rebuild is running, else 0',
+      ({ group }) => group && Number(group.value.rebuild?.isRunning ?? false),
+    ],
+    [
+      'tidemark_rebuild_progress_ratio',
+      'Share of the records that the generation of a rebuild holds; absent without a rebuild',
+      ({ group }) => group?.value.rebuild?.progress,
+    ],
+    ['tidemark_redis_memory_bytes', 'Memory that Redis uses', ({ redisMemory }) => redisMemory?.value.usedBytes],
+    [
+      'tidemark_redis_memory_limit_bytes',
+      'maxmemory of Redis; absent without one',
+      ({ redisMemory }) => redisMemory?.value.limitBytes,
+    ],
+  ]
+  for (const [name, help, of] of gauges) gauge(registry, name, help, [], () => labelled(of(observed())))
   gauge(
-    registry,
-    'tidemark_rebuild_progress_ratio',
-    'Share of the records that the generation of a rebuild holds; absent without a rebuild',
-    () => group().rebuild?.progress,
-  )
-  labelledGauge(
     registry,
     'tidemark_contested_account_keys',
     '1 for each live account key that opens nothing, because another one claims the same digest',
     ['key'],
-    () => contested().flatMap(({ keys }) => keys.map((key) => [{ key }, 1] as const)),
-  )
-  const memory = (): Partial<RedisMemory> => observed().redisMemory?.value ?? {}
-  gauge(registry, 'tidemark_redis_memory_bytes', 'Memory that Redis uses', () => memory().usedBytes)
-  gauge(
-    registry,
-    'tidemark_redis_memory_limit_bytes',
-    'maxmemory of Redis; absent without one',
-    () => memory().limitBytes,
+    () => contested().flatMap(({ keys }) => keys.flatMap((key) => labelled(1, { key }))),
   )
 }
 
-/** A gauge that is absent while its value is unknown. */
-function gauge(registry: Registry, name: string, help: string, read: () => number | undefined): void {
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    collect() {
-      const known = read()
-      this.reset()
-      if (known === undefined) this.remove()
-      else this.set(known)
-    },
-  })
-}
+type Sample = readonly [labels: Record<string, string | number>, value: number]
 
-/** A gauge with one value for each set of labels that is known now. */
-function labelledGauge<Label extends string>(
+/** A value of a gauge; none while it is unknown. */
+const labelled = (value: number | undefined, labels: Sample[0] = {}): Sample[] =>
+  value === undefined ? [] : [[labels, value]]
+
+/** A gauge with one value for each set of labels that is known now; absent while none is. */
+function gauge(
   registry: Registry,
   name: string,
   help: string,
-  labelNames: readonly Label[],
-  read: () => readonly (readonly [Record<Label, string | number>, number])[],
+  labelNames: readonly string[],
+  read: () => readonly Sample[],
 ): void {
   new Gauge({
     name,
@@ -209,6 +191,8 @@ function labelledGauge<Label extends string>(
     registers: [registry],
     collect() {
       this.reset()
+      // Without labels it is 0 after a reset.
+      this.remove({})
       for (const [labels, value] of read()) this.set(labels, value)
     },
   })

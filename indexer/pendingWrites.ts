@@ -1,6 +1,6 @@
 import { partitionName } from '../src/core/kafka/sourceRecord.ts'
 import type { TeamList } from '../src/core/model/teamList.ts'
-import { type PendingMark, pendingMarkLifeMs } from '../src/core/stores/pendingWrites.ts'
+import { type PendingMark, pendingMarkLifeMs } from '../src/core/stores/pendingMarks.ts'
 import type { AssignedPartition } from './consumer.ts'
 
 /** Where marks are kept, for readers in other processes. */

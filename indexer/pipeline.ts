@@ -2,31 +2,30 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { Logger } from 'pino'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
-import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
+import type { SourceRecord, TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { AccountKeyState } from '../src/core/model/accountKey.ts'
 import type { RecordKey } from '../src/core/model/record.ts'
 import type { Problem } from '../src/core/model/result.ts'
 import type { Config } from '../src/core/process/config.ts'
+import type { AccountKeyApplier } from './accountKeys/apply.ts'
 import { Retries } from './backoff.ts'
 import { ByteBudget } from './budget.ts'
-import { bulkBounds } from './bulk/bulkApi.ts'
+import { bulkBounds, bulkSender } from './bulk/bulkApi.ts'
 import type { BulkFailure } from './bulk/bulkFailure.ts'
-import { bulkSender } from './bulk/bulkSender.ts'
 import { BulkWriter } from './bulk/bulkWriter.ts'
 import type { Outcome } from './bulk/job.ts'
 import type { PartitionClaim } from './changeTimes.ts'
 import { commitMetadata, fetchStartOffsets, type StartOffset } from './committedOffsets.ts'
 import { type AssignedPartition, SourceConsumer } from './consumer.ts'
-import { sameRevision } from './deadLetters/deadLetters.ts'
+import { type DeadLetterWriter, sameRevision } from './deadLetters/deadLetters.ts'
 import type { Generation } from './generations/generations.ts'
 import type { PipelineMetrics, RecordOutcome } from './metrics.ts'
-import { PendingWrites } from './pendingWrites.ts'
-import { projectRecord } from './projectRecord.ts'
-import { Publisher, type VisiblePosition } from './publisher.ts'
-import { announceRecord } from './recordChannels.ts'
+import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
+import { projectRecord } from './projection.ts'
+import { Publisher, type PublisherRedis } from './publisher.ts'
 import { refreshEveryCopy } from './refresh.ts'
-import type { ServingTasks } from './servingTasks.ts'
 import { documentTopics } from './topics.ts'
+import { announceRecord } from './tracing.ts'
 
 const maxConcurrentRequests = 2
 const refreshTimeoutMs = 30_000
@@ -34,6 +33,15 @@ const drainDeadlineMs = 4_000
 /** After this time the group is left without a last commit: the next owner of the partitions reads again what was not committed. */
 const lastPublishDeadlineMs = 3_000
 const drainPollMs = 20
+
+/** What a pipeline needs besides, when readers see its generation. */
+type Serving = {
+  /** The group of rebuilds: its committed offsets count where they name this generation. */
+  readonly rebuildGroupId: string
+  readonly deadLetters: DeadLetterWriter
+  readonly accountKeys: AccountKeyApplier
+  readonly redis: PublisherRedis & PendingMarks
+}
 
 type PipelineOptions = {
   readonly config: Config
@@ -50,7 +58,7 @@ type PipelineOptions = {
   /** Whether another indexer has claimed the partition since `owner` did. */
   isDisplaced(owner: string, partition: TopicPartition): Promise<boolean>
   /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles invalid records and account keys. */
-  readonly serving: ServingTasks | undefined
+  readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
   readonly log: Logger
   /** Called with the error when the pipeline stops because of a bug. */
@@ -68,10 +76,10 @@ export class Pipeline {
   readonly #options: PipelineOptions
   readonly #writing = new AbortController()
   readonly #publishing = new AbortController()
-  readonly #budget: ByteBudget
-  readonly #writer: BulkWriter
-  readonly #consumer: SourceConsumer
-  readonly #publisher: Publisher
+  readonly budget: ByteBudget
+  readonly writer: BulkWriter
+  readonly consumer: SourceConsumer
+  readonly publisher: Publisher
   readonly #pending: PendingWrites | undefined
   readonly #marking: Retries
   #isWriterBlocked = false
@@ -79,14 +87,11 @@ export class Pipeline {
   constructor(options: PipelineOptions) {
     this.#options = options
     const { config, source, groupId, topics, generation, serving, metrics, log } = options
-    this.#budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
-    this.#pending = serving && new PendingWrites({ marks: serving, elapsedMs: () => performance.now() })
+    this.budget = new ByteBudget(config.MAX_IN_FLIGHT_BYTES)
+    this.#pending = serving && new PendingWrites({ marks: serving.redis, elapsedMs: () => performance.now() })
     this.#marking = new Retries(log, Math.random, this.#writing.signal)
-    this.#writer = new BulkWriter({
-      ...bulkSender({
-        ...{ elasticsearch: options.elasticsearch, indices: generation.indices, metrics, signal: this.#writing.signal },
-        mark: () => this.#mark(),
-      }),
+    this.writer = new BulkWriter({
+      ...bulkSender(options.elasticsearch, generation.indices, metrics, this.#writing.signal, () => this.#mark()),
       ...bulkBounds,
       maxConcurrentRequests,
       maxRecordsPerSecond: config.MAX_RECORDS_PER_SECOND,
@@ -96,11 +101,11 @@ export class Pipeline {
       onBlocked: (failure) => this.#noteBlockedWriter(failure),
       onFatal: options.fail,
     })
-    this.#consumer = new SourceConsumer({
+    this.consumer = new SourceConsumer({
       source,
       groupId,
       topics,
-      budget: this.#budget,
+      budget: this.budget,
       keptMs: (topic) => options.keptMs(topic),
       startOffsets: (partitions) => this.#startOffsets(partitions),
       claim: (partitions) => options.claim(partitions),
@@ -111,16 +116,16 @@ export class Pipeline {
       log,
       random: Math.random,
     })
-    this.#publisher = new Publisher({
-      assigned: () => this.#consumer.assigned(),
+    this.publisher = new Publisher({
+      assigned: () => this.consumer.assigned(),
       offsetRanges: () => source.offsetRanges(topics),
       refresh: () => this.#refresh(),
-      commit: (commits) => this.#consumer.commit(commits),
+      commit: (commits) => this.consumer.commit(commits),
       commitMetadata: (start, coveredAtMs) => commitMetadata(generation.tag, start.deadLetteredBelow, coveredAtMs),
-      redis: serving,
+      redis: serving?.redis,
       pending: this.#pending,
-      isBehind: () => this.#budget.takenBytes > this.#budget.maxBytes / 2,
-      rejoin: () => this.#consumer.rejoin(),
+      isBehind: () => this.budget.takenBytes > this.budget.maxBytes / 2,
+      rejoin: () => this.consumer.rejoin(),
       clock: Date.now,
       elapsedMs: () => performance.now(),
       log,
@@ -132,82 +137,42 @@ export class Pipeline {
     const stop = (): void => this.#publishing.abort()
     signal.addEventListener('abort', stop, { once: true })
     if (signal.aborted) stop()
-    const reading = this.#consumer.run()
-    await this.#publisher.run(this.#publishing.signal)
+    const reading = this.consumer.run()
+    await this.publisher.run(this.#publishing.signal)
     signal.removeEventListener('abort', stop)
-    this.#consumer.pause()
+    this.consumer.pause()
     await reading
   }
 
   /** Waits up to 4 s for the records in flight, publishes them within 3 s, and leaves the group. */
   async shutDown(): Promise<void> {
-    this.#consumer.pause()
+    this.consumer.pause()
     const deadline = AbortSignal.timeout(drainDeadlineMs)
-    while (this.#budget.takenBytes > 0 && this.blockedReasons().writer === undefined && !deadline.aborted)
+    while (this.budget.takenBytes > 0 && this.blockedReasons().writer === undefined && !deadline.aborted)
       await sleep(drainPollMs)
     try {
-      if (this.#consumer.assigned().length > 0)
-        await Promise.race([this.#publisher.publish(), sleep(lastPublishDeadlineMs, undefined, { ref: false })])
+      if (this.consumer.assigned().length > 0)
+        await Promise.race([this.publisher.publish(), sleep(lastPublishDeadlineMs, undefined, { ref: false })])
     } finally {
       this.#writing.abort()
-      await this.#consumer.leave()
+      await this.consumer.leave()
     }
-  }
-
-  /** Makes everything searchable that has been processed so far. */
-  async publish(): Promise<void> {
-    await this.#publisher.publish()
-  }
-
-  /** From now on every record that is read gets a `changedAt` not below `watermarkMs`. */
-  startChangesAt(watermarkMs: number): void {
-    for (const { changeTimes } of this.#consumer.assigned()) changeTimes.watermarkDecided(watermarkMs)
-  }
-
-  inFlightBytes(): number {
-    return this.#budget.takenBytes
-  }
-
-  /** How far every owned partition is visible. */
-  positions(): readonly VisiblePosition[] {
-    return this.#publisher.positions()
-  }
-
-  /** The partitions of which a deletion may have been missed, by name. */
-  mayHaveMissed(): readonly string[] {
-    return this.#consumer
-      .assigned()
-      .filter(({ coverage }) => coverage.mayHaveMissed)
-      .map(partitionName)
-  }
-
-  /** How far our clock is ahead of that of Redis (ms); undefined before the first round. */
-  clockOffsetMs(): number | undefined {
-    return this.#publisher.clockOffsetMs()
   }
 
   blockedReasons(): BlockedReasons {
     const reasons = {
-      writer: this.#writer.blockedReason() ?? this.#marking.blockedReason(),
-      publisher: this.#publisher.blockedReason(),
-      consumer: this.#consumer.blockedReason(),
-      decoding: this.#consumer.undecodableReason(),
+      writer: this.writer.blockedReason() ?? this.#marking.blockedReason(),
+      publisher: this.publisher.blockedReason(),
+      consumer: this.consumer.blockedReason(),
+      decoding: this.consumer.undecodableReason(),
     }
     return Object.fromEntries(Object.entries(reasons).filter(([, reason]) => reason !== undefined))
-  }
-
-  /** For how long the record that waits longest has not been stored (ms); 0 when none waits after a failure. */
-  writerBlockedMs(): number {
-    return this.#writer.blockedMs()
   }
 
   #noteBlockedWriter(failure: BulkFailure | null): void {
     const { log } = this.#options
     if (failure !== null && !this.#isWriterBlocked)
-      log.warn(
-        { kind: failure.kind, reason: this.#writer.blockedReason() },
-        'documents cannot be written; trying again',
-      )
+      log.warn({ kind: failure.kind, reason: this.writer.blockedReason() }, 'documents cannot be written; trying again')
     if (failure === null && this.#isWriterBlocked) log.info('documents are written again')
     this.#isWriterBlocked = failure !== null
   }
@@ -232,15 +197,15 @@ export class Pipeline {
       onProcessed()
     }
     const accept = (outcome: 'indexed' | 'stale'): void => {
-      serving?.recordAccepted(record)
+      serving?.deadLetters.recordAccepted(record)
       finish(outcome)
     }
     const reject = async (problem: Problem): Promise<void> => {
       if (problem === sameRevision) metrics.revisionConflicts.inc({ topic: record.topic })
-      finish((await serving?.rejectRecord(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')
+      finish((await serving?.deadLetters.reject(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')
     }
     const applyAccountKey = async (change: RecordKey & AccountKeyState): Promise<void> => {
-      const applied = (await serving?.applyAccountKey(change, record, this.#writing.signal)) ?? 'stale'
+      const applied = (await serving?.accountKeys.apply(change, record, this.#writing.signal)) ?? 'stale'
       return typeof applied === 'string' ? accept(applied) : await reject(applied)
     }
     const projection = projectRecord(record, changedAtMs, config)
@@ -257,7 +222,7 @@ export class Pipeline {
         const announceOutcome = announceRecord(record, documents)
         const done = (outcome: Outcome): void => {
           announceOutcome(outcome.kind)
-          this.#publisher.noteWrite(list)
+          this.publisher.noteWrite(list)
           acknowledge?.()
           if (outcome.kind === 'rejected') this.#failUnlessDone(reject({ path: 'document', rule: outcome.reason }))
           else if (outcome.kind === 'conflict') this.#failUnlessDone(reject(sameRevision))
@@ -265,7 +230,7 @@ export class Pipeline {
         }
         // What is below has been read by indexers that told of it; a rebuild leaves it to them.
         const isCompared = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
-        this.#writer.submit({ documents, version, isCompared, place: () => placeOf(record), done })
+        this.writer.submit({ documents, version, isCompared, place: () => placeOf(record), done })
       }
     }
   }

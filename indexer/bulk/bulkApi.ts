@@ -1,14 +1,19 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, documentKinds, type PhysicalIndex, writeAliasOf } from '../../src/core/stores/indices.ts'
+import type { PipelineMetrics } from '../metrics.ts'
+import { bulkChannel } from '../tracing.ts'
 import { classifyItem, type ItemError, type ItemOutcome } from './bulkFailure.ts'
 import type { Stored } from './job.ts'
+import { encodeProbes } from './shardProbe.ts'
 
 type ResponseItem = { _id?: string; status?: number; error?: ItemError }
 type Response = { items?: Partial<Record<string, ResponseItem>>[] }
 
 /** The bounds of one bulk request; a single record may be larger. */
 export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_000 } as const
+
+const timeoutMs = 60_000
 
 type Access = { readonly timeoutMs: number; readonly signal: AbortSignal }
 
@@ -55,8 +60,32 @@ export async function sendBulk(
   client: Client,
   bulkBody: Buffer,
   writes: readonly DocumentWrite[],
-  options: Access,
+  access: Access,
 ): Promise<ItemOutcome[]> {
+  const items = await itemsOf(client, bulkBody, writes.length, access)
+  return items.map((item, at) => {
+    if (item?.status === undefined || item._id !== writes[at]?.id) throw new MalformedBulkResponse(`item ${at}`)
+    return classifyItem(item.status, item.error)
+  })
+}
+
+/** Whether the shard of each document takes documents now. Nothing is written. */
+export async function takesWrites(
+  client: Client,
+  indices: Indices,
+  documents: readonly DocumentWrite[],
+  access: Access,
+): Promise<boolean[]> {
+  const items = await itemsOf(client, encodeProbes(indices, documents), documents.length, access)
+  return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
+}
+
+async function itemsOf(
+  client: Client,
+  bulkBody: Buffer,
+  count: number,
+  options: Access,
+): Promise<(ResponseItem | undefined)[]> {
   const response = await client.transport.request<Response>(
     {
       method: 'POST',
@@ -70,13 +99,8 @@ export async function sendBulk(
     { requestTimeout: options.timeoutMs, signal: options.signal },
   )
   const items = response.items ?? []
-  if (items.length !== writes.length)
-    throw new MalformedBulkResponse(`${items.length} items for ${writes.length} documents`)
-  return items.map((item, at) => {
-    const index = item['index']
-    if (index?.status === undefined || index._id !== writes[at]?.id) throw new MalformedBulkResponse(`item ${at}`)
-    return classifyItem(index.status, index.error)
-  })
+  if (items.length !== count) throw new MalformedBulkResponse(`${items.length} items for ${count} documents`)
+  return items.map((item) => item['index'])
 }
 
 /**
@@ -113,4 +137,29 @@ export async function readStored(
     const version = Math.min(...stored.map((each) => each?.version ?? 0))
     return version === 0 ? undefined : { version, digest: stored[0]?.digest }
   })
+}
+
+/** The calls of an indexer's bulk writer, measured and traced. `mark` resolves once readers know of the writes that are about to be sent. */
+export function bulkSender(
+  client: Client,
+  indices: Indices,
+  metrics: PipelineMetrics,
+  signal: AbortSignal,
+  mark: () => Promise<void>,
+) {
+  const access = { timeoutMs, signal }
+  return {
+    send: async (documents: readonly DocumentWrite[]): Promise<ItemOutcome[]> => {
+      const body = encodeBulk(indices, documents)
+      metrics.bulkBytes.observe(body.length)
+      await mark()
+      const stop = metrics.bulkSeconds.startTimer()
+      const send = (): Promise<ItemOutcome[]> => sendBulk(client, body, documents, access).finally(stop)
+      const outcomes = await bulkChannel.tracePromise(send, { documents, bytes: body.length })
+      metrics.countItems(outcomes)
+      return outcomes
+    },
+    readStored: (records: readonly (readonly DocumentWrite[])[]) => readStored(client, indices, records, access),
+    takesWrites: (documents: readonly DocumentWrite[]) => takesWrites(client, indices, documents, access),
+  }
 }

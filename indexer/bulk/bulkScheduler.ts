@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '../backoff.ts'
-import { type BulkBounds, BulkLimits } from './bulkLimits.ts'
-import { BulkQueue } from './bulkQueue.ts'
-import type { Job, RecordWrite } from './job.ts'
-import { RecordRate } from './recordRate.ts'
+import { type BulkBounds, BulkLimits, RecordRate } from './bulkLimits.ts'
+import { type Job, newJob, type RecordWrite, sizeOf, winnerOf } from './job.ts'
 
 export type SchedulerOptions = BulkBounds & {
   /** The most records that are sent in a second; undefined for no limit. */
@@ -28,12 +26,19 @@ export type BatchResult = {
   readonly hasResults: boolean
 }
 
-/** Decides when the next request is sent, and what it holds. Batches grow while requests are in flight. */
+/**
+ * Decides when the next request is sent, and what it holds: of each entity only the record that counts, and none while another one of the
+ * entity is in flight. Batches grow while requests are in flight.
+ */
 export class BulkScheduler {
   readonly #options: SchedulerOptions
   readonly #send: (jobs: readonly Job[]) => Promise<BatchResult>
   readonly #rate: RecordRate
-  readonly #queue = new BulkQueue()
+  /** The records that wait to be sent, by entity. */
+  readonly #waiting = new Map<string, Job>()
+  /** The entities of which a record is in flight, or waits for its next attempt. */
+  readonly #inFlight = new Set<string>()
+  #submitted = 0
   /** Adapts to how requests end. */
   readonly limits: BulkLimits
   #requests = 0
@@ -49,13 +54,18 @@ export class BulkScheduler {
 
   /** Sends only after the caller's turn of the event loop, so that all records of one fetch can share a request. */
   submit(write: RecordWrite): void {
-    this.#queue.submit(write)
+    this.#enqueue(newJob(write, this.#submitted++))
     if (this.#isScheduled) return
     this.#isScheduled = true
     setImmediate(() => {
       this.#isScheduled = false
       this.#sendBatches()
     })
+  }
+
+  #enqueue(job: Job): void {
+    const waiting = this.#waiting.get(job.entity)
+    this.#waiting.set(job.entity, waiting === undefined ? job : winnerOf(waiting, job))
   }
 
   #sendBatches(): void {
@@ -67,9 +77,23 @@ export class BulkScheduler {
     }
   }
 
+  /** Takes what the next request sends; it is in flight until it is settled. */
   #nextBatch(): Job[] {
     const { maxBytes, maxDocuments } = this.limits
-    const { jobs, isCutOff } = this.#queue.take({ maxBytes, maxDocuments, maxRecords: this.#rate.allowed() })
+    const maxRecords = this.#rate.allowed()
+    const jobs: Job[] = []
+    let [bytes, documents, isCutOff] = [0, 0, false]
+    for (const [entity, job] of this.#waiting) {
+      if (this.#inFlight.has(entity)) continue
+      isCutOff = jobs.length >= maxRecords
+      if (isCutOff) break
+      bytes += sizeOf(job)
+      documents += job.documents.length
+      if (jobs.length > 0 && (bytes > maxBytes || documents > maxDocuments)) break
+      this.#waiting.delete(entity)
+      this.#inFlight.add(entity)
+      jobs.push(job)
+    }
     this.#rate.take(jobs.length)
     if (isCutOff) this.#run(this.#restUntilAllowed())
     return jobs
@@ -106,16 +130,24 @@ export class BulkScheduler {
   #settle(jobs: readonly Job[], again: readonly Job[]): Promise<void>[] {
     const failed = again.filter(({ failure }) => failure !== undefined)
     const waiting = new Set(failed.map(({ entity }) => entity))
-    this.#queue.release(jobs.filter(({ entity }) => !waiting.has(entity)))
-    this.#queue.putBack(again.filter(({ failure }) => failure === undefined))
+    for (const { entity } of jobs) if (!waiting.has(entity)) this.#inFlight.delete(entity)
+    this.#putBack(again.filter(({ failure }) => failure === undefined))
     return [...Map.groupBy(failed, ({ attempts }) => attempts)].map((each) => this.#retryLater(...each))
   }
 
   /** Records that have failed equally often wait together, and no others with them. */
   async #retryLater(attempts: number, jobs: readonly Job[]): Promise<void> {
     await sleep(backoffMs(attempts, this.#options.random), undefined, { signal: this.#options.signal })
-    this.#queue.putBack(jobs)
+    this.#putBack(jobs)
     this.#sendBatches()
+  }
+
+  /** Lets jobs be sent again, unless newer records of their entities count by now. */
+  #putBack(jobs: readonly Job[]): void {
+    for (const job of jobs) {
+      this.#inFlight.delete(job.entity)
+      this.#enqueue({ ...job, failure: undefined })
+    }
   }
 
   /** An error is a bug, unless the writer was stopped. */

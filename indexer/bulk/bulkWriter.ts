@@ -1,5 +1,4 @@
 import { type DocumentWrite, withNamesOnce } from '../../src/core/stores/documents.ts'
-import type { DocumentKind } from '../../src/core/stores/indices.ts'
 import { BlockedRecords } from './blockedRecords.ts'
 import { MalformedBulkResponse } from './bulkApi.ts'
 import {
@@ -13,6 +12,7 @@ import {
 } from './bulkFailure.ts'
 import { type BatchResult, BulkScheduler, type SchedulerOptions } from './bulkScheduler.ts'
 import {
+  isConfirmed,
   type Job,
   needsStored,
   type RecordWrite,
@@ -20,9 +20,9 @@ import {
   settle,
   sizeOf,
   successorOf,
+  suspicionAfter,
   withResults,
 } from './job.ts'
-import { isConfirmed, Suspicions } from './suspicion.ts'
 
 /** What the requests of one batch have shown so far. A batch that fails as a whole is sent again in parts. */
 type BatchState = {
@@ -34,11 +34,16 @@ type BatchState = {
   readonly repeated: Job[]
 }
 
+/** Of so many shards, at most, a request asks whether they take writes. */
+const maxProbes = 16
+
 type WriterOptions = SchedulerOptions & {
   /** Sends one bulk request; outcomes in the order of the documents. */
   send(documents: readonly DocumentWrite[]): Promise<ItemOutcome[]>
   /** Reads what Elasticsearch holds of the documents of records, in their order. */
   readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]>
+  /** Whether the shard of each document takes writes now. */
+  takesWrites(documents: readonly DocumentWrite[]): Promise<readonly boolean[]>
   /** Called with what keeps documents from being stored, and with null once nothing does. */
   onBlocked(failure: BulkFailure | null): void
 }
@@ -46,12 +51,11 @@ type WriterOptions = SchedulerOptions & {
 /**
  * Stores records: sends their documents, and decides by each result what becomes of a record. Only the newest pending record of an entity
  * is sent. What can succeed later is retried until it does, with full jitter for each record. bulkScheduler.ts makes batches, bulkApi.ts
- * a request, bulkFailure.ts classifies its results, suspicion.ts finds documents that can never be stored.
+ * a request, bulkFailure.ts classifies its results.
  */
 export class BulkWriter {
   readonly #options: WriterOptions
   readonly #scheduler: BulkScheduler
-  readonly #suspicions = new Suspicions()
   readonly #blocked = new BlockedRecords()
   /** Whether most records of the last batch were stored already. */
   #isReadingAgain = false
@@ -112,14 +116,15 @@ export class BulkWriter {
       return await this.#afterFailure(jobs, batch, this.#classify(error), error)
     }
     batch.hasResults = true
-    this.#noteResults(jobs, documents, outcomes)
+    this.#adaptLimits(jobs, documents, outcomes)
+    const writable = await this.#writableShards(documents, outcomes)
     const tooLarge: Job[] = []
     let from = 0
     const again = jobs.flatMap((job) => {
       const results = outcomes.slice(from, from + job.documents.length)
       from += job.documents.length
       const found = withResults(job, results)
-      if (results.every(({ kind }) => kind !== 'split')) return this.#applyResults(found, results, batch)
+      if (results.every(({ kind }) => kind !== 'split')) return this.#applyResults(found, results, writable, batch)
       tooLarge.push(found)
       return []
     })
@@ -133,10 +138,20 @@ export class BulkWriter {
     return error instanceof MalformedBulkResponse ? retryOf(error.message) : classifyRequestError(error)
   }
 
-  #noteResults(jobs: readonly Job[], documents: readonly DocumentWrite[], outcomes: readonly ItemOutcome[]): void {
-    documents.forEach(({ kind }, at) => {
-      if (outcomes[at]?.kind === 'written') this.#suspicions.noteWritten(kind)
-    })
+  /** Of the shards that failed at a document for no known reason, those that take writes. */
+  async #writableShards(
+    documents: readonly DocumentWrite[],
+    outcomes: readonly ItemOutcome[],
+  ): Promise<ReadonlySet<string>> {
+    const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
+    const asked = [...new Map(suspects.map((document) => [shardOf(document), document]))].slice(0, maxProbes)
+    if (asked.length === 0) return new Set()
+    // What keeps Elasticsearch from answering, the next write tells.
+    const answers = await this.#options.takesWrites(asked.map(([, document]) => document)).catch(() => [])
+    return new Set(asked.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
+  }
+
+  #adaptLimits(jobs: readonly Job[], documents: readonly DocumentWrite[], outcomes: readonly ItemOutcome[]): void {
     if (outcomes.some(({ kind }) => kind === 'busy')) this.#scheduler.limits.shrink()
     else
       this.#scheduler.limits.grow(
@@ -187,7 +202,7 @@ export class BulkWriter {
   }
 
   /** Finishes a job by the results of its documents, or returns what must be sent again. */
-  #applyResults(job: Job, outcomes: readonly ItemOutcome[], batch: BatchState): Job[] {
+  #applyResults(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: BatchState): Job[] {
     if (outcomes.every(isDone)) {
       if (needsStored(job)) batch.repeated.push(job)
       else this.#finish(job, { version: job.version, digest: job.isStored ? job.list.digest : undefined })
@@ -200,16 +215,18 @@ export class BulkWriter {
       return this.#reject({ ...job, documents: [...waiting, ...rejected] }, rejected, refusal.reason)
     const unfinished = { ...job, documents: waiting }
     const suspect = outcomes.find((outcome) => outcome.kind === 'suspect')
-    const kind = job.documents.find((_, at) => outcomes[at] === suspect)?.kind
-    if (suspect !== undefined && kind !== undefined) return this.#suspect(unfinished, kind, suspect.reason)
+    if (suspect !== undefined) {
+      const isDocument = job.documents.some((each, at) => outcomes[at] === suspect && writable.has(shardOf(each)))
+      return this.#suspect(unfinished, isDocument, suspect.reason)
+    }
     const failure = outcomes.find((outcome) => isFailure(outcome))
     return failure === undefined ? [] : this.#fail([unfinished], failure)
   }
 
-  /** Gives a record up once it is certain that its document of `kind` is at fault. */
-  #suspect(job: Job, kind: DocumentKind, reason: string): Job[] {
+  /** Gives a record up once it is certain that one of its documents is at fault. */
+  #suspect(job: Job, doesShardTakeWrites: boolean, reason: string): Job[] {
     const nowMs = this.#options.elapsedMs()
-    const suspicion = this.#suspicions.after(job.suspicion, kind, nowMs)
+    const suspicion = suspicionAfter(job.suspicion, doesShardTakeWrites, nowMs)
     if (isConfirmed(suspicion, nowMs)) return this.#reject({ ...job, suspicion }, job.documents, reason)
     return this.#fail([{ ...job, suspicion }], { kind: 'retry', reason })
   }
@@ -263,5 +280,8 @@ export class BulkWriter {
     return next === undefined ? [] : [next]
   }
 }
+
+/** Documents of one index and one team are in one shard. */
+const shardOf = ({ kind, teamId }: DocumentWrite): string => `${kind}/${teamId}`
 
 const retryOf = (reason: string): BulkFailure => ({ kind: 'retry', reason })

@@ -1,7 +1,6 @@
 import type { Revision } from '../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import type { BulkFailure, ItemOutcome } from './bulkFailure.ts'
-import { ofAnotherState, type Suspicion } from './suspicion.ts'
 
 /** The result of one record. */
 export type Outcome =
@@ -136,3 +135,27 @@ function outcomeBy(stored: Stored, { isCompared, version, list: { digest } }: Jo
 
 /** The bytes that it adds to a request. */
 export const sizeOf = (job: Job): number => job.documents.reduce((bytes, { source }) => bytes + source.length, 0)
+
+/** A document must fail so often, */
+const minFailures = 2
+/** and for so long without success, before its record is given up. */
+const minMs = 60_000
+
+/** How often and since when Elasticsearch has failed at a document while its shard took writes. */
+export type Suspicion = { readonly sinceMs: number; readonly failures: number }
+
+/** What is held against a document after one more failure. While its shard takes no writes either, the shard is at fault. */
+export const suspicionAfter = (
+  before: Suspicion | undefined,
+  doesShardTakeWrites: boolean,
+  nowMs: number,
+): Suspicion | undefined =>
+  doesShardTakeWrites ? { sinceMs: before?.sinceMs ?? nowMs, failures: (before?.failures ?? 0) + 1 } : before
+
+/** What is held against another state of an entity: it must fail by itself, too, but the time counts from the first state that did. */
+export const ofAnotherState = (suspicion: Suspicion | undefined): Suspicion | undefined =>
+  suspicion && { ...suspicion, failures: 0 }
+
+/** Whether the document is at fault, and not its shard. */
+export const isConfirmed = (suspicion: Suspicion | undefined, nowMs: number): boolean =>
+  suspicion !== undefined && suspicion.failures >= minFailures && nowMs - suspicion.sinceMs >= minMs

@@ -4,12 +4,12 @@ import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import { randomToken } from '../../src/core/model/ids.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
-import { markPending, settlePending } from '../../src/core/stores/pendingWrites.ts'
+import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
 import { claimPartitions, noteRaised, readClaimant, redisTimeMs } from '../../src/core/stores/watermark.ts'
 import type { AccountKeyApplier } from '../accountKeys/apply.ts'
 import type { Retries } from '../backoff.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
-import type { DeadLetterWriter } from '../deadLetters/deadLetterWriter.ts'
+import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
 import type { RoundResult } from '../publisher.ts'
@@ -40,8 +40,8 @@ type GenerationRunnerDeps = {
 /** Runs the pipeline of the generation to be written. When that generation is retired or lost, it goes on with the next one. */
 export class GenerationRunner {
   readonly #deps: GenerationRunnerDeps
-  #served: ServedGeneration | undefined
-  #pipeline: Pipeline | undefined
+  /** The generation that is written, and what writes it; undefined before the first one is opened. */
+  #current: { readonly served: ServedGeneration; readonly pipeline: Pipeline } | undefined
   /** The greatest watermark that this process has published, of any generation: Redis may lose it. */
   #highestMs: number | undefined
   /** Whether the last round promised nothing, because deletions may have been missed. */
@@ -59,8 +59,7 @@ export class GenerationRunner {
     while (!stopping.aborted) {
       const served = await retries.untilDone('preparing indices', () => this.#openGeneration(), stopping)
       const pipeline = this.#createPipeline(served, rules.hasAppendTimes)
-      this.#served = served
-      this.#pipeline = pipeline
+      this.#current = { served, pipeline }
       log.info({ generation: served.generation.number }, 'generation opened for writing')
       const ended = AbortSignal.any([stopping, served.left])
       const watching = this.#watch(served, ended)
@@ -76,17 +75,15 @@ export class GenerationRunner {
 
   /** Publishes what is in flight and leaves the group. */
   async stop(): Promise<void> {
-    await this.#pipeline?.shutDown()
+    await this.pipeline?.shutDown()
   }
 
-  /** The generation that is written; undefined before the first one is opened. */
   get served(): ServedGeneration | undefined {
-    return this.#served
+    return this.#current?.served
   }
 
-  /** What writes it. */
   get pipeline(): Pipeline | undefined {
-    return this.#pipeline
+    return this.#current?.pipeline
   }
 
   /** Why deletions may have been missed, so that no watermark is promised; undefined while there is no such reason. */
@@ -94,7 +91,8 @@ export class GenerationRunner {
     const policies = Object.entries(this.#rules.forgetful).map(
       ([topic, policy]) => `${topic} has cleanup.policy=${policy}`,
     )
-    const missed = this.#pipeline?.mayHaveMissed() ?? []
+    const assigned = this.pipeline?.consumer.assigned() ?? []
+    const missed = assigned.filter(({ coverage }) => coverage.mayHaveMissed).map(partitionName)
     const read = `${missed.join(', ')} may have been read later than Kafka keeps deletions, so that a rebuild is needed`
     const reasons = [...policies, ...(missed.length > 0 ? [read] : [])]
     return reasons.length > 0 ? `no watermark is promised: ${reasons.join('; ')}` : undefined
@@ -105,9 +103,10 @@ export class GenerationRunner {
     const { CONSUMER_GROUP: group } = stores.config
     this.#rules = await readTopicRules(source, stores.config)
     const topics = documentTopics(stores.config)
-    const own = await fetchCommittedOffsets(source, group, topics)
-    const rebuilt = await fetchCommittedOffsets(source, rebuildGroup(group), topics)
-    const commits = { own: [...own.values()], rebuilt: [...rebuilt.values()] }
+    const commits = {
+      own: [...(await fetchCommittedOffsets(source, group, topics)).values()],
+      rebuilt: [...(await fetchCommittedOffsets(source, rebuildGroup(group), topics)).values()],
+    }
     return await ServedGeneration.open(stores, commits, Date.now, closing)
   }
 
@@ -133,18 +132,18 @@ export class GenerationRunner {
       },
       serving: {
         rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
-        rejectRecord: (record, problem, start, signal) => deadLetters.reject(record, problem, start, signal),
-        applyAccountKey: (change, record, signal) => accountKeys.apply(change, record, signal),
-        recordAccepted: (record) => deadLetters.recordAccepted(record),
-        replaceChangeTokens: (lists) => replaceChangeTokens(redis, keys, lists, randomToken),
-        markPending: (marks) => markPending(redis, keys, marks),
-        settlePending: (marks) => settlePending(redis, keys, marks),
-        redisTimeMs: () => redisTimeMs(redis),
-        // Without append times there are no watermarks below which a record could fall.
-        noteRaised: async (changedAtRaisedByMs) =>
-          hasAppendTimes ? noteRaised(redis, keys, changedAtRaisedByMs) : undefined,
-        publishWatermarks: (owner, watermarks, known) =>
-          hasAppendTimes ? this.#publishWatermarks(served, owner, watermarks, known) : served.serveWithoutWatermark(),
+        ...{ deadLetters, accountKeys },
+        redis: {
+          replaceChangeTokens: (lists) => replaceChangeTokens(redis, keys, lists, randomToken),
+          markPending: (marks) => markPending(redis, keys, marks),
+          settlePending: (marks) => settlePending(redis, keys, marks),
+          redisTimeMs: () => redisTimeMs(redis),
+          // Without append times there are no watermarks below which a record could fall.
+          noteRaised: async (changedAtRaisedByMs) =>
+            hasAppendTimes ? noteRaised(redis, keys, changedAtRaisedByMs) : undefined,
+          publishWatermarks: (owner, watermarks, known) =>
+            hasAppendTimes ? this.#publishWatermarks(served, owner, watermarks, known) : served.serveWithoutWatermark(),
+        },
       },
       metrics,
       log,

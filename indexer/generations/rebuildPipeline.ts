@@ -43,7 +43,7 @@ export class RebuildPipeline {
   readonly #pipeline: Pipeline
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
-  #round: Promise<void> | undefined
+  #round: Promise<unknown> | undefined
   #changesStartAtMs: number | undefined
 
   /** Begins to read. `fail` is called with the error when the pipeline stops because of a bug. */
@@ -82,7 +82,7 @@ export class RebuildPipeline {
   /** From now on no record gets a `changedAt` below `watermarkMs`. */
   startChangesAt(watermarkMs: number): void {
     this.#changesStartAtMs = watermarkMs
-    this.#pipeline.startChangesAt(watermarkMs)
+    for (const { changeTimes } of this.#pipeline.consumer.assigned()) changeTimes.watermarkDecided(watermarkMs)
   }
 
   /**
@@ -97,7 +97,9 @@ export class RebuildPipeline {
     const expectUndisturbed = createCheck(this.#options, this.#generation)
     let [before, reported] = ['', '']
     for (;;) {
-      const positions = new Map(this.#pipeline.positions().map((each) => [partitionName(each), each.position]))
+      const positions = new Map(
+        this.#pipeline.publisher.positions().map((each) => [partitionName(each), each.position]),
+      )
       const left = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
       const done = total - left.reduce((sum, each) => sum + each, 0)
       if (extendHold === undefined) report.progress('records read', done, total)
@@ -120,7 +122,7 @@ export class RebuildPipeline {
 
   /** Begins to make searchable what was processed so far, unless it is being done. */
   #publish(): void {
-    this.#round ??= this.#pipeline
+    this.#round ??= this.#pipeline.publisher
       .publish()
       // It repeats a failed round and has its error among the blocked reasons.
       .catch(() => undefined)

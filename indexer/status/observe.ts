@@ -1,13 +1,36 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '@elastic/elasticsearch'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
-import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { type RedisConnection, type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
 import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
-import { type GroupSurvey, type PartitionSurvey, progressBetween, surveyGroup } from './groupSurvey.ts'
-import { type IndexSurvey, surveyIndices } from './indexSurvey.ts'
+import {
+  type GroupSurvey,
+  type IndexSurvey,
+  type PartitionSurvey,
+  progressBetween,
+  surveyGroup,
+  surveyIndices,
+} from './surveys.ts'
+
+/** The state of this indexer itself; what is undefined is not known yet. */
+export type OwnState = {
+  readonly startedAtMs: number
+  readonly maxInFlightBytes: number
+  readonly inFlightBytes: number
+  /** The watermark that it published last. */
+  readonly watermarkMs: number | undefined
+  /** How far its clock is ahead of that of Redis. */
+  readonly clockOffsetMs: number | undefined
+  /** For how long the record that waits longest has not been stored; 0 when none waits after a failure. */
+  readonly writerBlockedMs: number
+  /** Those that it owns. */
+  readonly partitions: readonly TopicPartition[]
+  /** The generation that it writes. */
+  readonly generation: number | undefined
+}
 
 /** A result of polling and the time of its arrival. */
 type Seen<T> = { readonly value: T; readonly atMs: number }
@@ -22,21 +45,6 @@ export type Observed = {
   readonly indices: Seen<readonly IndexSurvey[]> | undefined
 }
 
-/** The figures at one time; undefined when unknown. */
-export type Sample = {
-  readonly atMs: number
-  readonly watermarkAgeSeconds: number | undefined
-  readonly behindRecords: number | undefined
-  readonly recordsPerSecond: number | undefined
-  readonly deadLetters: number | undefined
-}
-
-const sampleEveryMs = 5_000
-export const historyMs = 15 * 60_000
-const maxSamples = historyMs / sampleEveryMs
-
-export type Observer = { observed(): Observed; samples(): readonly Sample[] }
-
 const groupEveryMs = 5_000
 const redisEveryMs = 5_000
 /** Index statistics are expensive for Elasticsearch and change slowly. */
@@ -44,7 +52,7 @@ const indicesEveryMs = 30_000
 /** An older survey no longer counts as the current state. */
 const staleMs = 3 * groupEveryMs
 
-/** Polls Kafka, Redis and Elasticsearch until `signal` aborts, too rarely to burden them. */
+/** Polls Kafka, Redis and Elasticsearch until `signal` aborts, too rarely to burden them. Returns what tells the newest known state. */
 export function observe(
   from: {
     readonly config: Config
@@ -53,20 +61,17 @@ export function observe(
     readonly elasticsearch: Client
     readonly redis: RedisConnection
     readonly keys: RedisKeys
-    /** The generation that is written; undefined until topics and indices are prepared. */
-    serving(): number | undefined
-    /** The watermark that this indexer published last. */
-    watermarkMs(): number | undefined
+    own(): OwnState
   },
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
-): Observer {
-  const { config, source, elasticsearch, redis, keys, serving, watermarkMs } = from
+): () => Observed {
+  const { config, source, elasticsearch, redis, keys, own } = from
   const every = (everyMs: number) => ({ everyMs, clock, signal })
   let before: Seen<GroupSurvey> | undefined
   const group = poll(async () => {
-    const number = serving()
-    if (number === undefined) throw new Error('topics and indices are not prepared yet')
-    const survey = await surveyGroup(source, config, number)
+    const { generation } = own()
+    if (generation === undefined) throw new Error('topics and indices are not prepared yet')
+    const survey = await surveyGroup(source, config, generation)
     const now: Seen<GroupSurvey> = { value: survey, atMs: clock() }
     const recordsPerSecond = before === undefined ? undefined : rateOf(before, now)
     before = now
@@ -75,18 +80,13 @@ export function observe(
   const watermark = poll(() => readWatermark(redis, keys), every(redisEveryMs))
   const redisMemory = poll(() => readRedisMemory(redis), every(redisEveryMs))
   const indices = poll((until) => surveyIndices(elasticsearch, config.INDEX_PREFIX, until), every(indicesEveryMs))
-  const observed = (): Observed => ({
+  return () => ({
     group: group(),
-    watermarkMs: newest(watermarkMs(), watermark()?.value.watermarkMs),
+    watermarkMs: newest(own().watermarkMs, watermark()?.value.watermarkMs),
     marks: watermark()?.value.partitionWatermarks ?? new Map(),
     redisMemory: redisMemory(),
     indices: indices(),
   })
-
-  const history = new History()
-  const timer = setInterval(() => history.add(sampleOf(observed(), clock())), sampleEveryMs).unref()
-  signal.addEventListener('abort', () => clearInterval(timer), { once: true })
-  return { observed, samples: () => history.samples() }
 }
 
 /** The newer of two watermarks: the greater one, because the watermark never decreases. */
@@ -95,18 +95,6 @@ const newest = (one: number | undefined, other: number | undefined): number | un
 
 const rateOf = (before: Seen<GroupSurvey>, after: Seen<GroupSurvey>): number =>
   (progressBetween(before.value, after.value) * 1_000) / Math.max(1, after.atMs - before.atMs)
-
-/** The current figures. The watermark's age keeps growing while no newer watermark can be read. */
-export function sampleOf({ group, watermarkMs }: Observed, nowMs: number): Sample {
-  const current = group !== undefined && nowMs - group.atMs <= staleMs ? group.value : undefined
-  return {
-    atMs: nowMs,
-    watermarkAgeSeconds: watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000,
-    behindRecords: current?.partitions.reduce((sum, { behindRecords }) => sum + behindRecords, 0),
-    recordsPerSecond: current?.recordsPerSecond,
-    deadLetters: current?.deadLetters,
-  }
-}
 
 /** How far a partition is behind, whichever indexer reads it, if any. */
 export type PartitionLag = PartitionSurvey & {
@@ -128,21 +116,6 @@ export const lagsOf = (
 /** The lags as they are now; none while Kafka tells nothing. */
 export const currentLags = ({ group, marks }: Observed, nowMs: number): readonly PartitionLag[] =>
   group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, marks) : []
-
-/** The samples of the last 15 minutes. */
-export class History {
-  readonly #samples: Sample[] = []
-
-  add(sample: Sample): void {
-    this.#samples.push(sample)
-    if (this.#samples.length > maxSamples) this.#samples.shift()
-  }
-
-  /** Oldest first. */
-  samples(): readonly Sample[] {
-    return this.#samples
-  }
-}
 
 /** The longest time that a failed poll waits before its next try. */
 const retryMs = 5_000

@@ -3,7 +3,7 @@ import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRec
 import { documentId } from '../../src/core/model/ids.ts'
 import { readKey } from '../../src/core/model/record.ts'
 import { entityTypeOf } from '../../src/core/stores/indices.ts'
-import { projectRecord } from '../projectRecord.ts'
+import { projectRecord } from '../projection.ts'
 import { documentTopics } from '../topics.ts'
 import type { Commits, CommittedPartition } from './commits.ts'
 import { type ComparedRecord, deadLetterVersion } from './comparison.ts'

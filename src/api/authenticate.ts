@@ -12,7 +12,7 @@ import type { Freshness } from '../core/stores/listVersions.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import { createTeamAdmission } from './admission.ts'
 import type { ApiContext, ApiMiddleware, RouteContext } from './context.ts'
-import { type ApiError, apiError } from './errors.ts'
+import { type ApiError, apiError, errorMessages } from './errors.ts'
 import { type CountedRequest, enforceRateLimit } from './rateLimit.ts'
 
 /** Keys that a process remembers. */
@@ -60,7 +60,7 @@ export function keyDigestOf(ctx: Pick<ApiContext, 'req' | 'get'>): Digest {
 }
 
 export const unauthorized = (isTokenSent: boolean): ApiError =>
-  apiError('unauthorized', 'a valid account API key is required: Authorization: Bearer <API_KEY>', {
+  apiError('unauthorized', errorMessages.unauthorized, {
     headers: { 'WWW-Authenticate': isTokenSent ? 'Bearer error="invalid_token"' : 'Bearer' },
     rejection: 'unauthorized',
   })

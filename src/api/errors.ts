@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
+import { type ClientError, type Refuse, refusal } from '../core/process/clientErrors.ts'
 import { HttpError, type HttpErrorDetails } from '../core/process/httpError.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { RedisUnavailable } from '../core/stores/redis.ts'
@@ -21,6 +23,29 @@ export const errorStatuses = {
 
 type ErrorCode = keyof typeof errorStatuses
 
+/** The methods of every route: all are read-only. */
+export const allowedMethods = 'GET, HEAD, OPTIONS'
+
+/** What error answers say; where it depends on the request, an example of it. */
+export const errorMessages: Readonly<Record<ErrorCode, string>> = {
+  bad_request: 'limit must be an integer from 1 to 100, not "500"',
+  unauthorized: 'a valid account API key is required: Authorization: Bearer <API_KEY>',
+  not_found: 'no such form',
+  method_not_allowed: `only ${allowedMethods} are supported`,
+  request_timeout: 'the request took too long to arrive',
+  uri_too_long: 'the URL is too long',
+  rate_limited: 'too many requests with this key; retry in 42 s',
+  headers_too_long: 'the headers are too long',
+  internal_error: 'an unexpected error; the X-Request-Id header identifies it',
+  service_unavailable: 'temporarily unavailable; retry later',
+}
+
+/** The headers of every answer to one team: shared caches must not store what it may read, nor serve it to another key. */
+export const privateHeaders = {
+  'Cache-Control': 'private, no-cache',
+  Vary: 'Authorization, Accept, Accept-Encoding',
+}
+
 /** What may be unavailable when an answer needs it. */
 const dependencies = ['elasticsearch', 'redis', 'account_keys', 'watermark', 'capacity'] as const
 
@@ -37,7 +62,7 @@ export const apiError = (code: ErrorCode, message: string, details?: HttpErrorDe
 const unavailableRetryAfterSeconds = 5
 
 export const unavailable = (dependency: (typeof dependencies)[number], cause: Error): ApiError =>
-  apiError('service_unavailable', 'temporarily unavailable; retry later', {
+  apiError('service_unavailable', errorMessages.service_unavailable, {
     headers: { 'Retry-After': String(unavailableRetryAfterSeconds) },
     rejection: dependency,
     cause,
@@ -49,8 +74,7 @@ function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ElasticsearchUnavailable) return unavailable('elasticsearch', thrown)
   if (thrown instanceof RedisUnavailable) return unavailable('redis', thrown)
   if (thrown instanceof AccountKeysIncomplete) return unavailable('account_keys', thrown)
-  const message = 'an unexpected error; the X-Request-Id header identifies it'
-  return apiError('internal_error', message, { cause: thrown })
+  return apiError('internal_error', errorMessages.internal_error, { cause: thrown })
 }
 
 /** Answers everything thrown by later middleware as JSON; `onRejected` counts requests that were refused or may be retried. */
@@ -87,4 +111,30 @@ function respond(ctx: ApiContext, { status, headers, code, message }: ApiError):
 }
 
 /** The body of every error answer. */
-export const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })
+const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })
+
+const clientErrors: Readonly<Record<ClientError, readonly [code: ErrorCode, message?: string]>> = {
+  timeout: ['request_timeout'],
+  'long-url': ['uri_too_long'],
+  'long-headers': ['headers_too_long'],
+  'bad-url': ['bad_request', 'the URL must be percent-encoded'],
+  method: ['method_not_allowed'],
+  host: ['bad_request', 'there must be exactly one Host header: a host, with its port or without'],
+  'no-http': ['bad_request', 'this is not HTTP/1.1'],
+}
+
+/** Answers and logs requests that Node's HTTP parser rejects, in the same format as every other error. */
+export const answerClientError =
+  (log: Logger): Refuse =>
+  (reason) => {
+    const [code, message = errorMessages[code]] = clientErrors[reason]
+    const requestId = randomUUID()
+    log.info({ requestId, status: errorStatuses[code] }, 'request')
+    const headers = {
+      'Content-Type': 'application/json; charset=utf-8',
+      ...privateHeaders,
+      'X-Request-Id': requestId,
+      ...(code === 'method_not_allowed' && { Allow: allowedMethods }),
+    }
+    return refusal(errorStatuses[code], headers, renderError(code, message))
+  }

@@ -28,7 +28,7 @@ import { type ExportContent, exportList, exportPage } from './search/exports.ts'
 import { type Page, type PageRequest, pageLinks, renderPage, renderPageParts } from './search/page.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { type Filters, searchPage } from './search/searchPage.ts'
-import { type ChangeWindow, holdsWindow, listValidators, type Validators } from './validators.ts'
+import { type ChangeWindow, holdsWindow, type Validators, validatorsOf } from './validators.ts'
 
 /** The paths of the lists below the URL of the API. */
 const paths: Readonly<Record<EntityType, string>> = { forms: 'forms', submissions: 'records' }
@@ -62,7 +62,7 @@ export function listRoute<Selection extends ChangeWindow>(
     const parameters = deps.readParameters(ctx, schemas[format ?? 'page']) as unknown as Parameters<Selection>
     const formId = format === csv ? list.formIdOf(parameters) : undefined
     const named = format === undefined ? parameters : { ...parameters, as: format }
-    const validate = () => listValidators(ctx, list.type, named, formId === undefined ? [] : ['forms'])
+    const validate = () => validatorsOf(ctx, list.type, named, formId === undefined ? [] : ['forms'])
     await untilChanged(list, parameters, ctx, deps, validate)
     const validators = validate()
     const making =

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import type { Branded } from '../core/model/ids.ts'
 import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
-import { parseTimeZone } from './timeZone.ts'
 
 /**
  * The building blocks of the routes' parameter schemas. A rule follows the parameter's name, as in
@@ -11,26 +11,25 @@ export const maxLimit = 100
 export const defaultLimit = 20
 const maxTitleCharacters = 200
 
-const integer = (max: number) =>
-  z
-    .string()
-    .transform((text, context) => {
-      const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
-      if (value >= 1 && value <= max) return value
-      context.addIssue(`must be an integer from 1 to ${max}`)
-      return z.NEVER
-    })
-    .meta({ type: 'integer', minimum: 1, maximum: max })
+/** Text that `parse` understands; it gives undefined for any other. */
+const parsed = <Value>(parse: (text: string) => Value | undefined, rule: string) =>
+  z.string().transform((text, context) => {
+    const value = parse(text)
+    if (value !== undefined) return value
+    context.addIssue(rule)
+    return z.NEVER
+  })
+
+function integer(max: number) {
+  const parse = (text: string): number | undefined => {
+    const value = /^\d+$/.test(text) ? Number(text) : 0
+    return value >= 1 && value <= max ? value : undefined
+  }
+  return parsed(parse, `must be an integer from 1 to ${max}`).meta({ type: 'integer', minimum: 1, maximum: max })
+}
 
 const windowBound = (edge: 'from' | 'to', description: string) =>
-  z
-    .string()
-    .transform((text, context) => {
-      const bound = parseWindowBound(text, edge)
-      if (bound !== undefined) return bound
-      context.addIssue(`must be ${windowBoundRule}`)
-      return z.NEVER
-    })
+  parsed((text) => parseWindowBound(text, edge), `must be ${windowBoundRule}`)
     .optional()
     .meta({
       type: undefined,
@@ -75,14 +74,30 @@ export const changedParameters = {
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, { error: `must be one of ${values.join(', ')}` }).optional()
 
-export const timeZone = z
-  .string()
-  .transform((name, context) => {
-    const zone = parseTimeZone(name)
-    if (zone !== undefined) return zone
-    context.addIssue('must be the name of an IANA time zone, such as Europe/Berlin')
-    return z.NEVER
-  })
+/** The name of a time zone, in the spelling of this process's time zone data. */
+export type TimeZone = Branded<string, 'TimeZone'>
+
+export const utc = 'UTC' as TimeZone
+
+/** Of the three-letter names that programs know, those that IANA knows: `PST` and `IST` mean several zones. */
+const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
+
+/**
+ * Reads an IANA time zone name in any letter case; a `+` that a query string turned into a space is read as `+`. Undefined for an
+ * offset, and for everything else.
+ */
+export function parseTimeZone(sent: string): TimeZone | undefined {
+  const text = sent.replace(' ', '+')
+  const isName = /^[a-z]/i.test(text) && (text.length !== 3 || shortNames.test(text))
+  if (!isName) return undefined
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone as TimeZone
+  } catch {
+    return undefined
+  }
+}
+
+export const timeZone = parsed(parseTimeZone, 'must be the name of an IANA time zone, such as Europe/Berlin')
   .optional()
   .meta({ type: 'string', examples: ['Europe/Berlin', 'UTC'] })
 
@@ -103,12 +118,10 @@ export const flag = (isDefault: boolean) =>
     .default(isDefault)
     .meta({ type: 'boolean' })
 
-const views = ['summary', 'full'] as const
-
 /** What an export holds besides the items that its filters select. */
 export const exportParameters = {
   view: z
-    .enum(views, { error: `must be one of ${views.join(', ')}` })
+    .enum(['summary', 'full'], { error: 'must be one of summary, full' })
     .default('summary')
     .describe('Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers.'),
   includeDeleted: flag(false).describe(

@@ -1,23 +1,10 @@
 import type { Readable } from 'node:stream'
 import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
 import { type Compression, compressed, compressionFor, isWorthCompressing } from './compression.ts'
-import type { ApiMiddleware, RouteContext } from './context.ts'
+import type { RouteContext } from './context.ts'
 import { LargePage } from './search/page.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
 import { holdsVersion, matchesAny, type Validators } from './validators.ts'
-
-/** The `Cache-Control` of answers to one team. */
-export const privateCacheControl = 'private, no-cache'
-
-/** The `Vary` of answers to one team: the request headers on which an answer depends. */
-export const varyHeader = 'Authorization, Accept, Accept-Encoding'
-
-/** Keeps shared caches from storing what one team may read, and from serving it to another key. */
-export const privateCaching: ApiMiddleware = (ctx, next) => {
-  ctx.set('Cache-Control', privateCacheControl)
-  ctx.set('Vary', varyHeader)
-  return next()
-}
 
 /** An answer that is sent part by part; of a page with the total of its list. */
 type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }

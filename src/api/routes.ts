@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { maxUrlBytes } from '../core/process/clientErrors.ts'
 import { routeOf } from '../core/process/requestLog.ts'
 import type { ApiMiddleware, RouteContext, RouteDeps, RouteState } from './context.ts'
-import { type ApiError, apiError } from './errors.ts'
+import { type ApiError, allowedMethods, apiError, errorMessages } from './errors.ts'
 import { getForm, getFormParameters, listForms, listFormsParameters } from './forms.ts'
 import type { AnswerName } from './openapi/schemas.ts'
 import { maxCounts } from './search/counts.ts'
@@ -92,11 +92,8 @@ export function routes(deps: RouteDeps): Router<RouteState, object> {
   return router
 }
 
-/** The methods of every route: all are read-only. */
-export const allowedMethods = 'GET, HEAD, OPTIONS'
-
 const methodNotAllowed = (): ApiError =>
-  apiError('method_not_allowed', `only ${allowedMethods} are supported`, { headers: { Allow: allowedMethods } })
+  apiError('method_not_allowed', errorMessages.method_not_allowed, { headers: { Allow: allowedMethods } })
 
 /** Answers OPTIONS for any path, without a key. */
 export const options: ApiMiddleware = async (ctx, next) => {
@@ -119,7 +116,7 @@ export const unrouted: ApiMiddleware = (ctx) => {
 /** Normalises the request target, and `Accept`. */
 export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   const { headers, url = '' } = ctx.req
-  if (url.length > maxUrlBytes) throw apiError('uri_too_long', 'the URL is too long')
+  if (url.length > maxUrlBytes) throw apiError('uri_too_long', errorMessages.uri_too_long)
   ctx.req.url = originForm(url)
   if (headers.accept !== undefined) headers.accept = withoutMediaTypeParameters(headers.accept)
   return next()

@@ -1,18 +1,34 @@
 import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
+import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
+import { requestLog } from '../core/process/requestLog.ts'
+import { measure, requestMetrics } from '../core/process/requestMetrics.ts'
 import type { Service, Started } from '../core/process/service.ts'
 import { readHolders } from '../core/stores/accountKeyStore.ts'
+import { recordKeyUse } from '../core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { fromRedis } from '../core/stores/redis.ts'
-import { createApp } from './app.ts'
-import { answerClientError } from './clientErrors.ts'
+import { admitRequests } from './admission.ts'
+import { AnswerCache } from './answerCache.ts'
+import { authenticate, createHolderLookup, createRecheck, createUseRecorder, keyDigestOf } from './authenticate.ts'
+import { compressStreams } from './compression.ts'
+import type { ApiMiddleware, ApiState, RouteDeps, RouteState, WatchKey } from './context.ts'
+import { answerClientError, errors, privateHeaders, rejectionReasons } from './errors.ts'
+import { createStreams } from './exports.ts'
 import { KeyWatch } from './keyWatch.ts'
+import { publicRoutes } from './openapi/docsPage.ts'
+import { describeApi } from './openapi/openapi.ts'
+import { parameterReader } from './parameters.ts'
+import { queueQueries } from './queryQueue.ts'
+import { countRequest, createLimiter } from './rateLimit.ts'
+import { normalizeRequest, options, otherMethods, routes, unrouted } from './routes.ts'
 import { createIndexReader, probe } from './search/indexReader.ts'
 import { readPrimaries } from './search/readPrimaries.ts'
 import { openSearchClient } from './search/searchClient.ts'
+import { createWaiting } from './waiting/waitForChange.ts'
 import { WaitingRoom } from './waiting/waitingRoom.ts'
 
 /** The port it listens on unless it is told another one. */
@@ -44,7 +60,7 @@ export function openApi(
   nowMs: () => number,
   elapsedMs: () => number = () => performance.now(),
 ): Pick<Started, 'checks'> & { readonly listener: RequestListener; close(): void } {
-  const { config, engines, log, metrics } = service
+  const { config, engines, metrics } = service
   const elasticsearch = engines.elasticsearchBytes(config)
   const { redis, redisKeys, accountKeys } = openStores(service, elasticsearch)
   const search = readPrimaries(
@@ -56,31 +72,37 @@ export function openApi(
     nowMs,
   )
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
-  const waitingRoom = new WaitingRoom({
+  const room = new WaitingRoom({
     readVersions: (lists) => readVersionsOf(redis, redisKeys, lists),
     elapsedMs,
     repeat,
     registry: metrics,
   })
   const keyWatch = new KeyWatch({ readHolders: (digests) => readHolders(redis, redisKeys, digests), nowMs, repeat })
-  const listener = createApp({
+  const watchKey: WatchKey = (ctx, onRefused) => keyWatch.watch(keyDigestOf(ctx), ctx.state.holder, onRefused)
+  const checkAgain = createRecheck(accountKeys, nowMs)
+  const requestsPerMinute = config.RATE_LIMIT_PER_MINUTE
+  const limiter = createLimiter(redis.client, redisKeys, requestsPerMinute)
+  const authentication = authenticate({
+    lookUpHolder: createHolderLookup(accountKeys, (holder) => countRequest(limiter, holder), nowMs),
+    requestsPerMinute,
+    recordUse: createUseRecorder(
+      ({ teamId, keyId }, minuteMs) => recordKeyUse(redis, redisKeys, teamId, keyId, minuteMs),
+      nowMs,
+    ),
+  })
+  const listener = listen(service, authentication, {
     indexReader,
-    redis,
-    redisKeys,
-    accountKeys,
+    readParameters: parameterReader(metrics),
+    ...createStreams(watchKey),
+    waitForChange: createWaiting({ room, checkAgain, watchKey, elapsedMs }),
     baseUrl: config.BASE_URL ?? '/api/v1',
-    requestsPerMinute: config.RATE_LIMIT_PER_MINUTE,
-    answerCacheBytes: config.ANSWER_CACHE_BYTES,
-    waitingRoom,
-    keyWatch,
     nowMs,
-    elapsedMs,
-    log,
-    metrics,
+    answers: new AnswerCache(config.ANSWER_CACHE_BYTES, metrics),
   })
   return {
     listener,
-    close: () => waitingRoom.close(),
+    close: () => room.close(),
     checks: {
       elasticsearch: async (signal) => await probe(indexReader, signal).then(() => undefined),
       cluster: isolatedNodesAnswerNothing(elasticsearch),
@@ -93,4 +115,40 @@ export function openApi(
 function repeat(tick: () => void, everyMs: number): () => void {
   const timer = setInterval(tick, everyMs)
   return () => clearInterval(timer)
+}
+
+/** Several middlewares listen for the end of a response, and so do Koa and the compressor. */
+const maxListeners = 20
+
+/** The API as a request listener. Its middlewares check a request in the order in which they stand here. */
+function listen(service: ApiService, authentication: ApiMiddleware, deps: RouteDeps): RequestListener {
+  const { log } = service
+  const metrics = requestMetrics(service.metrics, rejectionReasons)
+  const app = new Koa<ApiState>()
+  const logUnsent = (error: unknown, ctx?: { readonly state: ApiState }): void =>
+    log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
+  app.on('error', logUnsent)
+  const handle = app
+    .use(requestLog<ApiState>(log, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
+    .use(errors(log, metrics.rejected))
+    .use(measure<ApiState>(metrics))
+    .use((ctx, next) => {
+      ctx.set(privateHeaders)
+      return next()
+    })
+    .use(admitRequests())
+    .use(normalizeRequest)
+    .use(options)
+    .use(publicRoutes(describeApi(deps.baseUrl)).routes())
+    .use(otherMethods)
+    .use<RouteState>(authentication)
+    .use(queueQueries())
+    .use(compressStreams())
+    .use(routes(deps).routes())
+    .use(unrouted)
+    .callback()
+  return (request, response) => {
+    response.setMaxListeners(maxListeners)
+    handle(request, response).catch(logUnsent)
+  }
 }

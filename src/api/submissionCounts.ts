@@ -3,12 +3,11 @@ import type { WindowBound } from '../core/model/instant.ts'
 import type { Rendered } from './answerCache.ts'
 import type { RouteContext, RouteDeps } from './context.ts'
 import { apiError } from './errors.ts'
-import { changedParameters, oneOf, timeZone } from './parameterSchemas.ts'
+import { changedParameters, oneOf, timeZone, utc } from './parameterSchemas.ts'
 import { respond } from './respond.ts'
 import { type Counts, countByTime, countByValue, type TimeUnit, timeUnits } from './search/counts.ts'
 import { submissionsFilters, submissionsParameters } from './submissions.ts'
-import { utc } from './timeZone.ts'
-import { listValidators } from './validators.ts'
+import { validatorsOf } from './validators.ts'
 
 const fields = { form: 'formId', status: 'status' } as const
 const fieldGroups = ['form', 'status'] as const satisfies readonly (keyof typeof fields)[]
@@ -46,7 +45,7 @@ export async function countSubmissions(
   { readParameters, indexReader, answers, nowMs }: RouteDeps,
 ): Promise<void> {
   const parameters = readParameters(ctx, countSubmissionsParameters)
-  const validators = listValidators(ctx, 'submissions', parameters)
+  const validators = validatorsOf(ctx, 'submissions', parameters)
   const { by, timeZone: zone = utc, since, until } = parameters
   const { teamId } = ctx.state.holder
   const [filter] = submissionsFilters(teamId, parameters)

@@ -20,15 +20,17 @@ export type Validators = {
 
 /**
  * The validators of an answer made from entities of one type, and of other ones. `parameters` are all that select it, apart from team
- * and path.
+ * and path. What is selected by time of change is complete only up to the watermark: without one it is refused (503).
  */
 export function validatorsOf(
   ctx: RouteContext,
   type: EntityType,
-  parameters: Readonly<Record<string, unknown>>,
+  parameters: Readonly<Record<string, unknown>> & ChangeWindow,
   otherTypes: readonly EntityType[] = [],
 ): Validators {
   const { watermark, versions, settled } = ctx.state.freshness
+  const needsWatermark = parameters.changedSince !== undefined || parameters.changedUntil !== undefined
+  if (needsWatermark && watermark === null) throw unavailable('watermark', new Error('no watermark is published'))
   const version = versions[type]
   const all = [version, ...otherTypes.map((other) => versions[other])]
   const etag = all.includes(null) ? undefined : etagOf(all, ctx.path, parameters)
@@ -40,20 +42,6 @@ export function validatorsOf(
 export type ChangeWindow = {
   readonly changedSince?: WindowBound | undefined
   readonly changedUntil?: WindowBound | undefined
-}
-
-/** The validators of what is made from a list. A list that is selected by time of change is complete only up to the watermark: without one it is refused (503). */
-export function listValidators(
-  ctx: RouteContext,
-  type: EntityType,
-  parameters: ChangeWindow,
-  otherTypes: readonly EntityType[] = [],
-): Validators {
-  const validators = validatorsOf(ctx, type, parameters, otherTypes)
-  const needsWatermark = parameters.changedSince !== undefined || parameters.changedUntil !== undefined
-  if (needsWatermark && validators.watermark === null)
-    throw unavailable('watermark', new Error('no watermark is published'))
-  return validators
 }
 
 /** Part of every ETag. Increase it when the same data is rendered in another way. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { type TeamList, teamList } from '../../src/core/model/teamList.ts'
-import { markPending, type PendingMark, pendingMarkLifeMs, settlePending } from '../../src/core/stores/pendingWrites.ts'
+import { markPending, type PendingMark, pendingMarkLifeMs, settlePending } from '../../src/core/stores/pendingMarks.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { claimPartitions } from '../../src/core/stores/watermark.ts'

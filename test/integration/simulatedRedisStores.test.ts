@@ -16,7 +16,7 @@ import {
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
-import { markPending, settlePending } from '../../src/core/stores/pendingWrites.ts'
+import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {

@@ -5,16 +5,16 @@ import * as aliases from '../../indexer/generations/aliases.ts'
 import * as generations from '../../indexer/generations/generations.ts'
 import { ForgottenEntities } from '../../indexer/generations/readAgain.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
-import { surveyIndices } from '../../indexer/status/indexSurvey.ts'
+import { surveyIndices } from '../../indexer/status/surveys.ts'
 import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
 import { readForm } from '../../src/api/forms.ts'
 import { countOnly } from '../../src/api/search/clauses.ts'
 import { readDetails } from '../../src/api/search/details.ts'
+import { searchTeam } from '../../src/api/search/hits.ts'
 import { createIndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { readPrimaries } from '../../src/api/search/readPrimaries.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
-import { searchTeamTwice } from '../../src/api/search/searches.ts'
 import type { DocumentId, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Check } from '../../src/core/process/health.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
@@ -168,7 +168,7 @@ async function search(name: string): Promise<void> {
   await snapshot.rowsOf((await snapshot.keys([], all, 1, signal)).keys, signal)
   await readDetails(replica, 'form-details', team, ['f1' as EntityId], false, signal)
   snapshot.close()
-  await searchTeamTwice(replica, 'forms', team, [countOnly, countOnly], signal)
+  await searchTeam(replica, 'forms', team, countOnly, signal)
   const path = `/${prefix}-forms/_pit`
   const opened = await replica.send({ method: 'POST', path, querystring: { keep_alive: '1m' } }, signal)
   const body = { id: (JSON.parse(opened.bytes.toString()) as { id: string }).id }

@@ -8,7 +8,7 @@ import { accountKeyStore, type StoredKey, stateOf, surveyAccountKeys } from '../
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
-import { markPending, settlePending } from '../../src/core/stores/pendingWrites.ts'
+import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
 import { redisAnswers } from '../../src/core/stores/readinessChecks.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'

@@ -58,7 +58,7 @@ export type HistoryEvent = { readonly atMs: number } & (
 )
 
 /** It has taken the hold; the old generation is closed; it looks at the aliases before it replaces them. */
-export type SwitchStep = 'held' | 'blocked' | 'replacing'
+type SwitchStep = 'held' | 'blocked' | 'replacing'
 export type DocumentTopic = 'forms' | 'submissions'
 
 /** What happens from outside in one simulation, in order of time. */

@@ -12,7 +12,7 @@ import type { Fleet } from './fleet.ts'
 import type { Followers } from './followers.ts'
 import { appendOver, roundOfRecords, steadyTeam } from './rounds.ts'
 
-export type Soak = {
+type Soak = {
   readonly seed: number
   readonly minutes: number
   readonly judged: Judged

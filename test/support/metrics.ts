@@ -49,14 +49,15 @@ function registerApi(registry: Registry): void {
 
 function registerIndexer(registry: Registry): void {
   pipelineMetrics(registry, [])
-  indexerMetrics(registry, {
-    maxInFlightBytes: 0,
-    inFlightBytes: () => 0,
-    watermarkMs: () => undefined,
-    clockOffsetMs: () => undefined,
-    writerBlockedMs: () => 0,
-    nowMs: () => 0,
-  })
+  const nothing = {
+    ...{ startedAtMs: 0, maxInFlightBytes: 0, inFlightBytes: 0, writerBlockedMs: 0, partitions: [] },
+    ...{ watermarkMs: undefined, clockOffsetMs: undefined, generation: undefined },
+  }
+  indexerMetrics(
+    registry,
+    () => nothing,
+    () => 0,
+  )
   const observed = () => ({
     group: undefined,
     watermarkMs: undefined,

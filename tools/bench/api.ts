@@ -1,15 +1,14 @@
 import { join } from 'node:path'
 import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { aliasOf } from '../../src/core/stores/indices.ts'
+import { busyTimes } from '../demo/calendar.ts'
+import { seededRandom } from '../demo/random.ts'
 import { waitUntil } from '../engines/waiting.ts'
 import { startBareReader } from './api/bareProcesses.ts'
 import { compareAtRest, compareUnderWrites, type ListSize } from './api/comparisons.ts'
 import { expectSameAnswers, type Lists } from './api/lists.ts'
-import { compareMixed, type MixedSize } from './api/mixed.ts'
 import { compareRepeated } from './api/repeated.ts'
-import { largeTeam, smallTeam, submissionsOf, type TeamSizes, totalOf } from './api/teams.ts'
-import { whileAppending } from './appending.ts'
-import { together } from './comparison.ts'
+import { type Rounds, runRounds, together } from './comparison.ts'
 import {
   appendAll,
   createServedKey,
@@ -17,54 +16,36 @@ import {
   startApi,
   startReplica,
   untilServed,
+  whileAppending,
   withAnswerCache,
 } from './replica.ts'
 import type { Results } from './report.ts'
-import { type Rounds, runRounds } from './rounds.ts'
 import type { Stage } from './stage.ts'
-import { newestMs, submissionMaker } from './submissions.ts'
+import { newestMs, type SubmissionRecord, submissionMaker, windowDays } from './submissions.ts'
 
 type Size = {
   readonly teams: TeamSizes
   readonly lists: ListSize
   readonly rounds: Rounds
-  readonly mixed: MixedSize
 }
 
 export const fullSize: Size = {
   teams: { largeTeam: 220_000, otherTeams: 400, ofEach: 300 },
   lists: { submissions: 220_000, deepPage: 10_000, walkFromRow: 20_000 },
   rounds: { warmUps: 1, measured: 5 },
-  mixed: {
-    teams: 200,
-    deepPage: 10_000,
-    paces: [0, 200, 400],
-    leadInMs: 2_000,
-    measuredMs: 30_000,
-    rounds: { warmUps: 1, measured: 3 },
-  },
 }
 
 export const smallSize: Size = {
   teams: { largeTeam: 11_000, otherTeams: 20, ofEach: 100 },
   lists: { submissions: 11_000, deepPage: 500, walkFromRow: 2_000 },
   rounds: { warmUps: 0, measured: 1 },
-  mixed: {
-    teams: 10,
-    deepPage: 500,
-    paces: [0, 20],
-    leadInMs: 1_000,
-    measuredMs: 5_000,
-    rounds: { warmUps: 0, measured: 1 },
-  },
 }
 
 const writesPerSecond = 20
 const mergesDeadlineMs = 120_000
 
 /**
- * Measures lists of a large team beside Elasticsearch asked directly and a bare process, and repeated questions beside 304; then many
- * teams that poll.
+ * Measures lists of a large team beside Elasticsearch asked directly and a bare process, and repeated questions beside 304.
  */
 export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const { config, urls, signal } = stage
@@ -103,13 +84,11 @@ export async function benchApi(stage: Stage, size: Size): Promise<Results> {
   const samplesUnderWrites = await whileAppending(append, writesPerSecond, signal, () =>
     runRounds('Measuring under writes', underWrites.contenders, size.rounds),
   )
-  const mixed = await compareMixed(stage, replica, lists, size.mixed)
   return {
     title: 'Lists of a large team through the API',
-    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${totalOf(size.teams).toLocaleString('en')}, each page with its exact total; "Elasticsearch" is asked the API's own _msearch for rows and total, or its _search for a new question, and the bare process asks Redis and Elasticsearch what the API asks them and checks nothing. The API keeps no answers (ANSWER_CACHE_BYTES=0) except where a table says that the question is a new one each time or the same again and again, and in the mix of both: there, another API without that label keeps them as it does by default.`,
-    sections: [...atRest.sections, ...underWrites.sections, ...mixed.sections],
-    samples: new Map([...samplesAtRest, ...samplesUnderWrites, ...mixed.samples]),
-    counts: mixed.counts,
+    about: `A team of ${size.teams.largeTeam.toLocaleString('en')} submissions among ${totalOf(size.teams).toLocaleString('en')}, each page with its exact total; "Elasticsearch" is asked the API's own _msearch for rows and total, or its _search for a new question, and the bare process asks Redis and Elasticsearch what the API asks them and checks nothing. The API keeps no answers (ANSWER_CACHE_BYTES=0) except where a table says that the question is a new one each time or the same again and again: there, another API without that label keeps them as it does by default.`,
+    sections: [...atRest.sections, ...underWrites.sections],
+    samples: new Map([...samplesAtRest, ...samplesUnderWrites]),
   }
 }
 
@@ -135,4 +114,34 @@ async function untilMerged({ client, signal }: Stage): Promise<void> {
   }
   if (await waitUntil(isQuiet, { deadlineMs: mergesDeadlineMs, signal })) return
   throw new Error(`Elasticsearch is still merging after ${mergesDeadlineMs / 1_000} s`)
+}
+
+/** One large team, and many small ones of the same size. */
+type TeamSizes = { readonly largeTeam: number; readonly otherTeams: number; readonly ofEach: number }
+
+export const largeTeam = 'team_large'
+/** One of the others. */
+export const smallTeam = 'team_0'
+/** Of so many in a row, the first few share their millisecond. */
+const tieEvery = 50
+const tied = 5
+const seed = 'api'
+
+export const totalOf = ({ largeTeam, otherTeams, ofEach }: TeamSizes): number => largeTeam + otherTeams * ofEach
+
+/** All submissions in the order of created time, the teams mixed. The same at every call. */
+export function* submissionsOf(sizes: TeamSizes): Generator<SubmissionRecord> {
+  const random = seededRandom(seed)
+  const make = submissionMaker(seed)
+  const timeOf = busyTimes(newestMs, windowDays)
+  const total = totalOf(sizes)
+  const ofLarge = (count: number): number => Math.floor((count * sizes.largeTeam) / total)
+  let others = 0
+  for (let index = 0; index < total; index++) {
+    const isTied = index % tieEvery < tied
+    const place = isTied ? index - (index % tieEvery) : index + random.float()
+    const isLarge = ofLarge(index + 1) > ofLarge(index)
+    const teamId = isLarge ? largeTeam : `team_${others++ % sizes.otherTeams}`
+    yield make(teamId, timeOf(place / total))
+  }
 }

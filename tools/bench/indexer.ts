@@ -1,18 +1,18 @@
-import type { Body } from './indexer/bodies.ts'
+import { type Rounds, runRounds } from './comparison.ts'
 import { contendersOf, names, runCeiling } from './indexer/contenders.ts'
+import type { Body } from './indexer/feed.ts'
 import { feed } from './indexer/feed.ts'
 import { type FreshnessSize, freshnessSection, measureFreshness } from './indexer/freshness.ts'
 import type { Indexing } from './indexer/indexing.ts'
+import { spreadText } from './page.ts'
 import type { Counts, Figures, Results, Section } from './report.ts'
-import { type Rounds, runRounds } from './rounds.ts'
+import { spreadOf } from './report.ts'
 import type { Stage } from './stage.ts'
-import { spreadOf } from './statistics.ts'
-import { spreadText } from './table.ts'
 
 type Size = {
-  /** What most contenders bring from Kafka in a round. */
+  /** What is brought in a round. */
   readonly records: number
-  /** What they warm up with, what the ceiling is tried with, and all that the slowest one brings in a round. */
+  /** What contenders warm up with, and what the ceiling is tried with. */
   readonly fewRecords: number
   readonly rounds: Rounds
   /** Of each rate of events. */
@@ -36,39 +36,24 @@ export const smallSize: Size = {
 const mebibyte = 1_024 ** 2
 /** Bulk requests at once that the ceiling is tried with. */
 const tried = [2, 3, 4]
-const ceiling = { label: 'ready-made bulk', of: names.ceiling }
-const peers = [
-  { name: names.eachMessage, short: 'eachMessage' },
-  { name: names.eachBatch, short: 'eachBatch' },
-]
 
 const sections: readonly Section[] = [
   {
     title: 'From Kafka to searchable, beside the same documents ready-made',
     measure: 'records a second',
     rows: [
-      { label: `${names.ceiling}: list and detail documents`, of: names.ceiling },
+      { label: names.ceiling, of: names.ceiling },
       {
-        label: `${names.indexer}: list and detail documents`,
+        label: names.indexer,
         of: names.indexer,
-        to: { ...ceiling, goal: { atLeast: 0.6 } },
+        to: { label: names.ceiling, of: names.ceiling, goal: { atLeast: 0.6 } },
       },
-      ...peers.map(({ name }) => ({ label: `${name}: one document`, of: name, to: ceiling })),
     ],
-  },
-  {
-    title: 'The indexer beside what one would write instead',
-    measure: 'records a second',
-    rows: peers.map(({ name, short }) => ({
-      label: `indexer, beside ${name}`,
-      of: names.indexer,
-      to: { label: short, of: name, goal: { atLeast: 1 } },
-    })),
   },
   freshnessSection,
 ]
 
-/** Measures how fast records become searchable, beside other ways to bring them there, and how soon an event is seen in a list. */
+/** Measures how fast records become searchable, beside the same documents ready-made, and how soon an event is seen in a list. */
 export async function benchIndexer(stage: Stage, size: Size): Promise<Results> {
   const { records, fewRecords, rounds } = size
   const bodies = await feed(stage, [records, fewRecords])
@@ -78,7 +63,7 @@ export async function benchIndexer(stage: Stage, size: Size): Promise<Results> {
   const freshness = await measureFreshness(stage, size.freshness)
   return {
     title: 'Indexer: from Kafka to searchable',
-    about: `${records.toLocaleString('en')} submissions of 4 KB in Kafka, until Elasticsearch counts every one; the ceiling is a process that only sends the indexer's own documents, rendered beforehand, ${requestsAtOnce} bulk requests at once, and the peers store one document as it came and validate nothing (eachMessage: ${fewRecords.toLocaleString('en')} records).`,
+    about: `${records.toLocaleString('en')} submissions of 4 KB in Kafka, until Elasticsearch counts every one; the ceiling is a process that only sends the indexer's own documents, rendered beforehand, ${requestsAtOnce} bulk requests at once.`,
     sections,
     samples: new Map<string, readonly Figures[]>([...loads, ...freshness]),
     counts: [costsOf(loads)],

@@ -1,6 +1,6 @@
 import autocannon from 'autocannon'
 import type { Figures } from './report.ts'
-import { percentile } from './statistics.ts'
+import { percentile } from './report.ts'
 
 export type HttpRequest = {
   readonly method: 'GET' | 'POST'
@@ -28,22 +28,20 @@ export type Pace = {
 
 export type Sample = Required<Figures>
 
-/** What one connection sends, again and again, and who hears how long each answer took. */
-export type Connection = {
-  readonly requests: readonly autocannon.Request[]
-  onLatency(latencyMs: number): void
-}
-
 const requestTimeoutS = 30
 /** autocannon looks this often whether it is to stop; what is answered meanwhile is not counted. */
 const sampleMs = 50
 /** Longer than any load. */
-const longestMs = 600_000
+const longestS = 600
 
-/** Asks over kept connections at a pace. Rejects when a connection fails, an answer has an unexpected status, or `signal` aborts. */
+/**
+ * Asks over kept connections at a pace. Latencies are told one by one since autocannon's percentiles are whole milliseconds, too coarse
+ * here. Rejects when a connection fails, an answer has an unexpected status, or `signal` aborts.
+ */
 export async function load({ origin, requests }: Target, pace: Pace, signal: AbortSignal): Promise<Sample> {
+  signal.throwIfAborted()
   const { connections, leadIn, maxRequests, maxMs } = pace
-  const enough = new AbortController()
+  const [enough, failed] = [new AbortController(), new AbortController()]
   const latenciesMs: number[] = []
   let heard = 0
   let [beganMs, endedMs] = [performance.now(), 0]
@@ -59,11 +57,20 @@ export async function load({ origin, requests }: Target, pace: Pace, signal: Abo
     busyShare = performance.eventLoopUtilization(idle).utilization
     enough.abort()
   }
-  const connection = { requests: requests.map(checked), onLatency }
-  await fire(
-    { origin, connections, durationMs: longestMs, connectionOf: () => connection, enough: enough.signal },
-    signal,
+  const setupClient = (client: autocannon.Client): void => {
+    client.setRequests(requests.map((asked) => checked(asked, (error) => failed.abort(error))))
+    client.on('response', (_status, _bytes, latencyMs) => onLatency(latencyMs))
+  }
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const settings = { timeout: requestTimeoutS, bailout: 1, sampleInt: sampleMs, duration: longestS }
+  const instance = autocannon({ ...settings, url: origin, connections, setupClient }, (error: unknown) =>
+    error ? reject(error as Error) : resolve(),
   )
+  instance.on('reqError', (error: unknown) => failed.abort(error))
+  AbortSignal.any([signal, failed.signal, enough.signal]).addEventListener('abort', () => instance.stop())
+  await promise
+  signal.throwIfAborted()
+  failed.signal.throwIfAborted()
   return sampleOf(latenciesMs, endedMs - beganMs, busyShare)
 }
 
@@ -76,15 +83,15 @@ export const sampleOf = (latenciesMs: readonly number[], elapsedMs: number, busy
   busyShare,
 })
 
-/** The request as autocannon takes it; an answer with another status than expected ends the load. */
-export function checked(asked: Asked): autocannon.Request {
+/** The request as autocannon takes it. `fail` is told of an answer with another status than expected: what is thrown would end autocannon's parser. */
+function checked(asked: Asked, fail: (error: Error) => void): autocannon.Request {
   if (typeof asked === 'function')
-    return { ...checked(asked()), setupRequest: (made) => ({ ...made, ...sent(asked()) }) }
+    return { ...checked(asked(), fail), setupRequest: (made) => ({ ...made, ...sent(asked()) }) }
   const { method, path, expectedStatus } = asked
   return {
     ...sent(asked),
     onResponse: (status, answer) => {
-      if (status !== expectedStatus) throw new Error(`${method} ${path} answers ${status}: ${answer.slice(0, 500)}`)
+      if (status !== expectedStatus) fail(new Error(`${method} ${path} answers ${status}: ${answer.slice(0, 500)}`))
     },
   }
 }
@@ -94,61 +101,4 @@ const sent = ({ method, path, headers, body }: HttpRequest): autocannon.Request 
   path,
   headers: { ...headers },
   ...(body !== undefined && { body }),
-})
-
-/**
- * Runs autocannon for a time, or until `enough` aborts; `perSecond` bounds the requests of each connection. Latencies are told one
- * by one since autocannon's percentiles are whole milliseconds, too coarse here. Rejects when a connection fails, an `onResponse`
- * throws, or `signal` aborts.
- */
-export async function fire(
-  {
-    origin,
-    connections,
-    durationMs,
-    perSecond,
-    connectionOf,
-    enough,
-  }: {
-    readonly origin: string
-    readonly connections: number
-    readonly durationMs: number
-    readonly perSecond?: number
-    connectionOf(index: number): Connection
-    readonly enough?: AbortSignal
-  },
-  signal: AbortSignal,
-): Promise<void> {
-  signal.throwIfAborted()
-  const failed = new AbortController()
-  let index = 0
-  const setupClient = (client: autocannon.Client): void => {
-    const { requests, onLatency } = connectionOf(index++)
-    client.setRequests(requests.map((request) => guarded(request, (error) => failed.abort(error))))
-    client.on('response', (_status, _bytes, latencyMs) => onLatency(latencyMs))
-  }
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const settings = { timeout: requestTimeoutS, bailout: 1, sampleInt: sampleMs, duration: durationMs / 1_000 }
-  const rate = perSecond === undefined ? {} : { connectionRate: perSecond }
-  const instance = autocannon({ ...settings, ...rate, url: origin, connections, setupClient }, (error: unknown) =>
-    error ? reject(error as Error) : resolve(),
-  )
-  instance.on('reqError', (error: unknown) => failed.abort(error))
-  const over = AbortSignal.any([signal, failed.signal, ...(enough === undefined ? [] : [enough])])
-  over.addEventListener('abort', () => instance.stop())
-  await promise
-  signal.throwIfAborted()
-  failed.signal.throwIfAborted()
-}
-
-/** The same request; what its `onResponse` throws is told, not thrown into the parser of answers. */
-const guarded = (request: autocannon.Request, fail: (error: unknown) => void): autocannon.Request => ({
-  ...request,
-  onResponse: (...answer) => {
-    try {
-      if (typeof request.onResponse === 'function') request.onResponse(...answer)
-    } catch (error) {
-      fail(error)
-    }
-  },
 })

@@ -23,7 +23,7 @@ const small: typeof benches = {
 }
 
 const command = new Command('bench')
-  .description('Measures side by side, on engines of its own, and writes tables and a chart to tools/bench/results.')
+  .description('Measures side by side, on engines of its own, and writes tables to tools/bench/results.')
   .addArgument(
     new Argument(
       '[names...]',

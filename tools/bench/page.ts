@@ -1,15 +1,13 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
-import { renderChart } from './chart.ts'
-import type { Results } from './report.ts'
-import { alignedTable, renderSection } from './table.ts'
+import type { Results, Spread } from './report.ts'
+import { type Finding, type Goal, judge, type Samples, type Section } from './report.ts'
 
 const gibibyte = 1024 ** 3
 
 /**
- * Prints the tables of a bench, and writes them with their chart to `folder`, as `<day>-<name>.md` and `.svg`. `versions` are those
- * of the engines.
+ * Prints the tables of a bench, and writes them to `folder` as `<day>-<name>.md`. `versions` are those of the engines.
  */
 export async function publish(
   name: string,
@@ -19,17 +17,10 @@ export async function publish(
   const file = `${new Date().toISOString().slice(0, 10)}-${name}`
   const tables = tablesOf(results)
   const machine = [await machineText(), ...versions].join('; ')
-  const page = [
-    `# ${results.title}`,
-    results.about,
-    `Measured on: ${machine}.`,
-    `![${results.title}](${file}.svg)`,
-    ...tables,
-  ]
+  const page = [`# ${results.title}`, results.about, `Measured on: ${machine}.`, ...tables]
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, `${file}.md`), `${page.map((part) => part.trimEnd()).join('\n\n')}\n`)
-  await writeFile(join(folder, `${file}.svg`), renderChart(results))
-  process.stdout.write(`\n${tables.join('\n')}\nWritten to ${join(folder, `${file}.md`)} and .svg\n`)
+  process.stdout.write(`\n${tables.join('\n')}\nWritten to ${join(folder, `${file}.md`)}\n`)
 }
 
 /** Every section and every table of figures, each with its heading. */
@@ -45,3 +36,47 @@ async function machineText(): Promise<string> {
   const processor = `${cpus()[0]?.model ?? 'unknown CPU'}, ${availableParallelism()} cores`
   return `${processor}, ${memory}; ${system}, ${type()} ${release()}; Node ${process.versions.node}`
 }
+
+const header = ['', 'p50 ms', 'p99 ms', 'a second', 'in a round', 'client busy', 'ratio (min–max)', 'target', '']
+
+/** A section as a Markdown table that reads well as it stands. */
+export const renderSection = ({ measure, rows }: Section, samples: Samples): string =>
+  alignedTable(
+    header,
+    rows.map((row) => cellsOf(judge(row, measure, samples), measure)),
+  )
+
+/** A Markdown table whose columns stand below one another; all but the first one are of figures. */
+function alignedTable(header: readonly string[], body: readonly (readonly string[])[]): string {
+  const widths = header.map((name, column) => Math.max(name.length, 3, ...body.map((row) => row[column]?.length ?? 0)))
+  const line = (cells: readonly string[]): string =>
+    `| ${widths.map((width, column) => (cells[column] ?? '')[column === 0 ? 'padEnd' : 'padStart'](width)).join(' | ')} |\n`
+  const rule = widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
+  return [header, rule, ...body].map(line).join('')
+}
+
+function cellsOf(finding: Finding, measure: Section['measure']): string[] {
+  const { label, p50Ms, p99Ms, perSecond, count, busyShare, ratio, isMet } = finding
+  const isRate = measure !== 'latency'
+  return [
+    label,
+    p50Ms === undefined ? '' : spreadText(p50Ms),
+    p99Ms === undefined ? '' : spreadText(p99Ms),
+    isRate ? spreadText(perSecond) : '',
+    String(count),
+    isRate && busyShare !== undefined ? `${Math.round(busyShare * 100)} %` : '',
+    ratio === undefined ? '' : `${spreadText(ratio.spread)} × ${ratio.to}`,
+    targetText(finding),
+    isMet === undefined ? '' : isMet ? 'met' : '**MISSED**',
+  ]
+}
+
+const targetText = ({ goal, limits }: Finding): string =>
+  [goal && goalText(goal), limits && `p50 ≤ ${limits.p50Ms}, p99 ≤ ${limits.p99Ms} ms`].filter(Boolean).join(', ')
+const goalText = (goal: Goal): string => ('atMost' in goal ? `≤ ${goal.atMost}` : `≥ ${goal.atLeast}`)
+
+/** The median, and both ends. */
+export const spreadText = ({ median, min, max }: Spread): string => `${number(median)} (${number(min)}–${number(max)})`
+
+/** Three significant digits, or all in front of the point. */
+export const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3))

@@ -7,7 +7,7 @@ import { runSupervised } from './supervisedProgram.ts'
 import { unpackOnce } from './unpackOnce.ts'
 import { pause } from './waiting.ts'
 
-export type Artifact = {
+type Artifact = {
   groupId: string
   artifactId: string
   version: string
@@ -24,7 +24,7 @@ export type Distribution = {
   unpack(from: { fetched: string; jar: (archive: string, into: string) => Promise<void> }): Promise<string>
 }
 export type ReportFetch = (step: 'fetching' | 'unpacking', detail?: string) => void
-export type FetchOptions = { jdk: Jdk; logPath: string; report: ReportFetch; signal: AbortSignal }
+type FetchOptions = { jdk: Jdk; logPath: string; report: ReportFetch; signal: AbortSignal }
 
 const fetchDeadlineMs = 20 * 60_000
 const unpackDeadlineMs = 3 * 60_000
@@ -90,9 +90,7 @@ const unpackArchive = async (archive: string, into: string, { jdk, logPath, sign
 }
 
 /** A Maven project that only lists dependencies. Mirrors and proxies come from the user's own settings. */
-export const renderPom = (
-  artifacts: readonly Artifact[],
-): string => `<project xmlns="http://maven.apache.org/POM/4.0.0">
+const renderPom = (artifacts: readonly Artifact[]): string => `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>tidemark</groupId>
   <artifactId>engines</artifactId>
@@ -119,5 +117,4 @@ const renderDependency = ({ groupId, artifactId, version, type, alone }: Artifac
 const progressPattern = /Progress \(\d+\):[^\r\n]*?(\d[\d.]*\/\d[\d.]* [kMG]?B)/g
 
 /** Progress of the latest download in Maven's output, for example `12/124 MB`. */
-export const downloadProgress = (output: string): string | undefined =>
-  [...output.matchAll(progressPattern)].at(-1)?.[1]
+const downloadProgress = (output: string): string | undefined => [...output.matchAll(progressPattern)].at(-1)?.[1]

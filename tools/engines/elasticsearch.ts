@@ -32,7 +32,7 @@ const makeReadable = async (folder: string): Promise<void> => {
   await chmod(folder, 0o755)
 }
 
-export type ElasticsearchOptions = {
+type ElasticsearchOptions = {
   home: string
   jdk: Jdk
   jvmFlags: readonly string[]
@@ -103,10 +103,10 @@ const clusterNameFor = (folder: string): string =>
 
 type Settings = Readonly<Record<string, string | number | boolean | readonly string[]>>
 
-export const singleNode: Settings = { 'discovery.type': 'single-node', 'transport.port': 0 }
+const singleNode: Settings = { 'discovery.type': 'single-node', 'transport.port': 0 }
 
 /** Once the cluster has formed, Elasticsearch ignores the initial master nodes. */
-export const membershipOf = (node: ElasticsearchNode, nodes: readonly ElasticsearchNode[]): Settings => ({
+const membershipOf = (node: ElasticsearchNode, nodes: readonly ElasticsearchNode[]): Settings => ({
   'node.name': node.name,
   'transport.port': node.transportPort,
   'discovery.seed_hosts': nodes.map(({ transportPort }) => `127.0.0.1:${transportPort}`),
@@ -115,7 +115,7 @@ export const membershipOf = (node: ElasticsearchNode, nodes: readonly Elasticsea
   'cluster.no_master_block': 'all',
 })
 
-export const renderElasticsearchYml = (options: {
+const renderElasticsearchYml = (options: {
   clusterName: string
   port: number
   dataFolder: string
@@ -142,7 +142,7 @@ export const renderElasticsearchYml = (options: {
  * The distribution's JVM options without the garbage collection log, with a heap that leaves room for the other engines. A
  * garbage collector among `jvmFlags` replaces the distribution's: the JVM refuses to start with two.
  */
-export const renderJvmOptions = (shipped: string, heap: string, jvmFlags: readonly string[]): string => {
+const renderJvmOptions = (shipped: string, heap: string, jvmFlags: readonly string[]): string => {
   const isCollector = (option: string): boolean => /^-XX:\+Use\w+GC$/.test(option)
   const isReplaced = (option: string): boolean => isCollector(option) && jvmFlags.some(isCollector)
   const kept = shipped

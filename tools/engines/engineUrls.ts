@@ -47,7 +47,7 @@ export const untilReachable = async (name: EngineName, value: string, options: W
 }
 
 /** One variable a line. */
-export const renderEnginesFile = (urls: EngineUrls): string =>
+const renderEnginesFile = (urls: EngineUrls): string =>
   Object.entries(urls)
     .map(([name, value]) => `${name}=${value}\n`)
     .join('')

@@ -20,7 +20,7 @@ export type Progress = {
   step: 'fetching' | 'unpacking' | 'starting' | 'ready'
   detail?: string | undefined
 }
-export type ClusterOptions = {
+type ClusterOptions = {
   /** Holds data and logs; one set of engines runs in it at a time. */
   folder: string
   /** Where distributions are unpacked, once for all folders; `<folder>/engines` by default. */
@@ -33,7 +33,7 @@ export type ClusterOptions = {
   /** Cancels the start; has no effect once the engines run. */
   signal: AbortSignal
 }
-export type StartOptions = ClusterOptions & {
+type StartOptions = ClusterOptions & {
   /** Engines that already run elsewhere: they are used, not started. None by default. */
   external?: Partial<EngineUrls>
   /** Changes the definition of each engine before its start, for example to turn on authentication. */

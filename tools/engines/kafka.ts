@@ -27,7 +27,7 @@ export const kafkaDistribution: Distribution = {
   unpack: async ({ fetched }) => fetched,
 }
 
-export type KafkaOptions = {
+type KafkaOptions = {
   home: string
   jdk: Jdk
   jvmFlags: readonly string[]

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { processStart } from './runningProcess.ts'
 
 export type Lock = { release(): Promise<void> }
-export type LockOutcome = { lock: Lock } | { holderPid: number }
+type LockOutcome = { lock: Lock } | { holderPid: number }
 
 const pollMs = 10
 

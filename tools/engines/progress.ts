@@ -1,7 +1,7 @@
 import type { WriteStream } from 'node:tty'
 import type { Progress } from './engines.ts'
 
-export type ProgressView = { report(progress: Progress): void; end(): void }
+type ProgressView = { report(progress: Progress): void; end(): void }
 
 /** On a terminal one line that is rewritten, elsewhere a line for every step. */
 export const progressView = (stream: NodeJS.WriteStream): ProgressView =>

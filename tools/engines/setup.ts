@@ -11,15 +11,15 @@ import { missingPrograms, type Prerequisites, PrerequisitesMissing } from './pre
 import { redisDefinition, redisDistribution, replicatedRedisDefinition, sentinelDefinition } from './redis.ts'
 import { isUnpacked } from './unpackOnce.ts'
 
-export type Folders = { data: string; logs: string; distributions: string }
-export type InstallOptions = { report: ReportFetch; signal: AbortSignal }
+type Folders = { data: string; logs: string; distributions: string }
+type InstallOptions = { report: ReportFetch; signal: AbortSignal }
 /** An engine that this machine can run. */
-export type Setup = {
+type Setup = {
   name: EngineName
   /** Fetches and unpacks its distribution unless that is there. Returns a definition for each node. */
   install(options: InstallOptions): Promise<EngineDefinition[]>
 }
-export type SetupOptions = {
+type SetupOptions = {
   folders: Folders
   jvmFlags: readonly string[]
   /** The nodes of a cluster; undefined: one node of each engine. */

@@ -8,7 +8,7 @@ import type { SupervisorEvent, SupervisorRequest } from './supervisor.ts'
 import { within } from './waiting.ts'
 
 export type Command = Omit<SupervisorRequest, 'graceMs' | 'lockPath'>
-export type End = { how: string; ok: boolean }
+type End = { how: string; ok: boolean }
 /** A program that ends with this process. */
 export type SupervisedProgram = {
   /** Also the id of its process group. */

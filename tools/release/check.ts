@@ -1,7 +1,7 @@
 import { type ImagePin, nameOf } from './imagePins.ts'
 
 /** The texts of the files that a release must agree in. */
-export type ReleaseFiles = {
+type ReleaseFiles = {
   readonly version: string
   readonly lockedVersion: string
   readonly changelog: string

@@ -1,13 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import { Router } from '@koa/router'
-import { contentSecurityPolicy } from '../../core/process/html.ts'
+import { contentSecurityPolicy, html } from '../../core/process/html.ts'
 import { hashedFile, respondWithFile, type StaticFile, staticFile } from '../../core/process/staticFile.ts'
-import type { ApiMiddleware, ApiState } from '../context.ts'
-
-const { resolve } = createRequire(import.meta.url)
-const own = (name: string): string => fileURLToPath(new URL(`page/${name}`, import.meta.url))
+import type { ApiState } from '../context.ts'
 
 const descriptionPath = '/api/v1/openapi.json'
 
@@ -15,46 +11,45 @@ const descriptionPath = '/api/v1/openapi.json'
 export function publicRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
   const json = staticFile({ type: 'json', text: JSON.stringify(description), cacheControl: 'public, max-age=300' })
-  router.get(descriptionPath, answer(json))
-  for (const [path, file] of docsPage()) router.get(path, answer(file))
+  page ??= readDocsPage()
+  for (const [path, file] of [...page, [descriptionPath, json] as const])
+    router.get(path, (ctx) => respondWithFile(ctx, file))
   return router
 }
 
-const answer =
-  (file: StaticFile): ApiMiddleware =>
-  (ctx) =>
-    respondWithFile(ctx, file)
-
-let page: ReadonlyMap<string, StaticFile> | undefined
-
 /** The page at `/docs` and every file it needs, by path: read once, for all applications of this process. */
-function docsPage(): ReadonlyMap<string, StaticFile> {
-  page ??= readDocsPage()
-  return page
-}
+let page: ReadonlyMap<string, StaticFile> | undefined
 
 function readDocsPage(): ReadonlyMap<string, StaticFile> {
   const files = new Map<string, StaticFile>()
-  const add = (file: string, type: 'css' | 'js' | 'svg'): string => {
+  const add = (file: string | URL, type: 'css' | 'js' | 'svg'): string => {
     const hashed = hashedFile('/docs', type, readFileSync(file, 'utf8'))
     files.set(hashed.path, hashed.file)
     return hashed.path
   }
-  const links: Readonly<Record<string, string>> = {
-    description: descriptionPath,
-    viewerStyle: add(resolve('swagger-ui-dist/swagger-ui.css'), 'css'),
-    ownStyle: add(own('docs.css'), 'css'),
-    viewer: add(resolve('swagger-ui-dist/swagger-ui-bundle.js'), 'js'),
-    start: add(own('docs.js'), 'js'),
-    icon: add(own('icon.svg'), 'svg'),
-  }
-  const html = readFileSync(own('docs.html'), 'utf8').replaceAll(
-    /\{\{(\w+)\}\}/g,
-    (_, name: string) => links[name] ?? '',
-  )
+  const own = (name: string): URL => new URL(name, import.meta.url)
+  const { resolve } = createRequire(import.meta.url)
+  const text = html`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>Tidemark API</title>
+    <link rel="icon" href="${add(own('../../core/process/assets/icon.svg'), 'svg')}" type="image/svg+xml">
+    <link rel="stylesheet" href="${add(resolve('swagger-ui-dist/swagger-ui.css'), 'css')}">
+    <link rel="stylesheet" href="${add(own('docs.css'), 'css')}">
+    <script src="${add(resolve('swagger-ui-dist/swagger-ui-bundle.js'), 'js')}" defer></script>
+    <script src="${add(own('docs.js'), 'js')}" defer></script>
+  </head>
+  <body>
+    <main id="docs" data-description="${descriptionPath}"></main>
+    <noscript>This page needs JavaScript. The same is in <a href="${descriptionPath}">${descriptionPath}</a>.</noscript>
+  </body>
+</html>
+`
   // The viewer draws icons from its own style, and sends requests.
   const policy = contentSecurityPolicy({ 'img-src': "'self' data:", 'connect-src': "'self'" })
   const headers = { 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' }
-  files.set('/docs', staticFile({ type: 'html', text: html, cacheControl: 'public, no-cache', headers }))
-  return files
+  return files.set('/docs', staticFile({ type: 'html', text: String(text), cacheControl: 'public, no-cache', headers }))
 }

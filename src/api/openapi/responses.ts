@@ -1,7 +1,7 @@
 import { maxUrlBytes } from '../../core/process/clientErrors.ts'
-import { errorStatuses } from '../errors.ts'
+import { allowedMethods, errorMessages, errorStatuses, privateHeaders } from '../errors.ts'
 import { csv, ndjson } from '../exports.ts'
-import { allowedMethods, type Endpoint } from '../routes.ts'
+import type { Endpoint } from '../routes.ts'
 import { answerSchemas, exampleOf, type JsonSchema, objectOf } from './schemas.ts'
 
 const text = (description: string, example: string) => ({ description, schema: { type: 'string' }, example })
@@ -15,11 +15,11 @@ export const headers = {
     example: '6f1c6f0e-3f43-4d0c-9d6d-0d5b1c8f7a10',
   },
   'Cache-Control': {
-    ...text('Answers are for one key alone, and are to be asked for again.', 'private, no-cache'),
+    ...text('Answers are for one key alone, and are to be asked for again.', privateHeaders['Cache-Control']),
     required: true,
   },
   Vary: {
-    ...text('The request headers that an answer depends on.', 'Authorization, Accept, Accept-Encoding'),
+    ...text('The request headers that an answer depends on.', privateHeaders.Vary),
     required: true,
   },
   'RateLimit-Policy': text("The key's requests (`q`) in a window of so many seconds (`w`).", '"key";q=120;w=60'),
@@ -69,8 +69,6 @@ type HeaderName = keyof typeof headers
 
 type ErrorResponse = {
   readonly description: string
-  /** An example of the message. */
-  readonly message: string
   readonly headers: readonly HeaderName[]
 }
 type Response = Readonly<Record<string, unknown>>
@@ -84,52 +82,42 @@ const errors: Readonly<Record<keyof typeof errorStatuses, ErrorResponse>> = {
     description:
       'A parameter breaks its rule; the message names it, the rule and what was sent. Or `Host` is missing, or it or `Authorization` was ' +
       'sent twice.',
-    message: 'limit must be an integer from 1 to 100, not "500"',
     headers: [...counted, 'Ignored-Parameters'],
   },
   unauthorized: {
     description: 'The key is missing, unknown, expired or revoked, or the token is no account key.',
-    message: 'a valid account API key is required: Authorization: Bearer <API_KEY>',
     headers: [...always, 'WWW-Authenticate'],
   },
   not_found: {
     description: 'The team has nothing under this id.',
-    message: 'no such form',
     headers: [...counted, 'Ignored-Parameters'],
   },
   method_not_allowed: {
     description: 'Only `GET`, `HEAD` and `OPTIONS` are supported.',
-    message: `only ${allowedMethods} are supported`,
     headers: [...counted, 'Allow'],
   },
   request_timeout: {
     description: 'The request came too slowly.',
-    message: 'the request took too long to arrive',
     headers: always,
   },
   uri_too_long: {
     description: `The URL takes more than ${maxUrlBytes / 1024} KiB.`,
-    message: 'the URL is too long',
     headers: always,
   },
   rate_limited: {
     description: 'The key has used up the requests of its window, or too many exports of its team are running.',
-    message: 'too many requests with this key; retry in 42 s',
     headers: [...counted, 'Retry-After'],
   },
   headers_too_long: {
     description: 'The headers take more than 16 KiB.',
-    message: 'the headers are too long',
     headers: always,
   },
   internal_error: {
     description: 'A bug. `X-Request-Id` identifies the request in the logs.',
-    message: 'an unexpected error; the X-Request-Id header identifies it',
     headers: [...counted, 'Ignored-Parameters'],
   },
   service_unavailable: {
     description: 'What the answer needs cannot be reached, or is not complete. Never half an answer.',
-    message: 'temporarily unavailable; retry later',
     headers: [...counted, 'Ignored-Parameters', 'Retry-After'],
   },
 }
@@ -140,8 +128,8 @@ const codes = Object.keys(errors) as (keyof typeof errors)[]
 export const errorResponses = (): Readonly<Record<string, Response>> =>
   Object.fromEntries(
     codes.map((code) => {
-      const { description, message, headers } = errors[code]
-      const content = json(errorSchema(code), { error: { code, message } })
+      const { description, headers } = errors[code]
+      const content = json(errorSchema(code), { error: { code, message: errorMessages[code] } })
       return [code, { description: `\`${code}\`: ${description}`, headers: named(headers), content }]
     }),
   )

@@ -2,13 +2,12 @@ import { z } from 'zod'
 import type { TeamId } from '../../core/model/ids.ts'
 import { accepted, type Result, refused } from '../../core/model/result.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
-import type { TimeZone } from '../timeZone.ts'
+import type { TimeZone } from '../parameterSchemas.ts'
 import { anyAtAll, type Clause, countOnly, deletedOfTeam, ofTeam } from './clauses.ts'
 import type { ExportContent } from './exports.ts'
 import { createdAfter, createdBefore } from './findPage.ts'
-import { type SearchAnswer, totalOf } from './hits.ts'
+import { type SearchAnswer, searchTeam, totalOf } from './hits.ts'
 import { ElasticsearchUnavailable, InvalidSearch, type SearchClient } from './searchClient.ts'
-import { searchTeam } from './searches.ts'
 
 /** How many submissions match, and how many of them each key has. */
 export type Counts = {

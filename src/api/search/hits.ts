@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { type DocumentId, type EntityId, entityIdOf } from '../../core/model/ids.ts'
-import { isObject } from '../../core/model/schema.ts'
+import { type DocumentId, type EntityId, entityIdOf, type TeamId } from '../../core/model/ids.ts'
+import type { EntityType } from '../../core/model/teamList.ts'
 import { type EntityPart, idInPosition, summaryDelimiter } from '../../core/stores/documents.ts'
+import { aliasOf } from '../../core/stores/indices.ts'
 import { bytesOf } from './clauses.ts'
-import { ElasticsearchUnavailable, innermostType } from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
 
 const delimiter = summaryDelimiter.charCodeAt(0)
 /** Replaces each summary in the parsed rest of the response. */
@@ -31,8 +32,6 @@ const keysSchema = envelopeOf(
   }),
 )
 const deletionsSchema = envelopeOf(z.object({ _id: z.string(), sort: z.tuple([z.int()]) }))
-const errorSchema = z.object({ status: z.int(), error: z.looseObject({ type: z.string() }) })
-const responsesSchema = z.object({ responses: z.array(z.unknown()) })
 
 export type SearchAnswer = {
   /** The summary of each hit, byte for byte as it was stored. */
@@ -43,8 +42,24 @@ export type SearchAnswer = {
   readonly snapshotId: string | undefined
 }
 
-/** The error of one search of an `_msearch`. */
-type SearchError = { readonly status: number; readonly type: string }
+/**
+ * Searches the shard of a team in the index that serves one of its lists. `body` must select the team. Rejects with
+ * `ElasticsearchUnavailable`, also when there is no such index or a part does not answer.
+ */
+export async function searchTeam<Answer = SearchAnswer>(
+  { indexPrefix, send }: SearchClient,
+  kind: EntityType,
+  teamId: TeamId,
+  body: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+  read: (bytes: Buffer) => Answer = readAnswer as (bytes: Buffer) => Answer,
+): Promise<Answer> {
+  const path = `/${aliasOf(indexPrefix, kind)}/_search`
+  const querystring = { ...teamShard(teamId), allow_partial_search_results: false }
+  const { isFound, bytes } = await send({ method: 'POST', path, querystring, body }, signal)
+  if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)
+  return read(bytes)
+}
 
 /**
  * Reads the response of a `_search`. Summaries are found by the delimiters around them, without parsing; the rest of the response is
@@ -52,20 +67,9 @@ type SearchError = { readonly status: number; readonly type: string }
  */
 export function readAnswer(bytes: Buffer): SearchAnswer {
   const { envelope, summaries } = extractSummaries(bytes)
-  return assignSummaries(summaries, (next) => answerOf(envelope, next))
-}
-
-/** Reads the response of an `_msearch`: one answer for each search, in order. */
-export function readAnswers(bytes: Buffer): (SearchAnswer | SearchError)[] {
-  const { envelope, summaries } = extractSummaries(bytes)
-  const { responses } = parseWith(responsesSchema, envelope)
-  return assignSummaries(summaries, (next) =>
-    responses.map((response) => {
-      if (!isObject(response) || response['error'] === undefined) return answerOf(response, next)
-      const { status, error } = parseWith(errorSchema, response)
-      return { status, type: innermostType(error) }
-    }),
-  )
+  const { hits, aggregations, pit_id } = parseWith(envelopeSchema, envelope)
+  if (hits.hits.length !== summaries.length) throw new ElasticsearchUnavailable('partial', 'a hit has no summary')
+  return { summaries, total: hits.total?.value, aggregations, snapshotId: pit_id }
 }
 
 /** What a search tells besides its hits. */
@@ -116,22 +120,6 @@ function extractSummaries(bytes: Buffer): { readonly envelope: unknown; readonly
   }
   others.push(bytes.subarray(from))
   return { envelope: parse(Buffer.concat(others).toString()), summaries }
-}
-
-/** Lets `read` take the summaries of its hits in order. Throws unless there are as many hits as summaries. */
-function assignSummaries<T>(summaries: readonly Buffer[], read: (next: (count: number) => readonly Buffer[]) => T): T {
-  let taken = 0
-  const answer = read((count) => {
-    taken += count
-    return summaries.slice(taken - count, taken)
-  })
-  if (taken !== summaries.length) throw new ElasticsearchUnavailable('partial', 'a hit has no summary')
-  return answer
-}
-
-function answerOf(response: unknown, next: (count: number) => readonly Buffer[]): SearchAnswer {
-  const { hits, aggregations, pit_id } = parseWith(envelopeSchema, response)
-  return { summaries: next(hits.hits.length), total: hits.total?.value, aggregations, snapshotId: pit_id }
 }
 
 function parseWith<T>(schema: z.ZodType<T>, value: unknown): T {

@@ -1,5 +1,6 @@
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import type { EntityId, TeamId } from '../../core/model/ids.ts'
+import type { TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
 import {
@@ -33,10 +34,15 @@ const positionBegins = (prefix: string): Clause => ({ prefix: { position: prefix
 export type SortValues = readonly unknown[]
 
 type Counted = Awaited<ReturnType<ListCounts[keyof ListCounts]>>
-/** Answers a question about a snapshot from what was counted before, or by `count`. */
-export type RememberCounts = <C extends Counted>(question: unknown, count: () => Promise<C>) => Promise<C>
 
-const forgetting: RememberCounts = (_question, count) => count()
+/** The estimated size of one count; a character of its question takes two bytes. */
+const bytesPerCount = 64
+/** What was counted in snapshots of this process: the next page of one asks the same again. */
+const counted = new LRUCache<string, Counted>({
+  maxSize: 16 * 1024 * 1024,
+  sizeCalculation: (counts, question) => 2 * question.length + bytesPerCount * (counts.length + 1),
+})
+let snapshots = 0
 
 /**
  * Opens a snapshot (a point in time) that Elasticsearch keeps for `lifeMs` after its last search. Opening it and searching it
@@ -47,7 +53,6 @@ export async function openListSnapshot(
   kind: EntityType,
   teamId: TeamId,
   { lifeMs, signal }: { readonly lifeMs: number; readonly signal: AbortSignal },
-  rememberCounts: RememberCounts = forgetting,
 ): Promise<ListSnapshot> {
   const keepAlive = `${lifeMs}ms`
   const path = `/${aliasOf(client.indexPrefix, kind)}/_pit`
@@ -57,7 +62,7 @@ export async function openListSnapshot(
   )
   if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)
   const { id } = JSON.parse(bytes.toString()) as { id: string }
-  const snapshot = new ListSnapshot(client, kind, teamId, { id, keep_alive: keepAlive }, rememberCounts)
+  const snapshot = new ListSnapshot(client, kind, teamId, { id, keep_alive: keepAlive })
   // The opening request is not aborted with the caller: without its response the id to close would be lost.
   if (signal.aborted) {
     snapshot.close()
@@ -68,75 +73,63 @@ export async function openListSnapshot(
 
 type Body = Readonly<Record<string, unknown>>
 
+const readSummaryKeys = (bytes: Buffer) => readKeys(bytes, 'summary')
+
 /** A team's list at one moment: every search of the snapshot sees the same refresh, whatever is written meanwhile. */
 export class ListSnapshot {
   readonly #client: SearchClient
   readonly #kind: EntityType
   readonly #teamId: TeamId
-  readonly #rememberCounts: RememberCounts
+  readonly #number = ++snapshots
   /** Each response may carry a new id. */
   #pit: { readonly id: string; readonly keep_alive: string }
   #hasLarge: boolean | undefined
 
-  constructor(
-    client: SearchClient,
-    kind: EntityType,
-    teamId: TeamId,
-    pit: { id: string; keep_alive: string },
-    rememberCounts: RememberCounts,
-  ) {
+  constructor(client: SearchClient, kind: EntityType, teamId: TeamId, pit: { id: string; keep_alive: string }) {
     this.#client = client
     this.#kind = kind
     this.#teamId = teamId
     this.#pit = pit
-    this.#rememberCounts = rememberCounts
   }
 
   /** Counts the rows that match a filter. */
   countsOf(filter: readonly Clause[], signal: AbortSignal): ListCounts {
-    const once: RememberCounts = (question, count) => this.#rememberCounts([filter, question], count)
-    return {
-      countByTime: (span, stepMs) => once([span, stepMs], () => this.#countByTime(filter, span, stepMs, signal)),
-      countByCharacter: (prefix) => once(prefix, () => this.#countByCharacter(filter, prefix, signal)),
-      idsBeginWith: (prefix) => once(['ids', prefix], () => this.#idsBeginWith(filter, prefix, signal)),
+    const once = async <C extends Counted>(question: unknown, count: () => Promise<C>): Promise<C> => {
+      const name = JSON.stringify([this.#number, filter, question])
+      const counts = (counted.get(name) as C | undefined) ?? (await count())
+      counted.set(name, counts)
+      return counts
     }
-  }
-
-  async #countByTime(
-    filter: readonly Clause[],
-    ...[span, stepMs, signal]: [...Parameters<ListCounts['countByTime']>, AbortSignal]
-  ): ReturnType<ListCounts['countByTime']> {
-    const within = span === undefined ? [] : [createdBetween(span.fromMs, span.toMs)]
-    const fixed_interval = `${stepMs}ms`
-    const date_histogram = { field: 'createdAt', fixed_interval, min_doc_count: 1, order: { _key: 'desc' } }
-    const body = { size: 0, track_total_hits: false, aggs: { steps: { date_histogram } } }
-    const { aggregations } = await this.#search([...filter, ...within], body, readAnswer, signal)
-    const { buckets } = stepsSchema.parse(aggregations).steps
-    return buckets.map(({ key, doc_count }) => ({ startMs: key, count: doc_count }))
-  }
-
-  async #countByCharacter(
-    filter: readonly Clause[],
-    prefix: string,
-    signal: AbortSignal,
-  ): ReturnType<ListCounts['countByCharacter']> {
-    const each = idCharacters.map((character) => positionBegins(prefix + character))
-    const filters = [...each, { term: { position: prefix } }]
-    const body = { size: 0, track_total_hits: false, aggs: { each: { filters: { filters } } } }
-    const { aggregations } = await this.#search(filter, body, readAnswer, signal)
-    const { buckets } = eachSchema.parse(aggregations).each
-    // An id sorts before all longer ids that begin with it, so in descending order it comes last.
-    const steps = buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
-    return steps.filter(({ count }) => count > 0)
-  }
-
-  async #idsBeginWith(filter: readonly Clause[], prefix: string, signal: AbortSignal): Promise<string> {
-    const clauses = [...filter, positionBegins(prefix)]
-    const ends = [newestFirst, oldestFirst].map(async (sort) => {
-      const body = { ...noDocuments, sort, size: 1, track_total_hits: true }
-      return (await this.#search(clauses, body, (bytes) => readKeys(bytes, 'summary'), signal)).keys
-    })
-    return commonPrefix((await Promise.all(ends)).flat().map(({ id }) => id))
+    const aggregate = async <T>(clauses: readonly Clause[], schema: z.ZodType<T>, aggs: object): Promise<T> => {
+      const body = { size: 0, track_total_hits: false, aggs }
+      return schema.parse((await this.#search([...filter, ...clauses], body, readAnswer, signal)).aggregations)
+    }
+    return {
+      countByTime: (span, stepMs) =>
+        once([span, stepMs], async () => {
+          const within = span === undefined ? [] : [createdBetween(span.fromMs, span.toMs)]
+          const fixed_interval = `${stepMs}ms`
+          const date_histogram = { field: 'createdAt', fixed_interval, min_doc_count: 1, order: { _key: 'desc' } }
+          const { steps } = await aggregate(within, stepsSchema, { steps: { date_histogram } })
+          return steps.buckets.map(({ key, doc_count }) => ({ startMs: key, count: doc_count }))
+        }),
+      countByCharacter: (prefix) =>
+        once(prefix, async () => {
+          const filters = [...idCharacters.map((each) => positionBegins(prefix + each)), { term: { position: prefix } }]
+          const { each } = await aggregate([], eachSchema, { each: { filters: { filters } } })
+          // An id sorts before all longer ids that begin with it, so in descending order it comes last.
+          const steps = each.buckets.map(({ doc_count }, at) => ({ character: idCharacters[at], count: doc_count }))
+          return steps.filter(({ count }) => count > 0)
+        }),
+      idsBeginWith: (prefix) =>
+        once(['ids', prefix], async () => {
+          const ends = [newestFirst, oldestFirst].map((sort) => {
+            const body = { ...noDocuments, sort, size: 1, track_total_hits: true }
+            return this.#search([...filter, positionBegins(prefix)], body, readSummaryKeys, signal)
+          })
+          return commonPrefix((await Promise.all(ends)).flatMap(({ keys }) => keys).map(({ id }) => id))
+        }),
+    }
   }
 
   /** Whether the list has any large row. */
@@ -160,7 +153,7 @@ export class ListSnapshot {
   /** The keys of the same rows, without reading any document, or of those after a row; with the number of all rows of the range. */
   async keys(
     filter: readonly Clause[],
-    { clause, skip }: Pick<KeyRange, 'clause' | 'skip'>,
+    { clause, skip }: KeyRange,
     limit: number,
     signal: AbortSignal,
     after?: SortValues,
@@ -172,7 +165,7 @@ export class ListSnapshot {
       ...(after === undefined ? { from: skip } : { search_after: after }),
       size: limit,
     }
-    const found = await this.#search([...filter, clause], body, (bytes) => readKeys(bytes, 'summary'), signal)
+    const found = await this.#search([...filter, clause], body, readSummaryKeys, signal)
     return { ...found, total: totalOf(found) }
   }
 
@@ -193,11 +186,7 @@ export class ListSnapshot {
     after: number | undefined,
     limit: number,
     signal: AbortSignal,
-  ): Promise<{
-    readonly ids: readonly EntityId[]
-    readonly last: number | undefined
-    readonly total?: number | undefined
-  }> {
+  ): Promise<ReturnType<typeof readDeletions>> {
     const body = {
       query: deletedOfTeam(this.#teamId, filter),
       sort: ['_shard_doc'],

@@ -4,14 +4,7 @@ import { z } from 'zod'
 import type { TeamId } from '../../core/model/ids.ts'
 import type { Instant } from '../../core/model/instant.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
-import {
-  ElasticsearchUnavailable,
-  NoCopyThere,
-  noCopyReason,
-  type SearchClient,
-  type SearchRequest,
-  type SearchResponse,
-} from './searchClient.ts'
+import { ElasticsearchUnavailable, type SearchClient, type SearchRequest, type SearchResponse } from './searchClient.ts'
 
 /** How fresh a team's list is: whether no write to it is under way, and the watermark. */
 export type ReadFreshness = (
@@ -30,7 +23,6 @@ type ReadFrom = {
   readonly next?: { readonly id: string; readonly sinceMs: number }
 }
 
-const noCopyInPart = `"reason":"${noCopyReason}`
 const maxPlaces = 10_000
 const pauseMs = 25
 const masterTimeout = '1s'
@@ -113,17 +105,13 @@ async function findPrimary(client: SearchClient, place: Place, signal: AbortSign
   return node && allocation ? { node, id: allocation.id, index } : undefined
 }
 
-/** What a request asks of a team's shard, if it does. All searches of one request are of one team, in one index. */
-function placeOf({ path, querystring, bulkBody = [] }: SearchRequest): Place | undefined {
-  const header = bulkBody.find(isOfTeam)
-  if (header !== undefined) return { index: String(header['index']), teamId: String(header['routing']) as TeamId }
-  if (!isOfTeam(querystring)) return undefined
-  return { index: path.split('/')[1] ?? '', teamId: String(querystring['routing']) as TeamId }
+/** What a request asks of a team's shard, if it does. */
+function placeOf({ path, querystring }: SearchRequest): Place | undefined {
+  const { routing } = querystring
+  return routing === undefined ? undefined : { index: path.split('/')[1] ?? '', teamId: String(routing) as TeamId }
 }
 
 const typeIn = (index: string): EntityType => (/-forms?(-details)?$/.test(index) ? 'forms' : 'submissions')
-
-const isOfTeam = (options: Readonly<Record<string, unknown>>): boolean => options['routing'] !== undefined
 
 /** Sends a request to the copy on a node; undefined if it is not there any more, which the master learns last. */
 async function sendTo(
@@ -132,18 +120,11 @@ async function sendTo(
   request: SearchRequest,
   signal: AbortSignal,
 ): Promise<SearchResponse | undefined> {
-  const named = <Options extends Readonly<Record<string, unknown>>>(options: Options): Options =>
-    isOfTeam(options) ? { ...options, preference: `_only_nodes:${node}` } : options
-  const { querystring, bulkBody } = request
+  const querystring = { ...request.querystring, preference: `_only_nodes:${node}` }
   try {
-    const answer = await client.send(
-      { ...request, querystring: named(querystring), ...(bulkBody && { bulkBody: bulkBody.map(named) }) },
-      signal,
-    )
-    // A part of the request may be refused by itself.
-    return answer.bytes.includes(noCopyInPart) ? undefined : answer
+    return await client.send({ ...request, querystring }, signal)
   } catch (error) {
-    if (error instanceof NoCopyThere) return undefined
+    if (error instanceof ElasticsearchUnavailable && error.reason === 'no-copy') return undefined
     throw error
   }
 }

@@ -9,8 +9,6 @@ export type SearchRequest = {
   readonly path: string
   readonly querystring: Readonly<Record<string, string | boolean>>
   readonly body?: Readonly<Record<string, unknown>>
-  /** An NDJSON body, instead of `body`. */
-  readonly bulkBody?: Readonly<Record<string, unknown>>[]
 }
 
 /** A response of status 200 or 404, its body as raw JSON. Every other status is an error. */
@@ -29,8 +27,8 @@ export type SearchClient = {
 /**
  * Why Elasticsearch cannot answer now:
  * `unreachable` no connection; `deadline` no response in time; `partial` an incomplete response; `missing-index` the alias points
- * to no index; `missing-snapshot` the point in time has expired; `overloaded` it has too little memory or too many requests now; `refused`
- * Elasticsearch rejected the request (permissions).
+ * to no index; `missing-snapshot` the point in time has expired; `overloaded` it has too little memory or too many requests now; `no-copy`
+ * the node that was named has no copy of the shard; `refused` Elasticsearch rejected the request (permissions).
  */
 type UnavailableReason =
   | 'unreachable'
@@ -39,6 +37,7 @@ type UnavailableReason =
   | 'missing-index'
   | 'missing-snapshot'
   | 'overloaded'
+  | 'no-copy'
   | 'refused'
 
 /** Elasticsearch cannot answer now. The message repeats no part of the request, because requests hold what users typed. */
@@ -53,14 +52,7 @@ export class ElasticsearchUnavailable extends Error {
 }
 
 /** How Elasticsearch refuses a request for a copy on a node that holds none. */
-export const noCopyReason = 'no data nodes with '
-
-/** There is no copy on the node that was named. */
-export class NoCopyThere extends ElasticsearchUnavailable {
-  constructor() {
-    super('refused', 'no copy on the node that was named')
-  }
-}
+const noCopyReason = 'no data nodes with '
 
 /** Elasticsearch does not understand a search. Unless the search itself finds out what it asked too much, this is a bug. */
 export class InvalidSearch extends Error {
@@ -104,7 +96,9 @@ const bufferOf = (body: RawBody): Buffer =>
 function classifyClientError(error: unknown): unknown {
   if (error instanceof errors.ResponseError) {
     const { type, reason } = causeIn(error.body)
-    return reason.startsWith(noCopyReason) ? new NoCopyThere() : classifyErrorResponse(error.statusCode ?? 0, type)
+    return reason.startsWith(noCopyReason)
+      ? new ElasticsearchUnavailable('no-copy', type)
+      : classifyErrorResponse(error.statusCode ?? 0, type)
   }
   if (error instanceof errors.RequestAbortedError || error instanceof errors.TimeoutError)
     return new ElasticsearchUnavailable('deadline', error.name)
@@ -142,20 +136,17 @@ function innermostCause(error: ErrorBody): ErrorBody {
 
 const firstOf = (causes: unknown): unknown => (Array.isArray(causes) ? causes[0] : undefined)
 
-const withoutReason = 'without a reason'
-
-/** The type of the innermost cause of an error, without its reason. */
-export const innermostType = (error: unknown): string =>
-  isObject(error) ? String(innermostCause(error)['type']) : withoutReason
-
 /** The innermost cause of an error response. Its reason may repeat the request. */
 function causeIn(body: unknown): { readonly type: string; readonly reason: string } {
+  const withoutCause = { type: 'without a reason', reason: '' }
   try {
     const response: unknown = typeof body === 'string' ? JSON.parse(body) : body
     const error = isObject(response) ? response['error'] : undefined
-    return { type: innermostType(error), reason: isObject(error) ? String(innermostCause(error)['reason']) : '' }
+    if (!isObject(error)) return withoutCause
+    const { type, reason } = innermostCause(error)
+    return { type: String(type), reason: String(reason) }
   } catch {
-    return { type: withoutReason, reason: '' }
+    return withoutCause
   }
 }
 

@@ -2,13 +2,11 @@ import { type EntityType, teamList } from '../../core/model/teamList.ts'
 import { largeBytes } from '../../core/stores/documents.ts'
 import { anyAtAll, type Clause, countOnly, largeOf, newestFirst, ofTeam } from './clauses.ts'
 import { findPage } from './findPage.ts'
-import { type RowKey, totalOf } from './hits.ts'
-import type { IndexReader } from './indexReader.ts'
-import type { ListReader } from './keptSnapshots.ts'
+import { type RowKey, searchTeam, totalOf } from './hits.ts'
+import type { IndexReader, ListReader } from './indexReader.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 import { LargePage, maxPageBytes, type Page, type PageRequest } from './page.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
-import { searchTeam, searchTeamTwice } from './searches.ts'
 
 /** Filters in the order in which they apply: each one counts only if those before it find nothing. */
 export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
@@ -83,11 +81,10 @@ async function shallowPage(
     return { total: totalOf(answer), rows: answer.summaries }
   }
   const countSeparately = async (): Promise<RowsFound> => {
-    const searches = [
-      { ...rows, track_total_hits: false },
-      { query, ...countOnly },
-    ] as const
-    const [found, count] = await searchTeamTwice(indexReader, kind, teamId, searches, signal)
+    const [found, count] = await Promise.all([
+      searchTeam(indexReader, kind, teamId, { ...rows, track_total_hits: false }, signal),
+      searchTeam(indexReader, kind, teamId, { query, ...countOnly }, signal),
+    ])
     return { total: totalOf(count), rows: found.summaries }
   }
 

@@ -3,10 +3,9 @@ import { documentId, type EntityId, type TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
 import { bytesOf, largeOf, newestFirst, noDocuments } from './clauses.ts'
 import { type Detail, detailKinds, readDetails } from './details.ts'
-import { type RowKey, readKeys } from './hits.ts'
+import { type RowKey, readKeys, searchTeam } from './hits.ts'
 import { type PartSize, readParts } from './parts.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchClient } from './searchClient.ts'
-import { searchTeam } from './searches.ts'
 
 /**
  * The details of entities whose keys come in pages, in the same order, in parts. They are as new as what a search finds now, so at least as new

@@ -57,8 +57,8 @@ export const mutants: readonly Mutant[] = [
     name: 'dead-letter-not-awaited',
     themes: ['contract', 'network'],
     file: 'indexer/pipeline.ts',
-    from: "finish((await serving?.rejectRecord(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')",
-    to: "{ serving?.rejectRecord(record, problem, assigned.start, this.#writing.signal).catch(() => undefined); finish('dead-letter') }",
+    from: "finish((await serving?.deadLetters.reject(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')",
+    to: "{ serving?.deadLetters.reject(record, problem, assigned.start, this.#writing.signal).catch(() => undefined); finish('dead-letter') }",
   },
   {
     name: 'commit-of-another-generation-counts',
@@ -155,7 +155,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'no-mark-of-pending-writes',
     themes: ['groups'],
-    file: 'indexer/bulk/bulkSender.ts',
+    file: 'indexer/bulk/bulkApi.ts',
     from: 'await mark()\n      const stop',
     to: 'const stop',
   },
@@ -228,8 +228,8 @@ export const mutants: readonly Mutant[] = [
     name: 'stale-write-leaves-no-token',
     themes: ['crashes', 'groups'],
     file: 'indexer/pipeline.ts',
-    from: 'this.#publisher.noteWrite(list)',
-    to: "if (outcome.kind !== 'stale') this.#publisher.noteWrite(list)",
+    from: 'this.publisher.noteWrite(list)',
+    to: "if (outcome.kind !== 'stale') this.publisher.noteWrite(list)",
   },
   {
     name: 'any-copy-of-a-shard',

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
-import { answerClientError } from '../../../src/api/clientErrors.ts'
+import { answerClientError } from '../../../src/api/errors.ts'
 import { portOf, serve, stopServing } from '../../../src/core/process/httpServer.ts'
 
 /** What a client reads when Node's server gives up on its request with the error of this code. */

@@ -5,7 +5,7 @@ import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
-import type { PendingMark } from '../../../src/core/stores/pendingWrites.ts'
+import type { PendingMark } from '../../../src/core/stores/pendingMarks.ts'
 import { heapBytes } from '../../support/heapBytes.ts'
 
 const list = teamList('forms', 'acme' as TeamId)

@@ -7,7 +7,7 @@ import { PendingWrites } from '../../../indexer/pendingWrites.ts'
 import { Publisher, type RoundResult } from '../../../indexer/publisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
-import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingWrites.ts'
+import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingMarks.ts'
 import { eventually } from '../../support/eventually.ts'
 import { Gate } from '../../support/gate.ts'
 

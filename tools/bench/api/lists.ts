@@ -20,7 +20,7 @@ export type Lists = {
   readonly accountKey: string
 }
 
-/** The body of `_msearch` that asks for the newest rows of a team and for their exact total, as the API does. */
+/** The body of `_msearch` that asks for the newest rows of a team and for their exact total: the API asks the same in two requests. */
 export function listSearch(index: string, teamId: string, limit: number): string {
   const header = { index, routing: teamId, allow_partial_search_results: false }
   const rows = { ...newestRows(teamId, [], limit), track_total_hits: false }
@@ -68,7 +68,7 @@ const firstUntilMs = Date.UTC(2100, 0, 1)
 let untilsAsked = 0
 
 /** A value of `until` that makes a question a new one, whoever is asked, and excludes nothing. */
-export const untilNeverAsked = (): Instant => toInstant(firstUntilMs + untilsAsked++)
+const untilNeverAsked = (): Instant => toInstant(firstUntilMs + untilsAsked++)
 
 /** Asks the bare process for the first page. */
 export const bareRequest = (limit: number): HttpRequest => ({

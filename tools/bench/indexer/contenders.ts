@@ -2,39 +2,20 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createGeneration } from '../../../indexer/generations/generations.ts'
 import { aliasOf } from '../../../src/core/stores/indices.ts'
+import type { Contender } from '../comparison.ts'
 import { type Program, startProgram } from '../program.ts'
-import type { Contender } from '../rounds.ts'
 import type { Stage } from '../stage.ts'
-import { type Body, bodiesOf, ceilingGeneration, ceilingPrefix, recordsIn } from './bodies.ts'
-import { topicOf } from './feed.ts'
+import { type Body, bodiesOf, ceilingGeneration, ceilingPrefix, recordsIn, topicOf } from './feed.ts'
 import { type Indexing, measureIndexing } from './indexing.ts'
 
 export const names = {
   ceiling: 'ready-made bulk',
   indexer: 'indexer',
-  eachMessage: 'KafkaJS eachMessage, index',
-  eachBatch: 'KafkaJS eachBatch, helpers.bulk',
 } as const
 
 const requestTimeout = 30_000
-/** The best case: documents that are only ever fetched. */
-const peerIndex = {
-  settings: { number_of_shards: 1, auto_expand_replicas: '0-1', refresh_interval: '-1' },
-  mappings: {
-    dynamic: false,
-    _routing: { required: true },
-    properties: {
-      id: { type: 'keyword' },
-      formId: { type: 'keyword' },
-      result: { properties: { status: { type: 'keyword' } } },
-    },
-  },
-} as const
 
-/**
- * Everyone that brings the records from Kafka, and the ceiling with so many requests at once. Warm-ups, and the slowest contender in
- * every round, bring only `fewRecords`.
- */
+/** The indexer, and the ceiling with so many requests at once. Warm-ups bring only `fewRecords`. */
 export function contendersOf(
   stage: Stage,
   bodies: readonly Body[],
@@ -45,14 +26,6 @@ export function contendersOf(
   return [
     { name: names.ceiling, run: (round) => runCeiling(stage, bodies, sizeIn(round), requestsAtOnce) },
     { name: names.indexer, run: (round) => runIndexer(stage, `indexer-${round}`, sizeIn(round)) },
-    {
-      name: names.eachMessage,
-      run: (round) => runPeer(stage, 'indexer/peers/eachMessage.ts', `each-message-${round}`, fewRecords),
-    },
-    {
-      name: names.eachBatch,
-      run: (round) => runPeer(stage, 'indexer/peers/eachBatch.ts', `each-batch-${round}`, sizeIn(round)),
-    },
   ]
 }
 
@@ -87,15 +60,6 @@ async function runIndexer(stage: Stage, name: string, records: number): Promise<
   }
   const targets = [aliasOf(name, 'submissions'), aliasOf(name, 'submission-details')]
   return await withoutIndicesAfter(stage, name, () => measureIndexing(stage, { records, targets, start }))
-}
-
-async function runPeer(stage: Stage, file: string, name: string, records: number): Promise<Indexing> {
-  const environment = { TOPIC: topicOf(records), CONSUMER_GROUP: name, INDEX: name, RECORDS: String(records) }
-  return await withoutIndicesAfter(stage, name, async () => {
-    await stage.client.indices.create({ index: name, ...peerIndex }, { signal: stage.signal, requestTimeout })
-    const start = (): Promise<Program> => startProgram(stage, { name, file, environment })
-    return await measureIndexing(stage, { records, targets: [name], start })
-  })
 }
 
 /** Deletes the indices that are named like that when `run` is over. */

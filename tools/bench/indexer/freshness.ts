@@ -1,9 +1,8 @@
 import { seededRandom } from '../../demo/random.ts'
 import { pause } from '../../engines/waiting.ts'
-import { whileAppending } from '../appending.ts'
 import { apiRequest, ask } from '../http.ts'
 import { type Sample, sampleOf } from '../load.ts'
-import { createServedKey, startReplica } from '../replica.ts'
+import { createServedKey, startReplica, whileAppending } from '../replica.ts'
 import type { Section } from '../report.ts'
 import type { Stage } from '../stage.ts'
 import { type MakeSubmission, type SubmissionRecord, submissionMaker } from '../submissions.ts'
@@ -134,7 +133,7 @@ async function watchEvents(
 }
 
 /** Asks again and again until the list shows the submission; returns how long that took after it was acknowledged. */
-export async function untilListed(
+async function untilListed(
   reader: ListReader,
   etag: string | undefined,
   id: string,
@@ -154,7 +153,7 @@ export async function untilListed(
 }
 
 /** Asks for the newest submissions of the team; with an ETag that still holds, the answer has no ids. */
-export async function askList(
+async function askList(
   { origin, accountKey }: ListReader,
   etag: string | undefined,
   signal: AbortSignal,

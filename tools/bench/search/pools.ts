@@ -1,6 +1,9 @@
 import { startProgressBar } from '../../../src/core/process/progressBar.ts'
+import { apiRequest, ask } from '../http.ts'
+import type { HttpRequest } from '../load.ts'
 import type { Stage } from '../stage.ts'
-import { type ServedTeam, titlesFound } from './titleSearch.ts'
+import type { SampleForm } from './forms.ts'
+import { pageLimit, plainList } from './plainIndex.ts'
 import { holds, isMisspelt, type TypedKind, typedKinds, typedTexts } from './typed.ts'
 
 /** What is typed for one team, by kind: texts that find what their kind says, all words as typed, or similar ones alone. */
@@ -14,7 +17,7 @@ const spare = 2
 const fewest = 50
 
 /** Which way a search went by the titles it found: all of them hold what was typed, or none does. */
-export function wayOf(titles: readonly string[], typed: string): Way {
+function wayOf(titles: readonly string[], typed: string): Way {
   const held = titles.filter((title) => holds(title, typed)).length
   if (titles.length === 0 || (held > 0 && held < titles.length)) return 'neither'
   return held > 0 ? 'exact' : 'similar'
@@ -40,4 +43,45 @@ export async function choosePools(origin: string, team: ServedTeam, stage: Stage
     bar.end()
   }
   return pools
+}
+
+/** A team as the API serves it. */
+export type ServedTeam = {
+  /** As tables call it. */
+  readonly name: string
+  readonly id: string
+  readonly accountKey: string
+  /** All of them, in the order of created time. */
+  readonly forms: readonly SampleForm[]
+}
+
+type FormsPage = { readonly totalDocs: number; readonly items: readonly { id: string; title: string }[] }
+
+/** Asks the API for the first page of forms; of all when nothing is typed. */
+export const formsRequest = ({ accountKey }: ServedTeam, typed?: string): HttpRequest =>
+  apiRequest(accountKey, 'forms', { limit: pageLimit, ...(typed !== undefined && { titleContains: typed }) })
+
+/** The titles on the first page that the API finds. */
+export async function titlesFound(
+  origin: string,
+  team: ServedTeam,
+  typed: string,
+  stage: Stage,
+): Promise<readonly string[]> {
+  const { json } = await ask(origin, formsRequest(team, typed), stage)
+  return (json as FormsPage).items.map(({ title }) => title)
+}
+
+/** Rejects unless API and plain index hold as many titles of a team as were made, and the same ones are newest. */
+export async function expectSameLists(origin: string, team: ServedTeam, stage: Stage): Promise<void> {
+  const newest = team.forms.slice(-pageLimit).map(({ id }) => id)
+  const expected = [team.forms.length, ...newest.reverse()].join()
+  const { totalDocs, items } = (await ask(origin, formsRequest(team), stage)).json as FormsPage
+  if ([totalDocs, ...items.map(({ id }) => id)].join() !== expected)
+    throw new Error(`the API, ${team.name}: not the list that was stored`)
+  const { hits } = (await ask(stage.urls.ELASTICSEARCH_URL, plainList(team.id), stage)).json as {
+    hits: { total: { value: number }; hits: { _source: { form: { id: string } } }[] }
+  }
+  if ([hits.total.value, ...hits.hits.map(({ _source }) => _source.form.id)].join() !== expected)
+    throw new Error(`the plain index, ${team.name}: not the list that was stored`)
 }

@@ -1,6 +1,64 @@
 import { type Random, seededRandom } from '../../demo/random.ts'
 import { zipf } from '../zipf.ts'
-import { vocabularies } from './vocabulary.ts'
+
+/** What titles of one language are made of. */
+type Vocabulary = {
+  readonly locale: string
+  /** Of all titles, in percent. */
+  readonly share: number
+  /** The most frequent first. */
+  readonly words: readonly string[]
+  readonly separator: ' ' | ''
+  /** Whether two words may be written as one. */
+  readonly hasCompounds?: boolean
+}
+
+const words = (text: string): string[] => text.trim().split(/\s+/)
+
+const english = words(`
+  quiz test the for of and training exam to in safety survey basics introduction final check feedback your assessment new
+  product team knowledge level data course how skills security what sales onboarding practice review customer math unit
+  service health chapter english you science history quarterly annual about compliance style is personality leadership
+  my are week day policy risk management which workplace first class advanced research work mock communication
+  certification marketing language questions student project fire food general awareness office school grade company with
+  weekly plan brand digital learning home vocabulary biology world geography chemistry readiness module grammar physics
+  summer career employee privacy evaluation software support midterm monthly self spring evidence protection best
+  practices fun trivia music movie book animal travel sports football coffee wine city country capital holiday christmas
+  halloween birthday party friend family love pet dog cat garden kitchen recipe nutrition diet fitness sleep stress
+  mindset habit motivation teamwork conflict ethics diversity culture law contract finance budget accounting tax
+  insurance bank invest market price retail store warehouse logistics delivery supply quality process audit machine
+  engine electrical energy water climate environment recycling chemical hazard ladder helmet forklift driver vehicle
+  traffic road bicycle train flight hotel restaurant waiter barista hygiene allergy medicine nurse patient anatomy
+  heart brain blood vaccine hospital emergency rescue dental vision cyber password phishing network cloud server
+  database code python javascript algorithm design graphic photo video writing spelling reading literature poem
+  shakespeare philosophy religion economics politics election government rights revolution empire ancient medieval war
+  art painting opera dance theatre fashion beauty skin hair color decade planet space rocket ocean river mountain
+  forest weather earthquake volcano dinosaur fossil insect bird whale algebra geometry fraction equation statistics
+  probability calculus matter force motion light sound electricity magnet atom acid element reaction cell genetics
+  evolution ecosystem plant photosynthesis microscope laboratory scholarship admission interview resume volunteer
+  fundraising community neighbor housing apartment mortgage retirement pension wellbeing mindfulness yoga
+`)
+
+const german = words(`
+  quiz test der und für die prüfung schulung sicherheit wissen im von umfrage grundlagen einführung mitarbeiter
+  unterweisung arbeitsschutz zu datenschutz abschluss kunden zwischenprüfung deutsch mathematik jahres produkt kapitel
+  führung brandschutz geschichte erdkunde bewertung übung vertrieb gesundheit ernährung verkehr straße größe fragebogen
+  qualität maschine lager hygiene küche betrieb ausbildung bewerbung zufriedenheit persönlichkeit erste hilfe umwelt
+  energie rechnung gefahrstoffe klasse schüler lehrer wortschatz rechtschreibung chemie physik biologie musik fußball
+`)
+
+const chinese = words(`
+  测试 考试 知识 培训 安全 调查 问卷 员工 产品 期末 期中 基础 新员工 满意度 客户 入职 模拟 练习 竞赛 年度 数学 英语 语文 性格 心理 健康
+  管理 质量 信息 消防 生产 食品 卫生 物理 化学 历史 地理 第一章 第二章 第三章 复习 销售 服务 法律 合规 保密 急救 驾驶 交通 团队 领导力
+  沟通 能力 评估 测评 职业 学习 单元 小学 初中 高中 招聘 面试 岗位 操作 规范 流程 设备 仓库 物流 财务 税务 保险 护理 医疗 中医 环保
+`)
+
+/** Three languages that show the search: separate words, compounds, and words without separators; as they occur in the titles of quizzes. */
+const vocabularies: readonly Vocabulary[] = [
+  { locale: 'en_US', share: 70, words: english, separator: ' ' },
+  { locale: 'de_DE', share: 15, words: german, separator: ' ', hasCompounds: true },
+  { locale: 'zh_CN', share: 15, words: chinese, separator: '' },
+]
 
 export type Title = { readonly text: string; readonly locale: string }
 

@@ -28,8 +28,8 @@ const makers = {
 } as const satisfies Record<string, (random: Random, title: string) => string | undefined>
 
 export type TypedKind = keyof typeof makers
-export const exactKinds = ['one word', 'two words', 'part of a word'] as const satisfies TypedKind[]
-export const misspeltKinds = ['one misspelt word', 'two words, one misspelt'] as const satisfies TypedKind[]
+const exactKinds = ['one word', 'two words', 'part of a word'] as const satisfies TypedKind[]
+const misspeltKinds = ['one misspelt word', 'two words, one misspelt'] as const satisfies TypedKind[]
 export const typedKinds: readonly TypedKind[] = [...exactKinds, ...misspeltKinds]
 export const isMisspelt = (kind: TypedKind): boolean => misspeltKinds.some((each) => each === kind)
 

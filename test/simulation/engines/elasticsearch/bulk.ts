@@ -9,6 +9,8 @@ type Action = {
   readonly routing: string
   readonly version: number
   readonly version_type: VersionType
+  /** On condition that the document was written as this: then nothing else is said of its version. */
+  readonly if_seq_no?: number
 }
 
 /** What a bulk request does, one document after the other. `refusalOf` refuses a document before it is written. */
@@ -41,7 +43,7 @@ export async function writeBulk(text: string, { catalog, host, refusalOf }: Bulk
 const groupSize = (operations: number, host: Host): number => 1 + Math.floor(host.random() * operations)
 
 async function writeItem(
-  { _id, routing, version, version_type: versionType }: Action,
+  { _id, routing, version, version_type: versionType, if_seq_no: expectedSeqNo }: Action,
   source: string,
   index: Index | Refusal,
   { catalog, host, refusalOf }: BulkOptions,
@@ -58,6 +60,7 @@ async function writeItem(
     if (!catalog.has(index)) throw indexNotFound(index.name)
     if (index.hasWriteBlock) throw writeBlocked(index)
     if (!canWrite(shard)) throw primaryMissing(index, shard)
+    if (expectedSeqNo !== undefined) throw notWrittenBefore(_id, expectedSeqNo)
     const status = shard.write({ id: _id, routing, version, source, fields: index.mapping.read(source) }, versionType)
     return { _index: index.name, _id, _version: version, _seq_no: shard.lastSeqNo, _primary_term: 1, status }
   } catch (error) {
@@ -73,12 +76,11 @@ const canWrite = ({ primary, copies }: Shard): boolean =>
 
 function readAction(line: string): Action {
   const { index, ...others } = JSON.parse(line)
-  const { _index, _id, routing, version, version_type, ...more } = index ?? {}
+  const { _index, _id, routing, version, version_type, if_seq_no, if_primary_term, ...more } = index ?? {}
+  const isConditional = if_seq_no === 0 && if_primary_term === 1 && _id === 'probe' && version === undefined
+  const isVersioned = typeof version === 'number' && ['external', 'external_gte'].includes(version_type)
   const isSimulated =
-    Object.keys({ ...others, ...more }).length === 0 &&
-    typeof routing === 'string' &&
-    typeof version === 'number' &&
-    ['external', 'external_gte'].includes(version_type)
+    Object.keys({ ...others, ...more }).length === 0 && typeof routing === 'string' && isVersioned !== isConditional
   if (!isSimulated) throw notSimulated(`the bulk action ${line}`)
   return index as Action
 }
@@ -91,6 +93,13 @@ function attempt<T>(find: () => T): T | Refusal {
     throw error
   }
 }
+
+/** Only for documents that are not there. */
+const notWrittenBefore = (id: string, seqNo: number): Refusal =>
+  new Refusal(409, {
+    type: 'version_conflict_engine_exception',
+    reason: `[${id}]: version conflict, required seqNo [${seqNo}], primary term [1]. but no document was found`,
+  })
 
 const writeBlocked = ({ name }: Index): Refusal =>
   new Refusal(403, {

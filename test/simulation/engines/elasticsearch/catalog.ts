@@ -158,7 +158,7 @@ function isNamed({ name, aliases }: Index, pattern: string): boolean {
 }
 
 /** Whether a text matches a pattern in which `*` stands for any text. */
-export function matcherOf(pattern: string): (text: string) => boolean {
+function matcherOf(pattern: string): (text: string) => boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[.?+^$(){}|[\]\\]/g, '\\$&'))
   const expression = new RegExp(`^${parts.join('.*')}$`)
   return (text) => expression.test(text)

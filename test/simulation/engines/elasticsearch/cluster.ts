@@ -6,7 +6,7 @@ import { isReachable, type Node, type Shard } from './shard.ts'
 import { type Asked, Snapshots } from './snapshots.ts'
 
 /** Which shards of an index a request asks, and which copy of each: the one on a node, or any. */
-export type Routing = { readonly routing?: string | undefined; readonly preference?: string | undefined }
+type Routing = { readonly routing?: string | undefined; readonly preference?: string | undefined }
 
 const uuidCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 

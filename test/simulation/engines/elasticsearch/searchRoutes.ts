@@ -1,7 +1,7 @@
 import type { Index } from './catalog.ts'
 import type { Cluster } from './cluster.ts'
 import { multiGet, type ReadDocument, sourceOf } from './gets.ts'
-import { expectOnly, notSimulated, Refusal } from './refusal.ts'
+import { notSimulated, Refusal } from './refusal.ts'
 import { type Call, type Json, json, only, type Query, Reply, type Route } from './route.ts'
 import { count, search } from './search.ts'
 import { contextMissing, targetOf } from './snapshots.ts'
@@ -20,7 +20,6 @@ export const searchRoutes: Readonly<Record<string, Route>> = {
     options: ['routing', 'master_timeout'],
     run: (cluster, { names, query }) => cluster.searchShards(cluster.catalog.find(names), query['routing']),
   },
-  'POST /_msearch': { options: [], run: searchSeveral },
   'GET /{names}/_count': { options: [], run: countOf },
   'POST /{names}/_count': { options: [], run: countOf },
   'POST /{names}/_pit': {
@@ -63,28 +62,6 @@ function searchSnapshot({ snapshots }: Cluster, query: Query, { pit, ...body }: 
   const targets = snapshots.targets(id, milliseconds(keepAlive))
   if (targets === undefined) throw snapshotMissing()
   return search(targets, body, { pit: id, allowPartial: allowsPartial(query) })
-}
-
-/** The searches of an `_msearch` may find different refreshes. */
-async function searchSeveral(cluster: Cluster, { body }: Call): Promise<string> {
-  const lines = body.split('\n').slice(0, -1)
-  const responses: string[] = []
-  for (let at = 0; at < lines.length; at += 2) {
-    if (at > 0) await cluster.pause('next search of a request')
-    responses.push(attemptSearch(cluster, json(lines[at] ?? ''), json(lines[at + 1] ?? '')))
-  }
-  return `{"took":0,"responses":[${responses.join()}]}`
-}
-
-function attemptSearch(cluster: Cluster, { index, ...header }: Json, body: Json): string {
-  try {
-    expectOnly(['routing', 'preference', 'allow_partial_search_results'], header, 'the header of a search')
-    const answer = searchIndices(cluster, [String(index)], header as Query, body)
-    return `${answer.slice(0, -1)},"status":200}`
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return JSON.stringify(error.body)
-  }
 }
 
 const allowsPartial = ({ allow_partial_search_results: allowed }: Query): boolean => String(allowed ?? true) === 'true'

@@ -11,7 +11,7 @@ import { type BrokerPool, replaceSockets } from './connection.ts'
 import type { Compaction, LogRecord, PartitionLog } from './partitionLog.ts'
 
 /** A record, and where it was appended. */
-export type PlacedRecord = LogRecord & { readonly topic: string; readonly partition: number }
+type PlacedRecord = LogRecord & { readonly topic: string; readonly partition: number }
 
 /**
  * Kafka with one broker, in memory. Its clients are the adapters of the product on KafkaJS; only the sockets and the broker behind

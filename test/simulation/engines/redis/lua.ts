@@ -3,7 +3,7 @@ import { type Reply, Status } from './commands.ts'
 import { ReplyError } from './keyspace.ts'
 
 /** Carries out a command of a script. */
-export type CallCommand = (name: string, args: readonly string[]) => Reply
+type CallCommand = (name: string, args: readonly string[]) => Reply
 
 /*
  * Lua 5.1, which Redis has, too: the same arithmetic and text of numbers, and the same order of the fields of a table in every run. One state

@@ -10,7 +10,7 @@ export type Batch = {
 }
 
 /** The server closed the connection, or has started again. */
-export class SessionClosed extends Error {
+class SessionClosed extends Error {
   override readonly name = 'SessionClosed'
 }
 

@@ -1,6 +1,6 @@
+import { utc } from '../../../../src/api/parameterSchemas.ts'
 import { countByTime, countByValue, maxCounts } from '../../../../src/api/search/counts.ts'
 import { InvalidSearch, type SearchClient, type SearchRequest } from '../../../../src/api/search/searchClient.ts'
-import { utc } from '../../../../src/api/timeZone.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 
 const { signal } = new AbortController()

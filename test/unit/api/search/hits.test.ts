@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { readAnswer, readAnswers, type SearchAnswer, totalOf } from '../../../../src/api/search/hits.ts'
+import { readAnswer, type SearchAnswer, totalOf } from '../../../../src/api/search/hits.ts'
 import { ElasticsearchUnavailable } from '../../../../src/api/search/searchClient.ts'
 import { withoutTabs } from '../../../../src/core/json/rawJson.ts'
 
@@ -67,43 +67,4 @@ test.each(['', '{}', '[]', 'null', '<html>'])('%p is refused', (text) => {
 
 test('a search that does not count has no total', () => {
   expect(() => totalOf(read(answerOf([], { hits: '{"hits":[]}' })))).toThrow(ElasticsearchUnavailable)
-})
-
-describe('the answers to several searches', () => {
-  const readSeveral = (...answers: string[]) =>
-    readAnswers(
-      Buffer.from(`{"took":1,"responses":[${answers.map((answer) => `${answer.slice(0, -1)},"status":200}`)}]}`),
-    )
-  const refusal = '{"error":{"root_cause":[],"type":"search_phase_execution_exception","reason":"typed"},"status":404}'
-
-  test('each has its own summaries, in the order of the searches', () => {
-    const lists = [['{"a":1}', '{"b":2}'], [], ['{"c":3}']]
-    const answers = readSeveral(...lists.map((list) => answerOf(list))) as SearchAnswer[]
-    expect(answers.map(summariesOf)).toEqual(lists)
-    expect(answers.map(totalOf)).toEqual([2, 0, 1])
-  })
-
-  test('one that was turned away says so, without the question', () => {
-    const [refused, answer] = readAnswers(Buffer.from(`{"took":1,"responses":[${refusal},${answerOf(['{}'])}]}`))
-    expect(refused).toEqual({ status: 404, type: 'search_phase_execution_exception' })
-    expect(summariesOf(answer as SearchAnswer)).toEqual(['{}'])
-  })
-
-  test.each([
-    ['one of which timed out', [answerOf([]), answerOf(['{}'], { timed_out: 'true' })]],
-    ['of which a shard failed', [answerOf([], { _shards: '{"failed":1}' })]],
-    [
-      'with a hit that has no summary',
-      [answerOf([], { hits: '{"hits":[{"_source":{"summary":null}}]}' }), answerOf([])],
-    ],
-  ])('%s are refused', (_why, answers) => {
-    expect(() => readSeveral(...answers)).toThrow(ElasticsearchUnavailable)
-  })
-
-  test.each(['', '{}', '{"responses":{}}', '{"responses":[null]}', '{"responses":[{"status":500}]}'])(
-    '%p is refused',
-    (text) => {
-      expect(() => readAnswers(Buffer.from(text))).toThrow(ElasticsearchUnavailable)
-    },
-  )
 })

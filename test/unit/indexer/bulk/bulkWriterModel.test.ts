@@ -62,6 +62,12 @@ class Engine {
     })
   }
 
+  async takesWrites(documents: readonly DocumentWrite[]): Promise<boolean[]> {
+    await this.#scheduler.schedule(Promise.resolve())
+    this.#failSometimes(1)
+    return documents.map(() => this.#next() % 2 === 0)
+  }
+
   #failSometimes(count: number): void {
     const mood = this.#next() % 8
     if (mood === 0) throw responseError(503)
@@ -117,6 +123,7 @@ async function outcomesOf(
     maxBulkBytes: 1_000,
     maxBulkDocuments: maxDocuments,
     readStored: (asked) => engine.readStored(asked),
+    takesWrites: (documents) => engine.takesWrites(documents),
     maxConcurrentRequests: 2,
     maxRecordsPerSecond: undefined,
     elapsedMs: () => 0,

@@ -1,11 +1,4 @@
-import {
-  currentLags,
-  History,
-  historyMs,
-  type Observed,
-  type Sample,
-  sampleOf,
-} from '../../../../indexer/status/observe.ts'
+import { currentLags, type Observed } from '../../../../indexer/status/observe.ts'
 
 const nowMs = 1_000_000
 const partition = { topic: 'forms', position: 5n, isOwned: true }
@@ -29,26 +22,6 @@ const observed = (groupAtMs: number): Observed => ({
   indices: undefined,
 })
 
-test('a sample sums up all partitions', () => {
-  expect(sampleOf(observed(nowMs - 5_000), nowMs)).toEqual({
-    atMs: nowMs,
-    watermarkAgeSeconds: 2.5,
-    behindRecords: 7,
-    recordsPerSecond: 1.5,
-    deadLetters: 3,
-  })
-})
-
-test('what Kafka said long ago is not known any more; the watermark only grows older', () => {
-  expect(sampleOf(observed(nowMs - 60_000), nowMs)).toEqual({
-    atMs: nowMs,
-    watermarkAgeSeconds: 2.5,
-    behindRecords: undefined,
-    recordsPerSecond: undefined,
-    deadLetters: undefined,
-  })
-})
-
 test('the lag of every partition grows while Redis, or whoever should read it, is away', () => {
   const marks = new Map([['forms/0', nowMs - 20_000]])
   const lagsAt = (groupAtMs: number): unknown[] =>
@@ -70,12 +43,4 @@ test('a partition at its end is not behind, and nothing is told of what Kafka sa
   const atEnd = { ...others, group: { ...group, value: { ...group.value, partitions } } }
   expect(currentLags(atEnd, nowMs).map(({ behindSeconds }) => behindSeconds)).toEqual([0])
   expect(currentLags(atEnd, nowMs + 60_000)).toEqual([])
-})
-
-test('the history holds a quarter of an hour, and no more', () => {
-  const history = new History()
-  const sample = (at: number): Sample => ({ ...sampleOf(observed(nowMs), nowMs), atMs: at })
-  const count = historyMs / 5_000
-  for (let at = 0; at < 2 * count; at++) history.add(sample(at))
-  expect(history.samples().map(({ atMs }) => atMs)).toEqual(Array.from({ length: count }, (_, at) => count + at))
 })

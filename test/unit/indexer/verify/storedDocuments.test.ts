@@ -1,4 +1,4 @@
-import { projectRecord } from '../../../../indexer/projectRecord.ts'
+import { projectRecord } from '../../../../indexer/projection.ts'
 import { contentOf, storedContentOf } from '../../../../indexer/verify/storedDocuments.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'

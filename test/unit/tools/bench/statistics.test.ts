@@ -1,4 +1,4 @@
-import { percentile, ratiosByRound, spreadOf } from '../../../../tools/bench/statistics.ts'
+import { percentile, ratiosByRound, spreadOf } from '../../../../tools/bench/report.ts'
 
 test('a percentile is one of the values: the smallest that so many do not exceed', () => {
   const hundred = Array.from({ length: 100 }, (_, index) => 100 - index)

@@ -5,7 +5,7 @@ import {
   progressBetween,
   type RebuildSurvey,
   surveyGroup,
-} from '../../../../indexer/status/groupSurvey.ts'
+} from '../../../../indexer/status/surveys.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import type { Config } from '../../../../src/core/process/config.ts'
 import type { GenerationTag } from '../../../../src/core/stores/indices.ts'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { projectRecord } from '../../../indexer/projectRecord.ts'
+import { projectRecord } from '../../../indexer/projection.ts'
 import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import { formEntity } from '../../support/entities.ts'

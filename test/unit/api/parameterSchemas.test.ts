@@ -1,4 +1,4 @@
-import { parseTimeZone } from '../../../src/api/timeZone.ts'
+import { parseTimeZone } from '../../../src/api/parameterSchemas.ts'
 
 test('every zone that this process lists is read, in any letter case, also with spaces for its plus', () => {
   for (const zone of Intl.supportedValuesOf('timeZone')) {
