@@ -56,21 +56,6 @@ test('an answer that would displace many others is not kept', async () => {
   expect(cache.get('small')).toBeDefined()
 })
 
-test('who asks for the same at the same time gets what was made once', async () => {
-  const cache = cacheOf(mebibyte)
-  const made = Promise.withResolvers<Answer>()
-  let count = 0
-  const make = (): Promise<Answer> => {
-    count++
-    return made.promise
-  }
-  const asked = Array.from({ length: 5 }, () => cache.make('a', make, stays))
-  made.resolve(answer(10))
-  expect(new Set((await Promise.all(asked)).map(({ body }) => body.toString())).size).toBe(1)
-  expect(count).toBe(1)
-  expect(await lookups()).toEqual({ hit: 0, shared: 4, miss: 1 })
-})
-
 test('a failure is the answer to all who wait for it, and is not kept', async () => {
   const cache = cacheOf(mebibyte)
   const failing = async (): Promise<Answer> => {

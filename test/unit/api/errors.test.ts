@@ -1,11 +1,28 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { Readable, Writable } from 'node:stream'
+import { jest } from '@jest/globals'
 import Koa from 'koa'
+import type { Logger } from 'pino'
 import type { ApiState } from '../../../src/api/context.ts'
-import { errors } from '../../../src/api/errors.ts'
+import { answerClientError, errors } from '../../../src/api/errors.ts'
 import { createLog } from '../../../src/core/process/log.ts'
 import { requestLog } from '../../../src/core/process/requestLog.ts'
+
+test.each([
+  ['timeout', 408, 'request_timeout'],
+  ['long-url', 414, 'uri_too_long'],
+  ['long-headers', 431, 'headers_too_long'],
+  ['method', 405, 'method_not_allowed'],
+  ['bad-url', 400, 'bad_request'],
+  ['host', 400, 'bad_request'],
+  ['no-http', 400, 'bad_request'],
+] as const)('what never becomes a request, for %s, is answered %i, and logged with its id', (reason, status, code) => {
+  const logged = jest.fn()
+  const answer = answerClientError({ info: logged } as unknown as Logger)(reason)
+  expect([answer.status, JSON.parse(answer.body)]).toEqual([status, { error: { code, message: expect.any(String) } }])
+  expect(logged).toHaveBeenCalledWith({ requestId: answer.headers['X-Request-Id'], status }, 'request')
+})
 
 test('what fails when the answer was ready says nothing of that answer', async () => {
   const lines: Record<string, unknown>[] = []

@@ -173,15 +173,6 @@ test('similar titles are asked for only when no title holds what was typed', asy
   expect(await titlesAsked('***')).toBe(1)
 })
 
-test('a window without ends needs no clause', () => {
-  const [since, until] = ['2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z'] as [Instant, Instant]
-  expect(windowClauses('createdAt', undefined, undefined)).toEqual([])
-  expect(windowClauses('createdAt', since, undefined)).toEqual([{ range: { createdAt: { gte: since } } }])
-  expect(windowClauses('changedAt', undefined, until)).toEqual([{ range: { changedAt: { lte: until } } }])
-  expect(windowClauses('createdAt', since, until)).toEqual([{ range: { createdAt: { gte: since, lte: until } } }])
-  expect(windowClauses('createdAt', 'beyond-all', until)).toEqual([{ match_none: {} }])
-})
-
 test('a list without large rows is asked for them once for each of its versions, and always without one', async () => {
   const asked: SearchRequest[] = []
   const client: SearchClient = {

@@ -100,44 +100,22 @@ test('while the watermark stands still, rows that the client may have are answer
   expect(endedMs).toEqual(Array.from({ length: 60 }, (_, at) => 1_000 * (at + 1)))
 })
 
-test('they are answered sooner once the watermark moves', async () => {
-  const { ask, now, passTo } = openHouse()
-  now('unpromised')
-  const asked = ask()
-  await passTo(150)
-  now('promised')
-  await passTo(500)
-  expect(asked.endedMs).toBeLessThan(500)
-})
-
-test('rows that come while a request waits are answered at once: there were none before', async () => {
-  const { ask, change, passTo } = openHouse()
-  const asked = ask()
-  await passTo(100)
-  change('unpromised')
-  await passTo(500)
-  expect(asked.endedMs).toBe(125)
-})
-
-test('who holds the answer of now waits until the list has another version, however long the watermark stands still', async () => {
+test.each<[string, News, number, News, number]>([
+  // What it finds at first, what it finds from when on, and when it is answered.
+  ['rows that the client may have: sooner once the watermark moves', 'unpromised', 150, 'promised', 325],
+  ['nothing: at once when any rows come', 'none', 100, 'unpromised', 125],
+  ['what it holds: when the list has another version, however late', 'held', 30_000, 'unpromised', 30_025],
+  ['what it holds: no more often than once a second', 'held', 100, 'unpromised', 1_000],
+])('a request that finds %s', async (_what, first, atMs, later, endedMs) => {
   const { ask, now, change, passTo } = openHouse()
-  now('held')
+  now(first)
   const asked = ask()
-  await passTo(30_000)
+  await passTo(atMs)
   expect(asked.endedMs).toBeUndefined()
-  change('unpromised')
-  await passTo(30_500)
-  expect(asked.endedMs).toBe(30_025)
-})
-
-test('who holds the answer of before is not answered more often than once a second either', async () => {
-  const { ask, now, change, passTo } = openHouse()
-  now('held')
-  const asked = ask()
-  await passTo(100)
-  change('unpromised')
-  await passTo(2_000)
-  expect(asked.endedMs).toBe(1_000)
+  if (first === 'unpromised') now(later)
+  else change(later)
+  await passTo(atMs + 2_000)
+  expect(asked.endedMs).toBe(endedMs)
 })
 
 test('a wait ends when its time is over, whatever there is', async () => {
