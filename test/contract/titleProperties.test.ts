@@ -11,7 +11,7 @@ import { seeded } from '../support/random.ts'
 import { randomTitle, typedFor } from '../support/randomTitles.ts'
 import { useApi } from '../support/useApi.ts'
 
-const asked = 60
+const asked = 50
 const teams = ['acme', 'Globex-2026', 'a1b2c3d4e5f60718', 'team.one:two_three'] as TeamId[]
 const [first = '' as TeamId, second = '' as TeamId] = teams
 const greekTeams = teams.map((team) => `${team}.gr` as TeamId)
