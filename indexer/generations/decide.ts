@@ -8,8 +8,7 @@ import type { FoundGeneration, Generation, KnownGeneration } from './generations
 type Readers = 'its own' | "another's" | 'none' | 'gone'
 
 /** What an indexer observes of a generation before it writes it. */
-type Opening = {
-  readonly at: 'opening'
+export type Opening = {
   readonly hasCurrentMappings: boolean
   readonly isWritable: boolean
   /** A rebuild holds the watermark, because it is about to switch. */
@@ -20,8 +19,7 @@ type Opening = {
 }
 
 /** What it observes of the one that it writes, every second, and before it publishes. */
-type Look = {
-  readonly at: 'look'
+export type Look = {
   readonly readers: Readers
   readonly isWritable: boolean
   readonly isHeld: boolean
@@ -29,17 +27,8 @@ type Look = {
   readonly isBuilding: boolean
 }
 
-/** What Redis answers to a round of publishing. */
-type Round = {
-  readonly at: 'round'
-  readonly answer: WatermarkResult['kind'] | 'no append times'
-  readonly isBuilding: boolean
-}
-
-export type Observed = Opening | Look | Round
-
 /**
- * What the indexer does.
+ * What an indexer does about the generation that it writes, or is about to write.
  * - `wait for a rebuild` of this release, which makes indices with its mappings.
  * - `wait for the switch`: the rebuild has closed the generation, and switches unless it dies.
  * - `unblock`: the rebuild has died. Restores the write aliases, removes the write block, and looks at it again.
@@ -60,26 +49,16 @@ export type Decision =
   | 'rejoin'
   | 'continue'
 
-/** What an indexer does about the generation that it writes, or is about to write. */
-export function decide(observed: Observed): Decision {
-  switch (observed.at) {
-    case 'opening':
-      return decideOpening(observed)
-    case 'look':
-      return isToBeWritten(observed) ? 'continue' : 'leave'
-    case 'round':
-      return decideRound(observed)
-  }
-}
-
-function decideOpening({ hasCurrentMappings, isWritable, isHeld, isServing, holdsPromised }: Opening): Decision {
+/** When it opens a generation. */
+export function decideOpening({ hasCurrentMappings, isWritable, isHeld, isServing, holdsPromised }: Opening): Decision {
   if (!hasCurrentMappings) return 'wait for a rebuild'
   if (!isWritable) return isHeld ? 'wait for the switch' : 'unblock'
   if (!holdsPromised) return 'withdraw'
   return isServing ? 'adopt' : 'serve'
 }
 
-function isToBeWritten({ readers, isWritable, isHeld, isBuilding }: Look): boolean {
+/** Whether it still is the generation to write; else the indexer leaves it. */
+export function isToBeWritten({ readers, isWritable, isHeld, isBuilding }: Look): boolean {
   // A hold that has expired is that of a rebuild that died: opening the generation again gives its writes back.
   const isClosed = !isWritable && !isHeld
   switch (readers) {
@@ -94,7 +73,8 @@ function isToBeWritten({ readers, isWritable, isHeld, isBuilding }: Look): boole
   }
 }
 
-function decideRound({ answer, isBuilding }: Round): Decision {
+/** When Redis has answered to a round of publishing. */
+export function decideRound(answer: WatermarkResult['kind'] | 'no append times', isBuilding: boolean): Decision {
   switch (answer) {
     case 'published':
     case 'withheld':

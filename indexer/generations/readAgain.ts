@@ -10,9 +10,9 @@ import type { Config } from '../../src/core/process/config.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
 import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
+import type { CommandTools } from '../engineCommand.ts'
 import { projectRecord } from '../projection.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
-import type { RebuildOptions } from './rebuildPipeline.ts'
 import type { Reconciliation } from './reconcile.ts'
 import type { Version } from './versions.ts'
 
@@ -51,7 +51,7 @@ export class ForgottenEntities {
   }
 
   /** Looks which of them the topics still hold a record of, and has these copied. */
-  async settle(options: RebuildOptions, reconciliation: Reconciliation): Promise<void> {
+  async settle(options: CommandTools, reconciliation: Reconciliation): Promise<void> {
     this.#isCollecting = false
     for (const [type, ids] of this.#ids) {
       const held = await this.#heldIn(options, type, ids)
@@ -61,7 +61,7 @@ export class ForgottenEntities {
     }
   }
 
-  async #heldIn({ source, config, report, signal }: RebuildOptions, type: EntityType, ids: Ids): Promise<Ids> {
+  async #heldIn({ source, config, report, signal }: CommandTools, type: EntityType, ids: Ids): Promise<Ids> {
     const topic = this.#topics.get(type)
     if (topic === undefined) return ids
     report.step(`${topic} is read for ${ids.size} ${type} that the new generation lacks`)
@@ -89,7 +89,7 @@ export class ForgottenEntities {
    * record, also those that were appended while the topics were read. `extendHold` is called at least every few seconds.
    */
   async drop(
-    { config, report }: RebuildOptions,
+    { config, report }: CommandTools,
     reconciliation: Reconciliation,
     deletedAtMs: number,
     extendHold: () => Promise<void>,
@@ -138,7 +138,7 @@ type Unseen = ReadonlyMap<string, ReadonlyMap<number, OffsetSpan>>
  * dead letter. `extendHold` is called at least every few seconds.
  */
 export async function raiseUnseen(
-  options: RebuildOptions,
+  options: CommandTools,
   reconciliation: Reconciliation,
   watermarkMs: number,
   readBefore: ReadonlyMap<string, OffsetRange & TopicPartition>,
@@ -176,7 +176,7 @@ export async function raiseUnseen(
 }
 
 async function findUnseen(
-  { config, source }: RebuildOptions,
+  { config, source }: CommandTools,
   readBefore: ReadonlyMap<string, OffsetRange & TopicPartition>,
 ): Promise<Unseen> {
   const committed = await fetchCommittedOffsets(source, config.CONSUMER_GROUP, documentTopics(config))

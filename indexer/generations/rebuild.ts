@@ -9,6 +9,7 @@ import {
   releaseWatermarkHold,
   setWatermarkGeneration,
 } from '../../src/core/stores/watermark.ts'
+import type { CommandTools } from '../engineCommand.ts'
 import { refreshEveryCopy } from '../refresh.ts'
 import { documentTopics, readTopicRules } from '../topics.ts'
 import { blockWrites, serveGeneration, unblockWrites } from './aliases.ts'
@@ -22,7 +23,7 @@ import {
   type Generation,
 } from './generations.ts'
 import { ForgottenEntities, purelyCompacted, raiseUnseen } from './readAgain.ts'
-import { expectAlone, type RebuildOptions, RebuildPipeline } from './rebuildPipeline.ts'
+import { expectAlone, RebuildPipeline } from './rebuildPipeline.ts'
 import { Reconciliation } from './reconcile.ts'
 
 const requestTimeoutMs = 30_000
@@ -41,7 +42,7 @@ const pollMs = 1_000
  * Builds a new generation of indices from Kafka beside the one in service, copies what only the old one still has, and switches
  * the read aliases in one request. A rebuild that was killed at any point can be run again: it continues, or cleans up.
  */
-export async function rebuild(options: RebuildOptions): Promise<void> {
+export async function rebuild(options: CommandTools): Promise<void> {
   const { config, source, report } = options
   const serving = (await findAll(options)).find(({ complete }) => complete?.isServing)?.complete
   if (serving === undefined) throw new Error('no indices serve yet: an indexer builds the first ones by itself')
@@ -68,14 +69,14 @@ export async function rebuild(options: RebuildOptions): Promise<void> {
   await pruneRetired(options, serving)
 }
 
-const findAll = ({ config, elasticsearch, signal }: RebuildOptions): Promise<FoundGeneration[]> =>
+const findAll = ({ config, elasticsearch, signal }: CommandTools): Promise<FoundGeneration[]> =>
   findGenerations(elasticsearch, config.INDEX_PREFIX, { signal, requestTimeout: requestTimeoutMs })
 
 /**
  * Removes what interrupted rebuilds have left beside the generation in service, and unfinished indices of other releases. An
  * older generation that once served is reconciled first.
  */
-export async function pruneLeftOver(options: RebuildOptions, serving: Generation): Promise<void> {
+export async function pruneLeftOver(options: CommandTools, serving: Generation): Promise<void> {
   const { elasticsearch, signal, report } = options
   for (const each of await findAll(options)) {
     const decision = decideLeftOver(each, serving)
@@ -88,7 +89,7 @@ export async function pruneLeftOver(options: RebuildOptions, serving: Generation
 }
 
 /** The unfinished generation of an interrupted rebuild, or a new one. */
-async function openTarget(options: RebuildOptions, serving: Generation): Promise<Generation> {
+async function openTarget(options: CommandTools, serving: Generation): Promise<Generation> {
   const { config, elasticsearch, signal } = options
   const found = await findAll(options)
   const unfinished = found.find((each) => decideLeftOver(each, serving) === 'fill')
@@ -99,7 +100,7 @@ async function openTarget(options: RebuildOptions, serving: Generation): Promise
 
 /** Runs passes until one is short enough to be repeated while the watermark is held. The first one shows which entities are missing. */
 async function reconcileAll(
-  options: RebuildOptions,
+  options: CommandTools,
   from: Generation,
   to: Generation,
   forgotten: ForgottenEntities,
@@ -140,7 +141,7 @@ type Switch = {
 
 /** Ends what it has begun when `signal` aborts, at any point. */
 async function switchOver(
-  options: RebuildOptions,
+  options: CommandTools,
   { pipeline, reconciliation, serving, target, forgotten }: Switch,
 ): Promise<void> {
   const { config, elasticsearch, redis, report, signal } = options
@@ -187,14 +188,14 @@ async function switchOver(
   report.step(`generation ${target.number} serves`)
 }
 
-async function expectServing(options: RebuildOptions, old: Generation): Promise<void> {
+async function expectServing(options: CommandTools, old: Generation): Promise<void> {
   if (readersOf(await findAll(options), old) !== 'its own')
     throw new Error(`generation ${old.number} does not serve any more`)
 }
 
 /** Throws when an old index has more documents than the new one, counted by Elasticsearch. */
 async function expectNoFewerDocuments(
-  { elasticsearch, signal }: RebuildOptions,
+  { elasticsearch, signal }: CommandTools,
   from: Generation,
   to: Generation,
 ): Promise<void> {
@@ -207,7 +208,7 @@ async function expectNoFewerDocuments(
 }
 
 /** Removes a generation once nobody reads it. When that takes too long, it is left to the next rebuild. */
-async function pruneRetired(options: RebuildOptions, retired: Generation): Promise<void> {
+async function pruneRetired(options: CommandTools, retired: Generation): Promise<void> {
   const { elasticsearch, signal, report } = options
   const request = { signal, requestTimeout: requestTimeoutMs }
   report.step(`generation ${retired.number} is kept until its readers are done`)

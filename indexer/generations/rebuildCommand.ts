@@ -1,12 +1,5 @@
 import { Command } from 'commander'
-import { destination } from 'pino'
-import { connectKafka } from '../../src/core/kafka/client.ts'
-import { kafkaSource } from '../../src/core/kafka/source.ts'
-import { createLog, summaryOf } from '../../src/core/process/log.ts'
-import { configOrExit } from '../../src/core/process/service.ts'
-import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
-import { connectConfiguredRedis, untilConnected } from '../../src/core/stores/redis.ts'
-import { reportTo } from '../terminalReport.ts'
+import { runEngineCommand } from '../engineCommand.ts'
 import { rebuild } from './rebuild.ts'
 
 new Command('rebuild')
@@ -14,28 +7,11 @@ new Command('rebuild')
   .allowExcessArguments(false)
   .parse()
 
-const config = await configOrExit(['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'])
-const log = createLog({ name: 'rebuild', level: 'error' }, destination({ fd: 2, sync: true }))
-const stop = new AbortController()
-const onSignal = (): void => stop.abort(new Error('stopped; run it again to go on'))
-process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
-
-const elasticsearch = connectElasticsearch(config)
-const raw = connectElasticsearchBytes(config)
-const redis = connectConfiguredRedis(config, () => undefined)
-const source = kafkaSource(connectKafka(config, log))
-const report = reportTo(process.stderr)
-try {
-  await untilConnected(redis, stop.signal)
-  await rebuild({ config, source, elasticsearch, raw, redis, report, log, signal: stop.signal })
-} catch (error) {
-  report.end()
-  process.stderr.write(`rebuild: ${summaryOf(stop.signal.aborted ? stop.signal.reason : error)}\n`)
-  process.exitCode = 1
-} finally {
-  report.end()
-  await Promise.allSettled([source.close(), elasticsearch.close(), raw.close(), redis.close()])
-}
+const failed = { prefix: 'rebuild: ', code: 1, stopped: 'stopped; run it again to go on' }
+await runEngineCommand('rebuild', failed, async (tools) => {
+  await rebuild(tools)
+  return { output: '', code: 0 }
+})
 
 // A pipeline that did not stop in time ends here.
 process.exit()

@@ -1,30 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from '@elastic/elasticsearch'
-import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
-import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import type { Config } from '../../src/core/process/config.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { rebuildGroup } from '../committedOffsets.ts'
+import type { CommandTools } from '../engineCommand.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
-import type { TerminalReport } from '../terminalReport.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
 import { readersOf } from './decide.ts'
 import { findGenerations, type Generation } from './generations.ts'
-
-export type RebuildOptions = {
-  readonly config: Config
-  readonly source: KafkaSource
-  readonly elasticsearch: Client
-  /** A client that returns bytes. */
-  readonly raw: Client
-  readonly redis: RedisConnection
-  readonly report: Omit<TerminalReport, 'end'>
-  readonly log: Logger
-  readonly signal: AbortSignal
-}
 
 /** Longer than what is in flight takes to be published. */
 const stopDeadlineMs = 8_500
@@ -38,7 +21,7 @@ const pollMs = 250
 
 /** Reads both topics into a generation that nobody reads yet: the indexer's pipeline, in a group of its own. */
 export class RebuildPipeline {
-  readonly #options: RebuildOptions
+  readonly #options: CommandTools
   readonly #generation: Generation
   readonly #pipeline: Pipeline
   readonly #stopping = new AbortController()
@@ -48,7 +31,7 @@ export class RebuildPipeline {
 
   /** Begins to read. `fail` is called with the error when the pipeline stops because of a bug. */
   constructor(
-    options: RebuildOptions,
+    options: CommandTools,
     generation: Generation,
     { keptMs }: Pick<TopicRules, 'keptMs'>,
     fail: (error: unknown) => void,
@@ -146,7 +129,7 @@ export class RebuildPipeline {
 }
 
 /** Throws when another rebuild runs. One that was killed is waited for until its group forgets it. */
-export async function expectAlone({ source, config, signal }: RebuildOptions): Promise<void> {
+export async function expectAlone({ source, config, signal }: CommandTools): Promise<void> {
   const givesUpAtMs = Date.now() + groupDeadlineMs
   while ((await source.groupMembers(rebuildGroup(config.CONSUMER_GROUP))).length > 0) {
     if (Date.now() > givesUpAtMs) throw new Error('another rebuild is running')
@@ -159,7 +142,7 @@ export async function expectAlone({ source, config, signal }: RebuildOptions): P
  * killed: two rebuilds that have begun at once share the partitions, and each would wait for those of the other for ever.
  */
 function createCheck(
-  { source, config, elasticsearch, signal }: RebuildOptions,
+  { source, config, elasticsearch, signal }: CommandTools,
   generation: Generation,
 ): () => Promise<void> {
   let [checkedAtMs, aloneAtMs] = [Date.now(), Date.now()]

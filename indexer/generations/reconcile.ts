@@ -9,7 +9,7 @@ import {
   kindsOf,
   type PhysicalIndex,
 } from '../../src/core/stores/indices.ts'
-import { multiGet } from '../../src/core/stores/multiGet.ts'
+import { multiGet } from '../../src/core/stores/readDocuments.ts'
 import { bulkBounds, encodeBulk, readStored, sendBulk, takesWrites, type VersionType } from '../bulk/bulkApi.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'

@@ -14,7 +14,7 @@ import {
 import type { CommittedOffset } from '../committedOffsets.ts'
 import type { RoundResult } from '../publisher.ts'
 import { serveGeneration, unblockWrites } from './aliases.ts'
-import { chooseGeneration, type Decision, decide, readersOf } from './decide.ts'
+import { chooseGeneration, type Decision, decideOpening, decideRound, isToBeWritten, readersOf } from './decide.ts'
 import {
   createGeneration,
   expectOwnSettings,
@@ -38,7 +38,7 @@ type GroupCommits = { readonly own: readonly CommittedOffset[]; readonly rebuilt
 const timeoutMs = 30_000
 
 /**
- * The generation of indices that this indexer writes and publishes the watermark of. What it observes of the generation, `decide` turns into
+ * The generation of indices that this indexer writes and publishes the watermark of. What it observes of the generation, `decide.ts` turns into
  * what it does. One that was lost (deleted, or restored from an older snapshot) is built again from Kafka: the watermark is withdrawn, and
  * the generation serves once it holds every record that was appended before the build began.
  */
@@ -85,7 +85,7 @@ export class ServedGeneration {
       const { generation, adopted, holdsPromised } = await findOwn(stores, commits, options)
       const served = new ServedGeneration(stores, generation, adopted, clock, options)
       const isHeld = await served.#isClosedUnderHold(generation)
-      const decision = decide({ at: 'opening', ...generation, isHeld, holdsPromised })
+      const decision = decideOpening({ ...generation, isHeld, holdsPromised })
       await served.#do(decision)
       // A rebuild that was only late may have switched instead.
       if (decision !== 'unblock') return served
@@ -115,7 +115,7 @@ export class ServedGeneration {
     const own = found.find(({ complete }) => complete?.tag === this.generation.tag)?.complete
     const readers = readersOf(found, this.generation)
     const isHeld = own !== undefined && (await this.#isClosedUnderHold(own))
-    await this.#do(decide({ at: 'look', readers, isWritable: own?.isWritable ?? false, isHeld, isBuilding }))
+    if (!isToBeWritten({ readers, isWritable: own?.isWritable ?? false, isHeld, isBuilding })) this.#left.abort()
     // Another indexer may have made it serve.
     if (readers === 'its own') this.#isBuilding = false
     return !this.left.aborted
@@ -156,7 +156,7 @@ export class ServedGeneration {
 
   async #endRound(answer: WatermarkResult['kind'] | 'no append times'): Promise<RoundResult> {
     // A look at the same time may have shown meanwhile that it is not the one to write.
-    const decision = this.left.aborted ? 'leave' : decide({ at: 'round', answer, isBuilding: this.#isBuilding })
+    const decision = this.left.aborted ? 'leave' : decideRound(answer, this.#isBuilding)
     await this.#do(decision)
     return decision === 'leave' ? 'retired' : decision === 'rejoin' ? 'displaced' : 'continue'
   }

@@ -2,8 +2,7 @@ import type { Client } from '@elastic/elasticsearch'
 import type { DocumentId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
-import { multiGet } from '../../src/core/stores/multiGet.ts'
-import { scan } from '../../src/core/stores/scan.ts'
+import { multiGet, scan } from '../../src/core/stores/readDocuments.ts'
 
 /** A document as generations are compared by. All but id and version are of list documents alone. */
 export type Version = {

@@ -3,8 +3,7 @@ import { hasRepeatedNames } from '../../src/core/json/rawJson.ts'
 import type { DocumentId, TeamId } from '../../src/core/model/ids.ts'
 import { type DocumentWrite, isTombstone, withNamesOnce } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, isList, type PhysicalIndex } from '../../src/core/stores/indices.ts'
-import { multiGet, type StoredDocument } from '../../src/core/stores/multiGet.ts'
-import { scan } from '../../src/core/stores/scan.ts'
+import { multiGet, type StoredDocument, scan } from '../../src/core/stores/readDocuments.ts'
 import type { Verification } from './verification.ts'
 
 /** What is compared of a source. */

@@ -1,25 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from '@elastic/elasticsearch'
-import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import type { Config } from '../../src/core/process/config.ts'
-import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import type { TerminalReport } from '../terminalReport.ts'
+import type { CommandTools } from '../engineCommand.ts'
 
 /** What every step of a verification works with. */
-export type Verification = {
-  readonly config: Config
-  readonly source: KafkaSource
-  readonly elasticsearch: Client
-  /** A client that returns bytes. */
-  readonly raw: Client
-  readonly redis: RedisConnection
+export type Verification = CommandTools & {
   /** Compares only what belongs to this team. */
   readonly team: TeamId | undefined
-  readonly report: Pick<TerminalReport, 'step' | 'progress'>
   readonly pace: Pace
-  readonly signal: AbortSignal
 }
 
 /** Whether the replica is in sync cannot be told: something that the comparison rests on is missing or has changed meanwhile. */

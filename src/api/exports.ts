@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Served } from '../core/json/shape.ts'
 import type { TeamId } from '../core/model/ids.ts'
-import { cutOff } from '../core/process/resettingServer.ts'
+import { cutOff } from '../core/process/httpServer.ts'
 import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'
 import type { ExportParts, RouteContext, StartExport, Streams, WatchKey } from './context.ts'
 import { answerCodes, type CsvTable, csvTable } from './csv/table.ts'

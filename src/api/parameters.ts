@@ -1,7 +1,7 @@
 import { Counter, type Registry } from 'prom-client'
 import type { z } from 'zod'
 import { accepted, type Result, refused } from '../core/model/result.ts'
-import { routeOf } from '../core/process/requestLog.ts'
+import { routeOf } from '../core/process/requests.ts'
 import type { ParameterReader } from './context.ts'
 import { apiError } from './errors.ts'
 

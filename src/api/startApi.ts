@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
-import { requestLog } from '../core/process/requestLog.ts'
-import { measure, requestMetrics } from '../core/process/requestMetrics.ts'
+import { observeRequests, requestMetrics } from '../core/process/requests.ts'
 import type { Service, Started } from '../core/process/service.ts'
 import { readHolders } from '../core/stores/accountKeyStore.ts'
 import { recordKeyUse } from '../core/stores/keyLastUse.ts'
@@ -129,9 +128,8 @@ function listen(service: ApiService, authentication: ApiMiddleware, deps: RouteD
     log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
   app.on('error', logUnsent)
   const handle = app
-    .use(requestLog<ApiState>(log, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
+    .use(observeRequests<ApiState>(log, metrics, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
     .use(errors(log, metrics.rejected))
-    .use(measure<ApiState>(metrics))
     .use((ctx, next) => {
       ctx.set(privateHeaders)
       return next()

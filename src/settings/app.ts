@@ -4,8 +4,7 @@ import Koa from 'koa'
 import type { Logger } from 'pino'
 import { type Refuse, refusal, statusOf } from '../core/process/clientErrors.ts'
 import { contentSecurityPolicy } from '../core/process/html.ts'
-import { requestLog } from '../core/process/requestLog.ts'
-import { measure, requestMetrics } from '../core/process/requestMetrics.ts'
+import { observeRequests, requestMetrics } from '../core/process/requests.ts'
 import { readAssets, respondWithFile, type StaticFile } from '../core/process/staticFile.ts'
 import type { SettingsMiddleware, SettingsState } from './context.ts'
 import { sessionCookie } from './cookies.ts'
@@ -41,10 +40,9 @@ export function createSettingsApp(deps: SettingsDeps): RequestListener {
     log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
   app.on('error', reportUnsent)
   const handle = app
-    .use(requestLog<SettingsState>(log, ({ session }) => ({ teamId: session?.team })))
+    .use(observeRequests<SettingsState>(log, requests, ({ session }) => ({ teamId: session?.team })))
     .use(chooseLanguage(isSecure))
     .use(errors(log, respondWithPage, deps.signInPage, requests.rejected))
-    .use(measure<SettingsState>(requests))
     .use(setSecurityHeaders)
     .use(serveAssets(assets.files))
     .use(requireSameOrigin(origin))

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseInstant } from '../core/model/instant.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { fromRedis } from '../core/stores/redis.ts'
@@ -63,14 +64,10 @@ export const fromKeys = <T>(answer: Promise<T>): Promise<T> =>
  * Waits for a change of a key, and rejects with `KeyChangeIncomplete` after fifteen seconds. The change goes on in the
  * background; requesting it again completes it.
  */
-export async function withDeadline<T>(change: Promise<T>): Promise<T> {
-  const deadline = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    deadline.reject(new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`))
-  }, changeDeadlineMs)
-  try {
-    return await Promise.race([change, deadline.promise])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+export const withDeadline = <T>(change: Promise<T>): Promise<T> =>
+  Promise.race([
+    change,
+    sleep(changeDeadlineMs, undefined, { ref: false }).then(() => {
+      throw new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`)
+    }),
+  ])

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { createTopics } from '../../src/core/kafka/createTopics.ts'
+import { createTopics } from '../../src/core/kafka/source.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Program } from '../support/programs.ts'

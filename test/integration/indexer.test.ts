@@ -1,5 +1,5 @@
 import { Client } from '@elastic/elasticsearch'
-import { createTopics } from '../../src/core/kafka/createTopics.ts'
+import { createTopics } from '../../src/core/kafka/source.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { untilCommitted, withAdmin } from '../support/faults.ts'

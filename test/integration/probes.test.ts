@@ -1,5 +1,5 @@
 import kafkajs from 'kafkajs'
-import { createTopics } from '../../src/core/kafka/createTopics.ts'
+import { createTopics } from '../../src/core/kafka/source.ts'
 import { eventually } from '../support/eventually.ts'
 import { withAdmin } from '../support/faults.ts'
 import { documentedMetrics } from '../support/metrics.ts'

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { encodeBulk, sendBulk, takesWrites, type VersionType } from '../../indexer/bulk/bulkApi.ts'
+import type { CommandTools } from '../../indexer/engineCommand.ts'
 import { blockWrites, SwitchRefused, serveGeneration, unblockWrites } from '../../indexer/generations/aliases.ts'
 import {
   countReaders,
@@ -11,7 +12,6 @@ import {
 } from '../../indexer/generations/generations.ts'
 import { ForgottenEntities } from '../../indexer/generations/readAgain.ts'
 import { pruneLeftOver } from '../../indexer/generations/rebuild.ts'
-import type { RebuildOptions } from '../../indexer/generations/rebuildPipeline.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { refreshEveryCopy } from '../../indexer/refresh.ts'
 import { surveyIndices } from '../../indexer/status/surveys.ts'
@@ -369,7 +369,7 @@ describe.each([
     expect(await findAll()).toEqual(switched)
     const report = { step: () => undefined, progress: () => undefined }
     const asked = { ...clients, raw: clients.bytes, config: { INDEX_PREFIX: prefix }, signal, report }
-    const rebuild = asked as unknown as RebuildOptions
+    const rebuild = asked as unknown as CommandTools
     await pruneLeftOver(rebuild, second)
     expect(await states()).toEqual([[2, true, true, true]])
   })

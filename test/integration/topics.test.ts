@@ -1,4 +1,4 @@
-import { createTopics } from '../../src/core/kafka/createTopics.ts'
+import { createTopics } from '../../src/core/kafka/source.ts'
 import { withAdmin } from '../support/faults.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 

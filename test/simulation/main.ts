@@ -3,7 +3,7 @@ import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
-import { reportTo } from '../../indexer/terminalReport.ts'
+import { reportTo } from '../../indexer/engineCommand.ts'
 import type { Theme } from './history.ts'
 import { plantMutant } from './mutants/plant.ts'
 

@@ -1,5 +1,5 @@
 import kafkajs, { type Admin } from 'kafkajs'
-import { createTopics } from '../../src/core/kafka/createTopics.ts'
+import { createTopics } from '../../src/core/kafka/source.ts'
 import { eventually } from './eventually.ts'
 import { withAdmin } from './faults.ts'
 import type { Pipeline } from './pipeline.ts'

@@ -6,7 +6,7 @@ import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts
 import { parameterReader } from '../../src/api/parameters.ts'
 import { WaitingRoom } from '../../src/api/waiting/waitingRoom.ts'
 import { processMetrics } from '../../src/core/process/processMetrics.ts'
-import { requestMetrics } from '../../src/core/process/requestMetrics.ts'
+import { requestMetrics } from '../../src/core/process/requests.ts'
 import { engineCallMetrics } from '../../src/core/stores/engineCallMetrics.ts'
 import { rejectionReasons } from '../../src/settings/errors.ts'
 

@@ -1,6 +1,6 @@
 import { type EntityType, teamList } from '../../core/model/teamList.ts'
 import { stallMs } from '../../core/process/httpServer.ts'
-import { Stopwatch } from '../../core/process/stopwatch.ts'
+import { Stopwatch } from '../../core/process/requests.ts'
 import { pausePermits, whenClosed } from '../admission.ts'
 import type { News, RouteContext, WaitForChange, WatchKey } from '../context.ts'
 import type { Place, Wait, WaitingRoom, Woken } from './waitingRoom.ts'

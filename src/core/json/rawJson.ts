@@ -133,39 +133,27 @@ function cleanArray(text: string, from: number): Cleaned {
 export function nestingDepth(text: string): number {
   let deepest = 0
   let depth = 0
-  let at = 0
-  while (at < text.length) {
-    const code = text.charCodeAt(at)
-    if (code === quote) {
-      at = skipString(text, at)
-      continue
-    }
-    if (code === openBrace || code === openBracket) deepest = Math.max(deepest, ++depth)
-    else if (code === closeBrace || code === closeBracket) depth--
-    at++
+  for (const bracket of withoutStrings(text).replace(/[^[\]{}]/g, '')) {
+    depth += bracket === '[' || bracket === '{' ? 1 : -1
+    deepest = Math.max(deepest, depth)
   }
   return deepest
 }
 
 /** The number of characters of the longest number; 0 when there is none. */
-export function longestNumber(text: string): number {
-  let longest = 0
-  let at = 0
-  while (at < text.length) {
-    if (text.charCodeAt(at) === quote) {
-      at = skipString(text, at)
-      continue
-    }
-    const start = at
-    while (at < text.length && isNumeric(text, at)) at++
-    longest = Math.max(longest, at - start)
-    if (at === start) at++
-  }
-  return longest
-}
+export const longestNumber = (text: string): number =>
+  (withoutStrings(text).match(/-?\d[-+.\deE]*/g) ?? []).reduce((longest, { length }) => Math.max(longest, length), 0)
 
-const isNumeric = (text: string, at: number): boolean => numeric.has(text.charCodeAt(at))
-const numeric = new Set(Array.from('0123456789+-.eE', (character) => character.charCodeAt(0)))
+/** The same text with nothing in the place of each string. */
+function withoutStrings(text: string): string {
+  let rest = ''
+  let at = 0
+  for (let start = text.indexOf('"'); start !== -1; start = text.indexOf('"', at)) {
+    rest += text.slice(at, start)
+    at = skipString(text, start)
+  }
+  return rest + text.slice(at)
+}
 
 const readString = (raw: string): string => (raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))
 

@@ -1,5 +1,5 @@
 import { getCACertificates } from 'node:tls'
-import kafkajs, { Kafka, type KafkaConfig, logLevel } from 'kafkajs'
+import kafkajs, { Kafka, logLevel, type SASLOptions } from 'kafkajs'
 import { type Logger, pino } from 'pino'
 import { aborted } from '../process/aborted.ts'
 import type { Config } from '../process/config.ts'
@@ -41,18 +41,13 @@ export function connectKafka(config: Config, log: Logger): Kafka {
   })
 }
 
-function saslOf(config: Config): NonNullable<KafkaConfig['sasl']> {
-  const credentials = { username: config.KAFKA_SASL_USERNAME ?? '', password: config.KAFKA_SASL_PASSWORD ?? '' }
-  switch (config.KAFKA_SASL_MECHANISM) {
-    case 'scram-sha-256':
-      return { mechanism: 'scram-sha-256', ...credentials }
-    case 'scram-sha-512':
-      return { mechanism: 'scram-sha-512', ...credentials }
-    case 'plain':
-    case undefined:
-      return { mechanism: 'plain', ...credentials }
-  }
-}
+/** `readConfig` has seen that the three are set together. */
+const saslOf = (config: Config): SASLOptions =>
+  ({
+    mechanism: config.KAFKA_SASL_MECHANISM,
+    username: config.KAFKA_SASL_USERNAME,
+    password: config.KAFKA_SASL_PASSWORD,
+  }) as SASLOptions
 
 function pinoLevel(level: logLevel): 'error' | 'warn' | 'info' | 'debug' {
   if (level === logLevel.ERROR) return 'error'

@@ -1,4 +1,5 @@
-import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs, { type Admin, type ITopicConfig, type Kafka } from 'kafkajs'
 import { toOffset } from '../model/ids.ts'
 import {
   type GroupMember,
@@ -7,9 +8,11 @@ import {
   type PartitionCommit,
   partitionsIn,
 } from './consumerGroup.ts'
-import { createTopics } from './createTopics.ts'
 import { type ReadOptions, readTopic } from './readTopic.ts'
 import { partitionName, type TopicPartition } from './sourceRecord.ts'
+
+const leadersMs = 10_000
+const leaderCheckMs = 100
 
 /** The first offset of a partition, and the offset after its last record. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
@@ -92,6 +95,32 @@ async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): P
       configEntries: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
     })),
   )
+}
+
+/**
+ * Creates topics and waits until every partition has a leader, for ten seconds at most. KafkaJS's own `waitForLeaders` fails when
+ * the broker does not know the topics yet, which is usual for a moment after they were created.
+ */
+export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
+  if (topics.length === 0) return
+  await admin.createTopics({ topics, waitForLeaders: false })
+  const names = topics.map(({ topic }) => topic)
+  for (let waitedMs = 0; !(await haveLeaders(admin, names)); waitedMs += leaderCheckMs) {
+    if (waitedMs >= leadersMs)
+      throw new kafkajs.KafkaJSError(`no leader yet for every partition of ${names.join(', ')}`)
+    await sleep(leaderCheckMs)
+  }
+}
+
+async function haveLeaders(admin: Admin, names: string[]): Promise<boolean> {
+  try {
+    const { topics } = await admin.fetchTopicMetadata({ topics: names })
+    return topics.every(({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0))
+  } catch (error) {
+    if (!(error instanceof kafkajs.KafkaJSProtocolError)) throw error
+    if (error.type !== 'UNKNOWN_TOPIC_OR_PARTITION' && error.type !== 'LEADER_NOT_AVAILABLE') throw error
+    return false
+  }
 }
 
 async function topicSettings(

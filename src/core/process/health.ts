@@ -17,59 +17,43 @@ const freshMs = 1_000
 /** Runs checks on request. A check that takes longer than two seconds counts as a problem. */
 export class Health {
   readonly #clock: () => number
-  readonly #checks: CachedCheck[] = []
+  readonly #results: (() => Promise<CheckResult>)[] = []
 
   constructor(clock: () => number) {
     this.#clock = clock
   }
 
   add(checks: Checks): void {
-    for (const [name, check] of Object.entries(checks)) this.#checks.push(new CachedCheck(name, check, this.#clock))
+    for (const [name, check] of Object.entries(checks)) this.#results.push(resultsOf(name, check, this.#clock))
   }
 
   /** The result of every check, at most a second old, in the order in which they were added. */
   results(): Promise<readonly CheckResult[]> {
-    return Promise.all(this.#checks.map((each) => each.result()))
+    return Promise.all(this.#results.map((result) => result()))
   }
 }
 
-class CachedCheck {
-  readonly #name: string
-  readonly #check: Check
-  readonly #clock: () => number
-  #known: CheckResult | undefined
-  #running: Promise<CheckResult> | undefined
-
-  constructor(name: string, check: Check, clock: () => number) {
-    this.#name = name
-    this.#check = check
-    this.#clock = clock
+function resultsOf(name: string, check: Check, clock: () => number): () => Promise<CheckResult> {
+  let known: CheckResult | undefined
+  let running: Promise<CheckResult> | undefined
+  const resultOf = (problem: string | undefined): CheckResult => ({ name, problem, atMs: clock() })
+  const run = async (): Promise<CheckResult> => {
+    known = resultOf(await check(AbortSignal.timeout(deadlineMs)).catch(summaryOf))
+    return known
   }
-
-  async result(): Promise<CheckResult> {
-    const nowMs = this.#clock()
-    if (this.#known !== undefined && nowMs - this.#known.atMs < freshMs) return this.#known
+  return async () => {
+    if (known !== undefined && clock() - known.atMs < freshMs) return known
     // Some checks ignore their signal: one that is still running is never started a second time.
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined
+    running ??= run().finally(() => {
+      running = undefined
     })
     const waited = new AbortController()
     const late = sleep(deadlineMs, undefined, { signal: waited.signal }).then(() =>
-      this.#resultOf(`has not answered for ${deadlineMs / 1_000} s`),
+      resultOf(`has not answered for ${deadlineMs / 1_000} s`),
     )
     // Aborted when the check wins the race.
     late.catch(() => undefined)
-    return await Promise.race([this.#running, late]).finally(() => waited.abort())
-  }
-
-  async #run(): Promise<CheckResult> {
-    const answer = this.#check(AbortSignal.timeout(deadlineMs)).catch(summaryOf)
-    this.#known = this.#resultOf(await answer)
-    return this.#known
-  }
-
-  #resultOf(problem: string | undefined): CheckResult {
-    return { name: this.#name, problem, atMs: this.#clock() }
+    return await Promise.race([running, late]).finally(() => waited.abort())
   }
 }
 

@@ -1,8 +1,8 @@
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { type IncomingMessage, type RequestListener, Server, type ServerOptions, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type Refuse, reasonOf, render } from './clientErrors.ts'
-import { ResettingServer } from './resettingServer.ts'
 
 const stopDeadlineMs = 6_000
 /** A client that neither sends nor reads for so long during a request is disconnected. */
@@ -50,18 +50,9 @@ export async function serve(listener: RequestListener, address: ListenAddress, r
   })
   // An unknown `Expect` is ignored.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
-  await listen(server, address)
+  server.listen(address)
+  await once(server, 'listening')
   return server
-}
-
-function listen(server: Server, address: ListenAddress): Promise<void> {
-  return new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(address, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 }
 
 type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse }
@@ -106,4 +97,33 @@ export async function stopServing(server: Server): Promise<void> {
   await new Promise<void>((resolve) => server.close(() => resolve()))
   clearTimeout(deadline)
   clearInterval(idle)
+}
+
+/**
+ * Closes the connection of an unfinished answer. In HTTP/1.0 the end of the connection may end an answer, so a client would take
+ * the part for the whole: there the connection is reset (TCP RST).
+ */
+export function cutOff({ req }: ServerResponse): void {
+  if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
+  else req.socket.destroy()
+}
+
+/** Node's HTTP server, but answers are cut off where Node would close their connections: at a timeout, and when it stops. */
+export class ResettingServer extends Server {
+  readonly #unfinished = new Set<ServerResponse>()
+
+  constructor(options: ServerOptions, listener: RequestListener) {
+    super(options)
+    this.on('request', (_request, response) => {
+      this.#unfinished.add(response)
+      response.once('close', () => this.#unfinished.delete(response))
+      response.once('timeout', () => cutOff(response))
+    })
+    this.on('request', listener)
+  }
+
+  override closeAllConnections(): void {
+    for (const response of this.#unfinished) cutOff(response)
+    super.closeAllConnections()
+  }
 }

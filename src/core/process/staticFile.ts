@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import type { ParameterizedContext } from 'koa'
 
 /** A public file in memory. */
@@ -12,11 +11,8 @@ export type StaticFile = {
   readonly etag: string
   readonly cacheControl: string
   readonly headers: Readonly<Record<string, string>>
-  /** The compressed bytes, made at the first call. */
-  gzipped(): Promise<Buffer>
+  readonly gzipped: Buffer
 }
-
-const compress = promisify(gzip)
 
 export function staticFile({
   type,
@@ -28,17 +24,13 @@ export function staticFile({
   readonly headers?: StaticFile['headers']
 }): StaticFile {
   const bytes = Buffer.from(text)
-  let gzipped: Promise<Buffer> | undefined
   return {
     type,
     bytes,
     cacheControl,
     headers: { ...headers, 'X-Content-Type-Options': 'nosniff' },
     etag: `W/"${digestOf(text)}"`,
-    gzipped: () => {
-      gzipped ??= compress(bytes)
-      return gzipped
-    },
+    gzipped: gzipSync(bytes),
   }
 }
 
@@ -87,7 +79,7 @@ export const namesEtag = (ifNoneMatch: string, etag: string): boolean =>
 type AnswerContext = Pick<ParameterizedContext, 'get' | 'set' | 'status' | 'type' | 'body' | 'acceptsEncodings'>
 
 /** Answers with a file, compressed if the client accepts gzip, or with 304 if it has the file. */
-export async function respondWithFile(ctx: AnswerContext, file: StaticFile): Promise<void> {
+export function respondWithFile(ctx: AnswerContext, file: StaticFile): void {
   ctx.set({ ...file.headers, Vary: 'Accept-Encoding', ETag: file.etag, 'Cache-Control': file.cacheControl })
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {
     ctx.status = 304
@@ -96,6 +88,6 @@ export async function respondWithFile(ctx: AnswerContext, file: StaticFile): Pro
   ctx.type = file.type
   if (ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
     ctx.set('Content-Encoding', 'gzip')
-    ctx.body = await file.gzipped()
+    ctx.body = file.gzipped
   } else ctx.body = file.bytes
 }

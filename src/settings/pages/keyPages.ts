@@ -15,7 +15,7 @@ export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: s
 ${keyFacts(key, writer)}
 <ul class="effects">${confirmation.effects.map((effect) => html`<li>${effect}</li>`)}</ul>
 <form method="post" action="/keys/${encodeURIComponent(key.id)}/${change}" class="actions">
-${csrfField(csrf)}<button class="danger solid">${confirmation.submit}</button>
+${csrfField(csrf)}<button class="solid">${confirmation.submit}</button>
 <a class="button" href="/keys">${say.cancel}</a>
 </form>
 </div>`,

@@ -4,10 +4,11 @@ import { Readable, Writable } from 'node:stream'
 import { jest } from '@jest/globals'
 import Koa from 'koa'
 import type { Logger } from 'pino'
+import { Registry } from 'prom-client'
 import type { ApiState } from '../../../src/api/context.ts'
 import { answerClientError, errors } from '../../../src/api/errors.ts'
 import { createLog } from '../../../src/core/process/log.ts'
-import { requestLog } from '../../../src/core/process/requestLog.ts'
+import { observeRequests, requestMetrics } from '../../../src/core/process/requests.ts'
 
 test.each([
   ['timeout', 408, 'request_timeout'],
@@ -34,7 +35,7 @@ test('what fails when the answer was ready says nothing of that answer', async (
   })
   const log = createLog({ name: 'test', level: 'info' }, sink)
   const app = new Koa<ApiState>()
-    .use(requestLog<ApiState>(log, () => ({})))
+    .use(observeRequests<ApiState>(log, requestMetrics(new Registry(), []), () => ({})))
     .use(errors(log, () => undefined))
     .use((ctx) => {
       ctx.body = Readable.from(['row\n'])

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { RequestListener, Server } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { refusal, statusOf } from '../../../../src/core/process/clientErrors.ts'
-import { portOf, serve, stopServing } from '../../../../src/core/process/httpServer.ts'
+import { portOf, ResettingServer, serve, stopServing } from '../../../../src/core/process/httpServer.ts'
 import { statusesIn } from '../../../support/raw.ts'
 
 const start = (listener: RequestListener): Promise<Server> =>
@@ -35,4 +35,74 @@ test('a connection that asked for a tunnel does not keep a server from stopping'
   await stopServing(server)
   expect(client.writable).toBe(true)
   client.destroy()
+})
+
+const servers: ResettingServer[] = []
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
+})
+
+/** How the connection ends of a client who sends `head`; `act` is called with the server once an answer has begun. */
+async function endOf(
+  head: string,
+  listener: RequestListener,
+  act: (server: ResettingServer) => void,
+): Promise<{ received: string; end: string }> {
+  const server = new ResettingServer({}, listener)
+  servers.push(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect(portOf(server), '127.0.0.1')
+  let received = ''
+  client.setEncoding('latin1').on('data', (text: string) => {
+    if (received === '') act(server)
+    received += text
+  })
+  client.write(`${head}\r\n\r\n`)
+  return { end: await ended(client), received }
+}
+
+const ended = (client: Socket): Promise<string> =>
+  new Promise((resolve) => {
+    client.once('end', () => resolve('end'))
+    client.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''))
+  })
+
+const oldHttp = 'GET / HTTP/1.0'
+const newHttp = 'GET / HTTP/1.1\r\nHost: test'
+const begins: RequestListener = (_request, response) => {
+  response.write('first\n')
+}
+
+const cuts: readonly [string, (server: ResettingServer) => void][] = [
+  ['at the end of the server', (server) => server.closeAllConnections()],
+  ['when nothing moves on the connection any more', () => undefined],
+]
+describe.each(cuts)('an answer that is cut %s', (_when, act) => {
+  const stalls: RequestListener = (request, response) => {
+    request.socket.setTimeout(50)
+    begins(request, response)
+  }
+
+  test('does not look whole over HTTP/1.0', async () => {
+    expect((await endOf(oldHttp, stalls, act)).end).toBe('ECONNRESET')
+  })
+
+  test('lacks its last chunk over HTTP/1.1', async () => {
+    const { received, end } = await endOf(newHttp, stalls, act)
+    expect([received.endsWith('6\r\nfirst\n\r\n'), end]).toEqual([true, 'end'])
+  })
+})
+
+test('an answer that has come to its end is left alone', async () => {
+  const { received, end } = await endOf(
+    oldHttp,
+    (_request, response) => response.end('whole\n'),
+    (server) => server.closeAllConnections(),
+  )
+  expect([received.endsWith('whole\n'), end]).toEqual([true, 'end'])
 })

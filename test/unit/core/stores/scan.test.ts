@@ -6,7 +6,7 @@ import type { DocumentId, TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
 import { submissionWrites } from '../../../../src/core/stores/documents.ts'
 import type { PhysicalIndex } from '../../../../src/core/stores/indices.ts'
-import { nextSize, scan } from '../../../../src/core/stores/scan.ts'
+import { nextSize, scan } from '../../../../src/core/stores/readDocuments.ts'
 import { closeClients, connectSimulated } from '../../../support/elasticsearchPair.ts'
 import { submissionRecord } from '../../../support/replicaRecords.ts'
 

@@ -1,23 +1,23 @@
 import {
   chooseGeneration,
   type Decision,
-  decide,
   decideLeftOver,
-  type Observed,
+  decideOpening,
+  decideRound,
+  isToBeWritten,
+  type Look,
+  type Opening,
   readersOf,
 } from '../../../../indexer/generations/decide.ts'
 import type { FoundGeneration } from '../../../../indexer/generations/generations.ts'
 import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 
-type At<Moment extends Observed['at']> = Omit<Extract<Observed, { at: Moment }>, 'at'>
-type Row<Moment extends Observed['at']> = readonly [what: string, seen: Partial<At<Moment>>, decision: Decision]
-
-const opening: At<'opening'> = {
+const opening: Opening = {
   ...{ hasCurrentMappings: true, isWritable: true, isHeld: false },
   ...{ isServing: true, holdsPromised: true },
 }
 const closed = { isWritable: false }
-const rowsOfOpening: readonly Row<'opening'>[] = [
+const openings: readonly (readonly [what: string, seen: Partial<Opening>, decision: Decision])[] = [
   ['serves', {}, 'adopt'],
   ['serves, and was restored from a snapshot or is not known', { holdsPromised: false }, 'withdraw'],
   ['has lost its read aliases, or is the first of all', { isServing: false }, 'serve'],
@@ -27,27 +27,27 @@ const rowsOfOpening: readonly Row<'opening'>[] = [
   ['is closed by a rebuild that died, and has no readers', { ...closed, isServing: false }, 'unblock'],
   ['has mappings of another release', { hasCurrentMappings: false, isHeld: true }, 'wait for a rebuild'],
 ]
-test.each(rowsOfOpening)('an indexer opens a generation that %s', (_, seen, decision) => {
-  expect(decide({ at: 'opening', ...opening, ...seen })).toBe(decision)
+test.each(openings)('an indexer opens a generation that %s', (_, seen, decision) => {
+  expect(decideOpening({ ...opening, ...seen })).toBe(decision)
 })
 
-const look: At<'look'> = { readers: 'its own', isWritable: true, isHeld: false, isBuilding: false }
-const rowsOfLook: readonly Row<'look'>[] = [
-  ['serves', {}, 'continue'],
-  ['serves, while a rebuild holds the watermark', { isHeld: true }, 'continue'],
-  ['is closed by a rebuild that is about to switch', { ...closed, isHeld: true }, 'continue'],
-  ['is closed by a rebuild that died', closed, 'leave'],
-  ['has lost its read aliases', { readers: 'none' }, 'leave'],
-  ['is being built', { readers: 'none', isBuilding: true }, 'continue'],
-  ['is being built, and closed', { readers: 'none', isBuilding: true, ...closed }, 'leave'],
-  ['was being built, and another indexer has made serve', { isBuilding: true }, 'continue'],
-  ['is retired', { readers: "another's" }, 'leave'],
-  ['is being built, while another one serves', { readers: "another's", isBuilding: true }, 'leave'],
-  ['is lost', { readers: 'gone' }, 'leave'],
-  ['is lost while it is being built', { readers: 'gone', isBuilding: true }, 'leave'],
+const look: Look = { readers: 'its own', isWritable: true, isHeld: false, isBuilding: false }
+const looks: readonly (readonly [what: string, seen: Partial<Look>, isWritten: boolean])[] = [
+  ['serves', {}, true],
+  ['serves, while a rebuild holds the watermark', { isHeld: true }, true],
+  ['is closed by a rebuild that is about to switch', { ...closed, isHeld: true }, true],
+  ['is closed by a rebuild that died', closed, false],
+  ['has lost its read aliases', { readers: 'none' }, false],
+  ['is being built', { readers: 'none', isBuilding: true }, true],
+  ['is being built, and closed', { readers: 'none', isBuilding: true, ...closed }, false],
+  ['was being built, and another indexer has made serve', { isBuilding: true }, true],
+  ['is retired', { readers: "another's" }, false],
+  ['is being built, while another one serves', { readers: "another's", isBuilding: true }, false],
+  ['is lost', { readers: 'gone' }, false],
+  ['is lost while it is being built', { readers: 'gone', isBuilding: true }, false],
 ]
-test.each(rowsOfLook)('an indexer looks at a generation that %s', (_, seen, decision) => {
-  expect(decide({ at: 'look', ...look, ...seen })).toBe(decision)
+test.each(looks)('an indexer looks at a generation that %s', (_, seen, isWritten) => {
+  expect(isToBeWritten({ ...look, ...seen })).toBe(isWritten)
 })
 
 /** What an indexer does about a generation that serves, and about one that is being built. */
@@ -61,10 +61,10 @@ const rounds = {
   forgotten: ['adopt', 'adopt'],
   displaced: ['rejoin', 'rejoin'],
   superseded: ['leave', 'leave'],
-} as const satisfies Readonly<Record<At<'round'>['answer'], readonly [Decision, Decision]>>
+} as const satisfies Readonly<Record<Parameters<typeof decideRound>[0], readonly [Decision, Decision]>>
 test.each(Object.entries(rounds))('a round of publishing ends: %s', (text, decisions) => {
-  const answer = text as At<'round'>['answer']
-  expect([false, true].map((isBuilding) => decide({ at: 'round', answer, isBuilding }))).toEqual(decisions)
+  const answer = text as keyof typeof rounds
+  expect([false, true].map((isBuilding) => decideRound(answer, isBuilding))).toEqual(decisions)
 })
 
 const tagOf = (number: number, fingerprint = '0123456789abcdef'): GenerationTag =>

@@ -1,5 +1,5 @@
+import type { CommandTools } from '../../../../indexer/engineCommand.ts'
 import { raiseUnseen } from '../../../../indexer/generations/readAgain.ts'
-import type { RebuildOptions } from '../../../../indexer/generations/rebuildPipeline.ts'
 import type { Reconciliation } from '../../../../indexer/generations/reconcile.ts'
 import type { Version } from '../../../../indexer/generations/versions.ts'
 import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
@@ -31,7 +31,7 @@ test('each record that no indexer has committed is raised, those of the last par
     }
   }
   const source = { committedOffsets: async () => [], readTopic: reads } as unknown as KafkaSource
-  const options = { config, source, signal: new AbortController().signal } as RebuildOptions
+  const options = { config, source, signal: new AbortController().signal } as CommandTools
   const raiseTimes = async (kind: DocumentKind, times: readonly Version[]): Promise<void> => {
     expect(kind).toBe('forms')
     expect(times.length).toBeLessThanOrEqual(500)

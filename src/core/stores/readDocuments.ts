@@ -1,12 +1,48 @@
 import type { Client } from '@elastic/elasticsearch'
 import { rawElements, rawMembers } from '../json/rawJson.ts'
-import type { DocumentId } from '../model/ids.ts'
+import { type DocumentId, teamIdOf } from '../model/ids.ts'
 import { parsedBody, type RawBody, textOf } from './elasticsearch.ts'
 import type { PhysicalIndex } from './indices.ts'
-import type { StoredDocument } from './multiGet.ts'
+
+/** A document as an index holds it. */
+export type StoredDocument = {
+  readonly id: DocumentId
+  readonly version: number
+  /** JSON text: the whole source as it was sent, or the members that were asked for; empty when none were. */
+  readonly source: string
+}
+
+/**
+ * Reads documents of an index as they are now, searchable or not, in the order of `ids`; undefined for one that is not there. `members`
+ * are those of their sources that are wanted; all of them if it is undefined. Rejects unless every document can be asked for. `raw` is a
+ * client that returns bytes.
+ */
+export async function multiGet(
+  raw: Client,
+  index: PhysicalIndex,
+  ids: readonly DocumentId[],
+  members: readonly string[] | undefined,
+  options: { readonly signal: AbortSignal; readonly requestTimeout: number },
+): Promise<(StoredDocument | undefined)[]> {
+  if (ids.length === 0) return []
+  const wanted = members === undefined ? {} : { _source: members.length > 0 && members }
+  const docs = ids.map((id) => ({ _id: id, routing: teamIdOf(id), ...wanted }))
+  const body = await raw.transport.request<RawBody>(
+    { method: 'POST', path: `/${index}/_mget`, body: { docs } },
+    options,
+  )
+  const found = rawElements(rawMembers(textOf(body)).get('docs') ?? '').map(rawMembers)
+  return ids.map((id, at) => {
+    const document = found[at]
+    if (document?.get('_id') !== JSON.stringify(id) || document.has('error'))
+      throw new Error(`${index} cannot be asked for ${id}`)
+    if (document.get('found') !== 'true') return undefined
+    return { id, version: Number(document.get('_version')), source: document.get('_source') ?? '' }
+  })
+}
 
 /** What is asked for, in the words of the Search API. */
-export type ScanQuery = {
+type ScanQuery = {
   readonly query: object
   /** Which copies answer, such as those of one shard. */
   readonly preference?: string
@@ -17,7 +53,7 @@ export type ScanQuery = {
 }
 
 /** A document as an index held it at the moment of the scan; `fields` is JSON text, empty when no fields were asked for. */
-export type ScannedDocument = StoredDocument & { readonly fields: string }
+type ScannedDocument = StoredDocument & { readonly fields: string }
 
 /** How long a point in time lives after its last part. */
 const keepAlive = '2m'
