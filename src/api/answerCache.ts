@@ -91,8 +91,4 @@ export class AnswerCache {
 }
 
 /** A buffer of its own: the body may be a small part of a large buffer, all of which it would hold in memory. */
-function copyOf(body: Buffer): Buffer {
-  const copy = Buffer.allocUnsafeSlow(body.length)
-  body.copy(copy)
-  return copy
-}
+const copyOf = (body: Buffer): Buffer => Buffer.from(new Uint8Array(body).buffer)

@@ -31,6 +31,8 @@ export type RouteState = ApiState & {
   holder: KeyHolder
   freshness: Freshness
   runQuery: RunQuery
+  /** The same for what is sent part by part, with more time to wait for the team's turn. */
+  runPart: RunQuery
   /** Waits until the team may hold so many bytes more in whole answers; they are held until the response is closed. */
   holdAnswer: (bytes: number) => Promise<void>
 }
@@ -52,9 +54,6 @@ export type StartExport = (ctx: RouteContext, open: (runQuery: RunQuery) => Expo
 /** Calls `onRefused` once the key of a request is no longer accepted; the returned function ends that. */
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
-/** What is sent part by part: a list as a whole, or a page whose rows are too large to be held in memory together. */
-export type Streams = { readonly startExport: StartExport; readonly startPage: StartExport }
-
 /**
  * What a list by time of change has for a request. `held`: an answer that the client names holds it all; `none`: nothing; `unpromised`: rows
  * that the client may have, because no later watermark than the one from which it asks has been published; `promised`: anything else.
@@ -65,7 +64,11 @@ export type News = 'held' | 'none' | 'unpromised' | 'promised'
 export type WaitForChange = (ctx: RouteContext, type: EntityType, readNews: () => Promise<News>) => Promise<void>
 
 /** What the routes need besides the request. */
-export type RouteDeps = Streams & {
+export type RouteDeps = {
+  /** Starts to send a list as a whole. */
+  readonly startExport: StartExport
+  /** Starts to send a page whose rows are too large to be held in memory together. */
+  readonly startPage: StartExport
   readonly indexReader: IndexReader
   readonly readParameters: ParameterReader
   readonly waitForChange: WaitForChange

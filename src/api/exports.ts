@@ -3,12 +3,14 @@ import type { Served } from '../core/json/shape.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { cutOff } from '../core/process/httpServer.ts'
 import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'
-import type { ExportParts, RouteContext, StartExport, Streams, WatchKey } from './context.ts'
+import type { ExportParts, RouteContext, RouteDeps, StartExport, WatchKey } from './context.ts'
 import { answerCodes, type CsvTable, csvTable } from './csv/table.ts'
 import { FairQueue, type NotAdmitted } from './fairQueue.ts'
 import { teamIsBusy } from './queryQueue.ts'
 import { readDetail } from './search/details.ts'
-import type { RunQuery, SearchClient } from './search/searchClient.ts'
+import type { IndexReader } from './search/indexReader.ts'
+import { weighDetail } from './search/large.ts'
+import type { RunQuery } from './search/searchClient.ts'
 
 /** The media type of newline-delimited JSON. */
 export const ndjson = 'application/x-ndjson'
@@ -35,25 +37,29 @@ const maxPages = { maxRunning: 16, maxRunningPerTenant: 2 }
 const turns = { maxWaiting: 1_000, maxWaitMs: 5_000 }
 
 /** Limits what is sent part by part. What fails midway, or whose key is revoked, resets its connection: no client takes a part for the whole. */
-export function createStreams(watchKey: WatchKey): Streams {
+export function createStreams(watchKey: WatchKey): Pick<RouteDeps, 'startExport' | 'startPage'> {
   const exports = new FairQueue({ ...maxExports, ...turns })
   const pages = new FairQueue({ ...maxPages, ...turns })
+  const inTurn = (queue: FairQueue, { res, state }: RouteContext): Acquired =>
+    queue.acquire(state.holder.teamId, disconnectionOf(res))
   return {
-    startExport: start(watchKey, (ctx) => acquireIn(exports, ctx)),
-    startPage: start(watchKey, (ctx) => pages.acquire(ctx.state.holder.teamId, disconnectionOf(ctx.res))),
+    startExport: start(watchKey, async (ctx) =>
+      ctx.state.waited === undefined ? exports.acquireNow(ctx.state.holder.teamId) : await inTurn(exports, ctx),
+    ),
+    startPage: start(watchKey, (ctx) => inTurn(pages, ctx)),
   }
 }
 
-type Acquire = (ctx: RouteContext) => Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted>
+type Acquired = Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted>
 
 const start =
-  (watchKey: WatchKey, acquire: Acquire): StartExport =>
+  (watchKey: WatchKey, acquire: (ctx: RouteContext) => Acquired): StartExport =>
   async (ctx, open) => {
     const permit = await acquire(ctx)
     if (permit === 'tenant-reached' || permit === 'own-share')
       throw teamIsBusy("too many of the team's exports are running; retry when one has ended")
     if (typeof permit === 'string') throw overCapacity(`too many exports are running (${permit})`)
-    const parts = open(ctx.state.runQuery)
+    const parts = open(ctx.state.runPart)
     const first = await parts.next().catch((error: unknown) => {
       permit()
       throw error
@@ -84,16 +90,6 @@ async function* startingWith(first: IteratorResult<Buffer, void>, parts: ExportP
   for (let part = first; !part.done; part = await parts.next()) yield part.value
 }
 
-/** A permit now; for a request that has waited for a change, in its turn. */
-async function acquireIn(
-  queue: FairQueue,
-  ctx: RouteContext,
-): Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted> {
-  const { holder, waited } = ctx.state
-  if (waited === undefined) return queue.acquireNow(holder.teamId)
-  return await queue.acquire(holder.teamId, disconnectionOf(ctx.res))
-}
-
 const lineEnd = Buffer.from('\n')
 
 /** Rows as lines of NDJSON. */
@@ -105,14 +101,15 @@ export const csvContentType = 'text/csv; charset=utf-8; header=present'
 
 /** The table of a list: with the answer codes of a form where one is named, which are none if the team has no such form. */
 export async function readCsvTable(
-  client: SearchClient,
+  indexReader: IndexReader,
   teamId: TeamId,
   served: Served,
   formId: string | undefined,
   runQuery: RunQuery,
 ): Promise<CsvTable> {
   if (formId === undefined) return csvTable(served)
-  const form = await runQuery((signal) => readDetail(client, 'form-details', teamId, formId, signal))
+  const bytes = await runQuery((signal) => weighDetail(indexReader, 'forms', { teamId, version: null, signal }, formId))
+  const form = await runQuery((signal) => readDetail(indexReader, 'form-details', teamId, formId, signal), bytes)
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 

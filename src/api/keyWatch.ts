@@ -34,7 +34,7 @@ export class KeyWatch {
   watch(digest: Digest, holder: KeyHolder, onRefused: () => void): () => void {
     const watched = { digest, holder, onRefused }
     this.#watched.add(watched)
-    this.#stopTicking ??= this.#deps.repeat(() => this.#tick(), tickMs)
+    this.#stopTicking ??= this.#deps.repeat(() => void this.#tick(), tickMs)
     return () => {
       this.#watched.delete(watched)
       if (this.#watched.size > 0) return
@@ -43,20 +43,13 @@ export class KeyWatch {
     }
   }
 
-  #tick(): void {
+  async #tick(): Promise<void> {
     if (this.#isReading) return
     this.#isReading = true
-    this.#refuse()
-      .catch(() => undefined)
-      .finally(() => {
-        this.#isReading = false
-      })
-  }
-
-  async #refuse(): Promise<void> {
     const watched = [...this.#watched]
     const digests = [...new Set(watched.map(({ digest }) => digest))]
-    const holders = await this.#deps.readHolders(digests)
+    const holders = await this.#deps.readHolders(digests).catch(() => undefined)
+    this.#isReading = false
     if (holders === undefined) return
     const current = new Map(digests.map((digest, at) => [digest, holders[at] ?? null]))
     for (const { digest, holder, onRefused } of watched)

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { type RateLimiterAbstract, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
 import type { RedisKeys } from '../core/stores/redisKeys.ts'
 import type { ApiContext } from './context.ts'
@@ -10,25 +10,20 @@ const windowSeconds = 60
 /** A request counted in its key's window, and whether it exceeds the limit. */
 export type CountedRequest = { readonly isRefused: boolean; readonly window: RateLimiterRes }
 
-/** A fixed-window limiter that counts in Redis, so that all API processes share a key's window. */
-export const createLimiter = (redis: Redis, keys: RedisKeys, requestsPerMinute: number): RateLimiterAbstract =>
-  new RateLimiterRedis({
-    storeClient: redis,
-    keyPrefix: keys.limitPrefix,
-    points: requestsPerMinute,
-    duration: windowSeconds,
-  })
-
-/** Counts a request of a key. Refused requests neither count towards the next window nor delay it. */
-export async function countRequest(
-  limiter: RateLimiterAbstract,
-  { teamId, keyId }: KeyHolder,
-): Promise<CountedRequest> {
-  try {
-    return { isRefused: false, window: await limiter.consume(`${teamId}/${keyId}`) }
-  } catch (refusal) {
-    if (refusal instanceof RateLimiterRes) return { isRefused: true, window: refusal }
-    throw refusal
+/** Counts requests of a key in a fixed window, in Redis, so that all API processes share it. Refused requests neither count towards the next window nor delay it. */
+export function requestCounter(
+  storeClient: Redis,
+  { limitPrefix: keyPrefix }: RedisKeys,
+  points: number,
+): (holder: KeyHolder) => Promise<CountedRequest> {
+  const limiter = new RateLimiterRedis({ storeClient, keyPrefix, points, duration: windowSeconds })
+  return async ({ teamId, keyId }) => {
+    try {
+      return { isRefused: false, window: await limiter.consume(`${teamId}/${keyId}`) }
+    } catch (refusal) {
+      if (refusal instanceof RateLimiterRes) return { isRefused: true, window: refusal }
+      throw refusal
+    }
   }
 }
 

@@ -22,7 +22,7 @@ import { publicRoutes } from './openapi/docsPage.ts'
 import { describeApi } from './openapi/openapi.ts'
 import { parameterReader } from './parameters.ts'
 import { queueQueries } from './queryQueue.ts'
-import { countRequest, createLimiter } from './rateLimit.ts'
+import { requestCounter } from './rateLimit.ts'
 import { normalizeRequest, options, otherMethods, routes, unrouted } from './routes.ts'
 import { createIndexReader, probe } from './search/indexReader.ts'
 import { readPrimaries } from './search/readPrimaries.ts'
@@ -81,9 +81,9 @@ export function openApi(
   const watchKey: WatchKey = (ctx, onRefused) => keyWatch.watch(keyDigestOf(ctx), ctx.state.holder, onRefused)
   const checkAgain = createRecheck(accountKeys, nowMs)
   const requestsPerMinute = config.RATE_LIMIT_PER_MINUTE
-  const limiter = createLimiter(redis.client, redisKeys, requestsPerMinute)
+  const count = requestCounter(redis.client, redisKeys, requestsPerMinute)
   const authentication = authenticate({
-    lookUpHolder: createHolderLookup(accountKeys, (holder) => countRequest(limiter, holder), nowMs),
+    lookUpHolder: createHolderLookup(accountKeys, count, nowMs),
     requestsPerMinute,
     recordUse: createUseRecorder(
       ({ teamId, keyId }, minuteMs) => recordKeyUse(redis, redisKeys, teamId, keyId, minuteMs),

@@ -28,7 +28,7 @@ import type { Instant } from '../../src/core/model/instant.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.ts'
 import { elasticsearchAnswers, isolatedNodesAnswerNothing } from '../../src/core/stores/readinessChecks.ts'
-import type { Clients } from '../simulation/engines/elasticsearch/clients.ts'
+import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { closeClients, connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
 import { deletionOf, formRecord, submissionRecord } from '../support/replicaRecords.ts'
 

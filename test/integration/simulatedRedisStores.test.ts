@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
-import { countRequest, createLimiter } from '../../src/api/rateLimit.ts'
+import { requestCounter } from '../../src/api/rateLimit.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { entityTypes, type TeamList, teamList } from '../../src/core/model/teamList.ts'
@@ -46,7 +46,7 @@ type Side = {
   readonly link: RedisConnection
   readonly keys: RedisKeys
   readonly store: AccountKeyStore
-  readonly limiter: ReturnType<typeof createLimiter>
+  readonly countRequest: ReturnType<typeof requestCounter>
   /** The same tokens on both sides. */
   newToken(): string
   replay: { complete(): Promise<boolean> }
@@ -216,8 +216,8 @@ const keySteps = [
 ]
 
 const otherSteps = [
-  step('count a request', fc.tuple(teams, ids), async ({ limiter }, [teamId, keyId]) => {
-    const { isRefused, window } = await countRequest(limiter, { teamId, keyId, state: 'active', expiresAtMs: null })
+  step('count a request', fc.tuple(teams, ids), async ({ countRequest }, [teamId, keyId]) => {
+    const { isRefused, window } = await countRequest({ teamId, keyId, state: 'active', expiresAtMs: null })
     const { remainingPoints, consumedPoints, isFirstInDuration, msBeforeNext } = window
     const isInWindow = 0 < msBeforeNext && msBeforeNext <= minuteMs
     return { isRefused, remainingPoints, consumedPoints, isFirstInDuration, isInWindow }
@@ -260,7 +260,7 @@ async function sideOf(link: RedisConnection, prefix: string): Promise<Side> {
     link,
     keys,
     store,
-    limiter: createLimiter(link.client, keys, requestsPerMinute),
+    countRequest: requestCounter(link.client, keys, requestsPerMinute),
     newToken: () => `token ${++tokens}`,
     replay: await store.beginReplay('first'),
     sessionId: '',

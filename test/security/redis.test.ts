@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createLimiter } from '../../src/api/rateLimit.ts'
+import { requestCounter } from '../../src/api/rateLimit.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
@@ -65,9 +65,9 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await readListVersions(link, keys, team, randomUUID)
     await readVersionsOf(link, keys, [teamList('forms', team)])
     await recordKeyUse(link, keys, team, keyId, Date.now())
-    const limiter = createLimiter(link.client, keys, 1_000)
-    await limiter.consume(`${team}/${keyId}`)
-    await limiter.consume(`${team}/${keyId}`)
+    const countRequest = requestCounter(link.client, keys, 1_000)
+    await countRequest({ teamId: team, keyId, state: 'active', expiresAtMs: null })
+    await countRequest({ teamId: team, keyId, state: 'active', expiresAtMs: null })
   },
   'tidemark-indexer': async (link) => {
     const view = accountKeyStore(link, keys)

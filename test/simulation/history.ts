@@ -7,6 +7,9 @@ import type { Weather } from './world/world.ts'
 /** A program of which several processes may run. */
 export type Program = 'indexer' | 'api' | 'rebuild'
 
+/** For a while, between one process and an engine. */
+type OneProcess = { readonly engine: EngineName; readonly which: number; readonly forMs: number }
+
 /** What happens to the system from outside. `atMs`: so long after the beginning. */
 export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'append'; readonly topic: DocumentTopic; readonly key: string; readonly value: string | null }
@@ -19,17 +22,11 @@ export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'freeze-in-switch'; readonly step: SwitchStep; readonly forMs: number }
   | { readonly kind: 'weather'; readonly weather: Weather }
   | { readonly kind: 'outage'; readonly engine: EngineName; readonly forMs: number }
-  | { readonly kind: 'cut-off'; readonly engine: EngineName; readonly which: number; readonly forMs: number }
+  | ({ readonly kind: 'cut-off' } & OneProcess)
   /** Calls of one process to an engine, or their answers, take up to a second and a half. */
-  | { readonly kind: 'slow-calls'; readonly engine: EngineName; readonly which: number; readonly forMs: number }
+  | ({ readonly kind: 'slow-calls' } & OneProcess)
   /** An engine refuses single calls of one process: this share of them. */
-  | {
-      readonly kind: 'refuse-calls'
-      readonly engine: EngineName
-      readonly which: number
-      readonly share: number
-      readonly forMs: number
-    }
+  | ({ readonly kind: 'refuse-calls'; readonly share: number } & OneProcess)
   /** `sessions-end`: the coordinator forgets the members of the group, as it does when it has paused for longer than their sessions. */
   | { readonly kind: 'rebalance' | 'sessions-end' | 'compact' }
   /** Compaction removes deletions, too, also those that no indexer has read. */
@@ -129,7 +126,12 @@ export function historyOf(seed: number, only?: readonly Theme[]): History {
 /** A moment of a history. */
 const moment = (random: Random): number => 200 + random.below(lengthMs)
 
-const times = <T>(count: number, one: () => T): T[] => Array.from({ length: count }, one)
+const times = (count: number, one: () => HistoryEvent): HistoryEvent[] => Array.from({ length: count }, one)
+
+type WithoutTime<E> = E extends unknown ? Omit<E, 'atMs'> : never
+const at = (atMs: number, event: WithoutTime<HistoryEvent>): HistoryEvent => ({ atMs, ...event })
+
+const eitherTopic = (random: Random): DocumentTopic => (random.chance(0.5) ? 'forms' : 'submissions')
 
 /**
  * States of a few entities: new ones, late ones, repeated ones, some with another content under the same revision, deletions, and some
@@ -139,7 +141,7 @@ function writes(random: Random): HistoryEvent[] {
   const revisions = new Map<string, number>()
   const count = appends.min + random.below(appends.spread)
   // Bursts and pauses: a product does not write evenly.
-  const moments = times(count, () => (random.chance(0.5) ? 1_000 + random.below(400) : moment(random)))
+  const moments = Array.from({ length: count }, () => (random.chance(0.5) ? 1_000 + random.below(400) : moment(random)))
   return moments
     .sort((a, b) => a - b)
     .flatMap((at): HistoryEvent[] => {
@@ -164,27 +166,16 @@ function nextValue(topic: DocumentTopic, id: string, revision: number, random: R
 
 export function stateOf(topic: DocumentTopic, id: string, revision: number, random: Random): string {
   // The served summary tells the revision.
-  const at = `2026-0${1 + random.below(2)}-1${random.below(10)}T10:00:00.000Z`
+  const updatedAt = `2026-0${1 + random.below(2)}-1${random.below(10)}T10:00:00.000Z`
   const entity =
     topic === 'forms'
-      ? {
-          form: formEntity({
-            id,
-            title: `revision ${revision}`,
-            createdAt: `2026-01-0${1 + Number(id.slice(1))}T10:00:00.000Z`,
-            updatedAt: at,
-          }),
-        }
-      : {
-          submission: submissionEntity({
-            id,
-            serialNumber: revision,
-            updatedAt: at,
-            result: { status: random.pick(statuses) },
-          }),
-        }
+      ? { form: formEntity({ id, title: `revision ${revision}`, createdAt: createdAtOf(id), updatedAt }) }
+      : { submission: submissionEntity({ id, serialNumber: revision, updatedAt, result: statusOf(random) }) }
   return JSON.stringify({ revision, ...entity })
 }
+
+const createdAtOf = (id: string): string => `2026-01-0${1 + Number(id.slice(1))}T10:00:00.000Z`
+const statusOf = (random: Random) => ({ status: random.pick(statuses) })
 
 /** Elasticsearch fails at both documents of this submission, whatever its state; histories of the theme `failing-document` have it. */
 export const failingKey = `${teams[0]}/s8`
@@ -217,35 +208,24 @@ const engines: readonly EngineName[] = ['elasticsearch', 'kafka', 'redis']
 const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
   network: (random) => [
     { atMs: 0, kind: 'weather', weather: { lost: random.next() * 0.06, late: random.next() * 0.04 } },
-    ...times(
-      random.below(3),
-      (): HistoryEvent => ({
-        atMs: moment(random),
-        kind: 'outage',
-        engine: random.pick(engines),
-        forMs: random.below(5_000),
-      }),
+    ...times(random.below(3), () =>
+      at(moment(random), { kind: 'outage', engine: random.pick(engines), forMs: random.below(5_000) }),
     ),
-    ...times(
-      random.below(3),
-      (): HistoryEvent => ({
-        atMs: moment(random),
-        kind: 'cut-off',
-        engine: random.pick(engines),
-        which: random.below(2),
-        forMs: random.below(5_000),
-      }),
-    ),
+    ...times(random.below(3), () => {
+      const atMs = moment(random)
+      const engine = random.pick(engines)
+      return { atMs, kind: 'cut-off', engine, which: random.below(2), forMs: random.below(5_000) }
+    }),
   ],
   crashes: (random) =>
-    times(1 + random.below(3), () => {
+    Array.from({ length: 1 + random.below(3) }, () => {
       const atMs = moment(random)
       const program = random.chance(0.8) ? 'indexer' : 'api'
       const kind = random.chance(0.7) ? 'kill' : 'stop'
       return [
-        { atMs, kind, program, which: random.below(2) },
-        { atMs: atMs + random.below(3_000), kind: 'start', program },
-      ] satisfies HistoryEvent[]
+        at(atMs, { kind, program, which: random.below(2) }),
+        at(atMs + random.below(3_000), { kind: 'start', program }),
+      ]
     }).flat(),
   freezes: (random) =>
     times(1 + random.below(3), () => ({
@@ -256,52 +236,31 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       forMs: random.chance(0.3) ? 10_000 + random.below(8_000) : random.below(4_000),
     })),
   groups: (random) => [
-    ...times(
-      1 + random.below(3),
-      (): HistoryEvent => ({ atMs: moment(random), kind: random.chance(0.7) ? 'rebalance' : 'sessions-end' }),
+    ...times(1 + random.below(3), () =>
+      at(moment(random), { kind: random.chance(0.7) ? 'rebalance' : 'sessions-end' }),
     ),
-    ...times(
-      random.below(3),
-      (): HistoryEvent => ({ ...refusedCalls(random), engine: 'kafka', share: 0.1 + random.next() * 0.3 }),
-    ),
-    ...times(random.below(2), (): HistoryEvent => ({ atMs: moment(random), kind: 'compact' })),
-    ...times(random.below(2), (): HistoryEvent => ({ atMs: moment(random), kind: 'start', program: 'indexer' })),
+    ...times(random.below(3), () => ({ ...refusedCalls(random), engine: 'kafka', share: 0.1 + random.next() * 0.3 })),
+    ...times(random.below(2), () => at(moment(random), { kind: 'compact' })),
+    ...times(random.below(2), () => at(moment(random), { kind: 'start', program: 'indexer' })),
   ],
   clocks: (random) => {
     const offsetMs = (): number => random.below(12_000) - 6_000
+    const atMs = (): number => (random.chance(0.5) ? 0 : moment(random))
     return [
-      ...times(
-        random.below(3),
-        (): HistoryEvent => ({
-          atMs: random.chance(0.5) ? 0 : moment(random),
-          kind: 'process-clock',
-          which: random.below(3),
-          offsetMs: offsetMs(),
-        }),
+      ...times(random.below(3), () =>
+        at(atMs(), { kind: 'process-clock', which: random.below(3), offsetMs: offsetMs() }),
       ),
-      ...times(
-        random.below(4),
-        (): HistoryEvent => ({
-          atMs: moment(random),
-          kind: 'leader-clock',
-          topic: random.chance(0.5) ? 'forms' : 'submissions',
-          partition: random.below(4),
-          offsetMs: offsetMs(),
-        }),
-      ),
-      ...times(
-        random.below(2),
-        (): HistoryEvent => ({
-          atMs: random.chance(0.5) ? 0 : moment(random),
-          kind: 'engine-clock',
-          engine: random.chance(0.5) ? 'redis' : 'kafka',
-          offsetMs: offsetMs(),
-        }),
+      ...times(random.below(4), () => {
+        const [when, topic] = [moment(random), eitherTopic(random)]
+        return at(when, { kind: 'leader-clock', topic, partition: random.below(4), offsetMs: offsetMs() })
+      }),
+      ...times(random.below(2), () =>
+        at(atMs(), { kind: 'engine-clock', engine: random.chance(0.5) ? 'redis' : 'kafka', offsetMs: offsetMs() }),
       ),
     ]
   },
   redis: (random) =>
-    times(1 + random.below(2), (): HistoryEvent => {
+    times(1 + random.below(2), () => {
       const atMs = moment(random)
       return random.pick<HistoryEvent>([
         { atMs, kind: 'redis-restart', losesLastMs: random.below(1_000) },
@@ -311,42 +270,22 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       ])
     }),
   copies: (random) => [
-    ...times(
-      1 + random.below(2),
-      (): HistoryEvent => ({
-        atMs: moment(random),
-        kind: 'node-away',
-        node: random.below(2),
-        noticedAfterMs: random.below(2_000),
-        forMs: random.below(5_000),
-      }),
-    ),
-    ...times(
-      random.below(2),
-      (): HistoryEvent => ({ atMs: moment(random), kind: 'refuse-writes', forMs: random.below(4_000) }),
-    ),
+    ...times(1 + random.below(2), () => {
+      const [atMs, node] = [moment(random), random.below(2)]
+      return { atMs, kind: 'node-away', node, noticedAfterMs: random.below(2_000), forMs: random.below(5_000) }
+    }),
+    ...times(random.below(2), () => at(moment(random), { kind: 'refuse-writes', forMs: random.below(4_000) })),
   ],
   rebuild: (random) => {
     const atMs = 500 + random.below(6_000)
     const fate = random.below(4)
-    return [
-      { atMs, kind: 'start', program: 'rebuild' },
-      ...(fate === 0
-        ? [{ atMs: atMs + random.below(4_000), kind: 'kill', program: 'rebuild', which: 0 } as const]
-        : []),
-      ...(fate === 1
-        ? [
-            {
-              atMs: atMs + random.below(4_000),
-              kind: 'freeze',
-              program: 'rebuild',
-              which: 0,
-              forMs: random.below(16_000),
-            } as const,
-          ]
-        : []),
-      ...(random.chance(0.3) ? [{ atMs: atMs + random.below(5_000), kind: 'start', program: 'rebuild' } as const] : []),
-    ]
+    const events = [at(atMs, { kind: 'start', program: 'rebuild' })]
+    const inIt = { program: 'rebuild', which: 0 } as const
+    if (fate === 0) events.push(at(atMs + random.below(4_000), { kind: 'kill', ...inIt }))
+    if (fate === 1)
+      events.push(at(atMs + random.below(4_000), { kind: 'freeze', ...inIt, forMs: random.below(16_000) }))
+    if (random.chance(0.3)) events.push(at(atMs + random.below(5_000), { kind: 'start', program: 'rebuild' }))
+    return events
   },
   // A rebuild that pauses in its switch for longer than its hold lasts, while the product writes on, some of it with late clocks.
   switch: (random) => [
@@ -357,7 +296,7 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
       step: random.pick<SwitchStep>(['held', 'blocked', 'replacing']),
       forMs: 10_200 + random.below(4_000),
     },
-    ...times(50, (): HistoryEvent => {
+    ...times(50, () => {
       const id = `f${3 + random.below(6)}`
       const atMs = 11_000 + random.below(6_500)
       const value = stateOf('forms', id, atMs, random)
@@ -366,32 +305,26 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
   ],
   // All leaders of a topic have clocks that are behind.
   late: (random) =>
-    [0, 1, 2, 3].map((partition) => ({
-      atMs: random.below(10_000),
-      kind: 'leader-clock',
-      topic: 'forms',
-      partition,
-      offsetMs: -2_000 - random.below(5_000),
-    })),
+    [0, 1, 2, 3].map((partition) =>
+      at(random.below(10_000), {
+        ...{ kind: 'leader-clock', topic: 'forms', partition },
+        offsetMs: -2_000 - random.below(5_000),
+      }),
+    ),
   // A release of the product that breaks the contract now and then.
   contract: (random) =>
-    times(10 + random.below(20), (): HistoryEvent => {
-      const topic = random.chance(0.5) ? 'forms' : 'submissions'
+    times(10 + random.below(20), () => {
+      const topic = eitherTopic(random)
       const key = `${random.pick(teams)}/${topic === 'forms' ? 'f9' : 's9'}`
       return { atMs: moment(random), kind: 'append', topic, key, value: `{"revision":${1 + random.below(99)}}` }
     }),
   // Single changes, between which readers come to hold what is current, and slow calls to one engine.
   delays: (random) => [
-    ...times(
-      3,
-      (): HistoryEvent => ({
-        atMs: moment(random),
-        kind: 'slow-calls',
-        engine: random.chance(0.5) ? 'redis' : random.pick(engines),
-        which: random.below(4),
-        forMs: 2_000 + random.below(5_000),
-      }),
-    ),
+    ...times(3, () => {
+      const atMs = moment(random)
+      const engine = random.chance(0.5) ? 'redis' : random.pick(engines)
+      return { atMs, kind: 'slow-calls', engine, which: random.below(4), forMs: 2_000 + random.below(5_000) }
+    }),
     ...singleChanges('submissions', 's7', random),
   ],
   // Single calls fail, so that any step of a sequence may fail alone; in half of them `changedAt` rises with every change.
@@ -402,62 +335,45 @@ const eventsOf: Readonly<Record<Theme, (random: Random) => HistoryEvent[]>> = {
   // A transaction that is open in the account keys while Redis has lost them, and one in a topic of documents.
   transactions: (random) => {
     const atMs = moment(random)
+    const kind = 'open-transaction'
     return [
-      { atMs, kind: 'open-transaction', topic: 'account-keys', forMs: 4_000 + random.below(6_000) },
-      { atMs: atMs + random.below(3_000), kind: 'redis-flush' },
-      {
-        atMs: moment(random),
-        kind: 'open-transaction',
-        topic: random.chance(0.5) ? 'forms' : 'submissions',
-        forMs: random.below(6_000),
-      },
+      at(atMs, { kind, topic: 'account-keys', forMs: 4_000 + random.below(6_000) }),
+      at(atMs + random.below(3_000), { kind: 'redis-flush' }),
+      at(moment(random), { kind, topic: eitherTopic(random), forMs: random.below(6_000) }),
     ]
   },
   'failing-document': (random) =>
-    times(
-      1 + random.below(3),
-      (): HistoryEvent => ({
-        atMs: moment(random),
-        kind: 'append',
-        topic: 'submissions',
-        key: failingKey,
-        value: stateOf('submissions', 's8', 1 + random.below(9), random),
-      }),
-    ),
+    times(1 + random.below(3), () => {
+      const atMs = moment(random)
+      const value = stateOf('submissions', 's8', 1 + random.below(9), random)
+      return { atMs, kind: 'append', topic: 'submissions', key: failingKey, value }
+    }),
   // No indexer runs for longer than Kafka keeps deletions.
   'forgotten-deletions': (random) => {
     const offAtMs = lengthMs + random.below(1_000)
     const onAtMs = offAtMs + deletionsKeptMs + 1_000 + random.below(3_000)
     return [
-      ...[0, 1, 2].map((which) => ({ atMs: offAtMs, kind: 'stop', program: 'indexer', which }) as const),
-      ...['s1', 's2', 's3'].map((id): HistoryEvent => {
+      ...[0, 1, 2].map((which) => at(offAtMs, { kind: 'stop', program: 'indexer', which })),
+      ...['s1', 's2', 's3'].map((id) => {
         const atMs = offAtMs + 500 + random.below(500)
-        return { atMs, kind: 'append', topic: 'submissions', key: `${random.pick(teams)}/${id}`, value: null }
+        return at(atMs, { kind: 'append', topic: 'submissions', key: `${random.pick(teams)}/${id}`, value: null })
       }),
       { atMs: onAtMs, kind: 'forget-deletions' },
-      ...times(2, () => ({ atMs: onAtMs + random.below(1_000), kind: 'start', program: 'indexer' }) as const),
+      ...times(2, () => at(onAtMs + random.below(1_000), { kind: 'start', program: 'indexer' })),
     ]
   },
   generations: (random) => [{ atMs: moment(random), kind: random.chance(0.5) ? 'delete-indices' : 'remove-aliases' }],
   keys: (random) => [
-    ...times(
-      4 + random.below(18),
-      (): HistoryEvent => ({
-        atMs: moment(random),
-        kind: 'create-key',
-        // Mostly one team, so that it comes to its most keys.
-        team: random.chance(0.8) ? teams[0] : teams[1],
-        name: `key ${random.below(100)}`,
-      }),
-    ),
-    ...times(
-      1 + random.below(5),
-      (): HistoryEvent => ({
-        atMs: moment(random),
-        kind: random.chance(0.6) ? 'revoke-key' : 'delete-key',
-        team: random.pick(teams),
-        which: random.below(8),
-      }),
-    ),
+    ...times(4 + random.below(18), () => {
+      const atMs = moment(random)
+      // Mostly one team, so that it comes to its most keys.
+      const team = random.chance(0.8) ? teams[0] : teams[1]
+      return { atMs, kind: 'create-key', team, name: `key ${random.below(100)}` }
+    }),
+    ...times(1 + random.below(5), () => {
+      const atMs = moment(random)
+      const kind = random.chance(0.6) ? 'revoke-key' : 'delete-key'
+      return { atMs, kind, team: random.pick(teams), which: random.below(8) }
+    }),
   ],
 }

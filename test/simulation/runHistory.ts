@@ -360,7 +360,8 @@ class Run {
         engines.simulatedRedis.restart(event)
         break
       case 'redis-failover':
-        engines.simulatedRedis.failOver({ lagMs: 500 })
+        // To its clients a replica that lacks the last writes looks like a restart.
+        engines.simulatedRedis.restart({ losesLastMs: 500 })
         break
       case 'redis-flush':
         engines.simulatedRedis.flush()
@@ -377,9 +378,9 @@ class Run {
         world.schedule(event.forMs, `node ${event.node} is back`, undefined, () => this.#returnNode(event.node))
         break
       case 'refuse-writes':
-        engines.simulatedElasticsearch.refuseWrites(429)
+        engines.simulatedElasticsearch.refuseWrites(true)
         world.schedule(event.forMs, 'writes are accepted', undefined, () =>
-          engines.simulatedElasticsearch.refuseWrites(undefined),
+          engines.simulatedElasticsearch.refuseWrites(false),
         )
         break
       case 'delete-indices':
@@ -464,7 +465,7 @@ class Run {
     this.#isHealed = true
     this.#world.endOutages()
     for (const node of nodes) this.#returnNode(node)
-    this.#engines.simulatedElasticsearch.refuseWrites(undefined)
+    this.#engines.simulatedElasticsearch.refuseWrites(false)
     this.#engines.simulatedRedis.setFull(false)
     for (const topic of [...documentTopics, 'account-keys']) this.#engines.simulatedKafka.setTransaction(topic, false)
     if (this.#system.running('indexer').length === 0) this.#system.startIndexer()

@@ -1,6 +1,9 @@
 import { connectElasticsearch, connectElasticsearchBytes } from '../../src/core/stores/elasticsearch.ts'
-import { type Clients, simulatedClients } from '../simulation/engines/elasticsearch/clients.ts'
-import { SimulatedElasticsearch } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
+import {
+  type Clients,
+  SimulatedElasticsearch,
+  simulatedClients,
+} from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { localHost, localNetwork } from '../simulation/network.ts'
 import { testConfig } from './config.ts'
 import { seeded } from './random.ts'

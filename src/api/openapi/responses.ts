@@ -67,10 +67,7 @@ export const headers = {
 
 type HeaderName = keyof typeof headers
 
-type ErrorResponse = {
-  readonly description: string
-  readonly headers: readonly HeaderName[]
-}
+type ErrorResponse = readonly [description: string, headers: readonly HeaderName[]]
 type Response = Readonly<Record<string, unknown>>
 
 const always: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
@@ -78,48 +75,29 @@ const counted: readonly HeaderName[] = [...always, 'RateLimit-Policy', 'RateLimi
 const read: readonly HeaderName[] = [...counted, 'Ignored-Parameters', 'Replica-Watermark', 'ETag']
 
 const errors: Readonly<Record<keyof typeof errorStatuses, ErrorResponse>> = {
-  bad_request: {
-    description:
-      'A parameter breaks its rule; the message names it, the rule and what was sent. Or `Host` is missing, or it or `Authorization` was ' +
+  bad_request: [
+    'A parameter breaks its rule; the message names it, the rule and what was sent. Or `Host` is missing, or it or `Authorization` was ' +
       'sent twice.',
-    headers: [...counted, 'Ignored-Parameters'],
-  },
-  unauthorized: {
-    description: 'The key is missing, unknown, expired or revoked, or the token is no account key.',
-    headers: [...always, 'WWW-Authenticate'],
-  },
-  not_found: {
-    description: 'The team has nothing under this id.',
-    headers: [...counted, 'Ignored-Parameters'],
-  },
-  method_not_allowed: {
-    description: 'Only `GET`, `HEAD` and `OPTIONS` are supported.',
-    headers: [...counted, 'Allow'],
-  },
-  request_timeout: {
-    description: 'The request came too slowly.',
-    headers: always,
-  },
-  uri_too_long: {
-    description: `The URL takes more than ${maxUrlBytes / 1024} KiB.`,
-    headers: always,
-  },
-  rate_limited: {
-    description: 'The key has used up the requests of its window, or too many exports of its team are running.',
-    headers: [...counted, 'Retry-After'],
-  },
-  headers_too_long: {
-    description: 'The headers take more than 16 KiB.',
-    headers: always,
-  },
-  internal_error: {
-    description: 'A bug. `X-Request-Id` identifies the request in the logs.',
-    headers: [...counted, 'Ignored-Parameters'],
-  },
-  service_unavailable: {
-    description: 'What the answer needs cannot be reached, or is not complete. Never half an answer.',
-    headers: [...counted, 'Ignored-Parameters', 'Retry-After'],
-  },
+    [...counted, 'Ignored-Parameters'],
+  ],
+  unauthorized: [
+    'The key is missing, unknown, expired or revoked, or the token is no account key.',
+    [...always, 'WWW-Authenticate'],
+  ],
+  not_found: ['The team has nothing under this id.', [...counted, 'Ignored-Parameters']],
+  method_not_allowed: ['Only `GET`, `HEAD` and `OPTIONS` are supported.', [...counted, 'Allow']],
+  request_timeout: ['The request came too slowly.', always],
+  uri_too_long: [`The URL takes more than ${maxUrlBytes / 1024} KiB.`, always],
+  rate_limited: [
+    'The key has used up the requests of its window, or too many exports of its team are running.',
+    [...counted, 'Retry-After'],
+  ],
+  headers_too_long: ['The headers take more than 16 KiB.', always],
+  internal_error: ['A bug. `X-Request-Id` identifies the request in the logs.', [...counted, 'Ignored-Parameters']],
+  service_unavailable: [
+    'What the answer needs cannot be reached, or is not complete. Never half an answer.',
+    [...counted, 'Ignored-Parameters', 'Retry-After'],
+  ],
 }
 
 const codes = Object.keys(errors) as (keyof typeof errors)[]
@@ -128,7 +106,7 @@ const codes = Object.keys(errors) as (keyof typeof errors)[]
 export const errorResponses = (): Readonly<Record<string, Response>> =>
   Object.fromEntries(
     codes.map((code) => {
-      const { description, headers } = errors[code]
+      const [description, headers] = errors[code]
       const content = json(errorSchema(code), { error: { code, message: errorMessages[code] } })
       return [code, { description: `\`${code}\`: ${description}`, headers: named(headers), content }]
     }),

@@ -1,8 +1,7 @@
 import type { Engines } from '../../../src/core/stores/engines.ts'
 import type { EngineName } from '../network.ts'
 import type { World } from '../world/world.ts'
-import { simulatedClients } from './elasticsearch/clients.ts'
-import { SimulatedElasticsearch } from './elasticsearch/simulatedElasticsearch.ts'
+import { SimulatedElasticsearch, simulatedClients } from './elasticsearch/simulatedElasticsearch.ts'
 import { SimulatedKafka } from './kafka/simulatedKafka.ts'
 import { SimulatedRedis } from './redis/simulatedRedis.ts'
 

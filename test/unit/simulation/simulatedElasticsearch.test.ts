@@ -1,19 +1,21 @@
 import { errors } from '@elastic/elasticsearch'
 import { encodeBulk, sendBulk } from '../../../indexer/bulk/bulkApi.ts'
 import { serveGeneration } from '../../../indexer/generations/aliases.ts'
-import { createGeneration, findGenerations, type Generation } from '../../../indexer/generations/generations.ts'
+import { createGeneration, type Generation } from '../../../indexer/generations/generations.ts'
 import { refreshEveryCopy } from '../../../indexer/refresh.ts'
 import { createIndexReader, type IndexReader } from '../../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../../src/api/search/listSnapshot.ts'
-import { InvalidSearch, openSearchClient } from '../../../src/api/search/searchClient.ts'
+import { openSearchClient } from '../../../src/api/search/searchClient.ts'
 import { searchPage } from '../../../src/api/search/searchPage.ts'
-import { exactTitle } from '../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
 import type { Instant } from '../../../src/core/model/instant.ts'
 import { type DocumentWrite, submissionWrites } from '../../../src/core/stores/documents.ts'
 import { aliasOf } from '../../../src/core/stores/indices.ts'
-import { type Clients, simulatedClients } from '../../simulation/engines/elasticsearch/clients.ts'
-import { SimulatedElasticsearch } from '../../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
+import {
+  type Clients,
+  SimulatedElasticsearch,
+  simulatedClients,
+} from '../../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { localHost, localNetwork, type Network, NetworkFailure } from '../../simulation/network.ts'
 import { seeded } from '../../support/random.ts'
 import { submissionRecord } from '../../support/replicaRecords.ts'
@@ -140,14 +142,6 @@ test('without any copy nothing is written or found, and nothing is lost', async 
   expect(await total()).toBe(2)
 })
 
-test('a write block refuses what is left of a bulk request', async () => {
-  const documents = Array.from({ length: 40 }, (_, at) => submission(`s-${at}`)).flat()
-  onPause = () => clients.elasticsearch.indices.addBlock({ index: Object.values(generation.indices), block: 'write' })
-  const kinds = await write(documents)
-  expect(new Set(kinds)).toEqual(new Set(['written', 'pause']))
-  expect(kinds).toEqual(kinds.toSorted().toReversed())
-})
-
 test('an answer may be lost when the work is done', async () => {
   const failing = (kind: NetworkFailure['kind']): Clients => {
     const network: Network = {
@@ -166,16 +160,6 @@ test('an answer may be lost when the work is done', async () => {
   await expect(aborted).rejects.toThrow(errors.RequestAbortedError)
 })
 
-test('writes are refused for a while', async () => {
-  simulated.refuseWrites(429)
-  await expect(write(submission('a'))).rejects.toMatchObject({ statusCode: 429 })
-  simulated.refuseWrites(undefined)
-  simulated.refuseDocuments(1)
-  expect(await write(submission('a'))).toEqual(['busy', 'busy'])
-  simulated.refuseDocuments(0)
-  expect(await write(submission('a'))).toEqual(['written', 'written'])
-})
-
 test('a snapshot ends with its keep-alive, or with the copy that holds it', async () => {
   const open = () => openListSnapshot(reader, 'submissions', team, { lifeMs: 1_000, signal })
   const read = (snapshot: Awaited<ReturnType<typeof open>>) => snapshot.deletions([], undefined, 1, signal)
@@ -189,20 +173,4 @@ test('a snapshot ends with its keep-alive, or with the copy that holds it', asyn
   simulated.noticeLostNodes()
   for (const node of [0, 1]) await simulated.returnNode(node)
   await expect(read(second)).rejects.toThrow('missing-snapshot')
-})
-
-test('an operator deletes indices and aliases', async () => {
-  for (const _again of [1, 2]) simulated.deleteAlias(aliasOf(prefix, 'forms'))
-  expect((await findGenerations(clients.elasticsearch, prefix, request))[0]?.complete?.isServing).toBe(false)
-  simulated.deleteIndices(`${prefix}-submissions*`)
-  await expect(total()).rejects.toThrow('missing-index')
-  expect((await findGenerations(clients.elasticsearch, prefix, request))[0]?.complete).toBeUndefined()
-})
-
-test('what is not simulated is refused', async () => {
-  const search = searchPage(reader, 'forms', { teamId: team, version: null, signal }, [[exactTitle(team, 'quiz')]], {
-    ...{ page: 1, limit: 10 },
-  })
-  await expect(search).rejects.toThrow(InvalidSearch)
-  await expect(clients.elasticsearch.info()).rejects.toThrow('not_simulated_exception')
 })

@@ -1,5 +1,4 @@
 import { type RedisConnection, run, script } from '../../../src/core/stores/redis.ts'
-import { redisTimeMs } from '../../../src/core/stores/watermark.ts'
 import { SimulatedRedis } from '../../simulation/engines/redis/simulatedRedis.ts'
 import { type Host, localHost, type Network, NetworkFailure } from '../../simulation/network.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -49,19 +48,7 @@ describe('The simulated Redis', () => {
   })
   afterEach(() => link.close())
 
-  test('keeps time by the clock of its host', async () => {
-    await link.client.set('a', 'x', 'PX', 10)
-    expect(await redisTimeMs(link)).toBe(nowMs)
-    nowMs += 9
-    expect(await link.client.get('a')).toBe('x')
-    nowMs += 1
-    expect(await link.client.get('a')).toBeNull()
-  })
-
-  test.each([
-    ['restarts', (lostMs: number) => redis.restart({ losesLastMs: lostMs })],
-    ['fails over to a replica', (lostMs: number) => redis.failOver({ lagMs: lostMs })],
-  ])('that %s lacks what was written in the last milliseconds, and has another run id', async (_what, fail) => {
+  test('that restarts lacks what was written in the last milliseconds, and has another run id', async () => {
     const { client } = link
     await client.hset('h', 'kept', 1)
     await client.set('deleted', 'x')
@@ -72,12 +59,12 @@ describe('The simulated Redis', () => {
     await client.del('deleted')
     await client.set('changed', 'new')
     const before = link.runId()
-    fail(0)
+    redis.restart({ losesLastMs: 0 })
     await reconnected(before)
     await expect(client.hgetall('h')).resolves.toEqual({ kept: '1', lost: '1' })
     nowMs += 999
     const next = link.runId()
-    fail(1_000)
+    redis.restart({ losesLastMs: 1_000 })
     await reconnected(next)
     await expect(client.hgetall('h')).resolves.toEqual({ kept: '1' })
     await expect(client.mget(['created', 'deleted', 'changed'])).resolves.toEqual([null, 'x', 'old'])
@@ -180,16 +167,4 @@ describe('The simulated Redis', () => {
     network.isHolding = false
     expect(await link.client.get('n')).toBe('2')
   })
-
-  test('serves others between two commands of a batch', async () => {
-    const other = redis.connect(new HoldingNetwork())
-    await eventually(() => other.runId() !== undefined)
-    const sums = Promise.all([link, other].map(({ client }) => Promise.all(times(20, () => client.incrby('n', 1)))))
-    const [ofOne = [], ofOther = []] = await sums
-    expect([...ofOne, ...ofOther].sort((a, b) => a - b)).toEqual(times(40, (at) => at + 1))
-    expect(ofOne).not.toEqual(times(20, (at) => at + 1))
-    await other.close()
-  })
 })
-
-const times = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at))

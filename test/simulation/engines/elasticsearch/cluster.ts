@@ -95,11 +95,6 @@ export class Cluster {
     return await writeBulk(text, { catalog: this.catalog, host: this.#host, refusalOf: (id) => this.refusalOf(id) })
   }
 
-  /** Lets other requests come between two parts of one. */
-  async pause(what: string): Promise<void> {
-    await this.#host.pause(what)
-  }
-
   /** The health of indices as the master knows it. */
   health(indices: readonly Index[]): object {
     const shards = indices.flatMap(({ shards }) => shards)

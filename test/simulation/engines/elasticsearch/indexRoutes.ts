@@ -2,7 +2,7 @@ import type { Index } from './catalog.ts'
 import type { Cluster } from './cluster.ts'
 import { expectOnly, notSimulated } from './refusal.ts'
 import { type Call, json, only, Reply, type Route } from './route.ts'
-import { indexStats } from './stats.ts'
+import { isReachable, type Shard } from './shard.ts'
 
 const acknowledged = { acknowledged: true }
 
@@ -113,5 +113,28 @@ function statsOf({ catalog, snapshots }: Cluster, { names, last }: Call): object
     Object.fromEntries(last.split(',').flatMap((each) => (each === '' ? [] : [[each, 1]]))),
     'stats',
   )
-  return indexStats(catalog.find(names), (index) => snapshots.countOf(index))
+  const found = catalog.find(names).map((index) => ({ index, open: snapshots.countOf(index) }))
+  const open = found.reduce((sum, each) => sum + each.open, 0)
+  const indices = Object.fromEntries(found.map((each) => [each.index.name, statsOfIndex(each.index, each.open)]))
+  return { _all: { total: { search: { open_contexts: open } } }, indices }
 }
+
+/** Documents and bytes that are searchable, open searches, and the sequence numbers of shards. */
+function statsOfIndex({ uuid, shards }: Index, open: number): object {
+  const views = shards.map(({ primary }) => primary.view)
+  const sum = (sizes: readonly number[]): number => sizes.reduce((all, each) => all + each, 0)
+  const bytes = views.map(({ byId }) => sum([...byId.values()].map(({ source }) => source.length)))
+  return {
+    uuid,
+    primaries: { docs: { count: sum(views.map(({ byId }) => byId.size)) }, store: { size_in_bytes: sum(bytes) } },
+    total: { store: { size_in_bytes: sum(bytes) }, search: { open_contexts: open } },
+    shards: Object.fromEntries(shards.map((shard) => [shard.number, copiesOf(shard)])),
+  }
+}
+
+/** Copies that do not answer are left out. */
+const copiesOf = ({ copies, primary, lastSeqNo }: Shard): readonly object[] =>
+  copies.filter(isReachable).map((copy) => ({
+    routing: { state: 'STARTED', primary: copy === primary },
+    seq_no: { max_seq_no: lastSeqNo, local_checkpoint: lastSeqNo, global_checkpoint: lastSeqNo },
+  }))

@@ -1,4 +1,6 @@
+import { Client } from '@elastic/elasticsearch'
 import type { BaseConnection } from '@elastic/transport'
+import { defaultRequestTimeoutMs, RawSerializer } from '../../../../src/core/stores/elasticsearch.ts'
 import type { Host, Network } from '../../network.ts'
 import type { Index } from './catalog.ts'
 import { Cluster } from './cluster.ts'
@@ -14,17 +16,15 @@ import type { Copy, Node } from './shard.ts'
 export class SimulatedElasticsearch {
   readonly #host: Host
   readonly #cluster: Cluster
-  #refusedStatus: 429 | 503 | undefined
-  #refusedShare = 0
+  #refusesWrites = false
   #failsAt: string | undefined
 
   constructor(host: Host, copies = 2) {
     this.#host = host
     this.#cluster = new Cluster(host, copies)
     this.#cluster.refusalOf = (id) => {
-      if (id === undefined) return this.#refusedStatus === undefined ? undefined : refused(this.#refusedStatus)
-      if (id === this.#failsAt) return refused(500)
-      return this.#refusedShare > 0 && host.random() < this.#refusedShare ? refused(429) : undefined
+      if (id === undefined) return this.#refusesWrites ? refused(429, 'es_rejected_execution_exception') : undefined
+      return id === this.#failsAt ? refused(500, 'null_pointer_exception') : undefined
     }
   }
 
@@ -73,14 +73,9 @@ export class SimulatedElasticsearch {
     this.#cluster.catalog.updateAliases(actions)
   }
 
-  /** Refuses all bulk requests with this status until it is undefined. */
-  refuseWrites(status: 429 | 503 | undefined): void {
-    this.#refusedStatus = status
-  }
-
-  /** Refuses this share of the documents of all bulk requests with 429. */
-  refuseDocuments(share: number): void {
-    this.#refusedShare = share
+  /** Refuses all bulk requests with 429, or none any more. */
+  refuseWrites(areRefused: boolean): void {
+    this.#refusesWrites = areRefused
   }
 
   /** Answers each write of the documents of this id with 500, whatever is in them. */
@@ -97,10 +92,30 @@ export class SimulatedElasticsearch {
 
 const firstOf = ([first]: readonly Copy[]): Copy | undefined => first
 
-const refusals = {
-  429: 'es_rejected_execution_exception',
-  500: 'null_pointer_exception',
-  503: 'unavailable_shards_exception',
-} as const
-const refused = (status: keyof typeof refusals): Refusal =>
-  new Refusal(status, { type: refusals[status], reason: 'as the simulation says' })
+const refused = (status: number, type: string): Refusal =>
+  new Refusal(status, { type, reason: 'as the simulation says' })
+
+export type Clients = {
+  /** Parses responses. */
+  readonly elasticsearch: Client
+  /** Its responses are raw bytes of JSON. */
+  readonly bytes: Client
+}
+
+/** The clients of `src/core/stores/elasticsearch.ts`, connected with a simulated Elasticsearch. */
+export function simulatedClients(simulated: SimulatedElasticsearch, network: Network): Clients {
+  const options = {
+    node: 'http://simulated',
+    maxRetries: 0,
+    requestTimeout: defaultRequestTimeoutMs,
+    Connection: simulated.connectionFor(network),
+  }
+  return {
+    elasticsearch: new Client(options),
+    bytes: new Client({
+      ...options,
+      Serializer: RawSerializer,
+      Connection: simulated.connectionFor(network, { bytes: true }),
+    }),
+  }
+}

@@ -2,7 +2,7 @@ import type { FetchedRecord } from '../../../../src/core/kafka/recordBatches.ts'
 import { partitionName, type TopicPartition } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { Host } from '../../network.ts'
 import { Coordinator } from './coordinator.ts'
-import { type ErrorCode, refusal } from './errorCodes.ts'
+import { type ErrorCode, refusal } from './group.ts'
 import type { SentRecord } from './partitionLog.ts'
 import { type ByTopic, onlyLeader, Topics } from './topics.ts'
 
@@ -46,11 +46,6 @@ export class Broker {
     this.#host = host
     this.topics = new Topics(host)
     this.coordinator = new Coordinator(host, this.topics)
-  }
-
-  deleteTopic(topic: string): void {
-    this.topics.delete(topic)
-    this.coordinator.forgetTopic(topic)
   }
 
   /** Answers a request of KafkaJS, by its name in the protocol. */

@@ -1,7 +1,6 @@
 import { partitionName, type TopicPartition } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { Host } from '../../network.ts'
-import { type ErrorCode, refusal } from './errorCodes.ts'
-import { Group, type JoinRequest, type SyncRequest } from './group.ts'
+import { type ErrorCode, Group, type JoinRequest, refusal, type SyncRequest } from './group.ts'
 import type { ByTopic, Topics } from './topics.ts'
 
 type Commit = TopicPartition & { readonly offset: string; readonly metadata: string | null }
@@ -37,11 +36,6 @@ export class Coordinator {
 
   committed(groupId: string): Commit[] {
     return [...(this.#commits.get(groupId)?.values() ?? [])]
-  }
-
-  forgetTopic(topic: string): void {
-    for (const commits of this.#commits.values())
-      for (const [name, commit] of commits) if (commit.topic === topic) commits.delete(name)
   }
 
   /** Answers a request about groups, by its name in the protocol. */

@@ -1,5 +1,4 @@
 import type { Host } from '../../network.ts'
-import { type ErrorCode, refusal } from './errorCodes.ts'
 
 type GroupProtocol = { readonly name: string; readonly metadata: Buffer }
 
@@ -269,3 +268,19 @@ function chosen({ groupProtocols }: JoinRequest): GroupProtocol {
   if (first === undefined) throw new Error('a member supports no protocol')
   return first
 }
+
+/** The answers of a broker that refuse something, by their codes in the protocol. */
+export const refusal = {
+  none: 0,
+  offsetOutOfRange: 1,
+  unknownTopicOrPartition: 3,
+  messageTooLarge: 10,
+  illegalGeneration: 22,
+  unknownMemberId: 25,
+  rebalanceInProgress: 27,
+  topicAlreadyExists: 36,
+  memberIdRequired: 79,
+  invalidRecord: 87,
+} as const
+
+export type ErrorCode = (typeof refusal)[keyof typeof refusal]

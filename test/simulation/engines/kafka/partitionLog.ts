@@ -23,11 +23,9 @@ export type Compaction = {
   readonly below?: bigint
   /** Removes deletions, too. */
   readonly dropTombstones?: boolean
-  /** Leaves an empty batch where a record was, as for the newest batch of each idempotent producer. */
-  readonly leaveEmptyBatches?: boolean
 }
 
-/** A batch of one record, or of none after compaction. */
+/** A batch of one record; of none at both ends of a transaction. */
 type Batch = { readonly offset: bigint; readonly record: LogRecord | undefined }
 
 const load = createRequire(import.meta.url)
@@ -115,17 +113,15 @@ export class PartitionLog {
   }
 
   /** Removes each record that has a newer one of its key; of both, only those that `options` mean. */
-  compact({ below = this.#high - 1n, dropTombstones = false, leaveEmptyBatches = false }: Compaction): void {
+  compact({ below = this.#high - 1n, dropTombstones = false }: Compaction): void {
     const newest = new Map<string, bigint>()
     for (const { offset, key } of this.records()) if (offset < below) newest.set(keyText(key), offset)
     const isKept = ({ offset, key, value }: LogRecord): boolean =>
       offset >= below || (newest.get(keyText(key)) === offset && !(dropTombstones && value === null))
-    this.#batches = this.#batches.flatMap(({ offset, record }) => {
+    this.#batches = this.#batches.filter(({ offset, record }) =>
       // What is written to is not compacted.
-      if (record === undefined && offset === this.#high - 1n) return { offset, record }
-      if (record !== undefined && isKept(record)) return { offset, record }
-      return leaveEmptyBatches ? { offset, record: undefined } : []
-    })
+      record === undefined ? offset === this.#high - 1n : isKept(record),
+    )
   }
 
   /** Removes each deletion that is the newest record of its key, and what it deleted: nothing is left of the key. */

@@ -37,11 +37,6 @@ export class SimulatedKafka {
     this.#broker.topics.create(topic)
   }
 
-  /** Deletes a topic, and what groups have committed for it. */
-  deleteTopic(topic: string): void {
-    this.#broker.deleteTopic(topic)
-  }
-
   addPartition(topic: string): void {
     this.#broker.topics.addPartition(topic)
   }

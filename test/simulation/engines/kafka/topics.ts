@@ -59,10 +59,6 @@ export class Topics {
     })
   }
 
-  delete(topic: string): void {
-    this.#topics.delete(topic)
-  }
-
   addPartition(topic: string): void {
     this.#get(topic).partitions.push(new PartitionLog())
   }

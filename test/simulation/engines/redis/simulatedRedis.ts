@@ -40,11 +40,6 @@ export class SimulatedRedis {
     this.#runId = this.#newRunId()
   }
 
-  /** A replica takes over that lacks what was written in the last milliseconds. To its clients this looks like a restart. */
-  failOver({ lagMs }: { readonly lagMs: number }): void {
-    this.restart({ losesLastMs: lagMs })
-  }
-
   flush(): void {
     this.#keys.flush()
   }

@@ -4,8 +4,11 @@ import { createGeneration, findGenerations, type Generation } from '../../../../
 import { ServedGeneration, type Stores } from '../../../../indexer/generations/servedGeneration.ts'
 import { aliasOf, documentKinds } from '../../../../src/core/stores/indices.ts'
 import { redisKeys } from '../../../../src/core/stores/redisKeys.ts'
-import { type Clients, simulatedClients } from '../../../simulation/engines/elasticsearch/clients.ts'
-import { SimulatedElasticsearch } from '../../../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
+import {
+  type Clients,
+  SimulatedElasticsearch,
+  simulatedClients,
+} from '../../../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { localHost, localNetwork } from '../../../simulation/network.ts'
 import { testConfig } from '../../../support/config.ts'
 
