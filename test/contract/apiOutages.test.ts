@@ -100,6 +100,7 @@ describe('an index that is not there', () => {
     ['submissions', '/api/v1/records'],
     ['form-details', '/api/v1/forms/one'],
     ['submission-details', '/api/v1/records/one'],
+    ['submissions', '/api/v1/record-counts?by=day'],
   ] as const)('%s: %s gives 503, not 404', async (kind, endpoint) => {
     const api = close(await startTestApi({ settings: settings() }))
     await replica.dropAlias(kind)
