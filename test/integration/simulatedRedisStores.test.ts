@@ -34,8 +34,8 @@ import {
   withdrawWatermark,
 } from '../../src/core/stores/watermark.ts'
 import { createSessions, usedTokens } from '../../src/settings/sessions.ts'
-import { clearRedis } from '../support/clearRedis.ts'
-import { connectReal, connectSimulated, namesOf } from '../support/redisPair.ts'
+import { clearRedis, namesOf } from '../support/clearRedis.ts'
+import { connectReal, connectSimulated } from '../support/redisPair.ts'
 
 const nowMs = Date.now()
 const minuteMs = 60_000
@@ -292,7 +292,7 @@ async function dumpOf(side: Side, prefix: string): Promise<unknown[]> {
   // A hash has no order: it depends on it whether a slot was found to be over before the key that was looked for.
   const isLasting = ([, text]: [string, string]): boolean =>
     !(Number(/"reservedUntilMs":(\d+)/.exec(text)?.[1]) < side.reservedAtMs)
-  for (const name of await namesOf(side.link, prefix)) {
+  for (const name of await namesOf(side.link.client, prefix)) {
     const readers = [
       () => client.get(name),
       async () =>
