@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { answerCodes, csvTable } from '../../../../src/api/csv/table.ts'
+import { answerCodes, csvTable } from '../../../../src/api/csv.ts'
 import { rawMembers, renderObject } from '../../../../src/core/json/rawJson.ts'
 import { servedSubmissionSummary } from '../../../../src/core/model/submission.ts'
 import { anyText } from '../../../support/anyText.ts'
