@@ -102,7 +102,7 @@ async function untilChanged<Selection extends ChangeWindow>(
  * What a page of a list with large rows counts while it is read: so a team's are read two at a time. Its rows are found and weighed by several
  * searches, each of which, among thousands of long titles, takes Elasticsearch as long as many small pages.
  */
-const largeListBytes = 12 * 1024 * 1024
+const largeListBytes = 8 * 1024 * 1024
 
 function makePage<Selection>(
   { type, filtersOf }: ListOf<Selection>,
