@@ -12,7 +12,6 @@ import {
   type History,
   type HistoryEvent,
   type Program,
-  stateOf,
   type Team,
   type Theme,
   teams,
@@ -22,7 +21,6 @@ import { KeyUsers } from './keyUsers.ts'
 import { ask, ListFollower, type Observed, Poller, simulateFetch } from './readers.ts'
 import { type Running, System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
-import { randomFor } from './world/randomness.ts'
 import { Violation, World } from './world/world.ts'
 
 const apiCount = 2
@@ -36,7 +34,6 @@ const pollMs = 200
 const removalEvery = 8
 const nodes = [0, 1]
 const documentTopics = ['forms', 'submissions'] as const
-const writeOnEveryMs = 10_000
 const rebuildAgainMs = 5_000
 /** Of one team, two at once. */
 const pollersOf: Readonly<Record<Team, number>> = { acme: 2, acme2: 1 }
@@ -174,7 +171,6 @@ class Run {
       return unfinished().length === 0
     }
     const isFailing = this.#isAbout('failing-document')
-    if (isFailing) this.#writeOn(isOver).catch((error: unknown) => this.#world.fail(error))
     const deadlineMs = isFailing ? failingDocumentMs : endDeadlineMs
     await this.#until('everything becomes visible', deadlineMs, isOver).catch((error: unknown) => {
       this.#world.note(`unfinished: ${unfinished().join(', ')}`)
@@ -214,19 +210,6 @@ class Run {
       for (const record of this.#journal.entries)
         if (record.topic === topic && record.value === null && record.offset >= (read.get(record.partition) ?? 0n))
           if (!left.has(partitionAndOffset(record))) this.#journal.forget(record)
-    }
-  }
-
-  /** Appends what can be written: as long as nothing else of an index is, the index counts as at fault, and not a document. */
-  async #writeOn(isOver: () => boolean): Promise<void> {
-    const random = randomFor(this.#history.seed, 'written on')
-    for (let number = 100; !isOver(); number++) {
-      const id = `s${number}`
-      for (const team of teams) {
-        const value = stateOf('submissions', id, 1, random)
-        this.#append({ topic: 'submissions', key: `${team}/${id}`, value })
-      }
-      if (number % 2 === 1) await sleep(writeOnEveryMs)
     }
   }
 
