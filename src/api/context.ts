@@ -31,6 +31,8 @@ export type RouteState = ApiState & {
   holder: KeyHolder
   freshness: Freshness
   runQuery: RunQuery
+  /** The same for what is sent part by part, with more time to wait for the team's turn. */
+  runPart: RunQuery
   /** Waits until the team may hold so many bytes more in whole answers; they are held until the response is closed. */
   holdAnswer: (bytes: number) => Promise<void>
 }

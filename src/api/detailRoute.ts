@@ -5,6 +5,7 @@ import type { Rendered } from './answerCache.ts'
 import type { Route } from './context.ts'
 import { apiError } from './errors.ts'
 import { respond } from './respond.ts'
+import { weighDetail } from './search/large.ts'
 import type { SearchClient } from './search/searchClient.ts'
 import { validatorsOf } from './validators.ts'
 
@@ -17,9 +18,6 @@ type ReadDetail<Parameters> = (
   signal: AbortSignal,
 ) => Promise<Buffer | undefined>
 
-/** What is counted for a single entity: as much as a record may have unless the broker's limit is raised. */
-const detailBytes = 1024 * 1024
-
 /** The route of a single entity, whose error answers call it `what`. */
 export const detailRoute =
   <Schema extends z.ZodObject>(
@@ -30,14 +28,17 @@ export const detailRoute =
   ): Route =>
   async (ctx, { readParameters, indexReader, answers }) => {
     const parameters = readParameters(ctx, schema)
+    const validators = validatorsOf(ctx, type, parameters)
+    const { holder, runQuery, holdAnswer } = ctx.state
+    const { teamId } = holder
+    const id = ctx.params['id'] ?? ''
     const whole = async (): Promise<Rendered> => {
-      await ctx.state.holdAnswer(detailBytes)
-      const found = await ctx.state.runQuery(
-        (signal) => read(indexReader, ctx.state.holder.teamId, ctx.params['id'] ?? '', parameters, signal),
-        detailBytes,
-      )
+      const { version } = validators
+      const bytes = await runQuery((signal) => weighDetail(indexReader, type, { teamId, version, signal }, id))
+      await holdAnswer(bytes)
+      const found = await runQuery((signal) => read(indexReader, teamId, id, parameters, signal), bytes)
       if (found === undefined) throw apiError('not_found', `no such ${what}`)
       return { body: found }
     }
-    await respond(ctx, answers, validatorsOf(ctx, type, parameters), { whole, mayBeMissing: true })
+    await respond(ctx, answers, validators, { whole, mayBeMissing: true })
   }

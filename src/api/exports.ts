@@ -4,11 +4,13 @@ import type { TeamId } from '../core/model/ids.ts'
 import { cutOff } from '../core/process/httpServer.ts'
 import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'
 import type { ExportParts, RouteContext, RouteDeps, StartExport, WatchKey } from './context.ts'
-import { answerCodes, type CsvTable, csvTable } from './csv/table.ts'
+import { answerCodes, type CsvTable, csvTable } from './csv.ts'
 import { FairQueue, type NotAdmitted } from './fairQueue.ts'
 import { teamIsBusy } from './queryQueue.ts'
 import { readDetail } from './search/details.ts'
-import type { RunQuery, SearchClient } from './search/searchClient.ts'
+import type { IndexReader } from './search/indexReader.ts'
+import { weighDetail } from './search/large.ts'
+import type { RunQuery } from './search/searchClient.ts'
 
 /** The media type of newline-delimited JSON. */
 export const ndjson = 'application/x-ndjson'
@@ -57,7 +59,7 @@ const start =
     if (permit === 'tenant-reached' || permit === 'own-share')
       throw teamIsBusy("too many of the team's exports are running; retry when one has ended")
     if (typeof permit === 'string') throw overCapacity(`too many exports are running (${permit})`)
-    const parts = open(ctx.state.runQuery)
+    const parts = open(ctx.state.runPart)
     const first = await parts.next().catch((error: unknown) => {
       permit()
       throw error
@@ -99,14 +101,15 @@ export const csvContentType = 'text/csv; charset=utf-8; header=present'
 
 /** The table of a list: with the answer codes of a form where one is named, which are none if the team has no such form. */
 export async function readCsvTable(
-  client: SearchClient,
+  indexReader: IndexReader,
   teamId: TeamId,
   served: Served,
   formId: string | undefined,
   runQuery: RunQuery,
 ): Promise<CsvTable> {
   if (formId === undefined) return csvTable(served)
-  const form = await runQuery((signal) => readDetail(client, 'form-details', teamId, formId, signal))
+  const bytes = await runQuery((signal) => weighDetail(indexReader, 'forms', { teamId, version: null, signal }, formId))
+  const form = await runQuery((signal) => readDetail(indexReader, 'form-details', teamId, formId, signal), bytes)
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 

@@ -33,13 +33,18 @@ export class FairQueue {
   }
 
   /** Resolves with a permit to release, or with why there is none. */
-  async acquire(name: string, signal: AbortSignal, wanted = 1): Promise<Release | NotAdmitted> {
+  async acquire(
+    name: string,
+    signal: AbortSignal,
+    wanted = 1,
+    maxWaitMs = this.#bounds.maxWaitMs,
+  ): Promise<Release | NotAdmitted> {
     if (signal.aborted) return 'aborted'
     const tenant = this.#tenantOf(name)
     const weight = Math.min(wanted, this.#bounds.maxRunningPerTenant)
     if (tenant.waiting.size === 0 && this.#hasRoomFor(tenant, weight)) return this.#take(name, tenant, weight)
     if (this.#waiting >= this.#bounds.maxWaiting) return 'queue-full'
-    return await this.#wait(name, tenant, weight, signal)
+    return await this.#wait(name, tenant, { weight, maxWaitMs }, signal)
   }
 
   /** A permit at once, or which limit is reached. */
@@ -68,7 +73,12 @@ export class FairQueue {
   #fits = (taken: number, weight: number, room: number): boolean =>
     taken === 0 || taken + weight <= room * this.#openShare
 
-  #wait(name: string, tenant: Tenant, weight: number, signal: AbortSignal): Promise<Release | NotAdmitted> {
+  #wait(
+    name: string,
+    tenant: Tenant,
+    { weight, maxWaitMs }: { readonly weight: number; readonly maxWaitMs: number },
+    signal: AbortSignal,
+  ): Promise<Release | NotAdmitted> {
     const { promise, resolve } = Promise.withResolvers<Release | NotAdmitted>()
     const dequeue = (): void => {
       clearTimeout(timer)
@@ -85,7 +95,7 @@ export class FairQueue {
     }
     const onAbort = giveUp(() => 'aborted')
     const whyLate = (): NotAdmitted => (this.#isWithinShare(tenant, weight) ? 'timed-out' : 'own-share')
-    const timer = setTimeout(giveUp(whyLate), this.#bounds.maxWaitMs)
+    const timer = setTimeout(giveUp(whyLate), maxWaitMs)
     signal.addEventListener('abort', onAbort, { once: true })
     const waiter = {
       weight,

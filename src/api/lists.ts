@@ -25,7 +25,8 @@ import { type Making, respond } from './respond.ts'
 import { windowClauses } from './search/clauses.ts'
 import { hasMatches } from './search/counts.ts'
 import { type ExportContent, exportList, exportPage } from './search/exports.ts'
-import { type Page, type PageRequest, pageLinks, renderPage, renderPageParts } from './search/page.ts'
+import { hasLarge } from './search/large.ts'
+import { maxPageBytes, type Page, type PageRequest, pageLinks, renderPage, renderPageParts } from './search/page.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { type Filters, searchPage } from './search/searchPage.ts'
 import { type ChangeWindow, holdsWindow, type Validators, validatorsOf } from './validators.ts'
@@ -97,6 +98,12 @@ async function untilChanged<Selection extends ChangeWindow>(
   })
 }
 
+/**
+ * What a page of a list with large rows counts while it is read: so a team's are read two at a time. Its rows are found and weighed by several
+ * searches, each of which, among thousands of long titles, takes Elasticsearch as long as many small pages.
+ */
+const largeListBytes = 8 * 1024 * 1024
+
 function makePage<Selection>(
   { type, filtersOf }: ListOf<Selection>,
   parameters: Selection & PageRequest,
@@ -107,15 +114,18 @@ function makePage<Selection>(
   const { holder, holdAnswer, runQuery } = ctx.state
   const { teamId } = holder
   const filters = filtersOf(teamId, parameters)
-  const bytes = parameters.limit * largeBytes
   // While a change may be visible already, a snapshot of this version may lack what other pages show.
   const version = isSettled ? known : null
   const read = (signal: AbortSignal): Promise<Page> =>
     searchPage(indexReader, type, { teamId, version, signal }, filters, parameters)
   return {
     whole: async () => {
-      await holdAnswer(bytes)
-      const page = await runQuery(read, bytes)
+      const isLarge = await runQuery((signal) =>
+        hasLarge(indexReader, type, 'summary', { teamId, version: known, signal }),
+      )
+      const bytes = parameters.limit * largeBytes
+      await holdAnswer(isLarge ? maxPageBytes : bytes)
+      const page = await runQuery(read, isLarge ? largeListBytes : bytes)
       return { body: renderPage(page), totalDocs: page.totalDocs }
     },
     parts: async () => {

@@ -2,18 +2,25 @@ import { disconnectionOf, overCapacity, type Release, whenClosed } from './admis
 import type { RouteMiddleware } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
 import { FairQueue, type NotAdmitted } from './fairQueue.ts'
-import { ElasticsearchUnavailable } from './search/searchClient.ts'
+import { ElasticsearchUnavailable, type RunQuery } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
 /** What a query counts at least: so 64 run at once, 32 of one team. Elasticsearch answers no faster when it is sent more. */
-const smallestBytes = 0.75 * mebibyte
-const queues = { maxWaiting: 1_024, maxWaitMs: 2_000 }
-/** Bytes that Elasticsearch is asked for at once, in total and by one team: parts of four exports leave room for pages. */
-const asked = { ...queues, maxRunning: 48 * mebibyte, maxRunningPerTenant: 24 * mebibyte }
+const smallestBytes = 0.5 * mebibyte
+/** How long a query may wait for its turn, and how long that, its answer and what is asked again may take. */
+type Patience = { readonly maxWaitMs: number; readonly deadlineMs: number }
+const ofPages: Patience = { maxWaitMs: 2_000, deadlineMs: 5_000 }
+/** Nobody looks at an export while it comes, and what has begun must not break off because its team asks for much. */
+const ofParts: Patience = { maxWaitMs: 30_000, deadlineMs: 35_000 }
+const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
+/**
+ * Bytes that Elasticsearch is asked for at once, in total and by one team: parts of four exports, or one row of 10 MB. Two of these from each of two
+ * processes would take all threads of a small Elasticsearch.
+ */
+const asked = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 16 * mebibyte }
 /** Bytes of whole answers, from before they are asked for until they are sent, in total and of one team. */
 const held = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
 
-const queryDeadlineMs = 5_000
 /** Before Elasticsearch is asked again, when it had too much to do. */
 const pausesMs = [50, 100, 200, 400, 800, 1_600]
 /** Of what may be asked for at once: the least that is left, and what each success gives back. */
@@ -23,7 +30,7 @@ const retryAfterSeconds = 2
 
 /**
  * Gives every request its `runQuery`, which waits for the team's turn, and aborts the query at its deadline or when the client
- * disconnects; and `holdAnswer`. When Elasticsearch has too much to do, it is asked again, by the whole process for half as much at once.
+ * disconnects; `runPart`, which has more time; and `holdAnswer`. When Elasticsearch has too much to do, it is asked again, by the whole process for half as much at once.
  */
 export function queueQueries(): RouteMiddleware {
   const [queries, answers] = [new FairQueue(asked), new FairQueue(held)]
@@ -37,9 +44,10 @@ export function queueQueries(): RouteMiddleware {
     teamId: string,
     send: (signal: AbortSignal) => Promise<Answer>,
     bytes: number,
+    maxWaitMs: number,
     signal: AbortSignal,
   ): Promise<Answer> => {
-    const permit = admitted(await queries.acquire(teamId, signal, bytes), 'a query')
+    const permit = admitted(await queries.acquire(teamId, signal, bytes, maxWaitMs), 'a query')
     try {
       // Given up in the same moment: nobody would hear of it any more.
       if (signal.aborted) throw overCapacity('a query was given up')
@@ -57,11 +65,14 @@ export function queueQueries(): RouteMiddleware {
     const { teamId } = ctx.state.holder
     let left: AbortSignal | undefined
     const disconnected = (): AbortSignal => (left ??= disconnectionOf(ctx.res))
-    ctx.state.runQuery = (send, bytes = 0) => {
-      const weight = Math.max(bytes, smallestBytes)
-      const query = (signal: AbortSignal) => againWhileOverloaded(() => attempt(teamId, send, weight, signal), signal)
-      return withDeadline(query, disconnected())
-    }
+    const runWith =
+      ({ maxWaitMs, deadlineMs }: Patience): RunQuery =>
+      (send, bytes = 0) => {
+        const ask = (signal: AbortSignal) => attempt(teamId, send, Math.max(bytes, smallestBytes), maxWaitMs, signal)
+        return withDeadline((signal) => againWhileOverloaded(() => ask(signal), signal), deadlineMs, disconnected())
+      }
+    ctx.state.runQuery = runWith(ofPages)
+    ctx.state.runPart = runWith(ofParts)
     ctx.state.holdAnswer = async (bytes) => {
       whenClosed(ctx.res, admitted(await answers.acquire(teamId, disconnected(), bytes), 'an answer'))
     }
@@ -110,12 +121,13 @@ export const teamIsBusy = (message: string): ApiError =>
 
 async function withDeadline<Result>(
   query: (signal: AbortSignal) => Promise<Result>,
+  deadlineMs: number,
   disconnected: AbortSignal,
 ): Promise<Result> {
   const stop = new AbortController()
   const abort = (): void => stop.abort()
   if (disconnected.aborted) abort()
-  const timer = setTimeout(abort, queryDeadlineMs)
+  const timer = setTimeout(abort, deadlineMs)
   disconnected.addEventListener('abort', abort, { once: true })
   try {
     return await query(stop.signal)

@@ -70,19 +70,17 @@ export class AccountKeyManager {
    * key again, and never a second one.
    */
   async create(request: CreateKeyRequest): Promise<CreatedKey> {
-    const { store, nowMs, randomBytes, onChange } = this.#deps
+    const { nowMs, randomBytes, onChange } = this.#deps
     const team = readTeam(request.team)
     const { key, plaintext } = newKey(request, request.seed ?? randomBytes(seedBytes), nowMs())
     const id = key.id as EntityId
-    switch (await store.reserve(team, id, nowMs(), nowMs() + reservationMs)) {
+    switch (await this.#reserve(team, id)) {
       case 'full':
-        throw new KeyRefused(
-          'full',
-          `team ${team} holds ${maxKeysPerTeam} keys already, revoked ones included; delete one first`,
-        )
+        throw allTaken(team)
       case 'deleted':
         throw new KeyRefused('deleted', `key ${id} was deleted`)
       case 'held':
+      case 'surplus':
         return { plaintext, key: await this.#find(team, id) }
       case 'reserved': {
         const change = this.#changeOf('created', team, request.by, key)
@@ -130,14 +128,20 @@ export class AccountKeyManager {
     return key
   }
 
+  #reserve(team: TeamId, id: EntityId): ReturnType<AccountKeyStore['reserve']> {
+    const { store, nowMs } = this.#deps
+    return store.reserve(team, id, nowMs(), nowMs() + reservationMs)
+  }
+
   /** Writes a new key to Kafka, then to Redis, where it works from then on. */
   async #add(team: TeamId, key: StoredKey, change: KeyChange): Promise<void> {
     const { store } = this.#deps
     const id = key.id as EntityId
     try {
       await this.#record(stateOf(key), change)
+      await this.#expectSlot(team, id)
     } catch (error) {
-      if (error instanceof KeyRefused) throw error
+      if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
       const deleted = deletedAfter(key.revision)
       // Deleted rather than released: Kafka may have written the record after all, and an eleventh key must not come of it.
@@ -148,12 +152,23 @@ export class AccountKeyManager {
       })
       // For a Redis that forgets. When Kafka does not take this either, an indexer that reads the record later writes it.
       await this.#append(team, id, deleted).catch(() => undefined)
-      throw new KeyChangeIncomplete(`no key was created: ${reason}`)
+      throw error instanceof KeyRefused ? error : new KeyChangeIncomplete(`no key was created: ${reason}`)
     }
     const { kind } = await store.apply(team, id, stateOf(key)).catch((error: Error) => {
       throw new KeyChangeIncomplete(`key ${id} is recorded, but Redis does not have it (${error.message}): delete it`)
     })
     if (kind !== 'applied' && (await store.find(team, id))?.key === null) throw deletedMeanwhile(id)
+  }
+
+  /**
+   * Throws unless a key still has a slot after its record was appended: Redis may have lost the slot before, and given it to another key.
+   * From the record on, a Redis that loses its data holds the key again before it gives out a slot. So the later one of two creations sees
+   * the other; both may be refused.
+   */
+  async #expectSlot(team: TeamId, id: EntityId): Promise<void> {
+    const reserved = await this.#reserve(team, id)
+    if (reserved === 'full' || reserved === 'surplus') throw allTaken(team)
+    if (reserved === 'deleted') throw deletedMeanwhile(id)
   }
 
   /**
@@ -213,5 +228,8 @@ export class AccountKeyManager {
 
 const unknownKey = (team: TeamId, id: string): KeyRefused =>
   new KeyRefused('unknown-key', `team ${team} has no key ${id}`)
+
+const allTaken = (team: TeamId): KeyRefused =>
+  new KeyRefused('full', `team ${team} holds ${maxKeysPerTeam} keys already, revoked ones included; delete one first`)
 
 const deletedMeanwhile = (id: string): KeyRefused => new KeyRefused('deleted', `key ${id} was deleted meanwhile`)

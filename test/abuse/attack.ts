@@ -15,10 +15,9 @@ const sampleEveryMs = 100
 export type Damage = {
   readonly scenario: Scenario
   readonly outcome: Outcome
-  readonly seconds: number
   readonly peakBytes: number
-  /** Answers that another team had meanwhile, and how long they took. */
-  readonly bystander: { readonly statuses: Outcome; readonly p50Ms: number; readonly p99Ms: number }
+  /** Answers that another team had meanwhile. */
+  readonly bystander: Outcome
 }
 
 /** An API process of its own with two teams, and what attacks it. */
@@ -52,11 +51,9 @@ export async function openStage(): Promise<Stage> {
   return {
     api,
     attack: async (scenario, times) => {
-      const beganMs = performance.now()
       const watched = watch(api, bystanderKey)
       const outcome = await scenario.run(target, times)
-      const seconds = (performance.now() - beganMs) / 1_000
-      return { scenario, outcome, seconds, ...(await watched.stop()) }
+      return { scenario, outcome, ...(await watched.stop()) }
     },
     openContexts: async () => {
       const { _all: all } = await client.indices.stats({ index: `${replica.prefix}-*`, metric: 'search' })
@@ -88,23 +85,21 @@ async function store(replica: TestReplica, team: string, count: number): Promise
 }
 
 /** What must not have come of an attack; empty when it was survived. */
-export function harmDone({ scenario, outcome, bystander: { statuses } }: Damage): string[] {
+export function harmDone({ scenario, outcome, bystander }: Damage): string[] {
   const unforeseen = Object.keys(outcome).filter((status) => !scenario.allowed.includes(status))
-  const harmed = Object.keys(statuses).filter((status) => status !== '200')
+  const harmed = Object.keys(bystander).filter((status) => status !== '200')
   return [
     ...unforeseen.map((status) => `${outcome[status]} times ${status}`),
-    ...harmed.map((status) => `another team had ${statuses[status]} times ${status}`),
+    ...harmed.map((status) => `another team had ${bystander[status]} times ${status}`),
   ]
 }
 
 /** Polls as another team, and looks at the memory of the process, until it is stopped. */
 function watch(api: Program, key: string): { stop(): Promise<Pick<Damage, 'peakBytes' | 'bystander'>> } {
   const over = new AbortController()
-  const times: number[] = []
-  const statuses: Record<string, number> = {}
+  const bystander: Record<string, number> = {}
   let peakBytes = 0
   const poll = async (): Promise<void> => {
-    const beganMs = performance.now()
     const status = await fetch(`${api.url}/api/v1/records`, { headers: { authorization: `Bearer ${key}` } }).then(
       async (response) => {
         await response.arrayBuffer()
@@ -112,8 +107,7 @@ function watch(api: Program, key: string): { stop(): Promise<Pick<Damage, 'peakB
       },
       () => 'no answer',
     )
-    times.push(performance.now() - beganMs)
-    statuses[status] = (statuses[status] ?? 0) + 1
+    bystander[status] = (bystander[status] ?? 0) + 1
   }
   const look = async (): Promise<void> => {
     peakBytes = Math.max(peakBytes, await api.metric('process_resident_memory_bytes'))
@@ -123,9 +117,7 @@ function watch(api: Program, key: string): { stop(): Promise<Pick<Damage, 'peakB
     stop: async () => {
       over.abort()
       await running
-      times.sort((a, b) => a - b)
-      const quantile = (share: number): number => times[Math.floor(share * (times.length - 1))] ?? Number.NaN
-      return { peakBytes, bystander: { statuses, p50Ms: quantile(0.5), p99Ms: quantile(0.99) } }
+      return { peakBytes, bystander }
     },
   }
 }

@@ -1,71 +1,92 @@
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toInstant } from '../../src/core/model/instant.ts'
-import { submissionEntity } from '../support/entities.ts'
+import { formEntity, submissionEntity } from '../support/entities.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
-import { createTestReplica, type TestReplica } from '../support/replica.ts'
+import { createTestReplica, type TestRecord, type TestReplica } from '../support/replica.ts'
 
-const [greedy, bystander] = ['greedy', 'bystander']
-const pagesAtOnce = 16
-/** Elasticsearch is given so much at once. */
-const storedBytes = 10_000_000
-const pageRows = 100
-const sampleEveryMs = 100
+const bystander = 'bystander'
+const bystanderForms = 100
+/** The bystander asks for none of them twice, so that each question reaches Elasticsearch. */
+const bystanderSubmissions = 5_000
 const bystanderPauseMs = 20
+const sampleEveryMs = 100
+const storedAtOnce = 1_000
 
-/** One answer: its status, how many rows it held, how many bytes, and whether its end came. */
+/** One request: its path below `/api/v1`, the media type of its answer, and how many rows that has. */
+export type Ask = { readonly path: string; readonly accept?: string; readonly rows: number }
+
+/** A team and what it has. */
+type Having = { readonly name: string; readonly submissions?: readonly Entity[]; readonly forms?: readonly Entity[] }
+
+/** A team, and what it asks each process for at the same time. */
+export type LargeTeam = Having & { asksOf(process: number): readonly Ask[] }
+
+type Entity = Readonly<Record<string, unknown>> & { readonly id: string }
+
+/** One answer: its status, how many rows it held, and whether its end came. */
 export type Received = {
-  readonly asked: string
+  readonly ask: Ask
   readonly status: number
   readonly rows: number
-  readonly bytes: number
   readonly isWhole: boolean
   readonly seconds: number
 }
 
-/** What 36 requests for large rows did: to themselves, to the processes and to another team. */
+/** How another team is answered: the statuses, and the p99 of the kind of question whose p99 is the longest. */
+type Bystander = { readonly statuses: Readonly<Record<string, number>>; readonly p99Ms: number }
+
+/** What the requests of one team did: to themselves, to the processes and to another team. */
 export type LargeRows = {
   readonly received: readonly Received[]
   readonly peakBytes: readonly number[]
-  readonly bystander: { readonly statuses: Readonly<Record<string, number>>; readonly p99Ms: number }
+  readonly bystander: Bystander
 }
 
-/** API processes of their own, and a team whose rows are large. */
+/** API processes of their own, teams whose rows are large or many, and another team. */
 export type LargeStage = {
-  /** Asks each process for pages, NDJSON and CSV at the same time. */
-  ask(): Promise<LargeRows>
-  /** Asks one process for a page, alone. */
-  askForPage(): Promise<Received>
+  /** How the other team is answered while nobody else asks for anything. */
+  watchAlone(ms: number): Promise<Bystander>
+  fill(team: LargeTeam): Promise<void>
+  /** Asks the processes for all that a team asks for, at the same time. */
+  ask(team: LargeTeam): Promise<LargeRows>
+  /** Asks one process for an answer, alone. */
+  askAlone(team: LargeTeam, ask: Ask): Promise<Received>
   close(): Promise<void>
 }
 
-type LargeStageOptions = { readonly rows: number; readonly rowBytes: number; readonly processes: number }
-
-export async function openLargeStage({ rows, rowBytes, processes }: LargeStageOptions): Promise<LargeStage> {
+export async function openLargeStage(processes: number): Promise<LargeStage> {
   const replica = await createTestReplica()
   await replica.completeAccountKeys()
-  const [key, bystanderKey] = [await replica.storeKey(greedy), await replica.storeKey(bystander)]
-  const atOnce = Math.max(1, Math.floor(storedBytes / rowBytes))
-  for (let at = 0; at < rows; at += atOnce) await store(replica, greedy, at, Math.min(atOnce, rows - at), rowBytes)
-  await store(replica, bystander, 0, 100, 1)
+  const keys = new Map<string, string>()
+  const keyOf = (name: string): string => keys.get(name) ?? ''
+  const fill = async (team: Having): Promise<void> => {
+    keys.set(team.name, await replica.storeKey(team.name))
+    await store(replica, team)
+  }
+  await fill({
+    name: bystander,
+    submissions: Array.from({ length: bystanderSubmissions }, (_, at) => submissionAt(at)),
+    forms: Array.from({ length: bystanderForms }, (_, at) => formAt(at, { title: `Product Knowledge Quiz ${at}` })),
+  })
   await replica.publishWatermark(toInstant(Date.now()))
   const apis = await Promise.all(Array.from({ length: processes }, () => startApi(replica.prefix)))
-  const path = '/api/v1/records'
-  const ask = async (): Promise<LargeRows> => {
-    const watched = watch(apis, bystanderKey)
-    const each = apis.flatMap(({ url }) => [
-      ...Array.from({ length: pagesAtOnce }, (_, at) =>
-        receive(`${url}${path}?limit=${pageRows}&page=${1 + (at % Math.ceil(rows / pageRows))}`, key),
-      ),
-      receive(`${url}${path}`, key, 'application/x-ndjson'),
-      receive(`${url}${path}`, key, 'text/csv'),
-    ])
-    const received = await Promise.all(each)
-    return { received, ...(await watched.stop()) }
-  }
+  const startWatch = watcherOf(apis, keyOf(bystander))
   return {
-    ask,
-    askForPage: () => receive(`${apis[0]?.url}${path}?limit=${pageRows}`, key),
+    watchAlone: async (ms) => {
+      const watched = startWatch()
+      await sleep(ms)
+      return (await watched.stop()).bystander
+    },
+    fill,
+    ask: async (team) => {
+      const watched = startWatch()
+      const received = await Promise.all(
+        apis.flatMap(({ url }, at) => team.asksOf(at).map((ask) => receive(url, ask, keyOf(team.name)))),
+      )
+      return { received, ...(await watched.stop()) }
+    },
+    askAlone: (team, ask) => receive(apis[0]?.url ?? '', ask, keyOf(team.name)),
     close: async () => {
       for (const api of apis) await api.end('SIGTERM')
       await replica.close().catch(() => undefined)
@@ -84,39 +105,42 @@ async function startApi(prefix: string): Promise<Program> {
   return api
 }
 
-async function store(replica: TestReplica, team: string, from: number, count: number, bytes: number): Promise<void> {
-  const records = Array.from({ length: count }, (_, more) => {
-    const at = from + more
-    const submittedAt = new Date(Date.UTC(2026, 0, 1) + at * 1_000).toISOString()
-    return {
-      team,
-      id: `s${at}`,
-      entity: submissionEntity({ id: `s${at}`, submittedAt, data: { q: 'x'.repeat(bytes) } }),
-    }
-  })
-  await replica.storeSubmissions(...records)
+const createdAt = (at: number): string => toInstant(Date.UTC(2026, 0, 1) + at * 1_000)
+
+/** The submission or form of this number, the later the newer. */
+export const submissionAt = (at: number, changes: Readonly<Record<string, unknown>> = {}): Entity =>
+  submissionEntity({ id: `s${at}`, submittedAt: createdAt(at), ...changes })
+export const formAt = (at: number, changes: Readonly<Record<string, unknown>> = {}): Entity =>
+  formEntity({ id: `s${at}`, createdAt: createdAt(at), ...changes })
+
+async function store(replica: TestReplica, { name, submissions = [], forms = [] }: Having): Promise<void> {
+  const storeEach = async (entities: readonly Entity[], storeSome: (...some: TestRecord[]) => Promise<void>) => {
+    for (let at = 0; at < entities.length; at += storedAtOnce)
+      await storeSome(...entities.slice(at, at + storedAtOnce).map((entity) => ({ team: name, id: entity.id, entity })))
+  }
+  await storeEach(submissions, replica.storeSubmissions)
+  await storeEach(forms, replica.storeForms)
 }
 
-const rowMarks: Readonly<Record<string, string>> = { 'application/x-ndjson': '{"id":"s', 'text/csv': '\n"s' }
+const rowMarks: Readonly<Record<string, string>> = { 'text/csv': '\n"s' }
 
 /** Reads an answer without keeping it. */
-function receive(url: string, key: string, accept = 'application/json'): Promise<Received> {
+function receive(url: string, ask: Ask, key: string): Promise<Received> {
   const beganMs = performance.now()
+  const { path, accept = 'application/json' } = ask
   const mark = rowMarks[accept] ?? '{"id":"s'
-  const asked = `${accept} ${new URL(url).search}`
   return new Promise((resolve) => {
-    let [rows, bytes, rest, status] = [0, 0, '', 0]
+    let [rows, rest, status] = [0, Buffer.alloc(0), 0]
     const end = (isWhole: boolean): void =>
-      resolve({ asked, status, rows, bytes, isWhole, seconds: (performance.now() - beganMs) / 1_000 })
-    const sent = request(url, { agent: false, headers: { accept, authorization: `Bearer ${key}` } })
+      resolve({ ask, status, rows, isWhole, seconds: (performance.now() - beganMs) / 1_000 })
+    const sent = request(`${url}/api/v1${path}`, { agent: false, headers: { accept, authorization: `Bearer ${key}` } })
     sent.on('error', () => end(false))
     sent.on('response', (response) => {
       status = response.statusCode ?? 0
       response.on('data', (chunk: Buffer) => {
-        bytes += chunk.length
-        const text = rest + chunk.toString('latin1')
-        rows += text.split(mark).length - 1
-        rest = text.slice(-(mark.length - 1))
+        const bytes = Buffer.concat([rest, chunk])
+        for (let at = bytes.indexOf(mark); at !== -1; at = bytes.indexOf(mark, at + 1)) rows++
+        rest = bytes.subarray(1 - mark.length)
       })
       response.on('error', () => end(false))
       response.on('end', () => end(response.complete))
@@ -125,39 +149,50 @@ function receive(url: string, key: string, accept = 'application/json'): Promise
   })
 }
 
-/** Polls as another team, and looks at the memory of the processes, until it is stopped. */
-function watch(apis: readonly Program[], key: string): { stop(): Promise<Pick<LargeRows, 'peakBytes' | 'bystander'>> } {
-  const over = new AbortController()
-  const times: number[] = []
-  const statuses: Record<string, number> = {}
-  const peakBytes = apis.map(() => 0)
-  const poll = async (url: string): Promise<void> => {
-    const beganMs = performance.now()
-    const status = await fetch(`${url}/api/v1/records`, { headers: { authorization: `Bearer ${key}` } }).then(
-      async (response) => {
-        await response.arrayBuffer()
-        return String(response.status)
+/** What the bystander asks for: none of it twice of one process. */
+const bystanderAsks: readonly ((at: number) => string)[] = [
+  (at) => `/records?since=${createdAt(at - bystanderSubmissions)}`,
+  (at) => `/records/s${at % bystanderSubmissions}`,
+  (at) => `/forms?titleContains=prodcut+${at % bystanderForms}&limit=${1 + (Math.floor(at / bystanderForms) % 100)}`,
+]
+
+/** Starts to poll as the bystander, and to look at the memory of the processes, until it is stopped. */
+function watcherOf(apis: readonly Program[], key: string) {
+  const asked = apis.map(() => bystanderAsks.map(() => 0))
+  return (): { stop(): Promise<Pick<LargeRows, 'peakBytes' | 'bystander'>> } => {
+    const over = new AbortController()
+    const statuses: Record<string, number> = {}
+    const timesOf = bystanderAsks.map(() => [] as number[])
+    const peakBytes = apis.map(() => 0)
+    const poll = async (api: number, kind: number): Promise<void> => {
+      const at = asked[api]?.[kind] ?? 0
+      asked[api]?.splice(kind, 1, at + 1)
+      const ask = { path: bystanderAsks[kind]?.(at) ?? '', rows: 0 }
+      const { status, isWhole, seconds } = await receive(apis[api]?.url ?? '', ask, key)
+      timesOf[kind]?.push(seconds * 1_000)
+      const name = isWhole ? String(status) : 'no answer'
+      statuses[name] = (statuses[name] ?? 0) + 1
+    }
+    const repeat = async (work: () => Promise<void>, pauseMs: number): Promise<void> => {
+      for (; !over.signal.aborted; await sleep(pauseMs)) await work()
+    }
+    const running = apis.flatMap((api, at) => [
+      ...bystanderAsks.map((_, kind) => repeat(() => poll(at, kind), bystanderPauseMs)),
+      repeat(async () => {
+        peakBytes[at] = Math.max(peakBytes[at] ?? 0, await api.metric('process_resident_memory_bytes').catch(() => 0))
+      }, sampleEveryMs),
+    ])
+    return {
+      stop: async () => {
+        over.abort()
+        await Promise.all(running)
+        return { peakBytes, bystander: { statuses, p99Ms: Math.max(...timesOf.map(p99)) } }
       },
-      () => 'no answer',
-    )
-    times.push(performance.now() - beganMs)
-    statuses[status] = (statuses[status] ?? 0) + 1
+    }
   }
-  const repeat = async (work: () => Promise<void>, pauseMs: number): Promise<void> => {
-    for (; !over.signal.aborted; await sleep(pauseMs)) await work()
-  }
-  const running = apis.flatMap((api, at) => [
-    repeat(() => poll(api.url), bystanderPauseMs),
-    repeat(async () => {
-      peakBytes[at] = Math.max(peakBytes[at] ?? 0, await api.metric('process_resident_memory_bytes').catch(() => 0))
-    }, sampleEveryMs),
-  ])
-  return {
-    stop: async () => {
-      over.abort()
-      await Promise.all(running)
-      times.sort((a, b) => a - b)
-      return { peakBytes, bystander: { statuses, p99Ms: times[Math.floor(0.99 * (times.length - 1))] ?? Number.NaN } }
-    },
-  }
+}
+
+function p99(times: readonly number[]): number {
+  const sorted = times.toSorted((a, b) => a - b)
+  return sorted[Math.floor(0.99 * (sorted.length - 1))] ?? Number.NaN
 }

@@ -182,7 +182,12 @@ describe('answers of Elasticsearch that are not whole', () => {
   })
 
   test('a deleted entity gives 404', async () => {
-    fake.answerWith(answer(200, { tombstone: { teamId: team } }))
+    fake.answerWith((request, response) =>
+      answer(200, request.url?.includes('/_source/') ? { tombstone: { teamId: team } } : emptySearch)(
+        request,
+        response,
+      ),
+    )
     for (const endpoint of details) expect((await api.send(endpoint, { key: keyOf(team) })).status).toBe(404)
   })
 

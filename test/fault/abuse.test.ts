@@ -6,6 +6,8 @@ import { killPrograms } from '../support/programs.ts'
 const mebibyte = 1024 * 1024
 /** The API's container has 512 MiB. */
 const boundBytes = 400 * mebibyte
+/** How many times as hard each attack is as the least. */
+const times = Number(process.env['ATTACK_TIMES'] ?? 1)
 
 let stage: Stage
 beforeAll(async () => {
@@ -17,7 +19,7 @@ afterAll(async () => {
 })
 
 test.each(scenarios)('$name: bounded memory, and another team is answered all the while', async (scenario) => {
-  const damage = await stage.attack(scenario, 1)
+  const damage = await stage.attack(scenario, times)
   expect(harmDone(damage)).toEqual([])
   expect(damage.peakBytes).toBeLessThan(boundBytes)
   await eventually(async () => (await stage.api.metric('tidemark_http_requests_in_flight')) === 0)

@@ -254,6 +254,27 @@ describe('When Kafka fails', () => {
   })
 })
 
+test.each([false, true])(
+  'a key whose slot Redis has lost, and given to another one, is taken back, also when an indexer has applied its record: %s',
+  async (isApplied) => {
+    const { keys, kafka } = keysOver({
+      find: async (teamId, id) => {
+        const own = kafka.sent.find(({ key }) => key === `${teamId}/${id}`)
+        if (isApplied && own !== undefined) await keyStore.apply(teamId, id, JSON.parse(own.value ?? ''))
+        return await keyStore.find(teamId, id)
+      },
+    })
+    kafka.onSend = async () => {
+      kafka.onSend = async () => undefined
+      await link.client.del(redisKeys(prefix).teamKeys(team as TeamId))
+      for (let at = 0; at < 10; at++) await keysOver().keys.create({ team, name: 'meanwhile', by })
+    }
+    await expect(keys.create({ team, name: 'n', by })).rejects.toMatchObject({ reason: 'full' })
+    expect((await keys.list(team)).map(({ name }) => name)).toEqual(Array.from({ length: 10 }, () => 'meanwhile'))
+    expect(kafka.sent.map(({ value }) => JSON.parse(value ?? '').key === null)).toEqual([false, true])
+  },
+)
+
 test('a slot outlives the longest that Kafka may take', async () => {
   let reservedMs = 0
   const { keys } = keysOver({

@@ -35,7 +35,7 @@ const links = new Map<string, RedisConnection>()
 beforeAll(async () => {
   redis = await startSecuredRedis(prefix)
   for (const [user = ''] of users) {
-    const link = connectRedis(redis.urlOf(user), () => undefined, { ca: redis.ca })
+    const link = connectRedis(redis.urlOf(user), () => undefined, { tls: { ca: redis.ca } })
     await eventually(() => link.runId() !== undefined)
     links.set(user, link)
   }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AccountKeysIncomplete } from '../../src/core/stores/accountKeyStore.ts'
 import { aliasOf, documentKinds } from '../../src/core/stores/indices.ts'
 import type { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
 import { accountKeyRecord } from '../support/entities.ts'
@@ -249,13 +248,13 @@ class Run {
     await probing
   }
 
-  /** A Redis that has lost something answers once all account keys were replayed, and the settings area has noticed. */
+  /** The settings area answers once it is connected to Redis again, and all account keys were replayed that it has lost. */
   async #expectKeys(): Promise<void> {
     for (let waitedMs = 0; ; waitedMs += pollMs)
       try {
         return await this.#inSettings((keys) => this.#users?.expectTruth(keys))
       } catch (error) {
-        if (!(error instanceof AccountKeysIncomplete) || waitedMs > startDeadlineMs) throw error
+        if (error instanceof Violation || waitedMs > startDeadlineMs) throw error
         await sleep(pollMs)
       }
   }
@@ -456,14 +455,19 @@ class Run {
     if (this.#isAbout('forgotten-deletions')) this.#rebuildUntilDone()
   }
 
-  /** What an operator does as long as indexers say that they may have missed deletions: an unfinished rebuild may have missed some, too. */
+  /**
+   * What an operator does whenever indexers say that they may have missed deletions: an unfinished rebuild may have missed some, too, and one
+   * that is started before any indices serve does nothing.
+   */
   #rebuildUntilDone(): void {
-    const { simulatedRedis } = this.#engines
-    this.#system.startRebuild(() => {
-      this.#world.schedule(rebuildAgainMs, 'whether another rebuild is needed', undefined, () => {
-        const { published } = simulatedRedis.hash(`${this.#system.config.INDEX_PREFIX}:watermark`)
-        if (published === undefined) this.#rebuildUntilDone()
-      })
+    this.#system.startRebuild(() => this.#rebuildWhenNeeded())
+  }
+
+  #rebuildWhenNeeded(): void {
+    this.#world.schedule(rebuildAgainMs, 'whether another rebuild is needed', undefined, () => {
+      const { published } = this.#engines.simulatedRedis.hash(`${this.#system.config.INDEX_PREFIX}:watermark`)
+      if (published === undefined) this.#rebuildUntilDone()
+      else this.#rebuildWhenNeeded()
     })
   }
 

@@ -54,7 +54,6 @@ const rolling = (kind: string, nodes: readonly Engine[], untilWhole: () => Promi
       await node.start()
       await untilWhole()
     }
-    return ''
   }
   return () => ({ name: `${kind} restarted node by node`, target: `${kind}-all`, run })
 }

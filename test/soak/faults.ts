@@ -3,6 +3,7 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Redis } from 'ioredis'
 import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
 import type { Engine } from '../../tools/engines/engines.ts'
+import { waitUntil } from '../../tools/engines/waiting.ts'
 import type { Random } from '../support/random.ts'
 import type { Fleet } from './fleet.ts'
 
@@ -15,13 +16,13 @@ export type Stage = {
   readonly signal: AbortSignal
 }
 
-/** It resolves once its cause is taken away, with what is to be told of it. */
+/** It resolves once its cause is taken away, with text if anything is to be told of it. */
 export type Fault = {
   readonly name: string
   /** No two faults of a round share it. */
   readonly target: string
   readonly afterMs: number
-  run(stage: Stage): Promise<string>
+  run(stage: Stage): Promise<unknown>
 }
 
 /** The faults of a round, from the random source alone. */
@@ -56,7 +57,7 @@ export async function runFaults(faults: readonly Fault[], stage: Stage): Promise
   const running = faults.map(async (fault) => {
     await sleep(fault.afterMs, undefined, { signal: stage.signal })
     const told = await fault.run(stage)
-    return told === '' ? fault.name : `${fault.name} (${told})`
+    return typeof told === 'string' ? `${fault.name} (${told})` : fault.name
   })
   await Promise.allSettled(running)
   return await Promise.all(running)
@@ -94,85 +95,59 @@ export const frozen = (engine: Engine, lasts: Duration): Make =>
     return async () => engine.kill('SIGCONT')
   })
 
-/** Does something to an engine, which resolves with how it is undone. */
+/** Does something to an engine or a process, which resolves with how it is undone. */
 export const forAWhile =
-  (what: string, { name }: Engine, lasts: Duration, begin: () => Promise<() => Promise<void>>): Make =>
+  (
+    what: string,
+    { name }: Pick<Engine, 'name'>,
+    lasts: Duration,
+    begin: (stage: Stage) => Promise<() => Promise<unknown>>,
+  ): Make =>
   (random) => {
     const lastsMs = lasts(random)
     return {
       name: `${name} ${what} for ${seconds(lastsMs)}`,
       target: name,
-      run: async ({ signal }) => {
-        const end = await begin()
+      run: async (stage) => {
+        const end = await begin(stage)
         try {
-          await sleep(lastsMs, undefined, { signal })
+          await sleep(lastsMs, undefined, { signal: stage.signal })
         } finally {
           await end()
         }
-        return ''
       },
     }
   }
 
 const indexerFaults: Make[] = [0, 1]
-  .flatMap((slot): Make[] => [
-    ...(['SIGKILL', 'SIGTERM'] as const).map((signal): Make => {
-      return () => ({
-        name: `indexer ${slot} replaced by ${signal}`,
-        target: `indexer ${slot}`,
-        run: async ({ fleet }) => {
-          await fleet.replaceIndexer(slot, signal)
-          return ''
-        },
-      })
-    }),
-    (random) => {
-      const frozenMs = 1_000 + random.below(14_000)
-      return {
-        name: `indexer ${slot} frozen for ${seconds(frozenMs)}`,
-        target: `indexer ${slot}`,
-        run: async ({ fleet, signal }) => {
-          const { pid } = fleet.indexerAt(slot)
-          process.kill(pid, 'SIGSTOP')
-          await sleep(frozenMs, undefined, { signal })
-          process.kill(pid, 'SIGCONT')
-          return ''
-        },
-      }
-    },
-  ])
-  .concat((random) => {
-    const staysMs = 1_000 + random.below(12_000)
-    return {
-      name: `a third indexer for ${seconds(staysMs)}`,
-      target: 'third indexer',
-      run: async ({ fleet, signal }) => {
-        await fleet.joinAndLeave(staysMs, signal)
-        return ''
-      },
-    }
+  .flatMap((slot): Make[] => {
+    const name = `indexer ${slot}`
+    return [
+      ...(['SIGKILL', 'SIGTERM'] as const).map((signal): Make => {
+        const run: Fault['run'] = ({ fleet }) => fleet.replaceIndexer(slot, signal)
+        return () => ({ name: `${name} replaced by ${signal}`, target: name, run })
+      }),
+      forAWhile('frozen', { name }, upTo(15_000), async ({ fleet }) => {
+        const { pid } = fleet.indexerAt(slot)
+        process.kill(pid, 'SIGSTOP')
+        return async () => process.kill(pid, 'SIGCONT')
+      }),
+    ]
   })
+  .concat(forAWhile('joins', { name: 'third indexer' }, upTo(13_000), ({ fleet }) => fleet.addGuest()))
 
 const replicaFaults: Make[] = [
   () => ({
     name: 'redis flushed',
     target: 'redis data',
-    run: async ({ redis, signal }) => {
-      await untilDone(signal, async () => {
-        await redis.flushall()
-      })
-      return ''
-    },
+    run: ({ redis, signal }) => untilDone(signal, () => redis.flushall()),
   }),
   (random) => {
     const which = random.pick(['forms', 'submissions', 'every list', 'every', 'every write'])
     return {
       name: `aliases removed: ${which}`,
       target: 'indices',
-      run: async (stage) => {
-        await untilDone(stage.signal, () => removeAliases(stage, which))
-        return ''
-      },
+      run: (stage) => untilDone(stage.signal, () => removeAliases(stage, which)),
     }
   },
 ]
@@ -221,17 +196,16 @@ async function removeAliases({ elasticsearch, prefix }: Stage, which: string): P
 }
 
 /** The engine that it is asked of may be away just now. */
-async function untilDone(signal: AbortSignal, attempt: () => Promise<void>): Promise<void> {
-  const givesUpAtMs = Date.now() + patienceMs
-  for (;;) {
-    signal.throwIfAborted()
-    try {
-      return await attempt()
-    } catch (error) {
-      if (Date.now() > givesUpAtMs) throw error
-      await sleep(500, undefined, { signal })
-    }
+async function untilDone(signal: AbortSignal, attempt: () => Promise<unknown>): Promise<void> {
+  let failure: unknown
+  const isDone = async (): Promise<boolean> => {
+    failure = await attempt().then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    return failure === undefined
   }
+  if (!(await waitUntil(isDone, { deadlineMs: patienceMs, signal }))) throw failure
 }
 
 export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`

@@ -1,12 +1,14 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { waitUntil } from '../../tools/engines/waiting.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 
 const indexers = 2
 const apis = 2
 const startPatienceMs = 60_000
-const pollMs = 100
+/** Nothing ends a start but its deadline. */
+const { signal: never } = new AbortController()
 /** Twice what a stop may take, for machines that are busy with other things. */
 const stopPatienceMs = 20_000
 
@@ -29,13 +31,13 @@ export class Fleet {
   async start(): Promise<void> {
     for (let slot = 0; slot < indexers; slot++) this.#slots[slot] = await this.#add('indexer', 'indexer/main.ts')
     for (let api = 0; api < apis; api++) await this.#add('api', 'src/api/main.ts')
-    const givesUpAtMs = Date.now() + startPatienceMs
-    for (;;) {
-      const readiness = [...(await this.readiness()).values()]
-      if (readiness.every((each) => each.startsWith('200'))) return
-      if (Date.now() > givesUpAtMs) throw new Error(`not ready: ${readiness.join('; ')}`)
-      await sleep(pollMs)
+    let readiness: readonly string[] = []
+    const isReady = async (): Promise<boolean> => {
+      readiness = [...(await this.readiness()).values()]
+      return readiness.every((each) => each.startsWith('200'))
     }
+    if (!(await waitUntil(isReady, { deadlineMs: startPatienceMs, signal: never })))
+      throw new Error(`not ready: ${readiness.join('; ')}`)
   }
 
   get apis(): Program[] {
@@ -60,11 +62,10 @@ export class Fleet {
     this.#slots[slot] = await this.#add('indexer', 'indexer/main.ts')
   }
 
-  /** One more indexer, for a while. */
-  async joinAndLeave(forMs: number, signal: AbortSignal): Promise<void> {
+  /** One more indexer; resolves with what ends it. */
+  async addGuest(): Promise<() => Promise<void>> {
     const guest = await this.#add('indexer', 'indexer/main.ts')
-    await sleep(forMs, undefined, { signal })
-    await end(guest, 'SIGTERM')
+    return () => end(guest, 'SIGTERM')
   }
 
   /** A rebuild, killed after a time or left to itself; with its exit code and what it said last. */
@@ -133,17 +134,12 @@ export class Fleet {
 
 /** Before that it does not hear a signal. */
 async function untilAlive({ name, program }: Member): Promise<void> {
-  const givesUpAtMs = Date.now() + startPatienceMs
-  while (
-    !(await fetch(`${program.adminUrl}/livez`).then(
-      ({ ok }) => ok,
-      () => false,
-    ))
-  ) {
-    if (Date.now() > givesUpAtMs) throw new Error(`${name} does not start: ${tail(program)}`)
-    await sleep(pollMs)
-  }
+  const isAlive = async (): Promise<boolean> => await fetch(`${program.adminUrl}/livez`).then(isOk, () => false)
+  if (await waitUntil(isAlive, { deadlineMs: startPatienceMs, signal: never })) return
+  throw new Error(`${name} does not start: ${tail(program)}`)
 }
+
+const isOk = ({ ok }: Response): boolean => ok
 
 async function end(member: Member, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
   member.isLeaving = true

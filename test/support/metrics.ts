@@ -7,7 +7,7 @@ import { parameterReader } from '../../src/api/parameters.ts'
 import { WaitingRoom } from '../../src/api/waiting/waitingRoom.ts'
 import { processMetrics } from '../../src/core/process/processMetrics.ts'
 import { requestMetrics } from '../../src/core/process/requests.ts'
-import { engineCallMetrics } from '../../src/core/stores/engineCallMetrics.ts'
+import { engineCallMetrics } from '../../src/core/stores/openStores.ts'
 import { rejectionReasons } from '../../src/settings/errors.ts'
 
 /** The letters by which docs/metrics.md calls the processes. */

@@ -115,15 +115,19 @@ export async function createTestReplica(): Promise<TestReplica> {
   const misleading = (kind: string): string => `${prefix}-misleading-${kind}`
 
   const store = async (writes: DocumentWrite[]): Promise<void> => {
-    const operations = writes.flatMap(({ kind, id, teamId, version, source }) => [
-      JSON.stringify({
-        index: { _index: aliasOf(prefix, kind), _id: id, routing: teamId, version, version_type: 'external' },
-      }),
-      source.toString(),
-    ])
-    const answer = await elasticsearch.bulk({ operations, refresh: true })
-    const failed = answer.items.find(({ index }) => index?.error !== undefined)
-    if (failed !== undefined) throw new Error(JSON.stringify(failed.index?.error))
+    const bulks = inBulks(writes)
+    for (const some of bulks) {
+      const operations = some.flatMap(({ kind, id, teamId, version, source }) => [
+        JSON.stringify({
+          index: { _index: aliasOf(prefix, kind), _id: id, routing: teamId, version, version_type: 'external' },
+        }),
+        source.toString(),
+      ])
+      const answer = await elasticsearch.bulk({ operations, refresh: bulks.length === 1 })
+      const failed = answer.items.find(({ index }) => index?.error !== undefined)
+      if (failed !== undefined) throw new Error(JSON.stringify(failed.index?.error))
+    }
+    if (bulks.length > 1) await elasticsearch.indices.refresh({ index: `${prefix}-*` })
   }
   const bytes = ({ entity, revision = 1 }: TestRecord, member: string): Buffer | null =>
     entity === null
@@ -216,4 +220,22 @@ export async function createTestReplica(): Promise<TestReplica> {
     isConnected: () => link.runId() !== undefined,
     close,
   }
+}
+
+/** A small Elasticsearch takes no more at once. */
+const bulkBytes = 10_000_000
+
+function inBulks(writes: readonly DocumentWrite[]): readonly (readonly DocumentWrite[])[] {
+  const bulks: DocumentWrite[][] = []
+  let left = 0
+  for (const write of writes) {
+    const bulk = bulks.at(-1)
+    left -= write.source.length
+    if (bulk !== undefined && left >= 0) bulk.push(write)
+    else {
+      bulks.push([write])
+      left = bulkBytes - write.source.length
+    }
+  }
+  return bulks
 }

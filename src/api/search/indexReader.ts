@@ -9,7 +9,7 @@ import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
 import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
 
 const maxLargeLists = 1_000
-const maxWithoutLargeRows = 10_000
+const maxLargeParts = 20_000
 
 /** Reads the indices. Holds what is remembered between requests: open snapshots, and which lists are large. */
 export type IndexReader = SearchClient & {
@@ -23,8 +23,8 @@ export type IndexReader = SearchClient & {
   ) => Promise<T>
   /** Lists whose last count was so large that counting them in a search of its own is faster. */
   readonly largeLists: LRUCache<string, true>
-  /** The version of a list at which it had no large row. */
-  readonly withoutLargeRows: LRUCache<TeamList, ListVersion>
+  /** Whether a part of any row of a list was large, and at which version of the list. */
+  readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
 }
 
 /**
@@ -43,7 +43,7 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number): I
   deepPageFrom,
   readSnapshot: keepSnapshots(client),
   largeLists: new LRUCache({ max: maxLargeLists }),
-  withoutLargeRows: new LRUCache({ max: maxWithoutLargeRows }),
+  largeParts: new LRUCache({ max: maxLargeParts }),
 })
 
 const lifeMs = 30_000

@@ -1,9 +1,10 @@
-import { type EntityType, teamList } from '../../core/model/teamList.ts'
+import type { EntityType } from '../../core/model/teamList.ts'
 import { largeBytes } from '../../core/stores/documents.ts'
-import { anyAtAll, type Clause, countOnly, largeOf, newestFirst, ofTeam } from './clauses.ts'
+import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { findPage } from './findPage.ts'
 import { type RowKey, searchTeam, totalOf } from './hits.ts'
 import type { IndexReader, ListReader } from './indexReader.ts'
+import { hasLarge } from './large.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 import { LargePage, maxPageBytes, type Page, type PageRequest } from './page.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
@@ -24,7 +25,7 @@ export async function searchPage(
   { page, limit }: PageRequest,
 ): Promise<Page> {
   const request = { page, limit }
-  const isDeep = offsetOf(request) >= indexReader.deepPageFrom || (await hasLargeRows(indexReader, kind, reader))
+  const isDeep = offsetOf(request) >= indexReader.deepPageFrom || (await hasLarge(indexReader, kind, 'summary', reader))
   const read = isDeep ? deepPage : shallowPage
   const { total, rows } = await firstFound(filters, (filter) => read(indexReader, kind, reader, filter, request))
   return { ...request, totalDocs: total, items: rows }
@@ -44,20 +45,6 @@ export async function firstFound<Found extends { readonly total: number }>(
     found = await find(other)
   }
   return found
-}
-
-/** Asked once for each version of a list: while Elasticsearch shows just what that stands for, no row can have become large. */
-async function hasLargeRows(
-  indexReader: IndexReader,
-  kind: EntityType,
-  { teamId, version, signal }: ListReader,
-): Promise<boolean> {
-  const list = teamList(kind, teamId)
-  if (version !== null && indexReader.withoutLargeRows.get(list) === version) return false
-  const body = { query: largeOf(teamId, 'summary'), ...anyAtAll }
-  const isFound = totalOf(await searchTeam(indexReader, kind, teamId, body, signal)) > 0
-  if (version !== null && !isFound) indexReader.withoutLargeRows.set(list, version)
-  return isFound
 }
 
 const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { documentId, type EntityId, type TeamId } from '../../core/model/ids.ts'
+import type { EntityId, TeamId } from '../../core/model/ids.ts'
 import type { EntityType } from '../../core/model/teamList.ts'
-import { bytesOf, largeOf, newestFirst, noDocuments } from './clauses.ts'
 import { type Detail, detailKinds, readDetails } from './details.ts'
-import { type RowKey, readKeys, searchTeam } from './hits.ts'
+import type { RowKey } from './hits.ts'
+import { weighDetails } from './large.ts'
 import { type PartSize, readParts } from './parts.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchClient } from './searchClient.ts'
 
@@ -33,30 +33,6 @@ export async function* readWholeEntities(
         if (rows.length > 0) yield rows
     }
   }
-}
-
-/** At most how many bytes each of these details has now; undefined for one that is not large. */
-async function weighDetails(
-  client: SearchClient,
-  kind: EntityType,
-  teamId: TeamId,
-  ids: readonly EntityId[],
-  signal: AbortSignal,
-): Promise<readonly (number | undefined)[]> {
-  const body = {
-    // Where the team has none, Elasticsearch looks no id up.
-    query: {
-      bool: { filter: [largeOf(teamId, 'detail'), { ids: { values: ids.map((id) => documentId(teamId, id)) } }] },
-    },
-    sort: newestFirst,
-    size: ids.length,
-    track_total_hits: false,
-    ...noDocuments,
-    docvalue_fields: [{ field: bytesOf('detail') }],
-  }
-  const { keys } = await searchTeam(client, kind, teamId, body, signal, (bytes) => readKeys(bytes, 'detail'))
-  const large = new Map(keys.map(({ id, bytes }) => [id, bytes]))
-  return ids.map((id) => large.get(id))
 }
 
 /** An indexer repeats what it could not store: a detail may come later than its row. */

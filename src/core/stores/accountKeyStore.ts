@@ -39,8 +39,8 @@ export type Applied =
    */
   | { readonly kind: 'stale' | 'conflict'; readonly newest: AccountKeyState | undefined }
 
-/** `held`: the id has a key already. */
-type Reserved = 'reserved' | 'full' | 'held' | 'deleted'
+/** `held`: the id has a key already; `surplus`: it has one, and the team holds all its slots without it. */
+type Reserved = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
 
 /** A digest that several live keys claim, with those keys (`<teamId>/<keyId>`). */
 export type ContestedDigest = { readonly digest: Digest; readonly keys: readonly string[] }
@@ -105,7 +105,7 @@ const applyReply = z.union([
   z.tuple([z.literal('applied')]),
   z.tuple([z.enum(['stale', 'conflict'])]).rest(z.string().nullable()),
 ])
-const reserveReply = z.enum(['reserved', 'full', 'held', 'deleted'])
+const reserveReply = z.enum(['reserved', 'full', 'held', 'surplus', 'deleted', 'incomplete'])
 
 type LookupReply = readonly [complete: string | null, holder: string | null, ...FreshnessReply]
 
@@ -146,9 +146,11 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
     applyRecord: async (teamId, keyId, state, position) =>
       await apply({ teamId, keyId, state, position }, runId() ?? ''),
     reserve: async (teamId, keyId, nowMs, untilMs) => {
-      await requireComplete()
-      const values = [keyId, nowMs, untilMs, maxKeysPerTeam]
-      return reserveReply.parse(await run(redis, reserveScript, [keys.teamKeys(teamId)], values))
+      const names = [keys.teamKeys(teamId), keys.accountKeysComplete]
+      const values = [keyId, nowMs, untilMs, maxKeysPerTeam, runId() ?? '']
+      const reply = reserveReply.parse(await run(redis, reserveScript, names, values))
+      if (reply === 'incomplete') throw new AccountKeysIncomplete()
+      return reply
     },
     list: async (teamId) => {
       await requireComplete()

@@ -51,18 +51,12 @@ export async function preflightLater(unreachable: readonly EngineProbe[], signal
 }
 
 /** What the engine rejects; undefined when nothing. Rejects when the engine is unreachable. */
-async function rejectionOf(
-  { engine, caSetting, ca, addresses, tryCredentials }: EngineProbe,
-  signal: AbortSignal,
-): Promise<Problem | undefined> {
-  for (const address of addresses) {
-    const untrusted = await certificateProblem(address, ca, signal)
-    const host = `${address.host}:${address.port}`
-    if (untrusted?.is === 'host') return { path: engine, rule: `names ${host}, whose certificate is another host's` }
-    if (untrusted !== undefined)
-      return { path: caSetting, rule: `does not vouch for the certificate of ${host} (${untrusted.code})` }
+async function rejectionOf(probe: EngineProbe, signal: AbortSignal): Promise<Problem | undefined> {
+  for (const address of probe.addresses) {
+    const problem = await certificateProblem(probe, address, signal)
+    if (problem !== undefined) return problem
   }
-  return await tryCredentials(signal)
+  return await probe.tryCredentials(signal)
 }
 
 /** The host and port of a URL. */
@@ -72,14 +66,14 @@ export function addressIn(url: string, defaultPort: number): Address {
 }
 
 /**
- * Why the certificate of a TLS server is not trusted: `host` when it was issued for another host, `authority` for every other
- * reason; undefined when it is trusted. Rejects when the handshake fails. Without `ca`, Node's own authorities count.
+ * Why the certificate of a TLS server is not trusted; undefined when it is trusted. Rejects when the handshake fails. Without `ca`, Node's
+ * own authorities count.
  */
 async function certificateProblem(
+  { engine, caSetting, ca }: EngineProbe,
   { host, port }: Address,
-  ca: string | string[] | undefined,
   signal: AbortSignal,
-): Promise<{ readonly is: 'host' | 'authority'; readonly code: string } | undefined> {
+): Promise<Problem | undefined> {
   const socket = connect({
     host,
     port,
@@ -93,7 +87,9 @@ async function certificateProblem(
     if (socket.authorized) return undefined
     const error: unknown = socket.authorizationError
     const code = String(error instanceof Error && 'code' in error ? error.code : error)
-    return { is: code === 'ERR_TLS_CERT_ALTNAME_INVALID' ? 'host' : 'authority', code }
+    return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
+      ? { path: engine, rule: `names ${host}:${port}, whose certificate is another host's` }
+      : { path: caSetting, rule: `does not vouch for the certificate of ${host}:${port} (${code})` }
   } finally {
     socket.on('error', () => undefined).destroy()
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Redis, ReplyError } from 'ioredis'
+import { Redis, type RedisOptions, ReplyError } from 'ioredis'
 import type { Problem } from '../model/result.ts'
 import { aborted } from '../process/aborted.ts'
 import { hostAndPort } from '../process/config/values.ts'
@@ -32,42 +32,36 @@ const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
 
-type RedisOptions = {
-  /** In PEM: the only certificate authority that is trusted for `rediss://`. */
-  readonly ca?: string | undefined
-  /** Sentinels (`host:port`) that know which Redis is the master of the group `name`; the host of the URL is not used then. */
-  readonly sentinels?: { readonly addresses: readonly string[]; readonly name: string } | undefined
-  readonly onCommand?: OnCommand
-}
-
 /** Connects to the Redis that the configuration names, directly or through Sentinels. See `connectRedis`. */
 export function connectConfiguredRedis(
-  { REDIS_URL, REDIS_CA_FILE, REDIS_SENTINELS, REDIS_SENTINEL_NAME }: Config,
+  { REDIS_URL: url = 'redis://', REDIS_CA_FILE: ca, REDIS_SENTINELS, REDIS_SENTINEL_NAME: name }: Config,
   onError: (error: Error) => void,
   onCommand?: OnCommand,
 ): RedisConnection {
-  const name = REDIS_SENTINEL_NAME
-  const sentinels = name === undefined ? undefined : { addresses: REDIS_SENTINELS, name }
-  return connectRedis(REDIS_URL ?? 'redis://', onError, {
-    ca: REDIS_CA_FILE,
-    sentinels,
-    ...(onCommand && { onCommand }),
-  })
+  const sentinels = name !== undefined && {
+    name,
+    sentinels: REDIS_SENTINELS.map((address) => hostAndPort(address) ?? { host: address }),
+    failoverDetector: true,
+    // By default a minute, in which no failover is heard of after the Sentinels were restarted.
+    sentinelReconnectStrategy: () => sentinelReconnectMs,
+    enableTLSForSentinelMode: url.startsWith('rediss:'),
+  }
+  return connectRedis(url, onError, { ...(ca !== undefined && { tls: { ca } }), ...sentinels }, onCommand)
 }
 
 /**
  * Connects to Redis and keeps reconnecting. A command fails at once while Redis is unreachable, and after two seconds without an
- * answer; no command is queued. `onError` is called with connection errors, from which the client recovers by itself. Through
+ * answer; no command is queued. `options` are those of the client. `onError` is called with connection errors, from which the client recovers by itself. Through
  * Sentinels it follows a failover as soon as a Sentinel tells of it, also when the old master still answers.
  */
 export function connectRedis(
   url: string,
   onError: (error: Error) => void,
-  { ca, sentinels, onCommand = () => undefined }: RedisOptions = {},
+  options: Pick<RedisOptions, 'tls' | 'sentinels' | 'name'> = {},
+  onCommand: OnCommand = () => undefined,
 ): RedisConnection {
   const client = new Redis(url, {
-    ...(ca !== undefined && { tls: { ca } }),
-    ...(sentinels !== undefined && sentinelOptions(url, sentinels)),
+    ...options,
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
     enableOfflineQueue: false,
@@ -120,19 +114,6 @@ export function connectionOver(client: Redis, onError: (error: Error) => void): 
     close: async () => {
       client.disconnect()
     },
-  }
-}
-
-function sentinelOptions(url: string, { addresses, name }: NonNullable<RedisOptions['sentinels']>) {
-  const sentinels = addresses.map((address) => hostAndPort(address) ?? { host: address })
-  const enableTLSForSentinelMode = url.startsWith('rediss:')
-  return {
-    sentinels,
-    name,
-    failoverDetector: true,
-    // By default a minute, in which no failover is heard of after the Sentinels were restarted.
-    sentinelReconnectStrategy: () => sentinelReconnectMs,
-    enableTLSForSentinelMode,
   }
 }
 

@@ -21,36 +21,15 @@ import type { TeamList } from '../model/teamList.ts'
  * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/sessions.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its minute | the rate limiter (src/api/rateLimit.ts) |
  */
-export type RedisKeys = {
-  accountKey(digest: Digest): string
-  teamKeys(teamId: TeamId): string
-  accountKeyReplay(token: string): string
-  lastUse(teamId: TeamId): string
-  changeToken(list: TeamList): string
-  pendingWrites(list: TeamList): string
-  session(digest: string): string
-  usedSignIn(digest: string): string
-  readonly accountKeyPrefix: string
-  readonly changeTokenPrefix: string
-  readonly pendingWritesPrefix: string
-  readonly teamKeysPrefix: string
-  readonly contestedDigests: string
-  readonly accountKeysComplete: string
-  readonly watermark: string
-  readonly partitionOwners: string
-  readonly watermarkHold: string
-  readonly limitPrefix: string
-}
-
-export const redisKeys = (prefix: string): RedisKeys => ({
-  accountKey: (digest) => `${prefix}:account-key:${digest}`,
-  teamKeys: (teamId) => `${prefix}:team-keys:${teamId}`,
-  accountKeyReplay: (token) => `${prefix}:account-key-replay:${token}`,
-  lastUse: (teamId) => `${prefix}:last-use:${teamId}`,
-  changeToken: (list) => `${prefix}:change-token:${list}`,
-  pendingWrites: (list) => `${prefix}:pending-writes:${list}`,
-  session: (digest) => `${prefix}:session:${digest}`,
-  usedSignIn: (digest) => `${prefix}:used-sign-in:${digest}`,
+export const redisKeys = (prefix: string) => ({
+  accountKey: (digest: Digest) => `${prefix}:account-key:${digest}`,
+  teamKeys: (teamId: TeamId) => `${prefix}:team-keys:${teamId}`,
+  accountKeyReplay: (token: string) => `${prefix}:account-key-replay:${token}`,
+  lastUse: (teamId: TeamId) => `${prefix}:last-use:${teamId}`,
+  changeToken: (list: TeamList) => `${prefix}:change-token:${list}`,
+  pendingWrites: (list: TeamList) => `${prefix}:pending-writes:${list}`,
+  session: (digest: string) => `${prefix}:session:${digest}`,
+  usedSignIn: (digest: string) => `${prefix}:used-sign-in:${digest}`,
   accountKeyPrefix: `${prefix}:account-key:`,
   changeTokenPrefix: `${prefix}:change-token:`,
   pendingWritesPrefix: `${prefix}:pending-writes:`,
@@ -62,3 +41,5 @@ export const redisKeys = (prefix: string): RedisKeys => ({
   watermarkHold: `${prefix}:watermark-hold`,
   limitPrefix: `${prefix}:limit`,
 })
+
+export type RedisKeys = Readonly<ReturnType<typeof redisKeys>>

@@ -59,18 +59,21 @@ return {'applied'}`)
 
 /** A reserved slot is below every record, and given up when its time is over. */
 export const reserveScript = script(`${decode}
-local teamKeys = KEYS[1]
-local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local teamKeys, complete = unpack(KEYS)
+local id, now, untilMs, max, runId = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
+if redis.call('GET', complete) ~= runId then return 'incomplete' end
 local held = redis.call('HGETALL', teamKeys)
-local taken = 0
+local own, taken = {}, 0
 for i = 1, #held, 2 do
   local slot = decode(held[i + 1])
-  if held[i] == id and slot.isDeleted then return 'deleted' end
-  if held[i] == id and slot.key then return 'held' end
-  if slot.reservedUntilMs and slot.reservedUntilMs < now then redis.call('HDEL', teamKeys, held[i])
-  elseif held[i] ~= id and not slot.isDeleted then taken = taken + 1 end
+  if held[i] == id then own = slot
+  elseif slot.reservedUntilMs and slot.reservedUntilMs < now then redis.call('HDEL', teamKeys, held[i])
+  elseif not slot.isDeleted then taken = taken + 1 end
 end
-if taken >= max then return 'full' end
+if own.isDeleted then return 'deleted' end
+local isFull = taken >= max
+if own.key then return isFull and 'surplus' or 'held' end
+if isFull then return 'full' end
 redis.call('HSET', teamKeys, id, ' {"revision":0,"reservedUntilMs":' .. untilMs .. '}')
 return 'reserved'`)
 

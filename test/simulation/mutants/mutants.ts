@@ -106,8 +106,8 @@ export const mutants: readonly Mutant[] = [
     name: 'eleven-keys',
     themes: ['keys'],
     file: 'src/core/stores/redisScripts.ts',
-    from: "if taken >= max then return 'full' end",
-    to: '',
+    from: 'local isFull = taken >= max',
+    to: 'local isFull = false',
   },
   {
     name: 'switch-without-marker',

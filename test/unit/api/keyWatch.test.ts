@@ -1,6 +1,7 @@
 import { KeyWatch } from '../../../src/api/keyWatch.ts'
 import type { Digest, EntityId, TeamId } from '../../../src/core/model/ids.ts'
 import type { KeyHolder } from '../../../src/core/stores/accountKeyStore.ts'
+import { handClock } from '../../support/handClock.ts'
 
 const [one, two] = ['1', '2'] as [Digest, Digest]
 const holderOf = (keyId: string): KeyHolder => ({
@@ -18,8 +19,7 @@ function openWatch() {
   ])
   const asked: Digest[][] = []
   const refused: string[] = []
-  let nowMs = 0
-  let tick: (() => void) | undefined
+  const { nowMs, repeat, isTicking, tickAt } = handClock()
   let read = async (digests: readonly Digest[]): Promise<(KeyHolder | null)[] | undefined> =>
     digests.map((digest) => found.get(digest) ?? null)
   const keys = new KeyWatch({
@@ -27,29 +27,20 @@ function openWatch() {
       asked.push([...digests])
       return read(digests)
     },
-    nowMs: () => nowMs,
-    repeat: (repeated) => {
-      tick = repeated
-      return () => {
-        tick = undefined
-      }
-    },
+    nowMs,
+    repeat,
   })
   return {
     found,
     asked,
     refused,
-    isTicking: () => tick !== undefined,
+    isTicking,
+    tickAt,
     redisAnswers: (with_: typeof read) => {
       read = with_
     },
     watch: (name: string, digest: Digest, keyId: string) =>
       keys.watch(digest, holderOf(keyId), () => refused.push(name)),
-    tickAt: async (atMs: number) => {
-      nowMs = atMs
-      tick?.()
-      for (let turn = 0; turn < 10; turn++) await Promise.resolve()
-    },
   }
 }
 

@@ -14,6 +14,7 @@ async function requestOf(
   queue = middleware,
 ): Promise<{
   runQuery: RunQuery
+  runPart: RunQuery
   hold: (bytes: number) => Promise<void>
   leave(): void
   listeners(): number
@@ -21,8 +22,8 @@ async function requestOf(
   const res = Object.assign(new EventEmitter(), { closed: isClosed })
   const ctx = { state: { holder: { teamId } }, res } as unknown as RouteContext
   await queue(ctx, async () => undefined)
-  const { runQuery, holdAnswer: hold } = ctx.state
-  return { runQuery, hold, leave: () => res.emit('close'), listeners: () => res.listenerCount('close') }
+  const { runQuery, runPart, holdAnswer: hold } = ctx.state
+  return { runQuery, runPart, hold, leave: () => res.emit('close'), listeners: () => res.listenerCount('close') }
 }
 const mebibyte = 1024 * 1024
 const overloaded = () => Promise.reject(new ElasticsearchUnavailable('overloaded', '429 circuit_breaking_exception'))
@@ -85,12 +86,28 @@ test('a team asks for no more bytes at once than its share, however many questio
   }
   const ended = Promise.allSettled(Array.from({ length: 30 }, () => ask('large', 4 * mebibyte)))
   await jest.advanceTimersByTimeAsync(0)
-  expect(running).toBe(6)
+  expect(running).toBe(4)
   const { runQuery } = await requestOf('acme', false, queue)
   expect(await runQuery(async () => 'answer', mebibyte)).toBe('answer')
   await jest.advanceTimersByTimeAsync(5_000)
   const reasons = (await ended).map((each) => (each.status === 'rejected' ? each.reason : undefined))
-  expect(reasons.filter((reason) => reason instanceof HttpError && reason.status === 429)).toHaveLength(24)
+  expect(reasons.filter((reason) => reason instanceof HttpError && reason.status === 429)).toHaveLength(26)
+})
+
+test('a part of an export waits for its turn long after a page is refused', async () => {
+  jest.useFakeTimers()
+  const queue = queueQueries()
+  const release = Promise.withResolvers<string>()
+  const { runQuery: runFirst } = await requestOf('large', false, queue)
+  const { runQuery, runPart } = await requestOf('large', false, queue)
+  const first = runFirst(() => release.promise, 16 * mebibyte)
+  const refused = expect(runQuery(async () => 'page', mebibyte)).rejects.toMatchObject({ status: 429 })
+  const part = runPart(async () => 'part', mebibyte)
+  await jest.advanceTimersByTimeAsync(29_000)
+  await refused
+  release.resolve('first')
+  expect(await first).toBe('first')
+  expect(await part).toBe('part')
 })
 
 test('a question that Elasticsearch has no room for is asked again, and fails only when that lasts', async () => {
@@ -124,14 +141,14 @@ test('a process asks for less at once while Elasticsearch has too much to do, an
     await ended
     return found
   }
-  expect(await atOnce()).toBe(48)
+  expect(await atOnce()).toBe(32)
   const { runQuery } = await requestOf('acme', false, queue)
   const failed = expect(runQuery(overloaded)).rejects.toMatchObject({ reason: 'overloaded' })
   await jest.advanceTimersByTimeAsync(5_000)
   await failed
   expect(await atOnce()).toBe(1)
   for (let answer = 0; answer < 64; answer++) await runQuery(async () => 'answer')
-  expect(await atOnce()).toBe(48)
+  expect(await atOnce()).toBe(32)
 })
 
 test('answers that are not sent yet are held within the share of their team, and given back when the client is gone', async () => {

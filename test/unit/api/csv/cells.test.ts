@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { cellOf } from '../../../../src/api/csv/cells.ts'
+import { cellOf } from '../../../../src/api/csv.ts'
 import { anyText } from '../../../support/anyText.ts'
 import { asWritten, csvRows, runnablePieces } from '../../../support/csv.ts'
 

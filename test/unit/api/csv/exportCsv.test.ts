@@ -1,4 +1,4 @@
-import { csvTable } from '../../../../src/api/csv/table.ts'
+import { csvTable } from '../../../../src/api/csv.ts'
 import { csvLines } from '../../../../src/api/exports.ts'
 
 const table = csvTable(['id'])

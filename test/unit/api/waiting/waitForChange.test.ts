@@ -6,27 +6,19 @@ import { WaitingRoom } from '../../../../src/api/waiting/waitingRoom.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import { stallMs } from '../../../../src/core/process/httpServer.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
+import { handClock } from '../../../support/handClock.ts'
 
 const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
 
-const settle = async (): Promise<void> => {
-  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
-}
-
 /** Requests of one team with `Prefer: wait=60`; clock, ticks, versions and news are in the hands of the test. */
 function openHouse() {
-  let nowMs = 0
+  const { nowMs, repeat, tickAt } = handClock()
   let version = first
   let news: News = 'none'
-  const ticks = new Set<() => void>()
-  const elapsedMs = (): number => nowMs
   const room = new WaitingRoom({
     readVersions: async (lists) => lists.map(() => version),
-    elapsedMs,
-    repeat: (tick) => {
-      ticks.add(tick)
-      return () => ticks.delete(tick)
-    },
+    elapsedMs: nowMs,
+    repeat,
     registry: new Registry(),
   })
   const freshness = () => ({ watermark: null, versions: { forms: version, submissions: version } })
@@ -41,17 +33,13 @@ function openHouse() {
         watched--
       }
     },
-    elapsedMs,
+    elapsedMs: nowMs,
   })
   let watched = 0
   const timeoutsMs: number[] = []
   const permits: string[] = []
   const passTo = async (untilMs: number): Promise<void> => {
-    while (nowMs < untilMs) {
-      nowMs += 25
-      for (const tick of ticks) tick()
-      await settle()
-    }
+    while (nowMs() < untilMs) await tickAt(nowMs() + 25)
   }
   return {
     passTo,
@@ -80,7 +68,7 @@ function openHouse() {
         },
       } as unknown as RouteContext
       waitForChange(ctx, 'forms', async () => news).then(
-        () => Object.assign(ended, { endedMs: nowMs }),
+        () => Object.assign(ended, { endedMs: nowMs() }),
         () => undefined,
       )
       return ended

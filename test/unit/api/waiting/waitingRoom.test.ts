@@ -3,22 +3,17 @@ import { type Wait, WaitingRoom } from '../../../../src/api/waiting/waitingRoom.
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import { type TeamList, teamList } from '../../../../src/core/model/teamList.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
+import { handClock, settle } from '../../../support/handClock.ts'
 
 const team = (at: number): TeamId => `team-${at}` as TeamId
 const listOf = (at: number): TeamList => teamList('forms', team(at))
 const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
 
-/** Lets promises that are settled be heard. */
-const settle = async (): Promise<void> => {
-  for (let turn = 0; turn < 10; turn++) await Promise.resolve()
-}
-
 /** A room whose clock and ticks, and whose Redis, are in the hands of the test. */
 function openRoom() {
   const versions = new Map<TeamList, ListVersion | null>()
   const reads: TeamList[][] = []
-  let nowMs = 0
-  let tick: (() => void) | undefined
+  const { nowMs, repeat, isTicking, tickAt } = handClock()
   let answer = async (lists: readonly TeamList[]): Promise<(ListVersion | null)[]> =>
     lists.map((list) => versions.get(list) ?? first)
   const room = new WaitingRoom({
@@ -26,13 +21,8 @@ function openRoom() {
       reads.push([...lists])
       return answer(lists)
     },
-    elapsedMs: () => nowMs,
-    repeat: (repeated) => {
-      tick = repeated
-      return () => {
-        tick = undefined
-      }
-    },
+    elapsedMs: nowMs,
+    repeat,
     registry: new Registry(),
   })
   const woken: string[] = []
@@ -41,7 +31,8 @@ function openRoom() {
     versions,
     reads,
     woken,
-    isTicking: () => tick !== undefined,
+    isTicking,
+    tickAt,
     redisAnswers: (with_: typeof answer) => {
       answer = with_
     },
@@ -55,11 +46,6 @@ function openRoom() {
         () => undefined,
       )
       return place
-    },
-    tickAt: async (atMs: number) => {
-      nowMs = atMs
-      tick?.()
-      await settle()
     },
   }
 }

@@ -30,20 +30,11 @@ const form = formEntity({ id: 'f1' })
 const submission = submissionEntity({ id: 's1' })
 const sourceOf = (write: DocumentWrite | undefined) => JSON.parse(write?.source.toString() ?? 'null')
 
-test('a form becomes a list and a detail document of one id, team and version', () => {
-  const common = { id: 'acme/f1', teamId: 'acme', version: 7 }
-  expect(writesOfForm(form)).toEqual([
-    expect.objectContaining({ kind: 'forms', ...common }),
-    expect.objectContaining({ kind: 'form-details', ...common }),
-  ])
-})
-
-test('a submission becomes a list and a detail document of one id, team and version', () => {
-  const common = { id: 'acme/s1', teamId: 'acme', version: 7 }
-  expect(writesOfSubmission(submission)).toEqual([
-    expect.objectContaining({ kind: 'submissions', ...common }),
-    expect.objectContaining({ kind: 'submission-details', ...common }),
-  ])
+test.each([
+  ['form', writesOfForm(form), 'acme/f1', ['forms', 'form-details']],
+  ['submission', writesOfSubmission(submission), 'acme/s1', ['submissions', 'submission-details']],
+])('a %s becomes a list and a detail document of one id, team and version', (_what, writes, id, kinds) => {
+  expect(writes).toMatchObject(kinds.map((kind) => ({ kind, id, teamId: 'acme', version: 7 })))
 })
 
 test('a list document carries what lists are searched and sorted by, beside the summary as it is served', () => {

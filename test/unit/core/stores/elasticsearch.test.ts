@@ -2,16 +2,24 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Client, errors } from '@elastic/elasticsearch'
-import { readConfig } from '../../../../src/core/process/config.ts'
-import { connectElasticsearch, connectElasticsearchBytes } from '../../../../src/core/stores/elasticsearch.ts'
+import { type Config, readConfig } from '../../../../src/core/process/config.ts'
+import {
+  connectElasticsearch,
+  connectElasticsearchBytes,
+  elasticsearchProbe,
+} from '../../../../src/core/stores/elasticsearch.ts'
 
-/** Answers what is asked under `/answered`, and nothing else. */
+/** Answers everything but what is asked under `/unanswered`; who asks is refused. */
 let server: Server
 let url: string
+/** How each request names its user. */
+const authorizations: (string | undefined)[] = []
 
 beforeAll(async () => {
-  server = createServer(({ url: asked }, response) => {
-    if (asked === '/answered') response.writeHead(200, { 'x-elastic-product': 'Elasticsearch' }).end('{}')
+  server = createServer(({ url: asked, headers }, response) => {
+    authorizations.push(headers.authorization)
+    const status = asked === '/_security/_authenticate' ? 401 : 200
+    if (asked !== '/unanswered') response.writeHead(status, { 'x-elastic-product': 'Elasticsearch' }).end('{}')
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -21,17 +29,19 @@ afterAll(() => {
   server.close()
 })
 
-const clientOf = (connect: typeof connectElasticsearch): Client => {
-  const read = readConfig({ ELASTICSEARCH_URL: url }, [], '')
+const configOf = (settings: Record<string, string> = {}): Config => {
+  const read = readConfig({ ELASTICSEARCH_URL: url, ...settings }, [], '')
   if (!read.ok) throw new Error(JSON.stringify(read.problems))
-  return connect(read.config)
+  return read.config
 }
+/** The server, with a user and a password that a URL must encode. */
+const inUrl = (): Record<string, string> => ({ ELASTICSEARCH_URL: url.replace('//', '//us%20er:p%40ss@') })
 const ask = (client: Client, path: string, signal: AbortSignal, requestTimeout: number): Promise<unknown> =>
   client.transport.request({ method: 'GET', path }, { signal, requestTimeout })
 
 describe.each([connectElasticsearch, connectElasticsearchBytes])('%p', (connect) => {
   test('a request that has had its time ends nothing else of the same signal', async () => {
-    const client = clientOf(connect)
+    const client = connect(configOf())
     const controller = new AbortController()
     const { signal } = controller
     let events = 0
@@ -48,8 +58,25 @@ describe.each([connectElasticsearch, connectElasticsearchBytes])('%p', (connect)
   })
 
   test('a signal that is aborted already asks nothing', async () => {
-    const client = clientOf(connect)
+    const client = connect(configOf())
     await expect(ask(client, '/answered', AbortSignal.abort(), 20_000)).rejects.toThrow(errors.RequestAbortedError)
     await client.close()
   })
+
+  test('Elasticsearch is told the user of its URL', async () => {
+    const client = connect(configOf(inUrl()))
+    await client.transport.request({ method: 'GET', path: '/' })
+    expect(authorizations.at(-1)).toBe(`Basic ${Buffer.from('us er:p@ss').toString('base64')}`)
+    await client.close()
+  })
+})
+
+test.each([
+  ['ELASTICSEARCH_USERNAME', () => ({})],
+  ['ELASTICSEARCH_API_KEY', () => ({ ELASTICSEARCH_API_KEY: 'key' })],
+  ['ELASTICSEARCH_PASSWORD', () => ({ ELASTICSEARCH_USERNAME: 'user', ELASTICSEARCH_PASSWORD: 'password' })],
+  ['ELASTICSEARCH_URL', inUrl],
+])('who is refused at the start is told %s, where the user is named', async (path, settings) => {
+  const problem = await elasticsearchProbe(configOf(settings())).tryCredentials(AbortSignal.timeout(20_000))
+  expect(problem).toEqual({ path, rule: expect.any(String) })
 })

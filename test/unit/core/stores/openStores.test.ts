@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Client } from '@elastic/elasticsearch'
 import { Registry } from 'prom-client'
-import { engineCallMetrics, measureElasticsearch } from '../../../../src/core/stores/engineCallMetrics.ts'
+import { engineCallMetrics, measureElasticsearch } from '../../../../src/core/stores/openStores.ts'
 
 test.each([
   ['/_bulk', 'bulk'],

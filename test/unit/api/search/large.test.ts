@@ -1,0 +1,53 @@
+import { createIndexReader } from '../../../../src/api/search/indexReader.ts'
+import { hasLarge, weighDetail } from '../../../../src/api/search/large.ts'
+import type { TeamId } from '../../../../src/core/model/ids.ts'
+import { largeBytes } from '../../../../src/core/stores/documents.ts'
+import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
+
+const teamId = 'acme' as TeamId
+const { signal } = new AbortController()
+const at = (version: string | null) => ({ teamId, version: version as ListVersion | null, signal })
+
+/** An Elasticsearch that knows which details are large, and the searches that it was asked. */
+function knowing(bytesOf: Readonly<Record<string, number>>) {
+  const asked: unknown[] = []
+  const all = Object.entries(bytesOf)
+  const send = async ({ body }: { readonly body?: Readonly<Record<string, unknown>> }) => {
+    asked.push(body)
+    const searched = JSON.stringify(body)
+    const found = all.filter(([id]) => !searched.includes('"ids"') || searched.includes(`"acme/${id}"`))
+    const hits = found.map(([id, bytes]) => {
+      return { sort: ['acme', `2026-03-01T10:00:00.000Z|${id}`], fields: { 'large.detailBytes': [String(bytes)] } }
+    })
+    const total = { value: Math.min(1, found.length), relation: 'eq' }
+    const answer = { timed_out: false, _shards: { failed: 0 }, hits: { total, hits: body?.['size'] === 0 ? [] : hits } }
+    return { isFound: true, bytes: Buffer.from(JSON.stringify(answer)) }
+  }
+  return { asked, indexReader: createIndexReader({ indexPrefix: 'p', send }, 1_000) }
+}
+
+test('a detail weighs what its row tells, any other one as much as is not large', async () => {
+  const { indexReader } = knowing({ a: 9_900_000 })
+  const weigh = (id: string) => weighDetail(indexReader, 'submissions', at('1'), id)
+  expect(await Promise.all(['a', 'b', 'no identifier'].map(weigh))).toEqual([9_900_000, largeBytes, largeBytes])
+})
+
+test('a team without large details is asked for them once for each version of the list', async () => {
+  const { indexReader, asked } = knowing({})
+  const weigh = (id: string, version: string | null) => weighDetail(indexReader, 'submissions', at(version), id)
+  for (const id of ['a', 'b', 'c']) expect(await weigh(id, '1')).toBe(largeBytes)
+  expect(asked).toHaveLength(1)
+  await weigh('a', '2')
+  expect(asked).toHaveLength(2)
+  await weigh('a', null)
+  await weigh('a', null)
+  expect(asked).toHaveLength(4)
+})
+
+test('summaries and details are known apart, and those of each list', async () => {
+  const { indexReader, asked } = knowing({})
+  await hasLarge(indexReader, 'forms', 'summary', at('1'))
+  await hasLarge(indexReader, 'forms', 'detail', at('1'))
+  await hasLarge(indexReader, 'submissions', 'detail', at('1'))
+  expect(asked).toHaveLength(3)
+})
