@@ -196,6 +196,8 @@ export class Pipeline {
       finish(outcome)
     }
     const reject = async (problem: Problem): Promise<void> => {
+      // Nothing from the record on is committed: whoever has the partition now reads it again, and writes its dead letter.
+      if (!this.consumer.assigned().includes(assigned)) return finish('stale')
       if (problem === sameRevision) metrics.revisionConflicts.inc({ topic: record.topic })
       finish((await serving?.deadLetters.reject(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')
     }

@@ -315,6 +315,15 @@ describe('a document that Elasticsearch always fails at', () => {
     },
   )
 
+  test('is rejected at once for each assignment of its partition that has read it', async () => {
+    const { submit, clock, requests } = writing(failingAt(({ id }) => id === 't/bad'))
+    const readAgain = [submit('bad', 7), submit('bad', 7), submit('bad', 7)]
+    await eventually(() => requests.length > 1)
+    expect(await submit('good', 1)).toEqual({ kind: 'indexed' })
+    clock.nowMs += 60_000
+    expect(await Promise.all(readAgain)).toEqual(readAgain.map(() => ({ kind: 'rejected', reason: '500 exception' })))
+  })
+
   test('waits for as long as its shard takes no writes', async () => {
     let isAway = true
     const { submit, clock, requests } = writing(
