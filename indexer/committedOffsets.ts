@@ -52,14 +52,14 @@ function readCommit(position: Offset, metadata: string): CommittedOffset {
  *   deleted and created again, or retention removed the records.
  *
  * What was appended after a commit is at its position or above: where nothing is, nothing can have been missed, however old the commit.
- * Without a commit, everything in a generation was read after its creation, and nothing of a partition that is new (`isNew`).
+ * Without a commit, it is `fromTheBeginningMs` (see `coveredWithoutCommit`).
  */
 function startOffset(
   { low, high }: OffsetRange,
   own: CommittedOffset | undefined,
   rebuilt: CommittedOffset | undefined,
   generation: WrittenGeneration | undefined,
-  { isNew, nowMs }: { readonly isNew: boolean; readonly nowMs: number },
+  { fromTheBeginningMs, nowMs }: { readonly fromTheBeginningMs: number; readonly nowMs: number },
 ): StartOffset {
   const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
     generation === undefined || (coveredAtMs !== notCovered && position >= high) ? nowMs : coveredAtMs
@@ -74,9 +74,25 @@ function startOffset(
   }
   // Retention has removed records that were not read.
   const isGap = own !== undefined && own.generation === generation?.tag && own.position < low
-  const fromTheBeginningMs = isNew ? nowMs : (generation?.createdAtMs ?? nowMs)
   const coveredAtMs = isGap ? notCovered : fromTheBeginningMs
   return { position: low as Offset, isCommitted: false, deadLetteredBelow, coveredAtMs }
+}
+
+/**
+ * The time before which a generation holds everything of a partition without a commit. It was read after the creation of the generation. Where other
+ * partitions have commits of the generation, this one is new, or was written just before its owner was killed: an owner commits each
+ * partition within seconds. Both were about when the others were covered last.
+ */
+function coveredWithoutCommit(
+  { high }: OffsetRange,
+  generation: WrittenGeneration | undefined,
+  others: Iterable<CommittedOffset>,
+  nowMs: number,
+): number {
+  // Nothing was ever appended.
+  if (generation === undefined || high === 0n) return nowMs
+  const covered = [...others].flatMap((each) => (each.generation === generation.tag ? each.coveredAtMs : []))
+  return covered.length === 0 ? generation.createdAtMs : Math.max(...covered)
 }
 
 /** The committed offsets of a group for the topics, by `partitionName`. */
@@ -116,9 +132,9 @@ export async function fetchStartOffsets(
       const range = ranges.get(name)
       if (range === undefined) return []
       const generation = generationOf(each.topic)
-      const isBegun = [...own.values()].some((commit) => commit.generation === generation?.tag)
-      const now = { isNew: isBegun && !own.has(name), nowMs }
-      return [[name, startOffset(range, own.get(name), rebuilt?.get(name), generation, now)] as const]
+      const others = own.has(name) ? [] : own.values()
+      const times = { fromTheBeginningMs: coveredWithoutCommit(range, generation, others, nowMs), nowMs }
+      return [[name, startOffset(range, own.get(name), rebuilt?.get(name), generation, times)] as const]
     }),
   )
 }

@@ -75,7 +75,6 @@ export type BlockedReasons = Partial<Readonly<Record<'writer' | 'publisher' | 'c
 export class Pipeline {
   readonly #options: PipelineOptions
   readonly #writing = new AbortController()
-  readonly #publishing = new AbortController()
   readonly budget: ByteBudget
   readonly writer: BulkWriter
   readonly consumer: SourceConsumer
@@ -134,12 +133,8 @@ export class Pipeline {
 
   /** Runs until `signal` aborts or the generation is retired. Then it stops fetching and keeps its partitions. */
   async run(signal: AbortSignal): Promise<void> {
-    const stop = (): void => this.#publishing.abort()
-    signal.addEventListener('abort', stop, { once: true })
-    if (signal.aborted) stop()
     const reading = this.consumer.run()
-    await this.publisher.run(this.#publishing.signal)
-    signal.removeEventListener('abort', stop)
+    await this.publisher.run(signal)
     this.consumer.pause()
     await reading
   }
@@ -201,6 +196,8 @@ export class Pipeline {
       finish(outcome)
     }
     const reject = async (problem: Problem): Promise<void> => {
+      // Nothing from the record on is committed: whoever has the partition now reads it again, and writes its dead letter.
+      if (!this.consumer.assigned().includes(assigned)) return finish('stale')
       if (problem === sameRevision) metrics.revisionConflicts.inc({ topic: record.topic })
       finish((await serving?.deadLetters.reject(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')
     }

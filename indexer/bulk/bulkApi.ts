@@ -1,6 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
-import { type DocumentKind, documentKinds, type PhysicalIndex, writeAliasOf } from '../../src/core/stores/indices.ts'
+import { type DocumentKind, documentKinds, type Indices, writeAliasOf } from '../../src/core/stores/indices.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { bulkChannel } from '../tracing.ts'
 import { classifyItem, type ItemError, type ItemOutcome } from './bulkFailure.ts'
@@ -24,9 +24,6 @@ export class MalformedBulkResponse extends Error {
     this.name = 'MalformedBulkResponse'
   }
 }
-
-/** The index of each kind of document. */
-export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
 
 /** Which stored documents a write replaces: those of a lower version, or (`external_gte`) also one of the same version. */
 export type VersionType = 'external' | 'external_gte'

@@ -18,6 +18,7 @@ import {
   type RecordWrite,
   type Stored,
   settle,
+  settleRejected,
   sizeOf,
   successorOf,
   suspicionAfter,
@@ -275,7 +276,7 @@ export class BulkWriter {
       return [{ ...job, isDeduplicated: true, documents }]
     }
     this.#unblock(job)
-    job.done({ kind: 'rejected', reason })
+    settleRejected(job, reason)
     const next = successorOf(job)
     return next === undefined ? [] : [next]
   }

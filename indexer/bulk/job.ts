@@ -102,17 +102,27 @@ function supersededBy(job: Job): Job[] {
   return found
 }
 
+/** The record once more, as a later assignment of its partition has read it. */
+const isSameRecord = (one: Job, other: Job): boolean => one.version === other.version && one.place() === other.place()
+
+/** Tells a record that it is rejected, as often as it was submitted. */
+export function settleRejected(job: Job, reason: string): void {
+  for (const each of [job, ...supersededBy(job).filter((older) => isSameRecord(older, job))])
+    each.done({ kind: 'rejected', reason })
+}
+
 /** What counts once `job` is rejected: the one of the records it superseded that supersedes the others. */
 export function successorOf(job: Job): Job | undefined {
   const suspicion = ofAnotherState(job.suspicion)
-  const candidates = supersededBy(job).map((each) => ({
+  const others = supersededBy(job).filter((each) => !isSameRecord(each, job))
+  const candidates = others.map((each) => ({
     ...each,
     failure: undefined,
     suspicion,
     superseded: undefined,
   }))
-  const [first, ...others] = candidates
-  return first && others.reduce(winnerOf, first)
+  const [first, ...rest] = candidates
+  return first && rest.reduce(winnerOf, first)
 }
 
 /** Whether what is stored under the record's revision has to be known, for itself or for one that it supersedes. */

@@ -2,8 +2,7 @@ import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { type Change, readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
 import type { Result } from '../../src/core/model/result.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
-import { type DocumentKind, writeAliasOf } from '../../src/core/stores/indices.ts'
-import type { Indices } from './bulkApi.ts'
+import { type DocumentKind, type Indices, writeAliasOf } from '../../src/core/stores/indices.ts'
 
 /**
  * Encodes one bulk request that asks the shard of each document whether it takes documents now, and changes nothing. It writes an ordinary

@@ -79,14 +79,6 @@ export class DeadLetterWriter {
     this.#breakers = new Map(sourceTopics(deps.config).map((topic) => [topic, new Breaker()]))
   }
 
-  /** Writes a record byte for byte as received; headers name the reason and the source. Resolves once every replica has it. */
-  async write(record: SourceRecord, problem: Problem): Promise<void> {
-    const { topic, partition, offset, key, value } = record
-    const headers = deadLetterHeaders(record, problem, new Date())
-    await this.#sink.append([{ topic: this.#topic, key, value, headers }])
-    this.#log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'dead letter written')
-  }
-
   /** Writes an invalid record, once the breaker permits it, until that succeeds. `stale`: it was written before. */
   async reject(
     record: SourceRecord,
@@ -98,8 +90,16 @@ export class DeadLetterWriter {
     const breaker = this.#breakers.get(record.topic)
     breaker?.observe(true)
     await breaker?.acquirePermit(signal)
-    await this.#retries.untilDone('writing a dead letter', () => this.write(record, problem), signal)
+    await this.#retries.untilDone('writing a dead letter', () => this.#write(record, problem), signal)
     return 'dead-letter'
+  }
+
+  /** Writes a record byte for byte as received; headers name the reason and the source. Resolves once every replica has it. */
+  async #write(record: SourceRecord, problem: Problem): Promise<void> {
+    const { topic, partition, offset, key, value } = record
+    const headers = deadLetterHeaders(record, problem, new Date())
+    await this.#sink.append([{ topic: this.#topic, key, value, headers }])
+    this.#log.warn({ topic, partition, offset: String(offset), path: problem.path }, 'dead letter written')
   }
 
   /** Tells the breaker of the record's topic that the record was not rejected. */

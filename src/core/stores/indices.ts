@@ -21,6 +21,9 @@ export const isList = (kind: DocumentKind): boolean => kindsOf[entityTypeOf(kind
 type Alias = Branded<string, 'Alias'>
 export type PhysicalIndex = Branded<string, 'PhysicalIndex'>
 
+/** The index of each kind of document. */
+export type Indices = Readonly<Record<DocumentKind, PhysicalIndex>>
+
 /** `<number>-<fingerprint>`: identifies the four indices of a generation, also from earlier indices of the same names. */
 export type GenerationTag = Branded<string, 'GenerationTag'>
 

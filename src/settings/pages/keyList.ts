@@ -22,7 +22,7 @@ function stateOf({ state, expiresAt }: StoredKey, nowMs: number): KeyState {
 
 /** All keys of a team, newest first, with links to revoke and delete them. */
 export const keyList = (keys: readonly ListedKey[], writer: Writer): Html =>
-  html`<ul class="keys" role="list">${keys.toReversed().map((key) => html`<li>${keyCard(key, writer)}</li>`)}</ul>`
+  html`<ul role="list">${keys.toReversed().map((key) => html`<li>${keyCard(key, writer)}</li>`)}</ul>`
 
 /** The details by which a person recognises a key. */
 export const keyFacts = (key: ListedKey, { say, at }: Writer): Html => {

@@ -42,7 +42,7 @@ const languageSwitch = (current: Language, say: Messages, path: string): Html =>
 
 const signedIn = ({ team, csrf }: { team: string; csrf: string }, say: Messages): Html =>
   html`<span class="team">${say.signedInFor(team)}</span>
-<form method="post" action="/sign-out">${csrfField(csrf)}<button class="quiet">${say.signOut}</button></form>`
+<form method="post" action="/sign-out">${csrfField(csrf)}<button>${say.signOut}</button></form>`
 
 export type MessageParts = {
   readonly title: string

@@ -140,10 +140,19 @@ describe('The time up to which a generation is known to hold everything', () => 
     expect(await coveredAtMs({ low: 50n, high: 100n }, commit(40, first), undefined, first)).toBe(notCovered)
   })
 
-  test('is now for a partition that was just added to a topic', async () => {
+  test.each([
+    ['now where nothing was ever appended', 0n, nowMs],
+    [
+      'when others were committed last, where something was: it may have been written and never committed',
+      100n,
+      committedAtMs,
+    ],
+  ])('of a partition without a commit beside others that have one is %s', async (_, high, expected) => {
+    const ranges = [ends, { low: 0n, high }].map(
+      (range, each) => [`forms/${each}`, { topic: 'forms', partition: each, ...range }] as const,
+    )
     const source = {
-      offsetRanges: async () =>
-        new Map([0, 1].map((each) => [`forms/${each}`, { topic: 'forms', partition: each, ...ends }])),
+      offsetRanges: async () => new Map(ranges),
       committedOffsets: async () => [
         { ...partition, position: at(40), metadata: commitMetadata(first, 40n, committedAtMs) },
       ],
@@ -152,7 +161,7 @@ describe('The time up to which a generation is known to hold everything', () => 
       ...{ topics: ['forms'], groupId: 'own', rebuildGroupId: undefined, clock: () => nowMs },
       generationOf: () => ({ tag: first, createdAtMs }),
     })
-    expect([...starts.values()].map((start) => start.coveredAtMs)).toEqual([committedAtMs, nowMs])
+    expect([...starts.values()].map((start) => start.coveredAtMs)).toEqual([committedAtMs, expected])
   })
 })
 

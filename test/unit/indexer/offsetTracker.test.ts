@@ -5,12 +5,6 @@ import { heapBytes } from '../../support/heapBytes.ts'
 
 const at = (offset: number | bigint): Offset => BigInt(offset) as Offset
 
-test('an offset below the position, named late, does not move it back', () => {
-  const offsets = new OffsetTracker(at(7))
-  offsets.endBatch(at(3))
-  expect(offsets.progress().position).toBe(7n)
-})
-
 test('the position passes over offsets that hold no record, once the records before them are settled', () => {
   const offsets = new OffsetTracker(at(4))
   const settle = offsets.track(at(4), 40)
@@ -24,7 +18,7 @@ test('the position passes over offsets that hold no record, once the records bef
 class Model {
   readonly offsets: OffsetTracker
   readonly #start: Offset
-  readonly #records: { offset: bigint; settle: () => void; isSettled: boolean }[] = []
+  readonly #records: { offset: bigint; settle: () => number; isSettled: boolean }[] = []
   #next: bigint
 
   constructor(start: number) {
@@ -42,17 +36,25 @@ class Model {
   settle(which: number): void {
     const record = this.#records[which % Math.max(this.#records.length, 1)]
     if (record === undefined) return
-    record.settle()
+    const before = this.#passed()
+    const dropped = record.settle()
     record.isSettled = true
+    expect(dropped).toBe(this.#passed() - before)
+  }
+
+  /** The records of which nothing has to be kept. */
+  #passed(): number {
+    const first = this.#records.findIndex(({ isSettled }) => !isSettled)
+    return first === -1 ? this.#records.length : first
   }
 
   progress(): ReturnType<OffsetTracker['progress']> {
-    const first = this.#records.findIndex(({ isSettled }) => !isSettled)
-    const settled = first === -1 ? this.#records : this.#records.slice(0, first)
-    const last = settled.at(-1)
+    const passed = this.#passed()
+    const last = this.#records[passed - 1]
+    const next = this.#records[passed]
     return {
       position: (last === undefined ? this.#start : last.offset + 1n) as Offset,
-      oldestUnprocessedAtMs: first === -1 ? undefined : Number(this.#records[first]?.offset),
+      oldestUnprocessedAtMs: next && Number(next.offset),
       processedAtMs: last === undefined ? undefined : Number(last.offset),
     }
   }
@@ -100,32 +102,17 @@ test('settled records take no memory, though nobody asks how far they are', () =
   expect(offsets.progress().position).toBe(BigInt(count))
 })
 
-test('a record that settles tells of how many nothing is kept from then on', () => {
-  const offsets = new OffsetTracker(at(0))
-  const settle = [0, 1, 2, 3].map((offset) => offsets.track(at(offset), offset))
-  expect([1, 2, 0, 3].map((which) => settle[which]?.())).toEqual([0, 0, 3, 1])
-})
-
-describe('Everything appended to a partition before its mark is settled', () => {
+describe('everything appended to a partition before its watermark is processed', () => {
+  const caughtUp = { position: at(10), oldestUnprocessedAtMs: undefined, processedAtMs: 5_000 }
   const end = { offset: 10n, askedAtMs: 90_000 }
-  const progress = { position: at(10), oldestUnprocessedAtMs: undefined, processedAtMs: 5_000 }
-
-  test('behind, that is the append time of the first record that is not', () => {
-    expect(partitionWatermark({ ...progress, oldestUnprocessedAtMs: 6_000 }, end, 1_000)).toBe(6_000)
-  })
-
-  test('caught up, the time of asking for the end, less what clocks may differ', () => {
-    expect(partitionWatermark(progress, end, 1_000)).toBe(89_000)
-    expect(partitionWatermark({ ...progress, position: at(11) }, end, 1_000)).toBe(89_000)
-  })
-
-  test('with records ahead that are not fetched yet, the append time of the last settled one', () => {
-    expect(partitionWatermark({ ...progress, position: at(9) }, end, 1_000)).toBe(5_000)
-    expect(partitionWatermark(progress, undefined, 1_000)).toBe(5_000)
-  })
-
-  test('not known as long as nothing was settled', () => {
-    const nothing = { position: at(9), oldestUnprocessedAtMs: undefined, processedAtMs: undefined }
-    expect(partitionWatermark(nothing, end, 1_000)).toBeUndefined()
+  test.each([
+    ['behind: the time of the first record that is not', { ...caughtUp, oldestUnprocessedAtMs: 6_000 }, end, 6_000],
+    ['caught up: when the end was asked for, less what clocks may differ', caughtUp, end, 89_000],
+    ['beyond that end', { ...caughtUp, position: at(11) }, end, 89_000],
+    ['records ahead that are not fetched yet: the time of the last one', { ...caughtUp, position: at(9) }, end, 5_000],
+    ['no end known', caughtUp, undefined, 5_000],
+    ['nothing processed', { ...caughtUp, position: at(9), processedAtMs: undefined }, end, undefined],
+  ])('%s', (_when, progress, known, watermarkMs) => {
+    expect(partitionWatermark(progress, known, 1_000)).toBe(watermarkMs)
   })
 })

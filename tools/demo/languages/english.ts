@@ -1,4 +1,4 @@
-import type { Language } from './language.ts'
+import { type Language, questions } from './language.ts'
 
 export const english: Language = {
   locale: 'en_US',
@@ -89,50 +89,14 @@ export const english: Language = {
       description:
         'Ten minutes on personal data at work: what counts as personal, who may see it, and what to do in an incident.',
       dimensions: ['Legal basics', 'Secure handling', 'Rights of individuals', 'Incident response'],
-      questions: [
-        [
-          'Which of these is personal data?',
-          'A work email with a name',
-          'A sales total',
-          'A product code',
-          'A room number',
-        ],
-        [
-          'What is the safest way to share a customer list?',
-          'An access-controlled folder',
-          'A private email account',
-          'A printed copy on the desk',
-          'A public link',
-        ],
-        [
-          'A customer asks what you store about them. What now?',
-          'Pass the request on at once',
-          'Ignore it',
-          'Ask for a fee',
-          'Delete everything',
-        ],
-        [
-          'You sent a file to the wrong person. First step?',
-          'Report it immediately',
-          'Wait for a complaint',
-          'Send it again',
-          'Tell nobody',
-        ],
-        [
-          'When may data be kept?',
-          'As long as its purpose requires',
-          'Forever',
-          'Exactly one year',
-          'Until the disk is full',
-        ],
-        [
-          'What belongs in a strong sign-in?',
-          'A second factor',
-          'Your birthday',
-          'The team password',
-          'The company name',
-        ],
-      ],
+      questions: questions(`
+        Which of these is personal data? | A work email with a name | A sales total | A product code | A room number
+        What is the safest way to share a customer list? | An access-controlled folder | A private email account | A printed copy on the desk | A public link
+        A customer asks what you store about them. What now? | Pass the request on at once | Ignore it | Ask for a fee | Delete everything
+        You sent a file to the wrong person. First step? | Report it immediately | Wait for a complaint | Send it again | Tell nobody
+        When may data be kept? | As long as its purpose requires | Forever | Exactly one year | Until the disk is full
+        What belongs in a strong sign-in? | A second factor | Your birthday | The team password | The company name
+      `),
     },
     {
       scene: 'scored_quiz',
@@ -157,37 +121,13 @@ export const english: Language = {
       title: 'Which Career Path Suits You?',
       description: 'Five situations, four directions. Find out where your energy comes from.',
       outcomes: ['The Analyst', 'The Creator', 'The Connector', 'The Organizer'],
-      questions: [
-        [
-          'A free afternoon at work. What do you do?',
-          'Dig into the numbers',
-          'Sketch a new idea',
-          'Have coffee with another team',
-          'Tidy up the backlog',
-        ],
-        [
-          'In meetings you are the one who …',
-          'asks for evidence',
-          'suggests something unusual',
-          'brings people together',
-          'keeps an eye on time',
-        ],
-        [
-          'Praise that you remember best?',
-          'You found the cause',
-          'Nobody else would have thought of it',
-          'You made us a team',
-          'Everything just worked',
-        ],
-        [
-          'A project is late. Your first move?',
-          'Find out why',
-          'Look for another way',
-          'Talk to everyone involved',
-          'Write a new plan',
-        ],
-        ['Which tool would you miss most?', 'The spreadsheet', 'The whiteboard', 'The phone', 'The calendar'],
-      ],
+      questions: questions(`
+        A free afternoon at work. What do you do? | Dig into the numbers | Sketch a new idea | Have coffee with another team | Tidy up the backlog
+        In meetings you are the one who … | asks for evidence | suggests something unusual | brings people together | keeps an eye on time
+        Praise that you remember best? | You found the cause | Nobody else would have thought of it | You made us a team | Everything just worked
+        A project is late. Your first move? | Find out why | Look for another way | Talk to everyone involved | Write a new plan
+        Which tool would you miss most? | The spreadsheet | The whiteboard | The phone | The calendar
+      `),
     },
     {
       scene: 'knowledge_quiz',
@@ -195,44 +135,14 @@ export const english: Language = {
       title: 'Workplace Safety Essentials',
       description: 'The yearly check for everybody on site: escape routes, lifting, machines and first aid.',
       dimensions: ['Emergency', 'Ergonomics', 'Machines', 'First aid'],
-      questions: [
-        [
-          'The fire alarm sounds. What do you do first?',
-          'Leave by the nearest safe exit',
-          'Finish your email',
-          'Take the lift',
-          'Look for the fire',
-        ],
-        [
-          'How do you lift a heavy box?',
-          'With bent knees and a straight back',
-          'With a bent back',
-          'With one arm',
-          'As fast as possible',
-        ],
-        [
-          'A guard on a machine is missing. What now?',
-          'Stop and report it',
-          'Work more carefully',
-          'Remove the others too',
-          'Wait for the break',
-        ],
-        [
-          'A colleague has a deep cut. First step?',
-          'Press a clean dressing on it',
-          'Rinse it for an hour',
-          'Drive them home',
-          'Take a picture',
-        ],
-        ['Where may pallets be parked?', 'In marked areas', 'In front of exits', 'On stairs', 'Below hydrants'],
-        [
-          'How far from your eyes should a screen be?',
-          'About an arm’s length',
-          'As near as possible',
-          'Two metres',
-          'It does not matter',
-        ],
-      ],
+      questions: questions(`
+        The fire alarm sounds. What do you do first? | Leave by the nearest safe exit | Finish your email | Take the lift | Look for the fire
+        How do you lift a heavy box? | With bent knees and a straight back | With a bent back | With one arm | As fast as possible
+        A guard on a machine is missing. What now? | Stop and report it | Work more carefully | Remove the others too | Wait for the break
+        A colleague has a deep cut. First step? | Press a clean dressing on it | Rinse it for an hour | Drive them home | Take a picture
+        Where may pallets be parked? | In marked areas | In front of exits | On stairs | Below hydrants
+        How far from your eyes should a screen be? | About an arm’s length | As near as possible | Two metres | It does not matter
+      `),
     },
   ],
 }

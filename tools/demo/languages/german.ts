@@ -1,4 +1,4 @@
-import type { Language } from './language.ts'
+import { type Language, questions } from './language.ts'
 
 export const german: Language = {
   locale: 'de_DE',
@@ -101,38 +101,14 @@ export const german: Language = {
       description:
         'Die jährliche Unterweisung für alle Beschäftigten: Fluchtwege, Heben und Tragen, Maschinen, Erste Hilfe.',
       dimensions: ['Notfall', 'Ergonomie', 'Maschinen', 'Erste Hilfe'],
-      questions: [
-        [
-          'Der Feueralarm ertönt. Was tun Sie zuerst?',
-          'Über den Fluchtweg ins Freie gehen',
-          'Die E-Mail fertig schreiben',
-          'Den Aufzug nehmen',
-          'Das Feuer suchen',
-        ],
-        [
-          'Wie hebt man eine schwere Kiste?',
-          'Aus den Knien, mit geradem Rücken',
-          'Mit rundem Rücken',
-          'Einhändig',
-          'Möglichst schnell',
-        ],
-        [
-          'An der Säge fehlt die Schutzhaube. Und nun?',
-          'Anhalten und melden',
-          'Vorsichtiger arbeiten',
-          'Handschuhe anziehen',
-          'Bis zur Pause warten',
-        ],
-        ['Wo steht die Nummer der Ersthelfer?', 'Auf dem Aushang', 'Im Lohnzettel', 'Nirgends', 'Nur beim Pförtner'],
-        ['Was bedeutet ein grünes Schild mit Pfeil?', 'Rettungsweg', 'Rauchen erlaubt', 'Einbahnstraße', 'Kantine'],
-        [
-          'Wie oft wird der Bildschirmplatz geprüft?',
-          'Regelmäßig und bei Beschwerden',
-          'Nie',
-          'Alle zehn Jahre',
-          'Nur beim Umzug',
-        ],
-      ],
+      questions: questions(`
+        Der Feueralarm ertönt. Was tun Sie zuerst? | Über den Fluchtweg ins Freie gehen | Die E-Mail fertig schreiben | Den Aufzug nehmen | Das Feuer suchen
+        Wie hebt man eine schwere Kiste? | Aus den Knien, mit geradem Rücken | Mit rundem Rücken | Einhändig | Möglichst schnell
+        An der Säge fehlt die Schutzhaube. Und nun? | Anhalten und melden | Vorsichtiger arbeiten | Handschuhe anziehen | Bis zur Pause warten
+        Wo steht die Nummer der Ersthelfer? | Auf dem Aushang | Im Lohnzettel | Nirgends | Nur beim Pförtner
+        Was bedeutet ein grünes Schild mit Pfeil? | Rettungsweg | Rauchen erlaubt | Einbahnstraße | Kantine
+        Wie oft wird der Bildschirmplatz geprüft? | Regelmäßig und bei Beschwerden | Nie | Alle zehn Jahre | Nur beim Umzug
+      `),
     },
     {
       scene: 'scored_quiz',
@@ -157,50 +133,14 @@ export const german: Language = {
       title: 'Datenschutz im Arbeitsalltag',
       description: 'Was sind personenbezogene Daten, wer darf sie sehen, und was ist bei einer Panne zu tun?',
       dimensions: ['Rechtsgrundlagen', 'Sicherer Umgang', 'Rechte Betroffener', 'Datenpannen'],
-      questions: [
-        [
-          'Was ist ein personenbezogenes Datum?',
-          'Eine E-Mail-Adresse mit Namen',
-          'Der Jahresumsatz',
-          'Eine Artikelnummer',
-          'Die Raumtemperatur',
-        ],
-        [
-          'Wie geben Sie eine Kundenliste weiter?',
-          'Über einen geschützten Ordner',
-          'Über ein privates Postfach',
-          'Als Ausdruck',
-          'Über einen offenen Link',
-        ],
-        [
-          'Ein Kunde verlangt Auskunft. Was tun Sie?',
-          'Unverzüglich weiterleiten',
-          'Ignorieren',
-          'Eine Gebühr verlangen',
-          'Alles löschen',
-        ],
-        [
-          'Eine Datei ging an die falsche Person. Erster Schritt?',
-          'Sofort melden',
-          'Abwarten',
-          'Erneut senden',
-          'Niemandem sagen',
-        ],
-        [
-          'Wie lange darf man Daten aufbewahren?',
-          'Solange der Zweck es erfordert',
-          'Für immer',
-          'Genau ein Jahr',
-          'Bis die Platte voll ist',
-        ],
-        [
-          'Wohin gehört vertrauliches Papier?',
-          'In den Datenschutzcontainer',
-          'In den Papierkorb',
-          'Auf den Drucker',
-          'In die Küche',
-        ],
-      ],
+      questions: questions(`
+        Was ist ein personenbezogenes Datum? | Eine E-Mail-Adresse mit Namen | Der Jahresumsatz | Eine Artikelnummer | Die Raumtemperatur
+        Wie geben Sie eine Kundenliste weiter? | Über einen geschützten Ordner | Über ein privates Postfach | Als Ausdruck | Über einen offenen Link
+        Ein Kunde verlangt Auskunft. Was tun Sie? | Unverzüglich weiterleiten | Ignorieren | Eine Gebühr verlangen | Alles löschen
+        Eine Datei ging an die falsche Person. Erster Schritt? | Sofort melden | Abwarten | Erneut senden | Niemandem sagen
+        Wie lange darf man Daten aufbewahren? | Solange der Zweck es erfordert | Für immer | Genau ein Jahr | Bis die Platte voll ist
+        Wohin gehört vertrauliches Papier? | In den Datenschutzcontainer | In den Papierkorb | Auf den Drucker | In die Küche
+      `),
     },
   ],
 }

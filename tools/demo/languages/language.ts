@@ -44,14 +44,23 @@ type About<S extends Scene> = {
   readonly description: string
 }
 
-/** Question, right answer, wrong answers. */
-type KnowledgeQuestion = readonly [string, string, string, string, string]
-/** Question, and one option for each outcome in their order. */
-type OutcomeQuestion = readonly [string, string, string, string, string]
+/** Question, right answer, wrong answers; or question, and one option for each outcome in their order. */
+type Question = readonly [string, string, string, string, string]
 type Four = readonly [string, string, string, string]
 
 /** The content of a quiz. Question `i` of a quiz with dimensions scores dimension `i` modulo 4. */
 export type Subject =
-  | (About<'knowledge_quiz'> & { readonly dimensions: Four; readonly questions: readonly KnowledgeQuestion[] })
+  | (About<'knowledge_quiz'> & { readonly dimensions: Four; readonly questions: readonly Question[] })
   | (About<'scored_quiz'> & { readonly dimensions: Four; readonly statements: readonly string[] })
-  | (About<'outcome_quiz'> & { readonly outcomes: Four; readonly questions: readonly OutcomeQuestion[] })
+  | (About<'outcome_quiz'> & { readonly outcomes: Four; readonly questions: readonly Question[] })
+
+/** Questions, one a line, each with its four answers behind bars. Throws for a line with another number of them. */
+export const questions = (table: string): Question[] =>
+  table
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const parts = line.split(' | ').map((part) => part.trim())
+      if (parts.length !== 5) throw new Error(`a question has four answers: ${line}`)
+      return parts as unknown as Question
+    })

@@ -20,25 +20,6 @@ test('the columns of submissions are those of their summary, with the names of w
   expect(headerOf(csvTable(servedSubmissionSummary))).toEqual(columns)
 })
 
-test('each answer code has a column in place of data, and all other answers have one', () => {
-  const codes = ['q1', 'a.b', '=1', 'ü "x"', '']
-  const table = csvTable(servedSubmissionSummary, codes)
-  const named = [...codes, 'other'].map((code) => `data.${code}`)
-  expect(headerOf(table)).toEqual([...common, ...examinee, ...metadata, ...named, ...result])
-  const [answered] = csvRecords(
-    table.header +
-      table.row(Buffer.from('{"id":"s","data":{"9":1.0,"q1":"A","a.b":[1e2],"=1":-5,"x":{"y":"z"},"":true}}')),
-  )
-  expect(named.map((name) => answered?.[name])).toEqual([
-    { text: 'A', isQuoted: true },
-    { text: '[1e2]', isQuoted: true },
-    { text: '-5', isQuoted: false },
-    { text: '', isQuoted: false },
-    { text: 'true', isQuoted: false },
-    { text: '{"9":1.0,"x":{"y":"z"}}', isQuoted: true },
-  ])
-})
-
 const json = fc.jsonValue().map((value) => JSON.stringify(value))
 const numbers = fc.constantFrom('-5', '-0.0', '12345678901234567890.10', '1E+2', '0.10000000000000000555')
 const raw = fc.oneof(

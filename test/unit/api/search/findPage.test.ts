@@ -51,15 +51,6 @@ test('a page past the end is nowhere, and the total is told all the same', async
   expect(await findPage(countsOf(rows), Number.MAX_SAFE_INTEGER, 20)).toEqual({ total: 1, range: undefined })
 })
 
-test('a thousand rows of one millisecond, some ids beginning with others', async () => {
-  const ids = Array.from({ length: 500 }, (_, number) => [`s${number}`, `s${number}.x`]).flat()
-  const rows = ids.map((each) => ({ atMs: 1_000, id: each }))
-  for (const offset of [0, 100, 101, 499, 777, 999]) {
-    const { range } = await findPage(countsOf(rows), offset, 1)
-    expect(rowsIn(rows, range)[range?.skip ?? 0]).toEqual(newestFirst(rows)[offset])
-  }
-})
-
 const tiesOf = (count: number, idOf: (number: number) => string): Row[] =>
   Array.from({ length: count }, (_, number) => ({ atMs: 1_000, id: idOf(number) }))
 const older = Array.from({ length: 1_500 }, (_, number) => ({ atMs: 999 - number, id: `older-${number}` }))

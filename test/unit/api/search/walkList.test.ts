@@ -74,25 +74,6 @@ test('years without a row cost few searches', async () => {
   expect(collected.length).toBeLessThan(80)
 })
 
-test('the first filter that finds any row is the one that counts', async () => {
-  const rows = [{ atMs: 5, id: 'a' }]
-  const [none, some] = [snapshotOf([]), snapshotOf(rows)]
-  const of = (filter: readonly unknown[]): WalkedSnapshot => (filter.length === 0 ? some : none)
-  const snapshot: WalkedSnapshot = {
-    countsOf: (filter, ...others) => of(filter).countsOf(filter, ...others),
-    keys: (filter, ...others) => of(filter).keys(filter, ...others),
-  }
-  const ids: string[] = []
-  for await (const keys of walkList(
-    snapshot,
-    [[{ match_none: {} }], []],
-    () => 10,
-    (query) => query(signal),
-  ))
-    ids.push(...keys.map(({ id }) => id))
-  expect(ids).toEqual(['a'])
-})
-
 test('a list of which fewer rows are found than were counted is not taken for the whole one', async () => {
   const rows = Array.from({ length: 10 }, (_, number) => ({ atMs: number, id: `s${number}` }))
   const snapshot = { ...snapshotOf(rows.slice(1)), countsOf: () => countsOf(rows) }

@@ -1,25 +1,12 @@
 import type { Client } from '@elastic/elasticsearch'
 import { encodeBulk, MalformedBulkResponse, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
-import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
+import { deletedRevision } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
 import { documentKinds, physicalName } from '../../../../src/core/stores/indices.ts'
+import { documentsOf } from '../../../support/bulkRecords.ts'
 
-const writes: DocumentWrite[] = [
-  {
-    kind: 'forms',
-    id: 't/a' as DocumentId,
-    teamId: 't' as TeamId,
-    version: 3 as Revision,
-    source: Buffer.from('{"x":"1.50 €"}'),
-  },
-  {
-    kind: 'form-details',
-    id: 't/a' as DocumentId,
-    teamId: 't' as TeamId,
-    version: (2 ** 53 - 1) as Revision,
-    source: Buffer.from('{}'),
-  },
-]
+const [list, detail] = documentsOf('a', 3, '{"x":"1.50 €"}')
+const writes = [list, { ...detail, version: deletedRevision, source: Buffer.from('{}') }] as DocumentWrite[]
 const body = Buffer.alloc(0)
 const options = { timeoutMs: 1_000, signal: new AbortController().signal }
 /** A client whose every request is answered with `items`. */
@@ -43,14 +30,6 @@ test('each document is one action line and one source line, under an external ve
 })
 
 test('each item is classified by its own status, in the order of the documents', async () => {
-  const client = answering([item(201), item(409, 'version_conflict_engine_exception')])
-  expect(await sendBulk(client, body, writes, options)).toEqual([
-    { kind: 'written' },
-    { kind: 'stale', isOutdated: false },
-  ])
-})
-
-test('what is refused tells the status and the type', async () => {
   const client = answering([item(400, 'document_parsing_exception'), item(503)])
   expect(await sendBulk(client, body, writes, options)).toEqual([
     { kind: 'reject', reason: '400 document_parsing_exception' },

@@ -1,5 +1,6 @@
 import { errors } from '@elastic/elasticsearch'
 import { classifyItem, classifyRequestError } from '../../../../indexer/bulk/bulkFailure.ts'
+import { responseError } from '../../../support/bulkRecords.ts'
 
 test.each([
   [200, undefined, 'written'],
@@ -43,9 +44,6 @@ test('whatever is not settled tells why', () => {
   for (const status of [400, 403, 503])
     expect(classifyItem(status, { type: 'some_exception' })).toMatchObject({ reason: `${status} some_exception` })
 })
-
-const responseError = (statusCode: number, body: unknown = {}): Error =>
-  new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })
 
 test.each([
   ['400', responseError(400), 'bad-request'],

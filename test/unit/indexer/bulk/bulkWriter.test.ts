@@ -4,8 +4,9 @@ import { MalformedBulkResponse } from '../../../../indexer/bulk/bulkApi.ts'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
-import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
+import type { Revision } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
+import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
 import { eventually } from '../../../support/eventually.ts'
 
 type Send = (documents: readonly DocumentWrite[]) => Promise<ItemOutcome[]>
@@ -13,18 +14,6 @@ type Send = (documents: readonly DocumentWrite[]) => Promise<ItemOutcome[]>
 const written: ItemOutcome = { kind: 'written' }
 const stale: ItemOutcome = { kind: 'stale', isOutdated: false }
 const rejected: ItemOutcome = { kind: 'reject', reason: 'refused' }
-const documentsOf = (entity: string, version: number, source = '{"a":1}'): DocumentWrite[] =>
-  (['forms', 'form-details'] as const).map((kind) => ({
-    kind,
-    id: `t/${entity}` as DocumentId,
-    teamId: 't' as TeamId,
-    version: version as Revision,
-    source: Buffer.from(source),
-    ...(kind === 'forms' && { digest: source }),
-  }))
-const responseError = (statusCode: number): Error =>
-  new errors.ResponseError({ statusCode, body: {}, headers: {}, warnings: null, meta: {} as never })
-
 type Bounds = {
   readonly maxBulkBytes?: number
   readonly maxBulkDocuments?: number
@@ -128,28 +117,15 @@ test.each([
   expect(troubles).toEqual([trouble, trouble, 'over'])
 })
 
-test('a request that is too large is halved until its parts fit', async () => {
+test('a request that is too large is halved until its parts fit, and a record that is too large alone is rejected', async () => {
   const { submit, requests } = writing(async (documents) => {
-    if (documents.length > 4) throw responseError(413)
+    if (documents.length > 4 || documents.some(({ id }) => id === 't/e6')) throw responseError(413)
     return documents.map(() => written)
   })
   const outcomes = await Promise.all(Array.from({ length: 7 }, (_, at) => submit(`e${at}`, 1)))
-  expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['indexed']))
-  expect(requests.map(({ length }) => length)).toEqual([14, 8, 4, 4, 6, 4, 2])
-})
-
-test('a single record that is too large is rejected, and the others of its request are stored', async () => {
-  const { submit } = writing(async (documents) => {
-    if (documents.some(({ source }) => source.length > 100)) throw responseError(413)
-    return documents.map(() => written)
-  })
-  const [small, large, other] = await Promise.all([
-    submit('a', 1),
-    submit('b', 1, `{"a":"${'x'.repeat(200)}"}`),
-    submit('c', 1),
-  ])
-  expect([small, other]).toEqual([{ kind: 'indexed' }, { kind: 'indexed' }])
-  expect(large).toMatchObject({ kind: 'rejected', reason: 'is larger than Elasticsearch takes at once' })
+  expect(new Set(outcomes.slice(0, 6).map(({ kind }) => kind))).toEqual(new Set(['indexed']))
+  expect(outcomes[6]).toEqual({ kind: 'rejected', reason: 'is larger than Elasticsearch takes at once' })
+  expect(requests.slice(0, 7).map(({ length }) => length)).toEqual([14, 8, 4, 4, 6, 4, 2])
 })
 
 test('a document that there will never be memory for beside others is sent alone, and rejected when that is too much', async () => {
@@ -338,6 +314,15 @@ describe('a document that Elasticsearch always fails at', () => {
       expect(new Set((await rejected).map(({ kind }) => kind))).toEqual(new Set(['rejected']))
     },
   )
+
+  test('is rejected at once for each assignment of its partition that has read it', async () => {
+    const { submit, clock, requests } = writing(failingAt(({ id }) => id === 't/bad'))
+    const readAgain = [submit('bad', 7), submit('bad', 7), submit('bad', 7)]
+    await eventually(() => requests.length > 1)
+    expect(await submit('good', 1)).toEqual({ kind: 'indexed' })
+    clock.nowMs += 60_000
+    expect(await Promise.all(readAgain)).toEqual(readAgain.map(() => ({ kind: 'rejected', reason: '500 exception' })))
+  })
 
   test('waits for as long as its shard takes no writes', async () => {
     let isAway = true

@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import type { ItemOutcome } from '../../../../indexer/bulk/bulkFailure.ts'
 import { BulkWriter } from '../../../../indexer/bulk/bulkWriter.ts'
 import type { Outcome, Stored } from '../../../../indexer/bulk/job.ts'
-import type { DocumentId, Revision, TeamId } from '../../../../src/core/model/ids.ts'
+import type { Revision } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
+import { documentsOf, responseError } from '../../../support/bulkRecords.ts'
 
 const kinds = ['forms', 'form-details'] as const
 const entities = ['a', 'b', 'c'] as const
@@ -12,18 +13,6 @@ const maxDocuments = 6
 /** A writer with nothing under way for so long has lost a record. */
 const maxIdleTurns = 200
 type Submitted = { readonly entity: (typeof entities)[number]; readonly version: number; readonly content: string }
-
-const documentsOf = ({ entity, version, content }: Submitted): DocumentWrite[] =>
-  kinds.map((kind) => ({
-    kind,
-    id: `t/${entity}` as DocumentId,
-    teamId: 't' as TeamId,
-    version: version as Revision,
-    source: Buffer.from(content),
-    ...(kind === 'forms' && { digest: content }),
-  }))
-const responseError = (statusCode: number): Error =>
-  new errors.ResponseError({ statusCode, body: {}, headers: {}, warnings: null, meta: {} as never })
 
 /** Elasticsearch as far as versions and contents go: it answers when the scheduler says so, and fails as `luck` says. */
 class Engine {
@@ -134,7 +123,7 @@ async function outcomesOf(
   })
   const submit = (record: Submitted, at: number): void =>
     writer.submit({
-      documents: documentsOf(record),
+      documents: documentsOf(record.entity, record.version, record.content),
       version: record.version as Revision,
       isCompared: true,
       place: () => `record ${at}`,

@@ -12,6 +12,7 @@ import type { ReadOptions } from '../../../../src/core/kafka/readTopic.ts'
 import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import type { Offset, TeamId } from '../../../../src/core/model/ids.ts'
+import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 import type { Clients } from '../../../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { testConfig } from '../../../support/config.ts'
 import { closeClients, connectSimulated } from '../../../support/elasticsearchPair.ts'
@@ -29,6 +30,12 @@ let serving: Generation
 let topics: Map<string, SourceRecord[]>
 /** Topic → the offset that the indexer has committed. */
 let committed: Map<string, bigint>
+/** Topic → its first offset, where that is not 0. */
+let lows: Map<string, bigint>
+/** How many partitions each topic has; only the first one ever has records. */
+let partitions: number
+/** What the commits name as the generation that they are true for, if not the one that serves. */
+let committedFor: GenerationTag | undefined
 /** What happens when a step begins whose text contains these words. */
 let onStep: Record<string, () => Promise<void>>
 
@@ -37,6 +44,9 @@ beforeEach(async () => {
   serving = await serve(1)
   topics = new Map([forms, submissions, deadLetters].map((topic) => [topic, []]))
   committed = new Map()
+  lows = new Map()
+  partitions = 1
+  committedFor = undefined
   onStep = {}
 })
 afterEach(() => closeClients(clients))
@@ -83,16 +93,19 @@ function commit(): void {
 const source = {
   offsetRanges: async (names: readonly string[]) =>
     new Map(
-      names.map((topic) => {
-        const place = { topic, partition: 0 }
-        return [partitionName(place), { ...place, low: 0n, high: BigInt(topics.get(topic)?.length ?? 0) }] as const
-      }),
+      names.flatMap((topic) =>
+        Array.from({ length: partitions }, (_, partition) => {
+          const records = partition === 0 ? (topics.get(topic)?.length ?? 0) : 0
+          const range = { low: lows.get(topic) ?? 0n, high: BigInt(records) }
+          return [partitionName({ topic, partition }), { topic, partition, ...range }] as const
+        }),
+      ),
     ),
   committedOffsets: async (group: string) =>
     group !== config.CONSUMER_GROUP
       ? []
       : [...committed].map(([topic, position]) => ({
-          ...{ topic, partition: 0, position, metadata: commitMetadata(serving.tag, 0n, 0) },
+          ...{ topic, partition: 0, position, metadata: commitMetadata(committedFor ?? serving.tag, 0n, 0) },
         })),
   readTopic: async ({ topic, ranges, onRecord }: ReadOptions) => {
     for (const record of [...(topics.get(topic) ?? [])]) {
@@ -233,6 +246,45 @@ test('nothing is said when another generation serves in the end, also when the o
   }
   onStep['digests are compared'] = replace
   await expect(verified()).rejects.toThrow('generation 2 serves meanwhile, not 1')
+})
+
+test('commits of another generation do not count', async () => {
+  await index([form('f1', 1)])
+  commit()
+  committedFor = '2-0123456789abcdef' as GenerationTag
+  await expect(verified()).rejects.toThrow('no indexer has committed')
+})
+
+describe('while documents are compared', () => {
+  beforeEach(async () => {
+    await index([form('f1', 1), form('f2', 1)])
+    commit()
+  })
+
+  test.each([
+    ['an indexer commits on', () => [form('f3', 1), commit()]],
+    ['compaction removes the first record', () => lows.set(forms, 1n)],
+  ])('%s: that changes nothing', async (_what, change) => {
+    onStep['digests are compared'] = async () => {
+      change()
+    }
+    expect((await verified()).found).toEqual([])
+  })
+
+  test.each([
+    ['a partition is added', () => partitions++, 'was added meanwhile'],
+    ['a topic is created anew', () => [topics.get(forms)?.pop(), commit()], 'was created anew'],
+    ['a topic is created anew, with as many records', () => lows.delete(forms), 'was created anew'],
+    ['a partition is gone', () => partitions--, 'was created anew'],
+    ['an indexer sets its commits back', () => committed.set(forms, 1n), 'set back'],
+  ])('%s: nothing is judged', async (_what, change, reason) => {
+    partitions = 2
+    lows.set(forms, 1n)
+    onStep['digests are compared'] = async () => {
+      change()
+    }
+    await expect(verified()).rejects.toThrow(reason)
+  })
 })
 
 test('a form and a submission of one id and revision are each compared with their own record', async () => {

@@ -1,15 +1,14 @@
 import { type Client, errors } from '@elastic/elasticsearch'
-import { createIndexReader } from '../../../../src/api/search/indexReader.ts'
 import { openSearchClient } from '../../../../src/api/search/searchClient.ts'
 
 const { signal } = new AbortController()
 const question = { method: 'POST', path: '/x/_search', querystring: {}, body: { secret: 'typed' } } as const
 
-const indexReaderWhose = (request: () => Promise<unknown>) =>
-  createIndexReader(openSearchClient({ transport: { request } } as unknown as Client, 'x'), 1_000)
+const clientWhose = (request: () => Promise<unknown>) =>
+  openSearchClient({ transport: { request } } as unknown as Client, 'x')
 
 const failureOf = (error: unknown): Promise<unknown> =>
-  indexReaderWhose(() => Promise.reject(error))
+  clientWhose(() => Promise.reject(error))
     .send(question, signal)
     .catch((thrown: unknown) => thrown)
 
@@ -65,6 +64,6 @@ test.each([
   [200, true, Buffer.from('{}')],
   [404, false, '{}'],
 ])('an answer with status %i is found: %p', async (statusCode, isFound, body) => {
-  const indexReader = indexReaderWhose(async () => ({ statusCode, body }))
-  expect(await indexReader.send(question, signal)).toEqual({ isFound, bytes: Buffer.from('{}') })
+  const client = clientWhose(async () => ({ statusCode, body }))
+  expect(await client.send(question, signal)).toEqual({ isFound, bytes: Buffer.from('{}') })
 })

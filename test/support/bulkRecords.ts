@@ -1,0 +1,18 @@
+import { errors } from '@elastic/elasticsearch'
+import type { DocumentId, Revision, TeamId } from '../../src/core/model/ids.ts'
+import type { DocumentWrite } from '../../src/core/stores/documents.ts'
+
+/** The list and the detail document of a form whose record has this text. */
+export const documentsOf = (entity: string, version: number, source = '{"a":1}'): DocumentWrite[] =>
+  (['forms', 'form-details'] as const).map((kind) => ({
+    kind,
+    id: `t/${entity}` as DocumentId,
+    teamId: 't' as TeamId,
+    version: version as Revision,
+    source: Buffer.from(source),
+    ...(kind === 'forms' && { digest: source }),
+  }))
+
+/** What the client of Elasticsearch throws when a request is answered with this status. */
+export const responseError = (statusCode: number, body: unknown = {}): Error =>
+  new errors.ResponseError({ statusCode, body, headers: {}, warnings: null, meta: {} as never })
