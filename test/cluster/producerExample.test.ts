@@ -1,20 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Kafka } from 'kafkajs'
 import { pino } from 'pino'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import type { Cluster } from '../../tools/engines/engines.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
+import { recordsOf } from '../support/faults.ts'
 import { clusterDeadlineMs, startOwnBrokers } from '../support/ownEngines.ts'
-import { topicRecords } from '../support/topicRecords.ts'
 
 const topics = ['forms', 'submissions']
 const transactions = 60
 const keyOf = (at: number): string => `acme/e${at}`
 
+const kafka = (): Kafka => connectKafka(testConfig(cluster.urls), pino({ level: 'silent' }))
 const keys = Array.from({ length: transactions }, (_, at) => [1, 2, 3].map((copy) => `${keyOf(at)}-${copy}`)).flat()
 const keysIn = async (topic: string): Promise<string[]> =>
-  (await topicRecords(topic, keys)).map(({ key }) => String(key)).sort()
+  (await recordsOf(kafka(), topic, keys)).map(({ key }) => String(key)).sort()
 /** A broker that has just become a leader, or is none any more, says so for a moment. */
 const countIn = (topic: string): Promise<number> =>
   keysIn(topic).then(
@@ -26,7 +28,7 @@ let cluster: Cluster
 let example: ChildProcess | undefined
 beforeAll(async () => {
   cluster = await startOwnBrokers()
-  const admin = connectKafka(testConfig(cluster.urls), pino({ level: 'silent' })).admin()
+  const admin = kafka().admin()
   await admin.connect()
   // Partitions of both topics on every broker, with a copy elsewhere.
   const shape = { numPartitions: 6, replicationFactor: 3, configEntries: [{ name: 'min.insync.replicas', value: '1' }] }

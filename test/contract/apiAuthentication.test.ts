@@ -1,8 +1,5 @@
-import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TestAnswer, TestRequest } from '../support/api.ts'
-import { closing } from '../support/closing.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
-import { monitorRedis } from '../support/monitorRedis.ts'
 import { useApi } from '../support/useApi.ts'
 
 const endpoints = ['/api/v1/forms', '/api/v1/forms/shared', '/api/v1/records', '/api/v1/records/shared']
@@ -22,7 +19,6 @@ const api = useApi({
   ]),
   nowMs: () => nowMs,
 })
-const close = closing()
 
 const expectUnauthorized = ({ status, headers, json }: TestAnswer, challenge: string): void => {
   expect(status).toBe(401)
@@ -115,14 +111,6 @@ test('a flood of bad keys gets 401 each, while a good key is answered', async ()
   const good = Array.from({ length: 20 }, () => statusWith(api.key))
   expect(new Set(await Promise.all(bad))).toEqual(new Set([401]))
   expect(new Set(await Promise.all(good))).toEqual(new Set([200]))
-})
-
-test('a bad key costs one look-up, and what cannot be a key none', async () => {
-  const monitor = close(await monitorRedis(process.env['REDIS_URL'] ?? ''))
-  await statusWith('rqp_acct_bad')
-  await statusWith('rqp_live_bad')
-  const lookups = (await monitor.commandsSoFar()).filter((command) => command.includes(api.replica.prefix))
-  expect(lookups).toEqual([expect.stringContaining(digestOf('rqp_acct_bad'))])
 })
 
 test('no key, digest or header reaches the log', async () => {

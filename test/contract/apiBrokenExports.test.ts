@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
+import { openAnswer } from '../support/api.ts'
 import { closing } from '../support/closing.ts'
 import { eventually } from '../support/eventually.ts'
 import { holdingExports } from '../support/heldExports.ts'
@@ -61,8 +62,7 @@ describe.each(kinds)('an export as %s in %s that fails on its way', (accept, enc
   test('is broken off over HTTP/1.1', async () => {
     const held = hold()
     const headers = { authorization: `Bearer ${api.key}`, accept, 'accept-encoding': encoding }
-    const sent = request({ port: api.port, path: '/api/v1/records', agent: false, headers }).end()
-    const [received] = (await once(sent, 'response')) as [IncomingMessage]
+    const { received } = await openAnswer(api.port, '/api/v1/records', headers)
     expect([received.statusCode, received.headers['transfer-encoding']]).toEqual([200, 'chunked'])
     const reading = readText(received)
     await held.untilReached()
@@ -80,8 +80,7 @@ test.each([
   const held = hold()
   const exportOf = async (plaintext: string): Promise<IncomingMessage> => {
     const headers = { authorization: `Bearer ${plaintext}`, accept: ndjson }
-    const sent = request({ port: api.port, path: '/api/v1/records', agent: false, headers }).end()
-    return ((await once(sent, 'response')) as [IncomingMessage])[0]
+    return (await openAnswer(api.port, '/api/v1/records', headers)).received
   }
   const [broken, other] = await Promise.all([exportOf(key), exportOf(api.key)])
   const [end, whole] = [readText(broken).catch((error: Error) => error.message), readText(other)]

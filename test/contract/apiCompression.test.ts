@@ -1,8 +1,8 @@
-import { once } from 'node:events'
-import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
+import { openAnswer } from '../support/api.ts'
 import { formEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
 
@@ -13,9 +13,7 @@ const get = async (
   target: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }> => {
-  const asked = { authorization: `Bearer ${api.key}`, ...headers }
-  const sent = request({ port: api.port, path: target, headers: asked, agent: false }).end()
-  const [received] = (await once(sent, 'response')) as [IncomingMessage]
+  const { received } = await openAnswer(api.port, target, { authorization: `Bearer ${api.key}`, ...headers })
   return { status: received.statusCode ?? 0, headers: received.headers, body: await buffer(received) }
 }
 
@@ -36,28 +34,14 @@ test.each(['', 'identity', 'gzip;q=0', 'unknown'])('nothing is compressed for "%
   expect(headers['content-encoding']).toBeUndefined()
 })
 
-describe.each(['identity;q=0', '*;q=0', 'unknown, *;q=0', 'gzip;q=0, identity;q=0'])(
-  'when nothing fits "%s", the answer comes as it is',
-  (acceptEncoding) => {
-    test.each([
-      '/api/v1/forms',
-      '/api/v1/forms/f1',
-      '/api/v1/forms/none',
-      '/api/v1/forms?limit=0',
-      '/api/v1/none',
-      '/api/v1/openapi.json',
-      '/docs',
-    ])('%s', async (path) => {
-      for (const method of ['GET', 'HEAD']) {
-        const plain = await api.get(path, { method })
-        const answer = await api.get(path, { method, headers: { 'accept-encoding': acceptEncoding } })
-        expect([answer.status, answer.text, answer.headers['content-encoding']]).toEqual([
-          plain.status,
-          plain.text,
-          undefined,
-        ])
-      }
-    })
+test.each(['/api/v1/forms', '/api/v1/forms/none', '/api/v1/openapi.json', '/docs'])(
+  'when nothing fits that is accepted, %s comes as it is',
+  async (path) => {
+    const plain = await api.get(path)
+    for (const acceptEncoding of ['identity;q=0', '*;q=0', 'unknown, *;q=0', 'gzip;q=0, identity;q=0']) {
+      const { status, text, headers } = await api.get(path, { headers: { 'accept-encoding': acceptEncoding } })
+      expect([status, text, headers['content-encoding']]).toEqual([plain.status, plain.text, undefined])
+    }
   },
 )
 
@@ -79,7 +63,7 @@ test.each(['accept', 'accept-encoding', 'accept-language', 'cookie', 'if-none-ma
         if (status < 400) return
         expect(JSON.parse(String(body))).toEqual({ error: { code: expect.any(String), message: expect.any(String) } })
       }),
-      { numRuns: 150, endOnFailure: true },
+      { numRuns: 40, endOnFailure: true },
     )
   },
 )

@@ -96,10 +96,29 @@ describe.each(endpoints)('a conditional %s', (endpoint) => {
     }
   })
 
-  test('has no ETag while it is not known which indices serve', async () => {
+  test('has neither ETag nor watermark while it is not known which indices serve', async () => {
     await api.replica.publishWatermark(null)
-    expect((await get(endpoint)).headers['etag']).toBeUndefined()
+    const { status, headers } = await get(endpoint)
+    expect([status, headers['etag'], headers['replica-watermark']]).toEqual([200, undefined, undefined])
   })
+})
+
+test.each(['forms?', 'records?', 'record-counts?by=day&'])(
+  'a window of change, %s, without a watermark is 503',
+  async (list) => {
+    await api.replica.publishWatermark(null)
+    for (const name of ['changedSince', 'changedUntil']) {
+      const { status, headers, json } = await api.get(`/api/v1/${list}${name}=2026-11-20`)
+      expect([status, headers['retry-after']]).toEqual([503, expect.stringMatching(/^\d+$/)])
+      expect(json).toEqual({ error: { code: 'service_unavailable', message: expect.any(String) } })
+    }
+  },
+)
+
+test('answers that are not 2xx or 304 have no watermark', async () => {
+  for (const target of ['/api/v1/forms/unknown', '/api/v1/forms?limit=0', '/unknown'])
+    expect((await api.get(target)).headers['replica-watermark']).toBeUndefined()
+  expect((await api.send('/api/v1/forms')).headers['replica-watermark']).toBeUndefined()
 })
 
 test('the tag differs with the parameters as they are understood, and not with how they are written', async () => {

@@ -1,12 +1,11 @@
-import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { text as readText } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import { rawMembers, renderObject } from '../../src/core/json/rawJson.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
-import type { TestAnswer } from '../support/api.ts'
+import { linesOf as linesIn, openAnswer, type TestAnswer } from '../support/api.ts'
 import { asWritten, type Cell, csvRecords, csvRows, expectCell } from '../support/csv.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 import { holdingExports } from '../support/heldExports.ts'
@@ -48,8 +47,7 @@ const ask = (path: string, headers: Readonly<Record<string, string>> = {}, metho
   api.get(path, { method, headers: { accept: csv, ...headers } })
 const recordsOf = async (path: string): Promise<Record<string, Cell>[]> => csvRecords((await ask(path)).text)
 const headerOf = ({ text }: TestAnswer): string[] => csvRows(text)[0]?.map((cell) => cell.text) ?? []
-const linesOf = async (path: string): Promise<string[]> =>
-  (await ask(path, { accept: ndjson })).text.split('\n').slice(0, -1)
+const linesOf = async (path: string): Promise<string[]> => linesIn(await ask(path, { accept: ndjson }))
 
 /** What stands under the name of a column in a line of NDJSON. */
 const rawAt = (line: string, column: string): string | undefined =>
@@ -198,12 +196,8 @@ describe('the ETag', () => {
   })
 })
 
-/** An export that is read by hand. */
-async function open(path: string, headers: Readonly<Record<string, string>> = {}): Promise<IncomingMessage> {
-  const options = { port: api.port, path, agent: false, headers: { authorization: `Bearer ${api.key}`, ...headers } }
-  const [received] = (await once(request(options).end(), 'response')) as [IncomingMessage]
-  return received
-}
+const open = async (path: string, headers: Readonly<Record<string, string>>): Promise<IncomingMessage> =>
+  (await openAnswer(api.port, path, { authorization: `Bearer ${api.key}`, ...headers })).received
 
 test('it is compressed when asked for, and told of by HEAD', async () => {
   const plain = await ask('/api/v1/records')

@@ -1,5 +1,5 @@
 import { toInstant } from '../../src/core/model/instant.ts'
-import type { TestAnswer } from '../support/api.ts'
+import { type TestAnswer, linesOf as textLinesOf } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { holdingExports } from '../support/heldExports.ts'
 import { queryData } from '../support/queryData.ts'
@@ -39,13 +39,7 @@ const hold = holdingExports(api.elasticsearch)
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}, as = team): Promise<TestAnswer> =>
   api.send(path, { key: api.keyOf(as), headers: { accept: ndjson, ...headers } })
 type Line = { readonly id: string; readonly deleted?: true }
-const linesOf = ({ status, text }: TestAnswer): Line[] => {
-  expect(status).toBe(200)
-  return text
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as Line)
-}
+const linesOf = (answer: TestAnswer): Line[] => textLinesOf(answer).map((line) => JSON.parse(line) as Line)
 const deletedIn = (answer: TestAnswer): string[] =>
   linesOf(answer)
     .filter(({ deleted }) => deleted)

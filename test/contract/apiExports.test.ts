@@ -1,13 +1,11 @@
-import { once } from 'node:events'
-import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { text as readText } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { Client } from '@elastic/elasticsearch'
 import type { Instant } from '../../src/core/model/instant.ts'
-import type { TestAnswer } from '../support/api.ts'
+import { linesOf, openAnswer, type TestAnswer } from '../support/api.ts'
 import { submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import type { Exchange } from '../support/faultyElasticsearch.ts'
@@ -25,19 +23,10 @@ const api = useApi({
   watermark,
   hasFaultyElasticsearch: true,
 })
-let client: Client
-beforeAll(() => {
-  client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
-})
-afterAll(() => client.close())
 const hold = holdingExports(api.elasticsearch)
 
 const ask = (path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET'): Promise<TestAnswer> =>
   api.get(path, { method, headers: { accept: ndjson, ...headers } })
-const linesOf = ({ text }: TestAnswer): string[] => {
-  expect(text === '' || text.endsWith('\n')).toBe(true)
-  return text.split('\n').slice(0, -1)
-}
 const withLimit = (path: string, page: number): string =>
   `${path}${path.includes('?') ? '&' : '?'}limit=100&page=${page}`
 /** What a client gets who asks for one page after the other. */
@@ -51,21 +40,10 @@ async function walked(path: string): Promise<unknown[]> {
   }
 }
 
-const openContexts = async (): Promise<number> => {
-  const { _all: all } = await client.indices.stats({ index: `${api.replica.prefix}-*`, metric: 'search' })
-  return all.total?.search?.open_contexts ?? 0
-}
-
 /** An export that is read by hand. */
-async function open(
-  as = api.key,
-  path = '/api/v1/records',
-  acceptEncoding = 'identity',
-): Promise<{ sent: ClientRequest; received: IncomingMessage }> {
-  const headers = { authorization: `Bearer ${as}`, accept: ndjson, 'accept-encoding': acceptEncoding }
-  const sent = request({ port: api.port, path, agent: false, headers }).end()
-  const [received] = (await once(sent, 'response')) as [IncomingMessage]
-  return { sent, received }
+const open = (acceptEncoding = 'identity'): ReturnType<typeof openAnswer> => {
+  const headers = { authorization: `Bearer ${api.key}`, accept: ndjson, 'accept-encoding': acceptEncoding }
+  return openAnswer(api.port, '/api/v1/records', headers)
 }
 
 test.each([
@@ -104,7 +82,7 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
 
   test('holds the same, in fewer bytes', async () => {
     const plain = (await ask('/api/v1/records')).text
-    const { received } = await open(api.key, '/api/v1/records', encoding)
+    const { received } = await open(encoding)
     let receivedBytes = 0
     received.on('data', (chunk: Buffer) => {
       receivedBytes += chunk.length
@@ -115,7 +93,7 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
 
   test('hands over every row that was found before the next ones are', async () => {
     const held = hold()
-    const { received } = await open(api.key, '/api/v1/records', encoding)
+    const { received } = await open(encoding)
     const rows = createInterface({ input: decompressed(received) })[Symbol.asyncIterator]()
     const first: unknown[] = []
     while (first.length < firstRows) first.push(JSON.parse((await rows.next()).value ?? ''))
@@ -129,7 +107,7 @@ describe.each(Object.keys(decompressors) as (keyof typeof decompressors)[])('an 
   test('is told of by HEAD as by GET', async () => {
     const headers = { 'accept-encoding': encoding }
     const head = await ask('/api/v1/records', headers, 'HEAD')
-    const { received } = await open(api.key, '/api/v1/records', encoding)
+    const { received } = await open(encoding)
     received.resume()
     for (const name of ['content-encoding', 'content-type', 'content-length', 'vary', 'etag', 'replica-watermark'])
       expect([name, head.headers[name]]).toEqual([name, received.headers[name]])
@@ -190,7 +168,7 @@ test('an export that has not changed is not sent again, and is no page', async (
 test('HEAD tells of an export without it', async () => {
   const { status, headers, text } = await ask('/api/v1/records', {}, 'HEAD')
   expect([status, headers['content-type'], text]).toEqual([200, ndjson, ''])
-  await eventually(async () => (await openContexts()) === 0)
+  await eventually(async () => (await api.replica.openContexts()) === 0)
 })
 
 test('an export is of one moment, whatever is written meanwhile', async () => {
@@ -220,7 +198,7 @@ test.each([
   const { received } = await open()
   expect(received.statusCode).toBe(200)
   await expect(readText(received)).rejects.toThrow('aborted')
-  await eventually(async () => (await openContexts()) === 0)
+  await eventually(async () => (await api.replica.openContexts()) === 0)
 })
 
 test('an export that cannot begin is answered 503', async () => {
@@ -251,5 +229,5 @@ test('a team has four exports at once; others are served meanwhile, and a client
   const [, ...others] = running
   const texts = await Promise.all(others.map(({ received }) => readText(received)))
   expect(new Set(texts).size).toBe(1)
-  await eventually(async () => (await openContexts()) === 0)
+  await eventually(async () => (await api.replica.openContexts()) === 0)
 })

@@ -1,6 +1,5 @@
-import { Client } from '@elastic/elasticsearch'
 import { toInstant } from '../../src/core/model/instant.ts'
-import type { TestAnswer } from '../support/api.ts'
+import { linesOf, type TestAnswer } from '../support/api.ts'
 import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Exchange, passes } from '../support/faultyElasticsearch.ts'
@@ -37,25 +36,11 @@ const api = useApi({
   watermark,
   hasFaultyElasticsearch: true,
 })
-let client: Client
-beforeAll(() => {
-  client = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
-})
-afterAll(() => client.close())
 
 const ask = (path: string, as = team, headers: Readonly<Record<string, string>> = {}): Promise<TestAnswer> =>
   api.send(path, { key: api.keyOf(as), headers: { accept: ndjson, ...headers } })
-const linesOf = ({ status, text }: TestAnswer): string[] => {
-  expect(status).toBe(200)
-  return text.split('\n').slice(0, -1)
-}
 const idsIn = (lines: readonly string[]): string[] => lines.map((line) => (JSON.parse(line) as { id: string }).id)
 const full = (path: string): string => `${path}${path.includes('?') ? '&' : '?'}view=full`
-
-const openContexts = async (): Promise<number> => {
-  const { _all: all } = await client.indices.stats({ index: `${api.replica.prefix}-*`, metric: 'search' })
-  return all.total?.search?.open_contexts ?? 0
-}
 
 test.each([
   [team, '/api/v1/records'],
@@ -169,7 +154,7 @@ describe('while details change', () => {
   test('a row without any detail breaks the export off', async () => {
     api.elasticsearch.inject('/_mget', withoutFirst)
     expect((await ask('/api/v1/records?formId=f1&view=full')).status).toBe(503)
-    await eventually(async () => (await openContexts()) === 0)
+    await eventually(async () => (await api.replica.openContexts()) === 0)
   })
 })
 
@@ -178,7 +163,7 @@ test('an export that fails on its way is broken off, and closes its snapshot', a
     when: ({ body }) => !body.includes(`${largeTeam}/s129"`),
   })
   await expect(ask('/api/v1/records?view=full', largeTeam)).rejects.toThrow()
-  await eventually(async () => (await openContexts()) === 0)
+  await eventually(async () => (await api.replica.openContexts()) === 0)
 })
 
 test('parts are bounded by the bytes of the details, not by their number', async () => {

@@ -1,5 +1,5 @@
 import { toInstant } from '../../src/core/model/instant.ts'
-import type { TestAnswer } from '../support/api.ts'
+import { linesOf, type TestAnswer } from '../support/api.ts'
 import { csvRecords } from '../support/csv.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { useApi } from '../support/useApi.ts'
@@ -69,10 +69,6 @@ type Row = { readonly id: string; readonly data: unknown }
 
 const ask = (path: string, accept = 'application/json', team = large): Promise<TestAnswer> =>
   api.send(path, { key: api.keyOf(team), headers: { accept } })
-const linesOf = ({ status, text }: TestAnswer): string[] => {
-  expect(status).toBe(200)
-  return text.split('\n').slice(0, -1)
-}
 const newestFirst = Array.from({ length: rows }, (_, at) => submission(rows - 1 - at))
 const same = (found: readonly Row[], expected: readonly { readonly id: string }[]): void => {
   expect(found.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
@@ -94,12 +90,9 @@ async function largestAnswer(work: () => Promise<unknown>): Promise<number> {
 }
 
 test.each([
-  ['the first page', 1, 25],
   ['a page further on', 2, 25],
   ['the last page', 3, 25],
-  ['a page of a few rows', 7, 3],
   ['a page with a single row', 5, 1],
-  ['a page past the end', 4, 25],
   ['one page of all', 1, 100],
 ])('%s of rows of up to a megabyte is as complete as any', async (_what, page, limit) => {
   const answer = await ask(`/api/v1/records?page=${page}&limit=${limit}`)

@@ -50,25 +50,20 @@ describe('Redis away', () => {
     await relay?.close()
   })
 
-  test.each(endpoints)('%s gives 503 with a good or a bad key, and answers again when it is back', async (endpoint) => {
+  test('a good or a bad key gives 503 until it is back, and what is no account key is refused without it', async () => {
     relay.cut()
-    expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
-    expectUnavailable(await api.send(endpoint, { key: 'rqp_acct_unknown' }))
+    for (const endpoint of endpoints)
+      for (const key of [keyOf(team), 'rqp_acct_unknown']) expectUnavailable(await api.send(endpoint, { key }))
     expect(await api.readiness()).toEqual([
       expect.stringContaining('redis: does not answer'),
       'account keys: cannot be read from Redis',
     ])
-    relay.restore()
-    await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
-  })
-
-  test('what is no account key is refused without asking Redis', async () => {
-    relay.cut()
     expect((await api.send('/api/v1/forms')).status).toBe(401)
     expect((await api.send('/api/v1/forms', { key: 'rqp_live_1' })).status).toBe(401)
     expect((await api.send('/api/v1/forms', { method: 'OPTIONS' })).status).toBe(204)
     relay.restore()
-    await eventually(async () => (await api.send('/api/v1/forms', { key: keyOf(team) })).status === 200)
+    for (const endpoint of endpoints)
+      await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
   })
 })
 
@@ -85,21 +80,17 @@ describe('Elasticsearch away', () => {
     await relay?.close()
   })
 
-  test.each(endpoints)('%s gives 503 and answers again when it is back', async (endpoint) => {
+  test('every endpoint gives 503 until it is back, and what needs no Elasticsearch is answered', async () => {
     relay.cut()
-    expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
+    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
     expect(await api.readiness()).toEqual([expect.stringContaining('unreachable')])
-    relay.restore()
-    await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
-    expect(await api.readiness()).toEqual([])
-  })
-
-  test('what needs no Elasticsearch is answered', async () => {
-    relay.cut()
     expect((await api.send('/api/v1/forms')).status).toBe(401)
     expect((await api.send('/api/v1/forms?limit=0', { key: keyOf(team) })).status).toBe(400)
     expect((await api.send('/api/v1/forms/a%20b', { key: keyOf(team) })).status).toBe(404)
     relay.restore()
+    for (const endpoint of endpoints)
+      await eventually(async () => (await api.send(endpoint, { key: keyOf(team) })).status === 200)
+    expect(await api.readiness()).toEqual([])
   })
 })
 
@@ -109,6 +100,7 @@ describe('an index that is not there', () => {
     ['submissions', '/api/v1/records'],
     ['form-details', '/api/v1/forms/one'],
     ['submission-details', '/api/v1/records/one'],
+    ['submissions', '/api/v1/record-counts?by=day'],
   ] as const)('%s: %s gives 503, not 404', async (kind, endpoint) => {
     const api = close(await startTestApi({ settings: settings() }))
     await replica.dropAlias(kind)
@@ -120,21 +112,6 @@ describe('an index that is not there', () => {
     }
     expect((await api.send(endpoint, { key: keyOf(team) })).status).toBe(200)
   })
-})
-
-test('an index that does not allow what is asked gives 500 internal_error without internals, and logs why', async () => {
-  const api = close(await startTestApi({ settings: settings() }))
-  await replica.misleadAlias('forms')
-  const { status, headers, text } = await api.send('/api/v1/forms?titleContains=secret', { key: keyOf(team) })
-  await replica.restoreAlias('forms')
-  expect([status, text]).toEqual([
-    500,
-    expect.stringMatching(/^{"error":{"code":"internal_error","message":"[^"]*"}}$/),
-  ])
-  expect(text).not.toMatch(/elastic|shard|search|index|position/i)
-  const logged = api.logLines.filter(({ requestId }) => requestId === headers['x-request-id'])
-  expect(JSON.stringify(logged)).toContain('query_shard_exception')
-  expect(JSON.stringify(logged)).not.toContain('secret')
 })
 
 describe('answers of Elasticsearch that are not whole', () => {
@@ -164,7 +141,9 @@ describe('answers of Elasticsearch that are not whole', () => {
 
   test.each([401, 403, 429, 500, 502, 503, 504])('Elasticsearch answers %i: 503', async (status) => {
     fake.answerWith(answer(status, { error: { type: 'some_exception' }, status }))
-    for (const endpoint of endpoints) expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
+    // It is asked again for a while after it was busy.
+    for (const endpoint of status === 429 ? endpoints.slice(0, 1) : endpoints)
+      expectUnavailable(await api.send(endpoint, { key: keyOf(team) }))
   })
 
   test('a server that is not Elasticsearch gives 503', async () => {

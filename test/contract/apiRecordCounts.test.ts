@@ -156,29 +156,4 @@ describe('what is counted', () => {
     await api.replica.replaceChangeToken(teamList('submissions', team as TeamId))
     expect((await api.get(`${endpoint}?by=day`, { headers })).status).toBe(200)
   })
-
-  test('without a watermark, what is selected by time of change is 503, and the rest has no watermark', async () => {
-    await api.replica.publishWatermark(null)
-    try {
-      for (const name of ['changedSince', 'changedUntil'])
-        expect((await api.get(`${endpoint}?by=day&${name}=2026-11-20`)).status).toBe(503)
-      const { status, headers } = await api.get(`${endpoint}?by=day`)
-      expect([status, headers['replica-watermark']]).toEqual([200, undefined])
-    } finally {
-      await api.replica.publishWatermark(watermark)
-    }
-  })
-
-  test('without an index it is 503', async () => {
-    await api.replica.dropAlias('submissions')
-    try {
-      await api.replica.replaceChangeToken(teamList('submissions', team as TeamId))
-      const answers = await Promise.all(
-        ['hour', 'day', 'form', 'status'].map((by) => api.get(`${endpoint}?by=${by}&changedUntil=2026-11-20`)),
-      )
-      expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503])
-    } finally {
-      await api.replica.restoreAlias('submissions')
-    }
-  })
 })

@@ -34,10 +34,6 @@ describe('an unknown route', () => {
     expectError(await api.get(target), 404, 'not_found')
   })
 
-  test.each(unknown)('%s gives 401 without a key', async (target) => {
-    expectError(await api.send(target), 401, 'unauthorized')
-  })
-
   test.each(['//api/v1/forms', '/api//v1/forms', '/api/v1/../v1/forms', '/%', '/%ZZ', '/api/v1/%66orms', '*'])(
     '%s is read as it stands, and gives 404',
     async (target) => {
@@ -73,10 +69,6 @@ describe.each(endpoints)('%s', (endpoint) => {
       expectError(answer, 405, 'method_not_allowed')
       expect(answer.headers['allow']).toBe('GET, HEAD, OPTIONS')
     }
-  })
-
-  test('another method without a key gives 401', async () => {
-    expectError(await api.send(endpoint, { method: 'POST' }), 401, 'unauthorized')
   })
 
   test.each(['text/html', 'application/xml', 'image/*;q=0.1', '???', ''])('Accept: %s gives JSON', async (accept) => {

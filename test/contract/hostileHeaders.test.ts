@@ -66,19 +66,15 @@ afterAll(async () => {
 const targets = {
   api: (): Target[] => {
     const authorization = `Bearer ${api.key}`
-    const ofApi = (path: string, headers: Target['headers'], method = 'GET'): Target => ({
-      name: `${method} ${path}${'authorization' in headers ? '' : ' without a key'}`,
-      ...{ port: api.port, path, method, headers },
+    const ofApi = (path: string, headers: Target['headers']): Target => ({
+      name: `GET ${path}${'authorization' in headers ? '' : ' without a key'}`,
+      ...{ port: api.port, path, headers },
     })
-    const routes = ['forms', 'forms/known', 'records', 'records/known', 'record-counts?by=day']
-    const following = 'records?changedSince=2026-11-21'
+    const routes = ['records?changedSince=2026-11-21', 'records/known', 'record-counts?by=day']
     return [
-      ...[...routes, following, 'unknown'].map((route) => ofApi(`/api/v1/${route}`, { authorization })),
-      ofApi('/api/v1/records', { authorization, accept: 'application/x-ndjson' }),
+      ...routes.map((route) => ofApi(`/api/v1/${route}`, { authorization })),
       ofApi('/api/v1/records', { authorization, accept: 'text/csv' }),
-      ofApi('/api/v1/records', { authorization }, 'DELETE'),
-      ...['/api/v1/records', '/api/v1/openapi.json', '/docs'].map((path) => ofApi(path, {})),
-      ofApi('/api/v1/records', {}, 'OPTIONS'),
+      ...['/api/v1/records', '/docs'].map((path) => ofApi(path, {})),
     ]
   },
   'the settings area': (): Target[] => {
@@ -90,7 +86,7 @@ const targets = {
       ...{ port: Number(port), path, headers, ...more },
     })
     return [
-      ...['/keys', '/sign-in?token=none', '/unknown'].map((path) => ofSettings(path, {})),
+      ofSettings('/sign-in?token=none', {}),
       ofSettings('/keys', { cookie }),
       ofSettings('/keys', form, { method: 'POST', body: 'csrf=none' }),
     ]
@@ -142,8 +138,11 @@ describe.each(Object.entries(targets))('%s', (_which, targetsOf) => {
   test('no header makes a request cost many times the CPU of a plain one, and no other header is read', async () => {
     const dear: string[] = []
     for (const target of targetsOf()) {
+      reads.names.clear()
       const plain = await plainCpu(target)
-      for (const name of readHeaders.filter((each) => !judgedByNode.includes(each)))
+      expect([...reads.names].filter((name) => !readHeaders.includes(name))).toEqual([])
+      const tried = readHeaders.filter((each) => !judgedByNode.includes(each))
+      for (const name of tried.filter((each) => each === 'expect' || reads.names.has(each)))
         for (const value of hostileValues(name)) {
           const ratio = await ratioOf(target, plain, { [name]: value })
           if (ratio > mostRatio) dear.push(`${target.name}: ${name}: ${value.slice(0, 24)}… costs ${Math.round(ratio)}`)

@@ -1,11 +1,9 @@
-import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { type EntityType, teamList } from '../../src/core/model/teamList.ts'
-import type { TestAnswer } from '../support/api.ts'
+import { openAnswer, type TestAnswer } from '../support/api.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { type Injected, passes } from '../support/faultyElasticsearch.ts'
 import { useApi } from '../support/useApi.ts'
@@ -58,9 +56,8 @@ async function withoutElasticsearch(run: () => Promise<void>): Promise<void> {
 
 async function getRaw(target: string, encoding: string): Promise<{ encoding: string | undefined; body: Buffer }> {
   const headers = { authorization: `Bearer ${api.key}`, 'accept-encoding': encoding }
-  const sent = request({ port: api.port, path: target, headers, agent: false }).end()
-  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-  return { encoding: answer.headers['content-encoding'], body: await buffer(answer) }
+  const { received } = await openAnswer(api.port, target, headers)
+  return { encoding: received.headers['content-encoding'], body: await buffer(received) }
 }
 
 describe.each(endpoints)('%s, asked again', (endpoint) => {

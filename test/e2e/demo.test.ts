@@ -4,6 +4,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { treeOf } from '../support/processTree.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
 
 const run = promisify(execFile)
@@ -91,7 +92,7 @@ test(
       return ['completed', 'failed'].find((status) => status === reportResult.status)
     }, arrivalDeadlineMs)
 
-    const family = await descendants(demo.pid ?? 0)
+    const family = (await treeOf(demo.pid ?? 0)).slice(1)
     expect(family.length).toBeGreaterThan(9)
     const exited = once(demo, 'exit', { signal: AbortSignal.timeout(stopDeadlineMs) })
     demo.kill('SIGTERM')
@@ -142,17 +143,6 @@ async function untilDefined<T>(read: () => Promise<T | undefined>, deadlineMs: n
     if (Date.now() > end) throw new Error(`not within ${deadlineMs} ms: ${read}; the demo said:\n${output}`)
     await sleep(pollMs)
   }
-}
-
-async function descendants(pid: number): Promise<number[]> {
-  const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid='])
-  const pairs = stdout
-    .trim()
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/).map(Number))
-  const below = (parent: number): number[] =>
-    pairs.flatMap(([child = 0, itsParent]) => (itsParent === parent ? [child, ...below(child)] : []))
-  return below(pid)
 }
 
 function isRunning(pid: number): boolean {

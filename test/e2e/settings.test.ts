@@ -236,13 +236,6 @@ test('the language can be switched, and stays', async () => {
   await close()
 })
 
-test('everything that is wrong in the environment is told at once, with exit code 78', async () => {
-  const wrong = { SIGN_IN_SECRET: 'short', SIGN_IN_ISSUER: '', SETTINGS_URL: 'http://settings.example', REDIS_URL: 'x' }
-  const program = await startProgram('src/settings/main.ts', { ...pipeline.names, ...wrong })
-  expect(await program.ended()).toBe(78)
-  for (const name of Object.keys(wrong)) expect(program.log()).toMatch(new RegExp(`^${name} `, 'm'))
-})
-
 test('it stops when it is asked to, also without Kafka', async () => {
   const settings = { ...pipeline.names, ...signInSettings, KAFKA_BROKERS: '127.0.0.1:1' }
   const program = await startProgram('src/settings/main.ts', settings)

@@ -111,15 +111,3 @@ test('an indexer that was off for longer than Kafka keeps deletions promises not
   expect(await answer.text()).toContain('gone')
   expect((await runCommand('indexer/verify/verifyCommand.ts', [], pipeline.names)).stdout).not.toContain('unexpected')
 }, 180_000)
-
-test('an indexer that was off while nothing was appended has missed nothing', async () => {
-  await createCompactedTopics(pipeline, documentTopics(pipeline), 1, shortRetentionMs)
-  const first = await pipeline.startIndexer()
-  await pipeline.createKeys([team])
-  await pipeline.produce('submissions', [submission('kept', 5)])
-  await untilCommitted(pipeline)
-  await first.end('SIGTERM')
-  await sleep(1.2 * shortRetentionMs)
-  const second = await pipeline.startIndexer()
-  expect(await problemOf(second)).toBeUndefined()
-})

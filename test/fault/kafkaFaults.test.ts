@@ -8,19 +8,14 @@ import {
 } from '../support/compaction.ts'
 import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { documentTopics, expectWhole, recordsOf, smallHistory, untilCommitted, watermarkOf } from '../support/faults.ts'
-import type { Program } from '../support/programs.ts'
+import { documentTopics, expectWhole, recordsOf, smallHistory, untilCommitted } from '../support/faults.ts'
 import { seeded } from '../support/random.ts'
 import type { HistoryRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
-import { type WatermarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
-let watch: WatermarkWatch | undefined
 const producers: Producer[] = []
 afterEach(async () => {
-  await watch?.stop()
-  watch = undefined
   await Promise.all(producers.splice(0).map((producer) => producer.disconnect()))
 })
 
@@ -54,7 +49,6 @@ describe('Transactions', () => {
     await pipeline.createKeys(history.teams)
     const api = await pipeline.startApi()
     await pipeline.untilApplied(api, 'acme')
-    watch = watchWatermark(pipeline, api, 'acme')
     const producer = await transactional()
     const committed: HistoryRecord[] = []
     const size = 25
@@ -70,37 +64,6 @@ describe('Transactions', () => {
     }
     await expectWhole(pipeline, api, { ...history, records: committed })
     await untilCommitted(pipeline)
-    expect(watch.problems()).toEqual([])
-  })
-
-  test('an open transaction holds the watermark back, and loses nothing when the indexer is killed meanwhile', async () => {
-    const first = await pipeline.startIndexer()
-    await pipeline.createKeys(['acme'])
-    const api = await pipeline.startApi()
-    await pipeline.untilApplied(api, 'acme')
-    watch = watchWatermark(pipeline, api, 'acme')
-    const transaction = await (await transactional()).transaction()
-    const sent = await transaction.send({ topic: nameOf('forms'), messages: [form('open')] })
-    const appendedAtMs = Number(sent[0]?.logAppendTime)
-    const openPartition = sent[0]?.partition ?? 0
-    const others = Array.from({ length: 6 }, (_, at) => form(`other-${at}`))
-    const produceVisibly = async (indexer: Program, record: HistoryRecord): Promise<void> => {
-      await pipeline.produce('forms', [{ ...record, partition: (openPartition + 1) % 4 }])
-      const path = `/api/v1/forms/${record.key.toString().slice('acme/'.length)}`
-      await eventually(async () => (await pipeline.get(api, 'acme', path)).status === 200)
-      // What is appended and cannot be read yet is still to be read.
-      const place = `topic="${nameOf('forms')}",partition="${openPartition}"`
-      await eventually(async () => (await indexer.metric('tidemark_lag_records', place)) === 1)
-      expect(await watermarkOf(pipeline, api, 'acme')).toBeLessThanOrEqual(appendedAtMs)
-    }
-    for (const record of others.slice(0, 3)) await produceVisibly(first, record)
-    await first.end('SIGKILL')
-    const second = await pipeline.startIndexer()
-    for (const record of others.slice(3)) await produceVisibly(second, record)
-    await transaction.commit()
-    await expectWhole(pipeline, api, { teams: ['acme'], records: [...others, form('open')] })
-    await untilCommitted(pipeline)
-    expect(watch.problems()).toEqual([])
   })
 })
 
@@ -128,10 +91,8 @@ describe('Compaction', () => {
     await pipeline.startIndexer()
     await pipeline.createKeys(teams)
     const api = await pipeline.startApi()
-    watch = watchWatermark(pipeline, api, 'acme')
     await expectWhole(pipeline, api, { teams, records })
     await untilCommitted(pipeline)
-    expect(watch.problems()).toEqual([])
   })
 
   test('a segment that ends in a batch without records is read past', async () => {

@@ -16,12 +16,10 @@ import {
 import { type Program, probe, startProgram } from '../support/programs.ts'
 import type { History, HistoryRecord } from '../support/randomHistory.ts'
 import { usePipeline } from '../support/usePipeline.ts'
-import { type WatermarkWatch, watchWatermark } from '../support/watchWatermark.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
 let api: Program
 let indexer: Program
-let watch: WatermarkWatch
 let checker: ConsistencyChecker | undefined
 const history: History = smallHistory(23, 900)
 const third = (at: number): HistoryRecord[] => history.records.slice(at * 300, (at + 1) * 300)
@@ -31,10 +29,8 @@ beforeEach(async () => {
   await pipeline.createKeys([...history.teams, checkerTeam])
   api = await pipeline.startApi()
   await pipeline.untilApplied(api, 'acme')
-  watch = watchWatermark(pipeline, api, 'acme')
 })
 afterEach(async () => {
-  await watch.stop()
   await checker?.stop()
   checker = undefined
 })
@@ -57,7 +53,6 @@ describe('Committed offsets that Kafka does not hold', () => {
     await expectFold(pipeline, api, { ...history, records: [...third(0), ...third(2)] })
     await expectDeadLetters(pipeline, [...third(0), ...third(2)])
     expect(await watermarkOf(pipeline, api, 'acme')).toBeUndefined()
-    expect(watch.problems()).toEqual([])
   })
 
   test('a group that committed offsets which Kafka does not have yet reads again what there is', async () => {
@@ -76,7 +71,6 @@ describe('Committed offsets that Kafka does not hold', () => {
     await pipeline.startIndexer()
     await expectWhole(pipeline, api, { ...history, records: [...third(0), ...third(1)] })
     await untilCommitted(pipeline)
-    expect(watch.problems()).toEqual([])
   })
 })
 
@@ -107,7 +101,7 @@ test('partitions that a topic is given while it is read hold the watermark back 
   await producer.disconnect()
   await pipeline.startIndexer()
   await expectWhole(pipeline, api, { teams: ['acme'], records })
-  expect([watch.problems(), checker.problems()]).toEqual([[], []])
+  expect(checker.problems()).toEqual([])
 })
 
 const form = (id: string): HistoryRecord => ({

@@ -4,11 +4,9 @@ import { join, resolve } from 'node:path'
 import { Client } from '@elastic/elasticsearch'
 import { documentKinds, readDefinition } from '../../src/core/stores/indices.ts'
 import { startPollingReader, startSteadyWriter } from '../model/live.ts'
-import { refusesWith } from '../support/elasticsearchFaults.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectFold } from '../support/expectFold.ts'
 import { deleteRecords, documentTopics, withAdmin } from '../support/faults.ts'
-import { startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
 import { indexName } from '../support/names.ts'
 import { type Program, startProgram, untilReady } from '../support/programs.ts'
 import { type History, randomHistory } from '../support/randomHistory.ts'
@@ -178,22 +176,4 @@ test('a rebuild that cannot carry over says why, can be ended, and has changed n
   await eventually(() => rebuild.log().includes('waiting: 400 strict_dynamic_mapping_exception'))
   expect(await rebuild.end('SIGTERM')).toBe(1)
   await expectFold(pipeline, api, history)
-})
-
-test('a rebuild that fails once it has closed the old generation tells what failed first; indexers write that one again', async () => {
-  const history = randomHistory(27, 200)
-  const { api } = await filled(history)
-  const faulty = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
-  try {
-    const closing = faulty.inject('/_block/', refusesWith(500, 'first_exception'))
-    const opening = faulty.inject('/_alias', refusesWith(500, 'second_exception'), { when: () => closing.met() > 0 })
-    const rebuild = await startRebuild({ ELASTICSEARCH_URL: faulty.url })
-    expect([await rebuild.ended(), rebuild.log()]).toEqual([1, expect.stringContaining('first_exception')])
-    expect(rebuild.log()).not.toContain('second_exception')
-    expect(opening.met()).toBeGreaterThan(0)
-    await untilAllApplied(api)
-    await expectFold(pipeline, api, history)
-  } finally {
-    await faulty.close()
-  }
 })

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { eventually } from '../support/eventually.ts'
+import { recordsOf } from '../support/faults.ts'
 import type { Program } from '../support/programs.ts'
-import { topicRecords } from '../support/topicRecords.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 import { type Connect, openConnect } from './support/debezium.ts'
 import { describePostgresql, type Postgresql, startPostgresql } from './support/postgresql.ts'
@@ -132,7 +132,7 @@ describePostgresql('From the outbox of a PostgreSQL database to the API', () => 
 
   /** Key, revision and title of each record about these forms; of a deletion, the key alone. */
   const recordsAbout = async (...keys: string[]): Promise<unknown[][]> =>
-    (await topicRecords(pipeline.names['TOPIC_FORMS'] ?? '', keys)).map(({ key, value }) => {
+    (await recordsOf(pipeline.kafka, pipeline.names['TOPIC_FORMS'] ?? '', keys)).map(({ key, value }) => {
       if (value === null) return [String(key)]
       const { revision, form } = JSON.parse(String(value)) as { revision: number; form: { title: string } }
       return [String(key), revision, form.title]

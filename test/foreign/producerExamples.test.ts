@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { topicRecords } from '../support/topicRecords.ts'
+import { recordsOf } from '../support/faults.ts'
 import { describePython } from './support/python.ts'
 import { usePythonPipeline } from './support/usePythonPipeline.ts'
 
@@ -96,7 +96,7 @@ describePython('The examples of producers', () => {
       changes(3).map(({ key, value }) => ({ key, value: JSON.stringify(value) })),
     )
     const keys = ids.map((id) => `acme/${id}`)
-    const records = await topicRecords(nameOf('FORMS'), keys)
+    const records = await recordsOf(pipeline.kafka, nameOf('FORMS'), keys)
     for (const key of keys) {
       const own = records.filter((record) => record.key?.toString() === key)
       expect(own.map(({ value }) => (JSON.parse(String(value)) as { revision: number }).revision)).toEqual([1, 2, 3])

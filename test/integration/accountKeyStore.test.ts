@@ -7,6 +7,7 @@ import {
   type AccountKeyStore,
   AccountKeysIncomplete,
   accountKeyStore,
+  readHolders,
   type StoredKey,
   stateOf,
 } from '../../src/core/stores/accountKeyStore.ts'
@@ -81,6 +82,22 @@ describe('A change of a key', () => {
     expect(await apply(k1, keyOf({ ...revision(2), state: 'revoked' }))).toBe('applied')
     expect(await store.reserve(acme, 'k2' as EntityId, nowMs, nowMs + 1)).toBe('reserved')
   })
+})
+
+test('the holders of several keys are found at once: not of an unknown key, nor of one that several claim', async () => {
+  const held = (...plaintexts: string[]) => readHolders(link, names, plaintexts.map(digestOf))
+  await apply(k1, keyOf())
+  await apply('k2', keyOf({ id: 'k2' as EntityId, digest: digestOf('two'), state: 'revoked' }))
+  for (const team of [acme, 'other' as TeamId])
+    await apply('k3', keyOf({ id: 'k3' as EntityId, digest: digestOf('contested') }), team)
+  expect(await held('rqp_acct_one', 'unknown', 'two', 'contested')).toEqual([
+    { teamId: 'acme', keyId: 'k1', state: 'active', expiresAtMs: null },
+    null,
+    { teamId: 'acme', keyId: 'k2', state: 'revoked', expiresAtMs: null },
+    null,
+  ])
+  await lose()
+  expect(await held('rqp_acct_one')).toBeUndefined()
 })
 
 describe('The ten slots of a team', () => {

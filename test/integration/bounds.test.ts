@@ -74,28 +74,3 @@ test.each([
   expect(peakResident).toBeLessThan(500 * mebibyte)
   expect(await writeDeadLetter(indexer)).toBe(0)
 })
-
-test('the metrics tell how far each partition is behind, how old the watermark is, and what refreshes and bulks cost', async () => {
-  const indexer = await pipeline.startIndexer()
-  await pipeline.produce(
-    'forms',
-    Array.from({ length: 20 }, (_, at) => formRecord(`f${at}`)),
-  )
-  await eventually(async () => (await settled(indexer)) === 20)
-  await eventually(async () => (await indexer.metric('tidemark_lag_records')) === 0)
-  await eventually(async () => (await indexer.metric('tidemark_watermark_age_seconds')) > 0)
-  const atTheirEnds = async (): Promise<number> => {
-    const text = await (await fetch(`${indexer.adminUrl}/metrics`)).text()
-    return [...text.matchAll(/^tidemark_lag_seconds\{topic="[^"]+",partition="\d"\} 0$/gm)].length
-  }
-  await eventually(async () => (await atTheirEnds()) === 12)
-  expect(await indexer.metric('tidemark_bulk_items_total', 'written')).toBe(40)
-  for (const name of [
-    'tidemark_refresh_duration_seconds_count',
-    'tidemark_bulk_duration_seconds_count',
-    'tidemark_bulk_bytes_sum',
-  ])
-    expect([name, await indexer.metric(name)]).toEqual([name, expect.any(Number)])
-  await eventually(async () => (await indexer.metric('tidemark_refresh_duration_seconds_count')) > 0)
-  expect(await indexer.metric('tidemark_rebalances_total')).toBeGreaterThan(0)
-})

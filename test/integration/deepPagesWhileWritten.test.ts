@@ -3,7 +3,7 @@ import type { Program } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'acme'
-const [bursts, burstSize] = [25, 12]
+const [bursts, burstSize] = [12, 12]
 
 const pipeline = usePipeline()
 let api: Program

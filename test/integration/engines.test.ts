@@ -1,15 +1,15 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import { Kafka, logLevel } from 'kafkajs'
 import { type Engine, type EngineUrls, startEngines } from '../../tools/engines/engines.ts'
 import { processStart } from '../../tools/engines/runningProcess.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
+import { treeOf } from '../support/processTree.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -73,15 +73,8 @@ const untilReady = async (running: ReturnType<typeof start>): Promise<EngineUrls
   return urls as EngineUrls
 }
 
-/** A process and all that it started, directly or not. */
-const treeOf = async (pid: number): Promise<number[]> => {
-  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
-  const pairs = stdout
-    .trim()
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/).map(Number))
-  const tree = [pid]
-  for (const parent of tree) tree.push(...pairs.flatMap(([child = 0, of]) => (of === parent ? [child] : [])))
+const watchedTreeOf = async (pid: number): Promise<number[]> => {
+  const tree = await treeOf(pid)
   forgotten.push(...tree)
   return tree
 }
@@ -113,7 +106,7 @@ test('npm run engines: all three answer; when npm is killed, no process is left'
   await admin.disconnect()
   expect(await pingRedis(urls.REDIS_URL)).toBe('PONG')
 
-  const tree = await treeOf(npm.pid)
+  const tree = await watchedTreeOf(npm.pid)
   expect(tree.length).toBeGreaterThanOrEqual(2 + 3 * 2)
   npm.kill('SIGKILL')
   expect(await untilGone(tree)).toBe(true)
@@ -125,7 +118,7 @@ test('an external engine is not started; a second start in the folder is refused
   const urls = await untilReady(first)
   expect(urls).toMatchObject(externalStubs)
   expect(await pingRedis(urls.REDIS_URL)).toBe('PONG')
-  const tree = await treeOf(first.pid)
+  const tree = await watchedTreeOf(first.pid)
   expect(tree).toHaveLength(3)
 
   const second = await startMain(externalStubs).exit
@@ -142,7 +135,7 @@ test('an external engine is not started; a second start in the folder is refused
 test('when it is killed, no process is left, and the next start takes over its folder', async () => {
   const killed = startMain(externalStubs)
   await untilReady(killed)
-  const tree = await treeOf(killed.pid)
+  const tree = await watchedTreeOf(killed.pid)
   killed.kill('SIGKILL')
   const next = startMain(externalStubs)
   expect(await untilGone(tree)).toBe(true)
@@ -155,7 +148,7 @@ test('when it is killed, no process is left, and the next start takes over its f
 test('when an engine ends by itself, it says so and stops', async () => {
   const running = startMain(externalStubs)
   await untilReady(running)
-  const tree = await treeOf(running.pid)
+  const tree = await watchedTreeOf(running.pid)
   process.kill(tree.at(-1) as number, 'SIGKILL')
   const { code, output } = await running.exit
   expect(code).toBe(1)

@@ -1,44 +1,36 @@
 import { Client } from '@elastic/elasticsearch'
-import { blockWrites } from '../../indexer/generations/aliases.ts'
 import { createTopics } from '../../src/core/kafka/source.ts'
-import { documentKinds, physicalName, readDefinition } from '../../src/core/stores/indices.ts'
-import { connectRedis } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
-import { acquireWatermarkHold } from '../../src/core/stores/watermark.ts'
 import { formEntity, submissionEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { withAdmin } from '../support/faults.ts'
+import { untilCommitted, withAdmin } from '../support/faults.ts'
 import { indexName } from '../support/names.ts'
 import type { Program } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
-const detailOf = (id: string) => ({ index: `${pipeline.names['INDEX_PREFIX']}-form-details`, id, routing: 'acme' })
-
-const pipeline = usePipeline({ forEachTest: true })
+const pipeline = usePipeline()
 let elasticsearch: Client
-beforeEach(() => {
+let indexer: Program
+beforeAll(async () => {
   elasticsearch = new Client({ node: process.env['ELASTICSEARCH_URL'] ?? '' })
+  indexer = await pipeline.startIndexer()
 })
-afterEach(() => elasticsearch.close())
+afterAll(() => elasticsearch.close())
 
-const formRecord = (id: string, revision: number, changes: Record<string, unknown> = {}) => ({
+const detailOf = (id: string) => ({ index: `${pipeline.names['INDEX_PREFIX']}-form-details`, id, routing: 'acme' })
+const formRecord = (id: string, revision: number) => ({
   key: `acme/${id}`,
-  value: JSON.stringify({ revision, form: formEntity({ id, ...changes }) }),
+  value: JSON.stringify({ revision, form: formEntity({ id }) }),
 })
-const settled = (indexer: Program, count: number): Promise<void> =>
-  eventually(async () => (await indexer.metric('tidemark_records_total')) >= count)
-const readySays = async (indexer: Program): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
-const titleOf = async (id: string): Promise<string | undefined> =>
-  (await elasticsearch.getSource<{ title?: string }>(detailOf(id))).title
-const committed = async (topic: string): Promise<bigint> => {
-  const [of] = await withAdmin(pipeline.kafka, (admin) =>
-    admin.fetchOffsets({ groupId: pipeline.names['CONSUMER_GROUP'] ?? '', topics: [topic] }),
-  )
-  return (of?.partitions ?? []).reduce((sum, { offset }) => sum + (BigInt(offset) > 0n ? BigInt(offset) : 0n), 0n)
+const records = (outcome = ''): Promise<number> => indexer.metric('tidemark_records_total', outcome)
+/** Waits until so many more records than before had their outcome. */
+async function settle(count: number, produce: () => Promise<void>): Promise<void> {
+  const before = await records()
+  await produce()
+  await eventually(async () => (await records()) >= before + count)
 }
+const readySays = async (): Promise<string> => await (await fetch(`${indexer.adminUrl}/readyz`)).text()
 
 test('aliases that someone took away are given back, and nothing is missing after', async () => {
-  const indexer = await pipeline.startIndexer()
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const index = await indexName(prefix, 'form-details')
   for (const [id, name] of [
@@ -50,77 +42,26 @@ test('aliases that someone took away are given back, and nothing is missing afte
     await eventually(async () => (await elasticsearch.indices.existsAlias({ name })) === true)
     await eventually(async () => (await elasticsearch.exists(detailOf(`acme/${id}`))) === true)
   }
-  await eventually(async () => (await committed(pipeline.names['TOPIC_FORMS'] ?? '')) === 2n)
-  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(0)
-})
-
-test('the way to write that a rebuild took, and did not live to give back, is taken back when nothing is held any more', async () => {
-  const indexer = await pipeline.startIndexer()
-  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-  const redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  await eventually(() => redis.runId() !== undefined)
-  await acquireWatermarkHold(redis, redisKeys(prefix), 'a rebuild', 3_000)
-  const named = documentKinds.map(async (kind) => [
-    kind,
-    physicalName(prefix, kind, (await readDefinition(kind)).version, 1),
-  ])
-  const indices = Object.fromEntries(await Promise.all(named))
-  const options = { signal: AbortSignal.timeout(10_000), requestTimeout: 10_000 }
-  await blockWrites(
-    elasticsearch,
-    { indices: indices as Parameters<typeof blockWrites>[1]['indices'] },
-    'rebuild',
-    options,
-  )
-  await pipeline.produce('forms', [formRecord('a', 1)])
-  await eventually(async () => (await readySays(indexer)).includes('404'))
-  await settled(indexer, 1)
-  expect(await redis.client.exists(redisKeys(prefix).watermarkHold)).toBe(0)
-  expect(await titleOf('acme/a')).toBe('Product Knowledge Quiz')
-  await redis.close()
-})
-
-test('indices that someone deleted are built anew from Kafka; until they are whole, readers are told 503', async () => {
-  const indexer = await pipeline.startIndexer()
-  await pipeline.createKeys(['acme'])
-  const records = Array.from({ length: 50 }, (_, at) => formRecord(`f${at}`, 1))
-  await pipeline.produce('forms', [...records, { key: 'acme/poison', value: 'none' }])
-  const api = await pipeline.startApi()
-  await pipeline.untilApplied(api, 'acme')
-  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
-  await elasticsearch.indices.delete({
-    index: [await indexName(prefix, 'forms'), await indexName(prefix, 'submissions')],
-  })
-  const seen = new Set<string>()
-  await eventually(async () => {
-    const { status, headers, body } = await pipeline.get(api, 'acme', '/api/v1/forms')
-    const total = (body as { totalDocs?: number }).totalDocs ?? 'none'
-    seen.add(`${status} ${total}`)
-    return status === 200 && headers.has('replica-watermark')
-  })
-  expect([...seen].sort()).toEqual(['200 50', '503 none'])
-  await eventually(async () => (await fetch(`${indexer.adminUrl}/readyz`)).ok)
-  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(1)
+  await untilCommitted(pipeline)
+  expect(await records('dead-letter')).toBe(0)
 })
 
 test('a closed index pauses too: good records are never set aside for what is wrong with the index', async () => {
-  const indexer = await pipeline.startIndexer()
   const index = await indexName(pipeline.names['INDEX_PREFIX'] ?? '', 'forms')
+  const before = await records()
   await elasticsearch.indices.close({ index })
-  await pipeline.produce('forms', [formRecord('a', 1)])
-  await eventually(async () => (await readySays(indexer)).includes('closed'))
-  expect(await indexer.metric('tidemark_records_total')).toBe(0)
+  await pipeline.produce('forms', [formRecord('c', 1)])
+  await eventually(async () => (await readySays()).includes('closed'))
+  expect(await records()).toBe(before)
   await elasticsearch.indices.open({ index })
-  await settled(indexer, 1)
-  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(0)
+  await eventually(async () => (await records()) === before + 1)
+  expect(await records('dead-letter')).toBe(0)
 })
 
 test('a dead letter is the record byte for byte, with its own headers and why and where from', async () => {
-  const indexer = await pipeline.startIndexer()
   const value = Buffer.from([0x7b, 0xff, 0x00, 0x0a])
   const headers = { trace: 'abc', empty: '', toString: 'odd' }
-  await pipeline.produce('forms', [{ key: 'acme/f1', value, headers }])
-  await settled(indexer, 1)
+  await settle(1, () => pipeline.produce('forms', [{ key: 'acme/f1', value, headers }]))
   const [letter] = await pipeline.deadLetters(1)
   expect([letter?.key, letter?.value]).toEqual([Buffer.from('acme/f1'), value])
   expect(letter?.headers).toMatchObject({
@@ -130,35 +71,36 @@ test('a dead letter is the record byte for byte, with its own headers and why an
     'tidemark.reason': 'must be UTF-8',
     'tidemark.topic': pipeline.names['TOPIC_FORMS'],
     'tidemark.partition': expect.stringMatching(/^[0-3]$/),
-    'tidemark.offset': '0',
+    'tidemark.offset': expect.stringMatching(/^\d$/),
     'tidemark.appended-at': expect.stringMatching(/Z$/),
     'tidemark.dead-lettered-at': expect.stringMatching(/Z$/),
   })
 })
 
 test('what Elasticsearch would refuse never leaves half of an entity, and stops nothing', async () => {
-  const indexer = await pipeline.startIndexer()
   const lists = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
   const record = (id: string, from: string, to: string) => ({
     key: `acme/${id}`,
     value: JSON.stringify({ revision: 1, form: formEntity({ id }) }).replace(from, to),
   })
   const report = '{"dimensions":["accuracy"]}'
-  await pipeline.produce('forms', [
-    record('deep', report, `{"a":${lists(200_000)}}`),
-    record('deepest', report, `{"a":${lists(997)}}`),
-    record('digits', report, `{"a":${'1'.repeat(1_001)}}`),
-    record('digits-fit', report, `{"a":${'1'.repeat(1_000)}}`),
-    record('twice', report, '{"a":1,"\\u0061":2.50,"b":[{"c":1,"c":1e400}]}'),
-    record('unfolded', 'Product Knowledge Quiz', '\ufdfa'.repeat(2_000)),
-    record('surrogate', 'Product Knowledge Quiz', '\\ud800'),
-  ])
+  const letters = await records('dead-letter')
   const deepSubmission = JSON.stringify({ revision: 1, submission: submissionEntity({ id: 's1' }) })
-  await pipeline.produce('submissions', [
-    { key: 'acme/s1', value: deepSubmission.replace('"customData":null', `"customData":${lists(998)}`) },
-  ])
-  await settled(indexer, 8)
-  expect(await indexer.metric('tidemark_records_total', 'dead-letter')).toBe(3)
+  await settle(8, async () => {
+    await pipeline.produce('forms', [
+      record('deep', report, `{"a":${lists(200_000)}}`),
+      record('deepest', report, `{"a":${lists(997)}}`),
+      record('digits', report, `{"a":${'1'.repeat(1_001)}}`),
+      record('digits-fit', report, `{"a":${'1'.repeat(1_000)}}`),
+      record('twice', report, '{"a":1,"\\u0061":2.50,"b":[{"c":1,"c":1e400}]}'),
+      record('unfolded', 'Product Knowledge Quiz', '\ufdfa'.repeat(2_000)),
+      record('surrogate', 'Product Knowledge Quiz', '\\ud800'),
+    ])
+    await pipeline.produce('submissions', [
+      { key: 'acme/s1', value: deepSubmission.replace('"customData":null', `"customData":${lists(998)}`) },
+    ])
+  })
+  expect(await records('dead-letter')).toBe(letters + 3)
   const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
   const exists = async (kind: string, id: string): Promise<boolean> =>
     await elasticsearch.exists({ index: `${prefix}-${kind}`, id: `acme/${id}`, routing: 'acme' })
@@ -169,17 +111,45 @@ test('what Elasticsearch would refuse never leaves half of an entity, and stops 
   expect([await exists('submissions', 's1'), await exists('submission-details', 's1')]).toEqual([false, false])
 })
 
-test('without append times of the broker no watermark is published, it is said, and records are indexed all the same', async () => {
-  const topic = pipeline.names['TOPIC_FORMS'] ?? ''
-  const configEntries = [{ name: 'cleanup.policy', value: 'compact' }]
-  await withAdmin(pipeline.kafka, (admin) => createTopics(admin, [{ topic, numPartitions: 1, configEntries }]))
-  const indexer = await pipeline.startIndexer()
-  expect(indexer.log()).toContain('lacks message.timestamp.type=LogAppendTime')
+test('indices that someone deleted are built anew from Kafka; until they are whole, readers are told 503', async () => {
   await pipeline.createKeys(['acme'])
-  await pipeline.produce('forms', [{ ...formRecord('a', 1), timestamp: '1' }])
-  await settled(indexer, 2)
-  await eventually(async () => (await committed(topic)) === 1n)
+  const forms = Array.from({ length: 50 }, (_, at) => formRecord(`f-${at}`, 1))
+  await pipeline.produce('forms', [...forms, { key: 'acme/poison', value: 'none' }])
   const api = await pipeline.startApi()
-  const answer = await pipeline.get(api, 'acme', '/api/v1/forms')
-  expect([answer.status, answer.headers.get('replica-watermark')]).toEqual([200, null])
+  await pipeline.untilApplied(api, 'acme')
+  const letters = await records('dead-letter')
+  const prefix = pipeline.names['INDEX_PREFIX'] ?? ''
+  // Another question than below: what is kept would be served for a while.
+  const served = (await pipeline.get(api, 'acme', '/api/v1/forms?limit=2')).body as { totalDocs: number }
+  await elasticsearch.indices.delete({
+    index: [await indexName(prefix, 'forms'), await indexName(prefix, 'submissions')],
+  })
+  const seen = new Set<string>()
+  await eventually(async () => {
+    const { status, headers, body } = await pipeline.get(api, 'acme', '/api/v1/forms')
+    const total = (body as { totalDocs?: number }).totalDocs ?? 'none'
+    seen.add(`${status} ${total}`)
+    return status === 200 && headers.has('replica-watermark')
+  })
+  expect([...seen].sort()).toEqual([`200 ${served.totalDocs}`, '503 none'])
+  await eventually(async () => (await fetch(`${indexer.adminUrl}/readyz`)).ok)
+  expect(await records('dead-letter')).toBe(letters)
+})
+
+describe('without append times of the broker', () => {
+  const other = usePipeline()
+
+  test('no watermark is published, it is said, and records are indexed all the same', async () => {
+    const topic = other.names['TOPIC_FORMS'] ?? ''
+    const configEntries = [{ name: 'cleanup.policy', value: 'compact' }]
+    await withAdmin(other.kafka, (admin) => createTopics(admin, [{ topic, numPartitions: 1, configEntries }]))
+    const without = await other.startIndexer()
+    expect(without.log()).toContain('lacks message.timestamp.type=LogAppendTime')
+    await other.createKeys(['acme'])
+    await other.produce('forms', [{ ...formRecord('a', 1), timestamp: '1' }])
+    await untilCommitted(other)
+    const api = await other.startApi()
+    const answer = await other.get(api, 'acme', '/api/v1/forms')
+    expect([answer.status, answer.headers.get('replica-watermark')]).toEqual([200, null])
+  })
 })

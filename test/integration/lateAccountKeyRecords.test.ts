@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type KafkaSink, kafkaSink, type NewRecord } from '../../src/core/kafka/sink.ts'
+import { type KafkaSink, kafkaSink } from '../../src/core/kafka/sink.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
@@ -11,7 +11,7 @@ import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf, untilCommitted } from '../support/faults.ts'
-import { Gate } from '../support/gate.ts'
+import type { Gate } from '../support/gate.ts'
 import { signInAt, type Visitor } from '../support/settings.ts'
 import { signInSettings } from '../support/signIns.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -82,21 +82,6 @@ async function expectSlots(free: number): Promise<void> {
   await expect(keys.create({ team, name: 'n', by })).rejects.toMatchObject({ reason: 'full' })
 }
 
-test('a revocation that is written only after the key was deleted leaves it deleted, also once compacted and replayed', async () => {
-  const { plaintext, key } = await keysBehind().create({ team, name: 'n', by })
-  const gate = new Gate()
-  const revoking = keysBehind(gate).revoke({ team, id: key.id, by })
-  await gate.untilReached()
-  await keysBehind().delete({ team, id: key.id, by })
-  gate.open()
-  await expect(revoking).rejects.toMatchObject({ reason: 'deleted' })
-  expect(isDeletion((await recordsOfKey(key.id)).at(-1))).toBe(true)
-  await compact(key.id)
-  await replay()
-  expect([await isHeld(plaintext), await keysBehind().list(team)]).toEqual([false, []])
-  await expectSlots(10)
-})
-
 test('a record that reaches Kafka after the deletion, from a process that has died since, brings nothing back', async () => {
   const { plaintext, key } = await keysBehind().create({ team, name: 'n', by })
   await keysBehind().delete({ team, id: key.id, by })
@@ -108,41 +93,6 @@ test('a record that reaches Kafka after the deletion, from a process that has di
   await replay()
   expect([await isHeld(plaintext), await keysBehind().list(team)]).toEqual([false, []])
   await expectSlots(10)
-})
-
-test('a creation that failed brings no key, though Kafka has its record, or has it later, also once replayed', async () => {
-  let appends = 0
-  const unanswered = keysSending(async (records) => {
-    await sink.append(records)
-    if (++appends === 1) throw new Error('no answer')
-  })
-  await expect(unanswered.create({ team, name: 'n', by })).rejects.toThrow('no answer')
-  const held: (readonly NewRecord[])[] = []
-  const late = keysSending(async (records) => {
-    held.push(records)
-    throw new Error('no broker')
-  })
-  await expect(late.create({ team, name: 'n', by })).rejects.toThrow('no broker')
-  await sink.append(held[0] ?? [])
-  await untilRead()
-  await replay()
-  expect(await keysBehind().list(team)).toEqual([])
-  await expectSlots(10)
-})
-
-test('a deletion that the product wrote as a record outlives compaction, and a late record after that', async () => {
-  const { plaintext, key } = await keysBehind().create({ team, name: 'n', by })
-  await pipeline.produce('account-keys', [{ key: `${team}/${key.id}`, value: '{"revision":2,"key":null}' }])
-  await untilRead()
-  await compact(key.id)
-  await replay()
-  const { revision, ...entity } = key
-  const late = JSON.stringify({ revision: revision + 2, key: entity })
-  await pipeline.produce('account-keys', [{ key: `${team}/${key.id}`, value: late }])
-  await untilRead()
-  await compact(key.id)
-  await replay()
-  expect([await isHeld(plaintext), await keysBehind().list(team)]).toEqual([false, []])
 })
 
 test('two processes that revoke and delete one key at once leave it deleted, whoever comes first', async () => {

@@ -33,22 +33,6 @@ const createTopic = async (topic: string): Promise<void> => {
   await admin.disconnect()
 }
 
-test('a topic is read when the transaction that is open in it has ended, not before', async () => {
-  const topic = `${pipeline.names['INDEX_PREFIX']}-open`
-  await createTopic(topic)
-  const transaction = await (await transactional()).transaction()
-  await transaction.send({ topic, messages: [{ key: 'in', value: 'the transaction' }] })
-  const other = pipeline.kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
-  producers.push(other)
-  await other.connect()
-  await other.send({ topic, messages: [{ key: 'behind', value: 'it' }] })
-
-  const reading = recordsOf(pipeline.kafka, topic)
-  expect(await Promise.race([reading, sleep(longQuietMs, 'reads on')])).toBe('reads on')
-  await transaction.commit()
-  expect((await reading).map(({ key }) => String(key))).toEqual(['in', 'behind'])
-})
-
 test('a topic that ends with what a transaction has aborted is read', async () => {
   const topic = `${pipeline.names['INDEX_PREFIX']}-aborted`
   await createTopic(topic)

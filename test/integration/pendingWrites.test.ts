@@ -5,13 +5,7 @@ import { markPending, type PendingMark, pendingMarkLifeMs, settlePending } from 
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { claimPartitions } from '../../src/core/stores/watermark.ts'
-import { holdsAnswer, holdsRequest } from '../support/elasticsearchFaults.ts'
-import { formEntity } from '../support/entities.ts'
 import { eventually } from '../support/eventually.ts'
-import { type FaultyElasticsearch, startFaultyElasticsearch } from '../support/faultyElasticsearch.ts'
-import { Gate } from '../support/gate.ts'
-import type { Program } from '../support/programs.ts'
-import { usePipeline } from '../support/usePipeline.ts'
 
 const team = 'acme' as TeamId
 const list = teamList('forms', team)
@@ -98,67 +92,5 @@ describe('Marks of pending writes', () => {
     await redis.client.hset(name, 'forms/0', `a ${Date.now() + 1_000}`)
     await markPending(redis, keys, [mark('a')])
     expect(Number((await redis.client.hget(name, 'forms/0'))?.split(' ')[1])).toBeGreaterThan(Date.now() + 1_000_000)
-  })
-})
-
-describe('A list has a mark from before a change of it can be found until it has a new change token', () => {
-  const pipeline = usePipeline({ forEachTest: true })
-  let elasticsearch: FaultyElasticsearch
-  let indexer: Program
-  let keys: RedisKeys
-  let token: string | null
-
-  const isFound = async (): Promise<boolean> => {
-    const [url = ''] = (process.env['ELASTICSEARCH_URL'] ?? '').split(',')
-    const answer = await fetch(`${url}/${pipeline.names['INDEX_PREFIX']}-forms/_count?q=teamId:${team}`)
-    return ((await answer.json()) as { count: number }).count > 1
-  }
-  const isMarked = async (): Promise<boolean> => (await redis.client.exists(keys.pendingWrites(list))) === 1
-  const tokenNow = (): Promise<string | null> => redis.client.get(keys.changeToken(list))
-  const produceForm = (id: string): Promise<void> => {
-    const form = formEntity({ id, teamId: team })
-    return pipeline.produce('forms', [{ key: `${team}/${id}`, value: JSON.stringify({ revision: 1, form }) }])
-  }
-
-  beforeEach(async () => {
-    elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
-    keys = redisKeys(pipeline.names['INDEX_PREFIX'] ?? '')
-    indexer = await pipeline.startIndexer({ ELASTICSEARCH_URL: elasticsearch.url })
-    await produceForm('first')
-    await eventually(async () => (await tokenNow()) !== null && !(await isMarked()))
-    token = await tokenNow()
-  })
-  afterEach(() => elasticsearch.close())
-
-  /** Leads the indexer to where a second form can be found and its list still has the old token. */
-  const untilFound = async (): Promise<Gate> => {
-    const refreshed = new Gate()
-    elasticsearch.inject('/_refresh', holdsAnswer(refreshed), { times: 1 })
-    await produceForm('second')
-    await refreshed.untilReached()
-    await eventually(isFound)
-    return refreshed
-  }
-
-  test('before the bulk request that writes it, and until the token is replaced', async () => {
-    const bulk = new Gate()
-    elasticsearch.inject('/_bulk', holdsRequest(bulk), { times: 1 })
-    await produceForm('second')
-    await bulk.untilReached()
-    expect(await isMarked()).toBe(true)
-    expect(await isFound()).toBe(false)
-    bulk.open()
-    await eventually(async () => !(await isMarked()))
-    expect(await isFound()).toBe(true)
-    expect(await tokenNow()).not.toBe(token)
-  })
-
-  test('after its indexer was killed there, until the next one has replaced the token', async () => {
-    await untilFound()
-    await indexer.end('SIGKILL')
-    expect([await isMarked(), await tokenNow()]).toEqual([true, token])
-    await pipeline.startIndexer()
-    await eventually(async () => !(await isMarked()))
-    expect(await tokenNow()).not.toBe(token)
   })
 })

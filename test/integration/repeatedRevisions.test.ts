@@ -1,7 +1,5 @@
-import { type Run, runCommand } from '../support/command.ts'
-import { createCompactedTopics, firstOffsets, untilCompacted } from '../support/compaction.ts'
+import { runCommand } from '../support/command.ts'
 import { formEntity } from '../support/entities.ts'
-import { eventually } from '../support/eventually.ts'
 import type { Program } from '../support/programs.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
@@ -47,33 +45,6 @@ test('the first content of a revision stays, another one is a dead letter, and t
   expect(await indexer.metric('tidemark_revision_conflicts_total')).toBe(2)
   await pipeline.produce('forms', [formRecord(4, 'raised')])
   expect(await titleIn(api)).toEqual(['raised', 'raised'])
-})
-
-test('what is served stays through compaction, verification and a rebuild, though only the later content is left in the topic', async () => {
-  const topic = pipeline.names['TOPIC_FORMS'] ?? ''
-  await createCompactedTopics(pipeline, [topic], 1, 3_600_000)
-  await pipeline.startIndexer()
-  await pipeline.createKeys(['acme'])
-  const api = await pipeline.startApi()
-  await pipeline.produce('forms', [formRecord(3, 'first')])
-  await pipeline.produce('forms', [formRecord(3, 'other')])
-  await pipeline.deadLetters(1)
-  await eventually(async () => (await titlesServed(api)).length === 2)
-  await untilCompacted(pipeline, 'forms', topic, async (admin) => {
-    const [first] = [...(await firstOffsets(admin, topic, 0)).values()]
-    return first !== undefined && first > 0n
-  })
-  expect(await titlesServed(api)).toEqual(['first', 'first'])
-  const run = (command: string): Promise<Run> => runCommand(command, [], pipeline.names)
-  const verify = async (): Promise<unknown> => {
-    const { code, stdout } = await run('indexer/verify/verifyCommand.ts')
-    return [code, stdout]
-  }
-  const equal = [0, expect.stringMatching(/^equal/)]
-  expect(await verify()).toEqual(equal)
-  expect(await run('indexer/generations/rebuildCommand.ts')).toMatchObject({ code: 0 })
-  expect(await titlesServed(api)).toEqual(['first', 'first'])
-  expect(await verify()).toEqual(equal)
 })
 
 test('a content that is appended under a known revision while no indexer runs is not served by a rebuild', async () => {

@@ -3,7 +3,6 @@ import type { FetchedBatch } from '../../src/core/kafka/consumerGroup.ts'
 import type { NewRecord } from '../../src/core/kafka/sink.ts'
 import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { toOffset } from '../../src/core/model/ids.ts'
-import { localNetwork, type Network, NetworkFailure } from '../simulation/network.ts'
 import { closing } from '../support/closing.ts'
 import { eventually } from '../support/eventually.ts'
 import { type GroupReader, takeAll } from '../support/groupReader.ts'
@@ -350,97 +349,5 @@ describe('the real and the simulated Kafka', () => {
       expect(await source.committedOffsets(groupId, [topic])).toMatchObject([{ metadata: 'in time' }])
       end.resolve(false)
     })
-  })
-})
-
-describe('the simulation', () => {
-  const forms = 'forms'
-  const withTopic = (partitions: number, network: Network = localNetwork) => {
-    const { kafka } = simulatedKafka()
-    const on = closed(new TopicUnderTest(kafka.client(network)))
-    kafka.createTopic({ topic: on.topic, partitions, settings: {} })
-    return { kafka, on }
-  }
-  /** Loses the first answer to each kind of request that is named. */
-  const losing = (...whats: string[]): Network => ({
-    call: async (engine, what, work, options) => {
-      const answer = await localNetwork.call(engine, what, work, options)
-      if (!whats.includes(what)) return answer
-      whats.splice(whats.indexOf(what), 1)
-      throw new NetworkFailure('unreachable', what)
-    },
-  })
-
-  test('appends a record twice when the first answer is lost', async () => {
-    const { kafka, on } = withTopic(1, losing('Produce'))
-    await on.append(['a'])
-    expect(kafka.log(on.topic).map(({ offset, value }) => [offset, String(value)])).toEqual([
-      [0n, 'a'],
-      [1n, 'a'],
-    ])
-  })
-
-  test('loses answers, and a group still reads everything', async () => {
-    const network = losing(
-      'Metadata',
-      'JoinGroup',
-      'SyncGroup',
-      'Heartbeat',
-      'Fetch',
-      'OffsetFetch',
-      'GroupCoordinator',
-    )
-    const { kafka, on } = withTopic(2, network)
-    for (const key of numbered(9)) kafka.append(on.topic, key, key)
-    const records: SourceRecord[] = []
-    const isWhole = () => new Set(texts(records)).size === 9
-    while (!isWhole()) {
-      const reader = on.startReader({ onBatch: async (batch) => takeAll(batch, records) })
-      let hasCrashed = false
-      reader.ended.catch(() => {
-        hasCrashed = true
-      })
-      await eventually(() => hasCrashed || isWhole())
-    }
-  })
-
-  test('makes the members of a group join again', async () => {
-    const { kafka, on } = withTopic(2)
-    let assignments = 0
-    const reader: GroupReader = on.startReader({
-      onAssigned: async () => {
-        assignments += 1
-      },
-    })
-    await eventually(() => assignments === 1)
-    kafka.forceRebalance(on.groupId)
-    await eventually(() => assignments === 2)
-    await reader.member.commit([{ topic: on.topic, partition: 0, position: toOffset('3'), metadata: 'a' }])
-    expect(kafka.committed(on.groupId)).toEqual([{ topic: on.topic, partition: 0, offset: 3n, metadata: 'a' }])
-  })
-
-  test('sets the clock of a leader back', () => {
-    const { kafka } = simulatedKafka()
-    kafka.createTopic({ topic: forms, partitions: 1, settings: {} })
-    const { appendedAtMs: before } = kafka.append(forms, 'a', 'a')
-    kafka.setLeaderClockOffset(forms, 0, -60_000)
-    expect(kafka.append(forms, 'a', 'a').appendedAtMs).toBeLessThan(before)
-  })
-
-  test('compacts up to an offset, and leaves gaps', async () => {
-    const { kafka, on } = withTopic(1)
-    for (const key of ['a', 'b', 'a', 'b', 'c']) kafka.append(on.topic, key, key === 'c' ? null : key)
-    kafka.compact(on.topic, { below: 3n })
-    expect(kafka.log(on.topic).map(({ offset }) => offset)).toEqual([1n, 2n, 3n, 4n])
-    kafka.compact(on.topic, { below: 5n, dropTombstones: true })
-    expect(kafka.log(on.topic).map(({ offset }) => offset)).toEqual([2n, 3n])
-    const ends: bigint[] = []
-    on.startReader({
-      onBatchEnd: (_at, lastOffset) => {
-        ends.push(lastOffset)
-      },
-    })
-    await eventually(() => ends.includes(4n))
-    expect((await on.read()).map(({ offset }) => offset)).toEqual([2n, 3n])
   })
 })

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { type RedisConnection, readRedisMemory, run, script } from '../../src/core/stores/redis.ts'
 import { redisTimeMs } from '../../src/core/stores/watermark.ts'
+import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
-import { connectReal, connectSimulated, removeKeys } from '../support/redisPair.ts'
+import { connectReal, connectSimulated } from '../support/redisPair.ts'
 
 describe.each([
   { name: 'The real Redis', connect: connectReal },
@@ -18,7 +19,7 @@ describe.each([
   beforeAll(async () => {
     link = await connect()
   })
-  afterEach(() => removeKeys(link, prefix))
+  afterEach(() => clearRedis(link.client, prefix))
   afterAll(() => link.close())
 
   test('has a run id, a clock and a size, and answers a ping', async () => {
@@ -26,47 +27,6 @@ describe.each([
     expect(Math.abs((await redisTimeMs(link)) - Date.now())).toBeLessThan(1_000)
     expect((await readRedisMemory(link)).usedBytes).toBeGreaterThan(0)
     expect(await link.client.ping()).toBe('PONG')
-  })
-
-  test('strings', async () => {
-    const { client } = link
-    expect(await client.get(key('a'))).toBeNull()
-    expect(await client.set(key('a'), 'ä/"\u0000"')).toBe('OK')
-    expect(await client.get(key('a'))).toBe('ä/"\u0000"')
-    expect(await client.set(key('a'), 'other', 'NX')).toBeNull()
-    expect(await client.set(key('b'), '1', 'PX', 60_000, 'NX')).toBe('OK')
-    expect(await client.mset([key('c'), '3', key('d'), '4'])).toBe('OK')
-    expect(await client.mget([key('b'), key('none'), key('d')])).toEqual(['1', null, '4'])
-    expect(await client.exists(key('b'))).toBe(1)
-    expect(await client.exists(key('a'), key('none'), key('c'))).toBe(2)
-    expect(await client.del(key('a'), key('none'))).toBe(1)
-    expect(await client.get(key('a'))).toBeNull()
-  })
-
-  test('hashes', async () => {
-    const { client } = link
-    expect(await client.hset(key('h'), 'b', '1', 'a', 2)).toBe(2)
-    expect(await client.hset(key('h'), 'b', '3', 'c', '4')).toBe(1)
-    expect(await client.hget(key('h'), 'b')).toBe('3')
-    expect(await client.hget(key('h'), 'none')).toBeNull()
-    expect(await client.hmget(key('h'), 'a', 'none')).toEqual(['2', null])
-    expect(await client.hgetall(key('h'))).toEqual({ b: '3', a: '2', c: '4' })
-    expect(await client.hkeys(key('h'))).toEqual(['b', 'a', 'c'])
-    expect(await client.hvals(key('h'))).toEqual(['3', '2', '4'])
-    expect(await client.hlen(key('h'))).toBe(3)
-    expect(await client.hdel(key('h'), 'a', 'none')).toBe(1)
-    expect(await client.hdel(key('h'), 'b', 'c')).toBe(2)
-    expect(await client.exists(key('h'))).toBe(0)
-    expect(await client.hgetall(key('h'))).toEqual({})
-  })
-
-  test('sets', async () => {
-    const { client } = link
-    expect(await client.sadd(key('s'), 'x', 'y', 'x')).toBe(2)
-    expect((await client.smembers(key('s'))).sort()).toEqual(['x', 'y'])
-    expect(await client.srem(key('s'), 'x', 'none')).toBe(1)
-    expect(await client.srem(key('s'), 'y')).toBe(1)
-    expect(await client.exists(key('s'))).toBe(0)
   })
 
   test('a key expires; writing it anew keeps no expiry, changing it does', async () => {
@@ -151,7 +111,7 @@ describe('A script', () => {
     real = await connectReal()
     simulated = await connectSimulated()
   })
-  afterEach(() => removeKeys(real, prefix))
+  afterEach(() => clearRedis(real.client, prefix))
   afterAll(() => Promise.all([real.close(), simulated.close()]))
 
   test.each([

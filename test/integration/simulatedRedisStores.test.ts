@@ -34,7 +34,8 @@ import {
   withdrawWatermark,
 } from '../../src/core/stores/watermark.ts'
 import { createSessions, usedTokens } from '../../src/settings/sessions.ts'
-import { connectReal, connectSimulated, namesOf, removeKeys } from '../support/redisPair.ts'
+import { clearRedis, namesOf } from '../support/clearRedis.ts'
+import { connectReal, connectSimulated } from '../support/redisPair.ts'
 
 const nowMs = Date.now()
 const minuteMs = 60_000
@@ -291,7 +292,7 @@ async function dumpOf(side: Side, prefix: string): Promise<unknown[]> {
   // A hash has no order: it depends on it whether a slot was found to be over before the key that was looked for.
   const isLasting = ([, text]: [string, string]): boolean =>
     !(Number(/"reservedUntilMs":(\d+)/.exec(text)?.[1]) < side.reservedAtMs)
-  for (const name of await namesOf(side.link, prefix)) {
+  for (const name of await namesOf(side.link.client, prefix)) {
     const readers = [
       () => client.get(name),
       async () =>
@@ -324,7 +325,7 @@ describe.each([
           for (const each of drawn) expect(await outcomeOf(each, ofSimulated)).toEqual(await outcomeOf(each, ofReal))
           expect(await dumpOf(ofSimulated, prefix)).toEqual(await dumpOf(ofReal, prefix))
         } finally {
-          await Promise.all(sides.map(({ link }) => removeKeys(link, prefix)))
+          await Promise.all(sides.map(({ link }) => clearRedis(link.client, prefix)))
         }
       }),
       { numRuns: 100, endOnFailure: true },

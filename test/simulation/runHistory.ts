@@ -11,7 +11,6 @@ import {
   type History,
   type HistoryEvent,
   type Program,
-  stateOf,
   type Team,
   type Theme,
   teams,
@@ -21,7 +20,6 @@ import { KeyUsers } from './keyUsers.ts'
 import { ask, ListFollower, type Observed, Poller, simulateFetch } from './readers.ts'
 import { type Running, System } from './system.ts'
 import { SimulatedProcess } from './world/process.ts'
-import { randomFor } from './world/randomness.ts'
 import { Violation, World } from './world/world.ts'
 
 const apiCount = 2
@@ -35,8 +33,6 @@ const pollMs = 200
 const removalEvery = 8
 const nodes = [0, 1]
 const documentTopics = ['forms', 'submissions'] as const
-const writeOnEveryMs = 10_000
-const writtenOn = 40
 const rebuildAgainMs = 5_000
 /** Of one team, two at once. */
 const pollersOf: Readonly<Record<Team, number>> = { acme: 2, acme2: 1 }
@@ -174,7 +170,6 @@ class Run {
       return unfinished().length === 0
     }
     const isFailing = this.#isAbout('failing-document')
-    if (isFailing) this.#writeOn(isOver).catch((error: unknown) => this.#world.fail(error))
     const deadlineMs = isFailing ? failingDocumentMs : endDeadlineMs
     await this.#until('everything becomes visible', deadlineMs, isOver).catch((error: unknown) => {
       this.#world.note(`unfinished: ${unfinished().join(', ')}`)
@@ -214,21 +209,6 @@ class Run {
       for (const record of this.#journal.entries)
         if (record.topic === topic && record.value === null && record.offset >= (read.get(record.partition) ?? 0n))
           if (!left.has(partitionAndOffset(record))) this.#journal.forget(record)
-    }
-  }
-
-  /** Appends what can be written: as long as nothing else of an index is, the index counts as at fault, and not a document. */
-  async #writeOn(isOver: () => boolean): Promise<void> {
-    const random = randomFor(this.#history.seed, 'written on')
-    for (let number = 0; !isOver(); number++) {
-      // Few enough that the first page of a list shows all of them.
-      const id = `s${100 + (number % writtenOn)}`
-      const revision = 1 + Math.floor(number / writtenOn)
-      for (const team of teams) {
-        const value = stateOf('submissions', id, revision, random)
-        this.#append({ topic: 'submissions', key: `${team}/${id}`, value })
-      }
-      if (number % 2 === 1) await sleep(writeOnEveryMs)
     }
   }
 

@@ -1,12 +1,13 @@
-import { type IncomingMessage, request } from 'node:http'
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { Writable } from 'node:stream'
 import { Registry } from 'prom-client'
 import { startApi } from '../../src/api/startApi.ts'
+import type { Checks } from '../../src/core/process/health.ts'
 import { createLog } from '../../src/core/process/log.ts'
 import { configuredEngines } from '../../src/core/stores/engines.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
-import { readinessOf } from './readiness.ts'
 import { repeating, sideBySide } from './repeating.ts'
 
 export type TestAnswer = {
@@ -121,3 +122,29 @@ function send(
 
 const isJson = ({ headers }: IncomingMessage): boolean =>
   headers['content-type']?.startsWith('application/json') ?? false
+
+/** What every check says now that has a problem, as `name: problem`. */
+export const readinessOf = (checks: Checks) => async (): Promise<string[]> => {
+  const said = Object.entries(checks).map(async ([name, check]) => {
+    const problem = await check(AbortSignal.timeout(2_000)).catch((error: Error) => error.message)
+    return problem === undefined ? [] : [`${name}: ${problem}`]
+  })
+  return (await Promise.all(said)).flat()
+}
+
+/** An answer whose body is read by hand. */
+export async function openAnswer(
+  port: number,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ sent: ClientRequest; received: IncomingMessage }> {
+  const sent = request({ port, path, agent: false, headers }).end()
+  const [received] = (await once(sent, 'response')) as [IncomingMessage]
+  return { sent, received }
+}
+
+/** The lines of an export. */
+export function linesOf({ status, text }: TestAnswer): string[] {
+  expect([status, text === '' || text.endsWith('\n')]).toEqual([200, true])
+  return text.split('\n').slice(0, -1)
+}

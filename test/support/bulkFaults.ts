@@ -1,6 +1,5 @@
 import { jsonAnswer } from './elasticsearchFaults.ts'
 import type { Answer, Exchange, Fault } from './faultyElasticsearch.ts'
-import type { Gate } from './gate.ts'
 
 /** One document of a bulk request: what its action line tells, and both of its lines. */
 export type BulkDocument = {
@@ -42,18 +41,6 @@ export const refusesDocuments =
     })
     for (const { index } of items) heard(index.status)
     exchange.reply(jsonAnswer(200, { items }))
-  }
-
-/**
- * Elasticsearch writes only the documents that `isWritten` names, and the client is cut off without an answer: once the gate
- * is open, when anything was written.
- */
-export const writesSome =
-  (isWritten: (document: BulkDocument) => boolean, gate: Gate): Fault =>
-  async (exchange) => {
-    const items = await write(exchange, documentsOf(exchange).filter(isWritten))
-    if (items.some(({ index }) => index.status < 300)) await gate.pass()
-    exchange.response.destroy()
   }
 
 /** Elasticsearch sees only the first half of the documents, and answers for no others. */

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+// As every process of the product has it: it reads every codec.
+import '../../src/core/kafka/client.ts'
 import { readTopic } from '../../src/core/kafka/readTopic.ts'
 import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { eventually } from './eventually.ts'
@@ -62,15 +64,15 @@ export function smallHistory(seed: number, count: number): History {
   return { teams, records: records.filter((record) => record.isPoison || isOfTeams(record)).slice(0, count) }
 }
 
-/** Everything a topic holds now. */
-export async function recordsOf(kafka: Kafka, topic: string): Promise<SourceRecord[]> {
+/** What a topic holds now, of these keys or of all; aborted records are not among it. */
+export async function recordsOf(kafka: Kafka, topic: string, keys?: readonly string[]): Promise<SourceRecord[]> {
   const records: SourceRecord[] = []
   await readTopic(kafka, {
     topic,
     groupId: `test-reader-${randomUUID()}`,
     signal: AbortSignal.timeout(readDeadlineMs),
     onRecord: async (record) => {
-      records.push(record)
+      if (keys === undefined || keys.includes(String(record.key))) records.push(record)
     },
   })
   return records

@@ -1,7 +1,7 @@
 import { type IncomingMessage, Server } from 'node:http'
 
 /** Notes the names of the headers that code on a request reads, libraries included, in every HTTP server of this process until `stop`. */
-export function recordHeaderReads(): { readonly names: ReadonlySet<string>; stop(): void } {
+export function recordHeaderReads(): { readonly names: Set<string>; stop(): void } {
   const names = new Set<string>()
   const { emit } = Server.prototype
   Server.prototype.emit = function (this: Server, event: string, ...values: unknown[]) {

@@ -77,13 +77,10 @@ export type OwnKafka = {
   stop(): Promise<void>
 }
 
-/** Starts a Kafka, with `environment`, beside the Elasticsearch and the Redis of all tests, and leads this process to it. */
-export async function startOwnKafka(environment: Readonly<Record<string, string>> = {}): Promise<OwnKafka> {
+/** Starts a Kafka beside the Elasticsearch and the Redis of all tests, and leads this process to it. */
+export async function startOwnKafka(): Promise<OwnKafka> {
   const { ELASTICSEARCH_URL = '', REDIS_URL = '' } = process.env
-  const { engines, folder, stop } = await startLeading({
-    external: { ELASTICSEARCH_URL, REDIS_URL },
-    adapt: started((command) => ({ ...command, env: { ...command.env, ...environment } })),
-  })
+  const { engines, folder, stop } = await startLeading({ external: { ELASTICSEARCH_URL, REDIS_URL } })
   return {
     kafka: of(engines, 'kafka'),
     logFile: (topic, partition) =>

@@ -15,21 +15,3 @@ async function connected(link: RedisConnection): Promise<RedisConnection> {
   await eventually(() => link.runId() !== undefined)
   return link
 }
-
-/** The names of all keys with this prefix, in their order. */
-export async function namesOf({ client }: RedisConnection, prefix: string): Promise<string[]> {
-  const names = new Set<string>()
-  let cursor = '0'
-  do {
-    const [next, page] = await client.scan(cursor, 'MATCH', `${prefix}:*`, 'COUNT', 1_000)
-    for (const name of page) names.add(name)
-    cursor = next
-  } while (cursor !== '0')
-  return [...names].sort()
-}
-
-/** Deletes every key with this prefix. */
-export async function removeKeys(link: RedisConnection, prefix: string): Promise<void> {
-  const names = await namesOf(link, prefix)
-  if (names.length > 0) await link.client.del(...names)
-}

@@ -50,6 +50,8 @@ export type TestReplica = {
   /** Leads readers to an index whose mappings do not allow what they ask. */
   misleadAlias(kind: (typeof documentKinds)[number]): Promise<void>
   restoreAlias(kind: (typeof documentKinds)[number]): Promise<void>
+  /** How many snapshots of its indices are open. */
+  openContexts(): Promise<number>
   /** Whether Redis is there, after it was restarted. */
   isConnected(): boolean
   close(): Promise<void>
@@ -216,6 +218,10 @@ export async function createTestReplica(): Promise<TestReplica> {
     restoreAlias: async (kind) => {
       await elasticsearch.indices.delete({ index: misleading(kind), ignore_unavailable: true })
       await elasticsearch.indices.putAlias({ index: physical.get(kind) ?? '', name: aliasOf(prefix, kind) })
+    },
+    openContexts: async () => {
+      const { _all: all } = await elasticsearch.indices.stats({ index: `${prefix}-*`, metric: 'search' })
+      return all.total?.search?.open_contexts ?? 0
     },
     isConnected: () => link.runId() !== undefined,
     close,

@@ -11,10 +11,10 @@ import { configuredEngines } from '../../src/core/stores/engines.ts'
 import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
 import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { startSettings } from '../../src/settings/startSettings.ts'
+import { readinessOf } from './api.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 import { ownNames } from './names.ts'
-import { readinessOf } from './readiness.ts'
 import { type Claims, signInClaims, signInSettings, signToken } from './signIns.ts'
 
 export type SettingsAnswer = {

@@ -1,0 +1,120 @@
+import type { TestAnswer } from '../support/api.ts'
+import { formEntity, opaque, submissionEntity } from '../support/entities.ts'
+import { useApi } from '../support/useApi.ts'
+
+const [team, otherTeam] = ['team-1', 'team-2']
+const summaryOfForms = 'id title scene language publicToken shareUrl localization isActive createdAt updatedAt'
+const commonOfRecords = 'id serialNumber formId shareToken reportUrl submittedAt updatedAt examinee metadata data'
+const at = '"2026-01-01T00:00:00Z"'
+
+const api = useApi({
+  teams: [team, otherTeam],
+  forms: [
+    ...['parts', 'A.b_c:d-9'].map((id) => ({ team, id, entity: formEntity({ id }) })),
+    { team: otherTeam, id: 'foreign', entity: formEntity({ id: 'foreign' }) },
+    { team, id: 'deleted', entity: null },
+    {
+      team,
+      id: 'opaque',
+      entity: `{"id":"opaque","title":"Opaque","scene":"outcome_quiz","createdAt":${at},"updatedAt":${at},
+        "localization":${opaque},"systemText":${opaque},"fields":[${opaque},${opaque}],"report":${opaque}}`,
+    },
+  ],
+  submissions: [
+    { team: otherTeam, id: 'foreign', entity: submissionEntity({ id: 'foreign' }) },
+    { team, id: 'deleted', entity: null },
+    { team, id: 'full', entity: submissionEntity({ id: 'full' }) },
+    {
+      team,
+      id: 'opaque',
+      entity: `{"id":"opaque","formId":"form-2","serialNumber":9007199254740993,"submittedAt":${at},"updatedAt":${at},
+        "data":${opaque},"result":{"status":"completed","score":1.50},"examinee":{"id":"m2","customData":${opaque}},
+        "reportResult":{"dimensionAnalysis":{"radar":[${opaque}],"items":[${opaque}]},"outcome":{"ranking":${opaque}}}}`,
+    },
+  ],
+})
+
+const get = (target: string): Promise<TestAnswer> => api.get(`/api/v1${target}`)
+const read = async (target: string): Promise<Record<string, unknown>> => api.read(`/api/v1${target}`)
+
+test('a list holds totalDocs, page, limit and items, whose fields come in the documented order', async () => {
+  const [forms, records] = [await read('/forms'), await read('/records')]
+  for (const list of [forms, records]) expect(Object.keys(list)).toEqual(['totalDocs', 'page', 'limit', 'items'])
+  const [form, record] = [forms, records].map(({ items }) => (items as object[])[0] ?? {})
+  expect(Object.keys(form ?? {}).join(' ')).toBe(summaryOfForms)
+  expect(Object.keys(record ?? {}).join(' ')).toBe(`${commonOfRecords} result`)
+})
+
+test.each([
+  ['', 'fields report'],
+  ['?includeFields=TRUE&includeReport=true', 'fields report'],
+  ['?includeFields=false', 'report'],
+  ['?includeReport=False', 'fields'],
+  ['?includeFields=false&includeReport=false', ''],
+])('a form with %p is the summary, description, layout, systemText and %p', async (query, parts) => {
+  const keys = Object.keys(await read(`/forms/opaque${query}`)).join(' ')
+  expect(keys).toBe(`${summaryOfForms} description layout systemText ${parts}`.trim())
+})
+
+test('a single submission has ip and userAgent, a smaller examinee, and reportResult instead of result', async () => {
+  const json = await read('/records/full')
+  const { result: _result, ...sent } = submissionEntity({ id: 'full' })
+  expect(json).toEqual({ ...sent, examinee: { id: 'm1', email: 'ada@example.com', name: 'Ada' } })
+  expect(Object.keys(json).join(' ')).toBe(`${commonOfRecords} reportResult`)
+})
+
+test.each([
+  ['/forms', [`"localization":${opaque},`]],
+  ['/forms/opaque', ['localization', 'systemText', 'report'].map((name) => `"${name}":${opaque}`)],
+  ['/forms/opaque?includeReport=false', [`"fields":[${opaque},${opaque}]`]],
+  ['/records', [`"data":${opaque}`, `"customData":${opaque}`, '"serialNumber":9007199254740993', '"score":1.50']],
+  ['/records/opaque', [`"data":${opaque}`, `"radar":[${opaque}]`, `"items":[${opaque}]`, `"ranking":${opaque}`]],
+])('%s holds opaque parts and numbers as they were sent', async (target, parts) => {
+  const { text } = await get(target)
+  for (const part of parts) expect(text).toContain(part)
+})
+
+test.each(['2', '501', '10001', '21474837', String(Number.MAX_SAFE_INTEGER)])(
+  'page %s, past the last one, is empty with the true total',
+  async (page) => {
+    const { status, json } = await get(`/forms?limit=100&page=${page}`)
+    expect([status, json]).toEqual([200, { totalDocs: 3, page: Number(page), limit: 100, items: [] }])
+  },
+)
+
+test('since and until are no parameters of forms', async () => {
+  const { status, headers, json } = await get('/forms?since=2030-01-01&until=2000-01-01')
+  expect([status, headers['ignored-parameters'], json]).toMatchObject([200, 'since, until', { totalDocs: 3 }])
+})
+
+test.each(['0', '1', 'no', 'falsee', ''])('includeReport=%s gives 400', async (sent) => {
+  const { status, json } = await get(`/forms/parts?includeReport=${sent}`)
+  const message = `includeReport must be true or false, not "${sent}"`
+  expect([status, json]).toEqual([400, { error: { code: 'bad_request', message } }])
+})
+
+test('every character an id may have is found, percent-encoded or not', async () => {
+  for (const id of ['A.b_c:d-9', 'A%2Eb%5Fc%3Ad%2D9'])
+    expect((await get(`/forms/${id}`)).json).toMatchObject({ id: 'A.b_c:d-9' })
+})
+
+test.each([
+  ['does not exist', 'unknown'],
+  ["is another team's", 'foreign'],
+  ['was deleted', 'deleted'],
+  ['has a malformed id: a space', 'a%20b'],
+  ['has a malformed id: a slash', 'team-1%2Fparts'],
+  ['has a malformed id: broken percent-encoding', '%E0%A4%A'],
+  ['has a malformed id: a control character', '%00'],
+  ['has a malformed id: dots', '..'],
+  ['has a malformed id: too long', 'x'.repeat(129)],
+  ['has a malformed id: no ASCII', '%C3%A9'],
+])('what %s gives 404, all alike', async (_why, id) => {
+  for (const [list, what] of [
+    ['forms', 'form'],
+    ['records', 'record'],
+  ]) {
+    const { status, text } = await get(`/${list}/${id}`)
+    expect([status, text]).toEqual([404, `{"error":{"code":"not_found","message":"no such ${what}"}}`])
+  }
+})
