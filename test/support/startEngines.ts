@@ -1,20 +1,74 @@
-import { type Engines, externalEngines, startEngines } from '../../tools/engines/engines.ts'
+import {
+  type EngineName,
+  type Engines,
+  engineNames,
+  externalEngines,
+  startEngines,
+} from '../../tools/engines/engines.ts'
+import { variableOf } from '../../tools/engines/engineUrls.ts'
+import type { Containers } from './containers.ts'
 
 declare global {
   var testEngines: Pick<Engines, 'stop'> | undefined
 }
 
-/** Starts the engines once for the whole run; tests find them in the environment. Engines that it names already are used. */
+const folder = 'var/test'
+
+/**
+ * Starts the engines once for the whole run; tests find them in the environment. Engines that it names already are used.
+ * The others run in containers where a Docker daemon holds their images, and as processes elsewhere; TEST_ENGINES, set to
+ * `containers` or `processes`, decides otherwise.
+ */
 export default async function start(): Promise<void> {
-  const engines = await startEngines({
-    folder: 'var/test',
-    distributions: 'var/engines',
-    clean: true,
-    quick: true,
-    external: externalEngines(process.env),
-    report: ({ engine, step }) => process.stderr.write(`${engine}: ${step}\n`),
-    signal: AbortSignal.timeout(300_000),
-  })
-  Object.assign(process.env, engines.urls)
-  globalThis.testEngines = engines
+  const signal = AbortSignal.timeout(300_000)
+  const external = externalEngines(process.env)
+  const containers = await startChosenContainers(
+    engineNames.filter((name) => external[variableOf[name]] === undefined),
+    signal,
+  )
+  try {
+    const engines = await startEngines({
+      folder,
+      distributions: 'var/engines',
+      clean: true,
+      quick: true,
+      external: { ...external, ...containers?.urls },
+      report: ({ engine, step }) => process.stderr.write(`${engine}: ${step}\n`),
+      signal,
+    })
+    Object.assign(process.env, engines.urls)
+    globalThis.testEngines = {
+      stop: async () => {
+        await engines.stop()
+        await containers?.stop()
+      },
+    }
+  } catch (error) {
+    await containers?.stop()
+    throw error
+  }
+}
+
+async function startChosenContainers(
+  names: readonly EngineName[],
+  signal: AbortSignal,
+): Promise<Containers | undefined> {
+  const wish = process.env['TEST_ENGINES'] ?? ''
+  if (!['', 'containers', 'processes'].includes(wish))
+    throw new Error('TEST_ENGINES must be containers, processes or unset')
+  if (names.length === 0) return undefined
+  if (wish === 'processes') return say('local processes, as TEST_ENGINES says')
+  // Its libraries take a second to load.
+  const { startContainers, whyNoContainers } = await import('./containers.ts')
+  const obstacle = await whyNoContainers(names)
+  if (obstacle === undefined) {
+    say('containers')
+    return startContainers(names, { logs: `${folder}/logs`, signal })
+  }
+  if (wish === 'containers') throw new Error(`TEST_ENGINES is containers, but ${obstacle}`)
+  return say(`local processes, for ${obstacle}`)
+}
+
+const say = (choice: string): undefined => {
+  process.stderr.write(`engines: ${choice}\n`)
 }
