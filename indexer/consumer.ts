@@ -11,32 +11,16 @@ import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
+import { type AssignedPartition, type OwnedPartition, ownPartition } from './assignedPartition.ts'
 import { backoffMs } from './backoff.ts'
 import { type ByteBudget, recordBytes, trackedBytes } from './budget.ts'
-import { ChangeTimes, type PartitionClaim, promisedOf } from './changeTimes.ts'
+import type { PartitionClaim } from './changeTimes.ts'
 import type { StartOffset } from './committedOffsets.ts'
-import { Coverage } from './coverage.ts'
-import { OffsetTracker } from './offsetTracker.ts'
 
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
 const undecodableRetryMs = 5_000
 /** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
 const recordsPerTurn = 100
-
-/** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
-export type AssignedPartition = TopicPartition & {
-  readonly start: StartOffset
-  readonly offsets: OffsetTracker
-  readonly coverage: Coverage
-  readonly changeTimes: ChangeTimes
-  /** The claim under which watermarks of the partition are published. */
-  readonly owner: string
-}
-
-type FetchState = AssignedPartition & {
-  /** The offset from which the next batch must have been fetched. */
-  nextOffset: bigint
-}
 
 type ConsumerOptions = {
   readonly source: KafkaSource
@@ -71,7 +55,7 @@ type ConsumerOptions = {
 export class SourceConsumer {
   readonly #options: ConsumerOptions
   readonly #stop = new AbortController()
-  #assigned = new Map<string, FetchState>()
+  #assigned = new Map<string, OwnedPartition>()
   /** Paused partitions: the next record batch cannot be decoded. By `partitionName`. */
   #undecodable = new Map<string, Undecodable>()
   #member: GroupMember | undefined
@@ -166,27 +150,20 @@ export class SourceConsumer {
 
   /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
-    const { startOffsets, log, onRebalance } = this.#options
+    const { claim, startOffsets, log, onRebalance } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
     const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
-    const claimed = await this.#claim(partitions, isCurrent)
+    const claimed = await this.#untilAnswered(
+      () => claim(partitions),
+      'cannot claim its partitions',
+      isCurrent,
+      (attempts) => this.#rest(attempts),
+    )
     const starts = await startOffsets(partitions)
     // Meanwhile there was another rebalance, or the consumer was stopped.
     if (claimed === undefined || !isCurrent()) return
-    const states = partitions.map((each): FetchState => {
-      const start = starts.get(partitionName(each))
-      if (start === undefined) throw new Error(`the start offset of ${partitionName(each)} is not known`)
-      return {
-        ...each,
-        start,
-        offsets: new OffsetTracker(start.position),
-        coverage: new Coverage(start.coveredAtMs, () => this.#options.keptMs(each.topic)),
-        changeTimes: new ChangeTimes(start.deadLetteredBelow, promisedOf(claimed, partitionName(each))),
-        owner: claimed.owner,
-        nextOffset: start.position,
-      }
-    })
+    const states = partitions.map((each) => ownPartition(each, starts, claimed, () => this.#options.keptMs(each.topic)))
     member.fetchFrom(states)
     this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     this.#crashes = 0
@@ -194,18 +171,22 @@ export class SourceConsumer {
     log.info({ partitions: [...this.#assigned.keys()] }, 'joined the group')
   }
 
-  /** Claims the partitions; tries again while Redis is unreachable and the assignment `isCurrent`. */
-  async #claim(partitions: readonly TopicPartition[], isCurrent: () => boolean): Promise<PartitionClaim | undefined> {
-    const { claim, log } = this.#options
+  /** Asks Redis until it answers; undefined once `isCurrent` is false. */
+  async #untilAnswered<Answer>(
+    ask: () => Promise<Answer>,
+    problem: string,
+    isCurrent: () => boolean,
+    rest: (attempts: number) => Promise<void>,
+  ): Promise<Answer | undefined> {
     for (let attempts = 1; isCurrent(); attempts++) {
       try {
-        return await claim(partitions)
+        return await ask()
       } catch (error) {
         // The present assignment may have what this one was refused.
         if (!isCurrent()) return undefined
-        this.#blockedReason = `cannot claim its partitions: ${summaryOf(error)}`
-        log.warn({ err: error, attempts }, 'partitions could not be claimed; trying again')
-        await this.#rest(attempts)
+        this.#blockedReason = `${problem}: ${summaryOf(error)}`
+        this.#options.log.warn({ err: error, attempts }, `${problem}; trying again`)
+        await rest(attempts)
       }
     }
     return undefined
@@ -233,24 +214,21 @@ export class SourceConsumer {
    * that its group has gone on without it: what it would write then is dated by its own watermark, and readers may have been told a later one.
    * Every record that is read under a claim that stands was appended before the next claim, whose watermarks wait for it.
    */
-  async #stillClaims(state: FetchState, batch: Pick<FetchedBatch, 'isRunning' | 'heartbeat'>): Promise<boolean> {
-    const { isDisplaced, log } = this.#options
+  async #stillClaims(state: OwnedPartition, batch: Pick<FetchedBatch, 'isRunning' | 'heartbeat'>): Promise<boolean> {
     const name = partitionName(state)
-    while (this.#isReading(batch)) {
-      try {
-        const isOther = await isDisplaced(state.owner, state)
-        if (this.#assigned.get(name) !== state) return false
-        this.#blockedReason = undefined
-        if (isOther) this.rejoin()
-        return !isOther
-      } catch (error) {
-        this.#blockedReason = `cannot look up the claim of ${name}: ${summaryOf(error)}`
-        log.warn({ err: error }, 'the claim of a partition could not be looked up; trying again')
+    const isOther = await this.#untilAnswered(
+      () => this.#options.isDisplaced(state.owner, state),
+      `cannot look up the claim of ${name}`,
+      () => this.#isReading(batch) && this.#assigned.get(name) === state,
+      async () => {
         await sleep(heartbeatIntervalMs, undefined, { signal: this.#stop.signal }).catch(() => undefined)
         await batch.heartbeat()
-      }
-    }
-    return false
+      },
+    )
+    if (isOther === undefined || this.#assigned.get(name) !== state) return false
+    this.#blockedReason = undefined
+    if (isOther) this.rejoin()
+    return !isOther
   }
 
   #isReading({ isRunning }: Pick<FetchedBatch, 'isRunning'>): boolean {
@@ -267,7 +245,7 @@ export class SourceConsumer {
     return this.#isReading(batch)
   }
 
-  #take(record: SourceRecord, state: FetchState): void {
+  #take(record: SourceRecord, state: OwnedPartition): void {
     const { budget, onRecord } = this.#options
     const bytes = recordBytes(record)
     const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
@@ -280,14 +258,14 @@ export class SourceConsumer {
     state.nextOffset = record.offset + 1n
   }
 
-  #forgetAssignment(): Map<string, FetchState> {
+  #forgetAssignment(): Map<string, OwnedPartition> {
     this.#undecodable = new Map()
     this.#assigned = new Map()
     return this.#assigned
   }
 
   /** Pauses one partition and fetches its next batch again later: compaction may have removed the undecodable one. */
-  #pausePartition(undecodable: Undecodable, state: FetchState): void {
+  #pausePartition(undecodable: Undecodable, state: OwnedPartition): void {
     const [name, member, { topic, partition }] = [partitionName(state), this.#member, state]
     if (this.#undecodable.get(name)?.message !== undecodable.message)
       this.#options.log.error(

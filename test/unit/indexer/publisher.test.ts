@@ -1,6 +1,6 @@
 import { pino } from 'pino'
+import type { AssignedPartition } from '../../../indexer/assignedPartition.ts'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
-import type { AssignedPartition } from '../../../indexer/consumer.ts'
 import { Coverage } from '../../../indexer/coverage.ts'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
