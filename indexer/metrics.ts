@@ -40,12 +40,7 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
     records,
     revisionConflicts,
     /** The processed records of all topics, by outcome. */
-    recordsByOutcome: async (): Promise<Readonly<Record<RecordOutcome, number>>> => {
-      const { values } = await records.get()
-      const sum = (outcome: RecordOutcome): number =>
-        values.reduce((total, { labels, value }) => total + (labels.outcome === outcome ? value : 0), 0)
-      return { indexed: sum('indexed'), stale: sum('stale'), 'dead-letter': sum('dead-letter') }
-    },
+    recordsByOutcome: () => sumByOutcome(records),
     countItems: (items: readonly ItemOutcome[]): void => {
       const counts = new Map<ItemOutcome['kind'], number>()
       for (const { kind } of items) counts.set(kind, (counts.get(kind) ?? 0) + 1)
@@ -75,6 +70,13 @@ export function pipelineMetrics(registry: Registry, topics: readonly string[]) {
       registers,
     }),
   }
+}
+
+async function sumByOutcome(records: Counter<'topic' | 'outcome'>): Promise<Readonly<Record<RecordOutcome, number>>> {
+  const { values } = await records.get()
+  const sum = (outcome: RecordOutcome): number =>
+    values.reduce((total, { labels, value }) => total + (labels.outcome === outcome ? value : 0), 0)
+  return { indexed: sum('indexed'), stale: sum('stale'), 'dead-letter': sum('dead-letter') }
 }
 
 /** The metrics of one indexer. `own` is read whenever the metrics are asked for. */

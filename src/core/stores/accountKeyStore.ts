@@ -115,36 +115,16 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
   const requireComplete = async (): Promise<void> => {
     if (!(await isComplete())) throw new AccountKeysIncomplete()
   }
-  const apply = async (change: Change, requiredRun?: string): Promise<Applied | { readonly kind: 'incomplete' }> => {
-    const { teamId, keyId, state, position } = change
-    const names = [
-      ...[keys.teamKeys(teamId), keys.accountKeyPrefix, keys.contestedDigests],
-      ...(requiredRun === undefined ? [] : [keys.accountKeysComplete]),
-    ]
-    const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
-    const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, requiredRun ?? '']
-    return readApplyReply(await run(redis, applyScript, names, values))
-  }
   return {
     isComplete,
-    lookup: async (digest) => {
-      const names = [keys.accountKeysComplete, keys.accountKey(digest), ...freshnessNames(keys)]
-      const [complete, holder, ...read] = (await run(redis, lookupScript, [], names)) as LookupReply
-      if (!isCurrent(complete, runId())) return 'incomplete'
-      if (holder === null) return { found: null }
-      const found = JSON.parse(holder) as KeyHolder
-      const freshness = lacksToken(read)
-        ? await readListVersions(redis, keys, found.teamId, randomToken)
-        : freshnessIn(read, runId())
-      return { found, freshness }
-    },
+    lookup: (digest) => lookUp(redis, keys, digest),
     apply: async (teamId, keyId, state, position) => {
-      const applied = await apply({ teamId, keyId, state, position })
+      const applied = await applyChange(redis, keys, { teamId, keyId, state, position })
       if (applied.kind === 'incomplete') throw new Error('a change was answered with incomplete')
       return applied
     },
     applyRecord: async (teamId, keyId, state, position) =>
-      await apply({ teamId, keyId, state, position }, runId() ?? ''),
+      await applyChange(redis, keys, { teamId, keyId, state, position }, runId() ?? ''),
     reserve: async (teamId, keyId, nowMs, untilMs) => {
       const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
       const reply = reserveReply.parse(await run(redis, reserveScript, [keys.teamKeys(teamId)], values))
@@ -179,6 +159,34 @@ export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): Accoun
       return { complete }
     },
   }
+}
+
+async function lookUp(redis: RedisConnection, keys: RedisKeys, digest: Digest): ReturnType<AccountKeyStore['lookup']> {
+  const names = [keys.accountKeysComplete, keys.accountKey(digest), ...freshnessNames(keys)]
+  const [complete, holder, ...read] = (await run(redis, lookupScript, [], names)) as LookupReply
+  if (!isCurrent(complete, redis.runId())) return 'incomplete'
+  if (holder === null) return { found: null }
+  const found = JSON.parse(holder) as KeyHolder
+  const freshness = lacksToken(read)
+    ? await readListVersions(redis, keys, found.teamId, randomToken)
+    : freshnessIn(read, redis.runId())
+  return { found, freshness }
+}
+
+/** Applies a change; `requiredRun`: only while the store is complete on this run of Redis. */
+async function applyChange(
+  redis: RedisConnection,
+  keys: RedisKeys,
+  { teamId, keyId, state, position }: Change,
+  requiredRun?: string,
+): Promise<Applied | { readonly kind: 'incomplete' }> {
+  const names = [
+    ...[keys.teamKeys(teamId), keys.accountKeyPrefix, keys.contestedDigests],
+    ...(requiredRun === undefined ? [] : [keys.accountKeysComplete]),
+  ]
+  const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
+  const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, requiredRun ?? '']
+  return readApplyReply(await run(redis, applyScript, names, values))
 }
 
 const isCurrent = (completeOn: string | null, runId: string | undefined): boolean =>
