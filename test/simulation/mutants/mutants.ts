@@ -179,8 +179,8 @@ export const mutants: readonly Mutant[] = [
     name: 'change-tokens-read-before-the-watermark',
     themes: ['delays'],
     file: 'src/core/stores/accountKeyStore.ts',
-    from: ': freshnessIn(read, runId())',
-    to: ": await client.hmget(keys.watermark, 'published', 'run', 'generation').then((later) => freshnessIn([...later, ...read.slice(3)] as never, runId()))",
+    from: ': freshnessIn(read, redis.runId())',
+    to: ": await redis.client.hmget(keys.watermark, 'published', 'run', 'generation').then((later) => freshnessIn([...later, ...read.slice(3)] as never, redis.runId()))",
   },
   {
     name: 'watermark-behind-one-that-redis-lost',
@@ -221,8 +221,8 @@ export const mutants: readonly Mutant[] = [
     name: 'revoked-in-kafka-only',
     themes: ['keys', 'network'],
     file: 'src/core/stores/accountKeyStore.ts',
-    from: 'const applied = await apply({ teamId, keyId, state, position })\n',
-    to: "const applied = state.key?.state === 'revoked' && position === undefined ? { kind: 'applied' as const } : await apply({ teamId, keyId, state, position })\n",
+    from: 'const applied = await applyChange(redis, keys, { teamId, keyId, state, position })\n',
+    to: "const applied = state.key?.state === 'revoked' && position === undefined ? { kind: 'applied' as const } : await applyChange(redis, keys, { teamId, keyId, state, position })\n",
   },
   {
     name: 'stale-write-leaves-no-token',
