@@ -1,12 +1,22 @@
-/** `npm run schemas`: writes the JSON Schemas of the topics' values to `schemas`. */
+/** `npm run schemas`: writes what is made from schemas: JSON Schemas of the topics' values to `schemas`, and `docs/configuration.md`. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { configurationPage } from './configuration.ts'
 import { recordSchemas } from './recordSchemas.ts'
 
-const folder = fileURLToPath(new URL('../../schemas', import.meta.url))
-await mkdir(folder, { recursive: true })
-for (const [name, schema] of Object.entries(recordSchemas)) {
-  await writeFile(join(folder, `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`)
-  process.stdout.write(`schemas/${name}.json\n`)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const files = {
+  ...Object.fromEntries(
+    Object.entries(recordSchemas).map(([name, schema]) => [
+      `schemas/${name}.json`,
+      `${JSON.stringify(schema, null, 2)}\n`,
+    ]),
+  ),
+  'docs/configuration.md': configurationPage(),
+}
+await mkdir(join(root, 'schemas'), { recursive: true })
+for (const [path, text] of Object.entries(files)) {
+  await writeFile(join(root, path), text)
+  process.stdout.write(`${path}\n`)
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { readAccountKeyRecord, readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
+import { configurationPage } from '../../../../tools/schemas/configuration.ts'
 import { recordSchemas } from '../../../../tools/schemas/recordSchemas.ts'
 import { type RecordKind, recordTexts, validValues } from '../../../support/recordValues.ts'
 
@@ -24,6 +25,10 @@ function judge(kind: RecordKind, text: string): { readonly schema: boolean; read
 
 test.each(kinds)('schemas/%s.json is what `npm run schemas` writes', (kind) => {
   expect(committed(kind)).toEqual(recordSchemas[kind])
+})
+
+test('docs/configuration.md is what `npm run schemas` writes', () => {
+  expect(readFileSync('docs/configuration.md', 'utf8')).toBe(configurationPage())
 })
 
 test('there is a schema of each topic that the product writes', () => {

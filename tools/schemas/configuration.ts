@@ -1,0 +1,126 @@
+import { type Config, readConfig, variableNames } from '../../src/core/process/config.ts'
+
+type Variable = {
+  /** Who reads it: A is the API, I an indexer, S the settings area. */
+  readonly of: string
+  readonly meaning: string
+  /** Where the default is not one value. */
+  readonly byDefault?: string
+}
+
+const signIn = (meaning: string): Variable => ({ of: 'S', meaning })
+const engine = (meaning: string, of = 'A I S'): Variable => ({ of, meaning })
+const address = (meaning: string, of: string): Variable => ({ of, meaning, byDefault: '`var/engines.env`' })
+
+/** What each variable means. Its name and its default are the schema's. */
+const variables: Readonly<Record<keyof Config, Variable>> = {
+  PORT: { of: 'A S', meaning: 'port of the API, or of the settings area', byDefault: '3000 (A), 3001 (S)' },
+  HOST: {
+    of: 'A S',
+    meaning: 'IP address or name that the API, or the settings area, listens on',
+    byDefault: 'all interfaces',
+  },
+  BASE_URL: {
+    of: 'A',
+    meaning:
+      'URL at which clients reach the API, ending in `/api/v1`; named, encoded, in headers and in the OpenAPI description',
+    byDefault: '`/api/v1`',
+  },
+  ADMIN_PORT: {
+    of: 'A I S',
+    meaning: "`/livez`, `/readyz`, `/metrics`, and the indexer's `/status`; 0 turns it off",
+    byDefault: '9101 (A), 9102 (I), 9103 (S)',
+  },
+  ADMIN_HOST: {
+    of: 'A I S',
+    meaning: 'IP address or name that the admin port listens on',
+    byDefault: '`127.0.0.1`; `0.0.0.0` in the image',
+  },
+  ADMIN_ALLOWED_HOSTS: {
+    of: 'A I S',
+    meaning:
+      'host names, comma-separated, that the admin port accepts besides `localhost` and `ADMIN_HOST`, such as that of a Prometheus target; IP addresses are always accepted',
+  },
+  LOG_LEVEL: {
+    of: 'A I S',
+    meaning: '`trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`: JSON lines on stderr',
+  },
+  ELASTICSEARCH_URL: address(
+    'comma-separated; may name a user and a password, percent-encoded. A cluster of several nodes needs `cluster.no_master_block: all`',
+    'A I',
+  ),
+  ELASTICSEARCH_USERNAME: engine('with `ELASTICSEARCH_PASSWORD`', 'A I'),
+  ELASTICSEARCH_PASSWORD: engine('with `ELASTICSEARCH_USERNAME`', 'A I'),
+  ELASTICSEARCH_API_KEY: engine('instead of a user', 'A I'),
+  ELASTICSEARCH_CA_FILE: engine('the only authorities that are trusted, in PEM', 'A I'),
+  KAFKA_BROKERS: address('`host:port`, comma-separated; hosts are names or IPv4 addresses', 'I S'),
+  KAFKA_SSL: engine('`true`: TLS, by the authorities of Node and of the system', 'I S'),
+  KAFKA_SSL_CA_FILE: engine('TLS, by these authorities only, in PEM', 'I S'),
+  KAFKA_SASL_MECHANISM: engine('`plain`, `scram-sha-256` or `scram-sha-512`, with a user and a password', 'I S'),
+  KAFKA_SASL_USERNAME: engine('with `KAFKA_SASL_MECHANISM`', 'I S'),
+  KAFKA_SASL_PASSWORD: engine('with `KAFKA_SASL_MECHANISM`', 'I S'),
+  REDIS_URL: address('`rediss://` for TLS; a database other than the first is its path, such as `/2`', 'A I S'),
+  REDIS_SENTINELS: engine(
+    '`host:port`, comma-separated, an IPv6 address in brackets. Then only scheme, user, password and database of `REDIS_URL` are used',
+  ),
+  REDIS_SENTINEL_NAME: engine('name of the master, with `REDIS_SENTINELS`'),
+  REDIS_CA_FILE: engine('the only authorities that are trusted, in PEM'),
+  INDEX_PREFIX: { of: 'A I S', meaning: 'prefix of every index and Redis key' },
+  INDEX_SHARDS: { of: 'I', meaning: 'primary shards of each new index; `npm run rebuild` changes existing ones' },
+  CONSUMER_GROUP: { of: 'I', meaning: "the indexers' consumer group" },
+  TOPIC_FORMS: { of: 'I', meaning: 'topic of forms; created when missing, like the others' },
+  TOPIC_SUBMISSIONS: { of: 'I', meaning: 'topic of submissions' },
+  TOPIC_ACCOUNT_KEYS: { of: 'I S', meaning: 'topic of account keys' },
+  TOPIC_DEAD_LETTERS: { of: 'I', meaning: 'topic of records that break the contract' },
+  TOPIC_KEY_AUDIT: { of: 'S', meaning: 'topic that tells who changed which key' },
+  MAX_IN_FLIGHT_BYTES: { of: 'I', meaning: 'bytes of records that an indexer holds between fetched and processed' },
+  MAX_RECORDS_PER_SECOND: {
+    of: 'I',
+    meaning: 'the most records that one process writes in a second, so that catching up leaves room for others',
+    byDefault: 'no limit',
+  },
+  RATE_LIMIT_PER_MINUTE: { of: 'A', meaning: 'requests a minute of each key' },
+  ANSWER_CACHE_BYTES: { of: 'A', meaning: 'memory that an API process may use for answers it keeps; 0 keeps none' },
+  DEEP_PAGE_FROM: {
+    of: 'A',
+    meaning: 'offset from which pages are deep: found by counting rows instead of skipping them',
+  },
+  SETTINGS_URL: {
+    of: 'S',
+    meaning: 'URL at which browsers reach the settings area; `https://` except on loopback',
+    byDefault: '`http://127.0.0.1:<port>`',
+  },
+  SIGN_IN_SECRET: signIn("secret of 32 bytes or more with which the product signs owners' links"),
+  SIGN_IN_JWKS_URL: signIn('instead of the secret: public keys'),
+  SIGN_IN_ISSUER: signIn('`iss` of these links; required'),
+  SIGN_IN_AUDIENCE: signIn('`aud` of these links'),
+  SIGN_IN_PAGE: signIn('page of the product that gives an owner a new link'),
+}
+
+const introduction = `# Configuration
+
+Every process is configured by its environment. A is the API, I an indexer (with \`rebuild\`, \`verify\` and \`dead-letters\`), S the settings area (with \`keys\`).
+Addresses of engines that are not set are taken from \`var/engines.env\`, which \`npm run engines\` writes.
+
+A process reports every wrong variable at its start, by name, and exits with 78: also a name that begins like one of these and is none, such as
+\`MAX_INFLIGHT_BYTES\` (what Kubernetes sets for a service, such as \`REDIS_PORT\`, is not meant), a line break in a value, a port that another
+process has, and \`PORT\` equal to \`ADMIN_PORT\`. It does the same for an engine that rejects its credentials, has an untrusted certificate or
+is of another major version than Elasticsearch 9, and for a database that Redis refuses. It waits for an engine that is unreachable.
+[Rights in the engines](../security/README.md) lists users and rights.
+
+\`npm run schemas\` writes this page from the schema by which the variables are validated.
+`
+
+/** `docs/configuration.md`. */
+export function configurationPage(): string {
+  const read = readConfig({}, [], '')
+  if (!read.ok) throw new Error('an empty environment is not valid')
+  const rows = [...variableNames].map((name) => {
+    const { of, meaning, byDefault } = variables[name as keyof Config]
+    return `| \`${name}\` | ${of} | ${byDefault ?? shown(read.config[name as keyof Config])} | ${meaning} |`
+  })
+  return `${introduction}\n| variable | of | default | |\n|---|---|---|---|\n${rows.join('\n')}\n`
+}
+
+const shown = (value: Config[keyof Config]): string =>
+  value === undefined || (Array.isArray(value) && value.length === 0) ? '' : `\`${String(value)}\``
