@@ -5,7 +5,7 @@ import { FairQueue, type NotAdmitted } from './fairQueue.ts'
 import { ElasticsearchUnavailable, type RunQuery } from './search/searchClient.ts'
 
 const mebibyte = 1024 * 1024
-/** What a query counts at least: so 64 run at once, 32 of one team. Elasticsearch answers no faster when it is sent more. */
+/** What a query counts at least: so 64 run at once, 36 of one team. Elasticsearch answers no faster when it is sent more. */
 const smallestBytes = 0.5 * mebibyte
 /** How long a query may wait for its turn, and how long that, its answer and what is asked again may take. */
 type Patience = { readonly maxWaitMs: number; readonly deadlineMs: number }
@@ -14,10 +14,10 @@ const ofPages: Patience = { maxWaitMs: 2_000, deadlineMs: 5_000 }
 const ofParts: Patience = { maxWaitMs: 30_000, deadlineMs: 35_000 }
 const queues = { maxWaiting: 1_024, maxWaitMs: ofPages.maxWaitMs }
 /**
- * Bytes that Elasticsearch is asked for at once, in total and by one team: parts of four exports, or one row of 10 MB. Two of these from each of two
- * processes would take all threads of a small Elasticsearch.
+ * Bytes that Elasticsearch is asked for at once, in total and by one team: parts of four exports and a page, or one row of 10 MB. Two of
+ * these from each of two processes would take all threads of a small Elasticsearch.
  */
-const asked = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 16 * mebibyte }
+const asked = { ...queues, maxRunning: 32 * mebibyte, maxRunningPerTenant: 18 * mebibyte }
 /** Bytes of whole answers, from before they are asked for until they are sent, in total and of one team. */
 const held = { ...queues, maxRunning: 96 * mebibyte, maxRunningPerTenant: 32 * mebibyte }
 
