@@ -3,9 +3,9 @@ import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
-import { reportTo } from '../../indexer/engineCommand.ts'
+import { reportTo } from '../../src/core/process/progressBar.ts'
 import type { Theme } from './history.ts'
-import { plantMutant } from './mutants/plant.ts'
+import { expectPlanted, plantMutant } from './mutants/plant.ts'
 
 // `npm run simulate`: runs the product on simulated engines, through histories that follow from seeds.
 
@@ -154,6 +154,7 @@ async function simulation() {
       import('./shrink.ts'),
       import('../../src/core/stores/indices.ts'),
     ])
+  if (mutant !== undefined) expectPlanted(mutant)
   // From disk, once, before time is simulated.
   await Promise.all(documentKinds.map(readDefinition))
   return { historyOf, runHistory, shrink, eventNumbers }

@@ -1,6 +1,13 @@
 import { registerHooks } from 'node:module'
 import { type Mutant, mutants } from './mutants.ts'
 
+let isPlanted = false
+
+/** Throws unless the file of the mutant was loaded since: a file that was loaded before is the product's own. */
+export function expectPlanted({ name, file }: Mutant): void {
+  if (!isPlanted) throw new Error(`mutant ${name}: ${file} was loaded before the mutant was planted`)
+}
+
 const root = new URL('../../../', import.meta.url)
 
 /**
@@ -19,6 +26,7 @@ export function plantMutant(name: string): Mutant {
       const pieces = String(loaded.source).split(from)
       if (pieces.length !== 2)
         throw new Error(`mutant ${name}: the text to replace is ${pieces.length - 1} times in ${file}`)
+      isPlanted = true
       return { ...loaded, source: pieces.join(to) }
     },
   })
