@@ -43,5 +43,6 @@ function writesOf<Entity>(
   read: Result<Change<Entity>>,
   writes: (change: Change<Entity>, changedAt: Instant) => DocumentWrite[],
 ): DocumentWrite[] {
-  return read.ok ? writes(read.value, at) : []
+  if (!read.ok) throw new Error(`the sample of the probe is refused: ${JSON.stringify(read)}`)
+  return writes(read.value, at)
 }

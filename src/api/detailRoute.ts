@@ -33,8 +33,7 @@ export const detailRoute =
     const { teamId } = holder
     const id = ctx.params['id'] ?? ''
     const whole = async (): Promise<Rendered> => {
-      const { version } = validators
-      const bytes = await runQuery((signal) => weighDetail(indexReader, type, { teamId, version, signal }, id))
+      const bytes = await weighDetail(indexReader, type, { teamId, version: validators.version }, id, runQuery)
       await holdAnswer(bytes)
       const found = await runQuery((signal) => read(indexReader, teamId, id, parameters, signal), bytes)
       if (found === undefined) throw apiError('not_found', `no such ${what}`)

@@ -108,7 +108,7 @@ export async function readCsvTable(
   runQuery: RunQuery,
 ): Promise<CsvTable> {
   if (formId === undefined) return csvTable(served)
-  const bytes = await runQuery((signal) => weighDetail(indexReader, 'forms', { teamId, version: null, signal }, formId))
+  const bytes = await weighDetail(indexReader, 'forms', { teamId, version: null }, formId, runQuery)
   const form = await runQuery((signal) => readDetail(indexReader, 'form-details', teamId, formId, signal), bytes)
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }

@@ -116,15 +116,13 @@ function makePage<Selection>(
   const filters = filtersOf(teamId, parameters)
   // While a change may be visible already, a snapshot of this version may lack what other pages show.
   const version = isSettled ? known : null
-  const read = (signal: AbortSignal): Promise<Page> =>
-    searchPage(indexReader, type, { teamId, version, signal }, filters, parameters)
   return {
     whole: async () => {
-      const isLarge = await runQuery((signal) =>
-        hasLarge(indexReader, type, 'summary', { teamId, version: known, signal }),
-      )
+      const isLarge = await hasLarge(indexReader, type, 'summary', { teamId, version }, runQuery)
       const bytes = parameters.limit * largeBytes
       await holdAnswer(isLarge ? maxPageBytes : bytes)
+      const read = (signal: AbortSignal): Promise<Page> =>
+        searchPage(indexReader, type, { teamId, version, signal }, filters, parameters, isLarge)
       const page = await runQuery(read, isLarge ? largeListBytes : bytes)
       return { body: renderPage(page), totalDocs: page.totalDocs }
     },

@@ -62,7 +62,7 @@ async function read(
   page = 11,
 ): Promise<{ total: number; ids: string[] }> {
   const reader = { teamId: team, version, signal }
-  const found = await searchPage(indexReader, 'submissions', reader, [[]], { page, limit: 20 })
+  const found = await searchPage(indexReader, 'submissions', reader, [[]], { page, limit: 20 }, false)
   return { total: found.totalDocs, ids: found.items.map((item) => (JSON.parse(item.toString()) as { id: string }).id) }
 }
 const idsDownFrom = (highest: number): string[] => Array.from({ length: 20 }, (_, at) => `s-${highest - at}`)

@@ -78,10 +78,7 @@ describe.each([
   const submission = (id: string, revision = 1, changedAt = instant): DocumentWrite[] =>
     submissionWrites(submissionRecord(team, id, revision), changedAt)
   const page = (number: number, limit: number, filter: Parameters<typeof searchPage>[3][0] = []) =>
-    searchPage(reader, 'submissions', { teamId: team, version: null, signal }, [filter], {
-      page: number,
-      limit,
-    })
+    searchPage(reader, 'submissions', { teamId: team, version: null, signal }, [filter], { page: number, limit }, false)
   const states = async (): Promise<readonly unknown[]> =>
     (await findGenerations(clients.elasticsearch, prefix, options)).map(({ number, complete }) => [
       number,

@@ -6,6 +6,7 @@ import { refreshEveryCopy } from '../../indexer/refresh.ts'
 import { readDetail } from '../../src/api/search/details.ts'
 import { exportList } from '../../src/api/search/exports.ts'
 import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
+import { hasLarge } from '../../src/api/search/large.ts'
 import { renderPage } from '../../src/api/search/page.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { searchPage } from '../../src/api/search/searchPage.ts'
@@ -102,9 +103,11 @@ function readList(random: Random): Promise<unknown> {
   const kind = isForms ? 'forms' : 'submissions'
   const page = { page: 1 + random.below(4), limit: random.pick([1, 3, 7, 20]) }
   if (random.chance(0.8))
-    return both(async ({ reader }) =>
-      renderPage(await searchPage(reader, kind, { teamId: team, version: null, signal }, filters, page)).toString(),
-    )
+    return both(async ({ reader }) => {
+      const list = { teamId: team, version: null, signal }
+      const isLarge = await hasLarge(reader, kind, 'summary', list, (send) => send(signal))
+      return renderPage(await searchPage(reader, kind, list, filters, page, isLarge)).toString()
+    })
   const content = { filters, view: 'summary', deletions: [] } as const
   return both(async ({ reader }) => {
     const lines: string[] = []

@@ -26,8 +26,6 @@ const apiCount = 2
 const indexerCount = 2
 const startDeadlineMs = 60_000
 const endDeadlineMs = 180_000
-/** Each state of a document that Elasticsearch always fails at takes up to a minute, in each assignment that has read it. */
-const failingDocumentMs = 600_000
 const pollMs = 200
 /** In every so-manieth history with a rebuild it is awaited that the rebuild removes the retired generation. */
 const removalEvery = 8
@@ -169,9 +167,7 @@ class Run {
       if (this.#checks.isComplete()) answersBefore ??= followers.map(({ answers }) => answers)
       return unfinished().length === 0
     }
-    const isFailing = this.#isAbout('failing-document')
-    const deadlineMs = isFailing ? failingDocumentMs : endDeadlineMs
-    await this.#until('everything becomes visible', deadlineMs, isOver).catch((error: unknown) => {
+    await this.#until('everything becomes visible', endDeadlineMs, isOver).catch((error: unknown) => {
       this.#world.note(`unfinished: ${unfinished().join(', ')}`)
       this.#checks.expectFold()
       throw error

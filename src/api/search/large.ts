@@ -4,23 +4,27 @@ import { type EntityPart, largeBytes } from '../../core/stores/documents.ts'
 import { anyAtAll, bytesOf, largeOf, newestFirst, noDocuments } from './clauses.ts'
 import { readKeys, searchTeam, totalOf } from './hits.ts'
 import type { IndexReader, ListReader } from './indexReader.ts'
-import type { SearchClient } from './searchClient.ts'
+import type { RunQuery, SearchClient } from './searchClient.ts'
+
+/** The list of a team, at its version unless that may be replaced already. */
+type ListAt = Pick<ListReader, 'teamId' | 'version'>
 
 /**
- * Whether this part of any row of a list is large. Asked once for each version of the list: until that is replaced, rows can become large by one
- * refresh only. Rejects with `ElasticsearchUnavailable`.
+ * Whether this part of any row of a list is large. Asked once for each version of the list, without waiting for the team's turn after that.
+ * Rejects with `ElasticsearchUnavailable`.
  */
 export async function hasLarge(
   indexReader: IndexReader,
   kind: EntityType,
   part: EntityPart,
-  { teamId, version, signal }: ListReader,
+  { teamId, version }: ListAt,
+  runQuery: RunQuery,
 ): Promise<boolean> {
   const name = `${teamList(kind, teamId)} ${part}`
   const known = indexReader.largeParts.get(name)
   if (version !== null && known?.version === version) return known.hasLarge
   const body = { query: largeOf(teamId, part), ...anyAtAll }
-  const found = totalOf(await searchTeam(indexReader, kind, teamId, body, signal)) > 0
+  const found = totalOf(await runQuery((signal) => searchTeam(indexReader, kind, teamId, body, signal))) > 0
   if (version !== null) indexReader.largeParts.set(name, { version, hasLarge: found })
   return found
 }
@@ -29,11 +33,12 @@ export async function hasLarge(
 export async function weighDetail(
   indexReader: IndexReader,
   kind: EntityType,
-  reader: ListReader,
+  list: ListAt,
   id: string,
+  runQuery: RunQuery,
 ): Promise<number> {
-  if (!isIdentifier(id) || !(await hasLarge(indexReader, kind, 'detail', reader))) return largeBytes
-  const [bytes] = await weighDetails(indexReader, kind, reader.teamId, [id as EntityId], reader.signal)
+  if (!isIdentifier(id) || !(await hasLarge(indexReader, kind, 'detail', list, runQuery))) return largeBytes
+  const [bytes] = await runQuery((signal) => weighDetails(indexReader, kind, list.teamId, [id as EntityId], signal))
   return bytes ?? largeBytes
 }
 

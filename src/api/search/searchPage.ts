@@ -4,7 +4,6 @@ import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
 import { findPage } from './findPage.ts'
 import { type RowKey, searchTeam, totalOf } from './hits.ts'
 import type { IndexReader, ListReader } from './indexReader.ts'
-import { hasLarge } from './large.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
 import { LargePage, maxPageBytes, type Page, type PageRequest } from './page.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
@@ -23,10 +22,11 @@ export async function searchPage(
   reader: ListReader,
   filters: Filters,
   { page, limit }: PageRequest,
+  hasLarge: boolean,
 ): Promise<Page> {
   const request = { page, limit }
-  const isDeep = offsetOf(request) >= indexReader.deepPageFrom || (await hasLarge(indexReader, kind, 'summary', reader))
-  const read = isDeep ? deepPage : shallowPage
+  const isDeep = offsetOf(request) >= indexReader.deepPageFrom
+  const read = isDeep || hasLarge ? deepPage : shallowPage
   const { total, rows } = await firstFound(filters, (filter) => read(indexReader, kind, reader, filter, request))
   return { ...request, totalDocs: total, items: rows }
 }

@@ -60,10 +60,14 @@ const write = async (documents: readonly DocumentWrite[], by = clients): Promise
 const refresh = (): Promise<void> => refreshEveryCopy(clients.elasticsearch, Object.values(generation.indices), request)
 const total = async (): Promise<number> =>
   (
-    await searchPage(reader, 'submissions', { teamId: team, version: null, signal }, [[]], {
-      page: 1,
-      limit: 10,
-    })
+    await searchPage(
+      reader,
+      'submissions',
+      { teamId: team, version: null, signal },
+      [[]],
+      { page: 1, limit: 10 },
+      false,
+    )
   ).totalDocs
 /** How many rows each of many readers finds, each by a preference of its own. */
 const totalsOfCopies = async (): Promise<ReadonlySet<number>> => {

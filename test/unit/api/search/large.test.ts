@@ -1,12 +1,14 @@
 import { createIndexReader } from '../../../../src/api/search/indexReader.ts'
 import { hasLarge, weighDetail } from '../../../../src/api/search/large.ts'
+import type { RunQuery } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import { largeBytes } from '../../../../src/core/stores/documents.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
 
 const teamId = 'acme' as TeamId
-const { signal } = new AbortController()
-const at = (version: string | null) => ({ teamId, version: version as ListVersion | null, signal })
+const at = (version: string | null) => ({ teamId, version: version as ListVersion | null })
+
+const runQuery: RunQuery = (send) => send(new AbortController().signal)
 
 /** An Elasticsearch that knows which details are large, and the searches that it was asked. */
 function knowing(bytesOf: Readonly<Record<string, number>>) {
@@ -28,15 +30,22 @@ function knowing(bytesOf: Readonly<Record<string, number>>) {
 
 test('a detail weighs what its row tells, any other one as much as is not large', async () => {
   const { indexReader } = knowing({ a: 9_900_000 })
-  const weigh = (id: string) => weighDetail(indexReader, 'submissions', at('1'), id)
+  const weigh = (id: string) => weighDetail(indexReader, 'submissions', at('1'), id, runQuery)
   expect(await Promise.all(['a', 'b', 'no identifier'].map(weigh))).toEqual([9_900_000, largeBytes, largeBytes])
 })
 
 test('a team without large details is asked for them once for each version of the list', async () => {
   const { indexReader, asked } = knowing({})
-  const weigh = (id: string, version: string | null) => weighDetail(indexReader, 'submissions', at(version), id)
+  let turns = 0
+  const run: RunQuery = (send) => {
+    turns++
+    return runQuery(send)
+  }
+  const weigh = (id: string, version: string | null) => weighDetail(indexReader, 'submissions', at(version), id, run)
   for (const id of ['a', 'b', 'c']) expect(await weigh(id, '1')).toBe(largeBytes)
   expect(asked).toHaveLength(1)
+  // What is known waits for no turn.
+  expect(turns).toBe(1)
   await weigh('a', '2')
   expect(asked).toHaveLength(2)
   await weigh('a', null)
@@ -46,8 +55,8 @@ test('a team without large details is asked for them once for each version of th
 
 test('summaries and details are known apart, and those of each list', async () => {
   const { indexReader, asked } = knowing({})
-  await hasLarge(indexReader, 'forms', 'summary', at('1'))
-  await hasLarge(indexReader, 'forms', 'detail', at('1'))
-  await hasLarge(indexReader, 'submissions', 'detail', at('1'))
+  await hasLarge(indexReader, 'forms', 'summary', at('1'), runQuery)
+  await hasLarge(indexReader, 'forms', 'detail', at('1'), runQuery)
+  await hasLarge(indexReader, 'submissions', 'detail', at('1'), runQuery)
   expect(asked).toHaveLength(3)
 })

@@ -6,7 +6,6 @@ import { type Filters, searchPage } from '../../../../src/api/search/searchPage.
 import { exactTitle, similarTitles } from '../../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
-import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
 
 const { signal } = new AbortController()
 const team = 'team-1' as TeamId
@@ -14,16 +13,12 @@ const reader = { teamId: team, version: null, signal }
 const emptyAnswer =
   '{"id":"pit","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0,"relation":"eq"},"hits":[]},"aggregations":{"steps":{"buckets":[]}}}'
 
-/** Whether a list has large rows is asked before each of its pages. */
-const asksForLargeRows = ({ body }: SearchRequest): boolean => JSON.stringify(body).includes('large.summaryOf')
-
-/** A client that notes what it is asked, and answers it; no list has large rows. */
+/** A client that notes what it is asked, and answers it. */
 const clientOf = (asked: SearchRequest[], answer: () => string, isFound = true): SearchClient => ({
   indexPrefix: 'tidemark',
   send: async (question) => {
-    const isNoted = question.body === undefined || !asksForLargeRows(question)
-    if (isNoted) asked.push(question)
-    return { isFound, bytes: Buffer.from(isNoted ? answer() : emptyAnswer) }
+    asked.push(question)
+    return { isFound, bytes: Buffer.from(answer()) }
   },
 })
 
@@ -44,7 +39,7 @@ const bodyOf = (question: SearchRequest | undefined): Body => question?.body as 
 describe('searchPage', () => {
   test('asks the alias of the team, newest first, for one page and the exact total', async () => {
     const { indexReader, asked } = listening()
-    await searchPage(indexReader, 'forms', reader, [[]], { page: 3, limit: 20 })
+    await searchPage(indexReader, 'forms', reader, [[]], { page: 3, limit: 20 }, false)
     expect(asked).toEqual([
       {
         method: 'POST',
@@ -68,7 +63,7 @@ describe('searchPage', () => {
         fc.integer({ min: 1, max: 100 }),
         async (page, limit) => {
           const { indexReader, asked } = listening()
-          const found = await searchPage(indexReader, 'forms', reader, [[]], { page, limit })
+          const found = await searchPage(indexReader, 'forms', reader, [[]], { page, limit }, false)
           const isDeep = (page - 1) * limit >= indexReader.deepPageFrom
           expect(found).toEqual({ totalDocs: 0, page, limit, items: [] })
           expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(
@@ -82,7 +77,7 @@ describe('searchPage', () => {
 
   test('an alias that points nowhere is an outage', async () => {
     const { indexReader } = listening(false)
-    const asking = searchPage(indexReader, 'forms', reader, [[]], { page: 1, limit: 20 })
+    const asking = searchPage(indexReader, 'forms', reader, [[]], { page: 1, limit: 20 }, false)
     await expect(asking).rejects.toMatchObject({ reason: 'missing-index' })
   })
 })
@@ -102,7 +97,7 @@ describe('a list that is known to be long', () => {
     const indexReader = createIndexReader(client, 1)
     const pages = []
     for (let time = 0; time < times; time++)
-      pages.push(await searchPage(indexReader, 'submissions', reader, [[]], wanted))
+      pages.push(await searchPage(indexReader, 'submissions', reader, [[]], wanted, false))
     return { asked, pages }
   }
 
@@ -143,10 +138,10 @@ test('whatever is asked, the question stays within the team', async () => {
   await fc.assert(
     fc.asyncProperty(clauses, title, async (filter, typed) => {
       const { indexReader, asked } = listening()
-      await searchPage(indexReader, 'submissions', reader, [filter], { page: 1, limit: 20 })
+      await searchPage(indexReader, 'submissions', reader, [filter], { page: 1, limit: 20 }, false)
       const [first, ...others] = titleFilters(typed)
       const both: Filters = [[...filter, ...first], ...others.map((other) => [...filter, ...other])]
-      await searchPage(indexReader, 'forms', reader, both, { page: 1, limit: 20 })
+      await searchPage(indexReader, 'forms', reader, both, { page: 1, limit: 20 }, false)
       expect(asked.length).toBeGreaterThanOrEqual(2)
       for (const question of asked) {
         expect(question.querystring['routing']).toBe(team)
@@ -166,31 +161,20 @@ const titleFilters = (typed: string): Filters => [
 test('similar titles are asked for only when no title holds what was typed', async () => {
   const titlesAsked = async (titleContains: string): Promise<number> => {
     const { indexReader, asked } = listening()
-    await searchPage(indexReader, 'forms', reader, titleFilters(titleContains), { page: 1, limit: 20 })
+    await searchPage(indexReader, 'forms', reader, titleFilters(titleContains), { page: 1, limit: 20 }, false)
     return asked.length
   }
   expect(await titlesAsked('science')).toBe(2)
   expect(await titlesAsked('***')).toBe(1)
 })
 
-test('a list without large rows is asked for them once for each of its versions, and always without one', async () => {
-  const asked: SearchRequest[] = []
-  const client: SearchClient = {
-    indexPrefix: 'tidemark',
-    send: async (question) => {
-      if (asksForLargeRows(question)) asked.push(question)
-      return { isFound: true, bytes: Buffer.from(emptyAnswer) }
-    },
-  }
-  const indexReader = createIndexReader(client, 1_000)
-  const timesAsked = async (version: string | null): Promise<number> => {
-    asked.length = 0
-    const at = { ...reader, version: version as ListVersion | null }
-    for (const page of [1, 2, 3]) await searchPage(indexReader, 'forms', at, [[]], { page, limit: 20 })
-    return asked.length
-  }
-  expect(await timesAsked('first')).toBe(1)
-  expect(await timesAsked('first')).toBe(0)
-  expect(await timesAsked('second')).toBe(1)
-  expect(await timesAsked(null)).toBe(3)
+test('a page of a list with large rows comes from a snapshot, in which they are weighed', async () => {
+  const { indexReader, asked } = listening()
+  await searchPage(indexReader, 'forms', reader, [[]], { page: 1, limit: 20 }, true)
+  expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'POST /tidemark-forms/_pit',
+    'POST /_search',
+    'POST /_search',
+    'DELETE /_pit',
+  ])
 })
