@@ -43,6 +43,6 @@ function writesOf<Entity>(
   read: Result<Change<Entity>>,
   writes: (change: Change<Entity>, changedAt: Instant) => DocumentWrite[],
 ): DocumentWrite[] {
-  if (!read.ok) throw new Error(`the sample of the probe is refused: ${JSON.stringify(read)}`)
+  if (!read.ok) throw new Error(`the sample of the probe is refused: ${read.problem.path} ${read.problem.rule}`)
   return writes(read.value, at)
 }

@@ -6,12 +6,12 @@ import { readKeys, searchTeam, totalOf } from './hits.ts'
 import type { IndexReader, ListReader } from './indexReader.ts'
 import type { RunQuery, SearchClient } from './searchClient.ts'
 
-/** The list of a team, at its version unless that may be replaced already. */
+/** The list of a team, at its version; null while that is unknown. */
 type ListAt = Pick<ListReader, 'teamId' | 'version'>
 
 /**
- * Whether this part of any row of a list is large. Asked once for each version of the list, without waiting for the team's turn after that.
- * Rejects with `ElasticsearchUnavailable`.
+ * Whether this part of any row of a list is large. Asked once for each version of the list, after that without a turn: until the version is
+ * replaced, rows can become large by one refresh only. Rejects with `ElasticsearchUnavailable`.
  */
 export async function hasLarge(
   indexReader: IndexReader,

@@ -14,7 +14,7 @@ export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
 /**
  * One page of a team's list, newest first, with the exact total, by the first filter that finds any row. A page past the last one is
  * empty. A page that begins at offset `deepPageFrom` or later is read from a snapshot, without skipping the rows before it; so is every page of
- * a list with large rows, which are weighed before they are read. Rejects with `ElasticsearchUnavailable` and `LargePage`.
+ * a list that `hasLarge` rows, which are weighed before they are read. Rejects with `ElasticsearchUnavailable` and `LargePage`.
  */
 export async function searchPage(
   indexReader: IndexReader,

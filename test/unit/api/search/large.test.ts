@@ -60,3 +60,16 @@ test('summaries and details are known apart, and those of each list', async () =
   await hasLarge(indexReader, 'submissions', 'detail', at('1'), runQuery)
   expect(asked).toHaveLength(3)
 })
+
+test('a list is asked for large rows once for each of its versions, and always without one', async () => {
+  const { indexReader, asked } = knowing({})
+  const timesAsked = async (version: string | null): Promise<number> => {
+    asked.length = 0
+    for (let page = 1; page <= 3; page++) await hasLarge(indexReader, 'forms', 'summary', at(version), runQuery)
+    return asked.length
+  }
+  expect(await timesAsked('first')).toBe(1)
+  expect(await timesAsked('first')).toBe(0)
+  expect(await timesAsked('second')).toBe(1)
+  expect(await timesAsked(null)).toBe(3)
+})
