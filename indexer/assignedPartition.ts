@@ -1,5 +1,5 @@
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
-import { ChangeTimes, type PartitionClaim, promisedOf } from './changeTimes.ts'
+import { ChangeTimes, type PartitionClaim } from './changeTimes.ts'
 import type { StartOffset } from './committedOffsets.ts'
 import { Coverage } from './coverage.ts'
 import { OffsetTracker } from './offsetTracker.ts'
@@ -20,7 +20,10 @@ export type OwnedPartition = AssignedPartition & {
   nextOffset: bigint
 }
 
-/** Begins to read a partition under a claim, at one of `starts` (by `partitionName`). `keptMs`: how long its topic keeps a deletion for certain. */
+/**
+ * Begins to read a partition under a claim, at one of `starts` (by `partitionName`). No record of it gets a `changedAt` below a watermark that
+ * Redis knows of, or that a commit allowed: Redis may have lost the newest. `keptMs`: how long its topic keeps a deletion for certain.
+ */
 export function ownPartition(
   partition: TopicPartition,
   starts: ReadonlyMap<string, StartOffset>,
@@ -35,7 +38,10 @@ export function ownPartition(
     start,
     offsets: new OffsetTracker(start.position),
     coverage: new Coverage(start.coveredAtMs, keptMs),
-    changeTimes: new ChangeTimes(start.deadLetteredBelow, promisedOf(claimed, name)),
+    changeTimes: new ChangeTimes(start.deadLetteredBelow, {
+      watermarkMs: Math.max(claimed.watermarkMs ?? 0, start.promisedMs),
+      changedAtRaisedByMs: claimed.changedAtRaisedByMs,
+    }),
     owner: claimed.owner,
     nextOffset: start.position,
   }

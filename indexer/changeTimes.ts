@@ -1,6 +1,6 @@
-/** What earlier indexers have promised to readers of one partition, or of several. */
+/** What earlier indexers have promised to readers. */
 export type Promised = {
-  /** The greatest watermark (epoch ms) that was ever published, or may be; undefined when there was none. */
+  /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
   readonly watermarkMs: number | undefined
   /** How far at most `changedAt` of a record was ever raised above its append time. */
   readonly changedAtRaisedByMs: number
@@ -10,17 +10,6 @@ export type Promised = {
 export type PartitionClaim = Promised & {
   /** The claimant. A partition watermark counts only while its publisher still has the claim. */
   readonly owner: string
-  /** The watermarks of its partitions, by `partitionName`. One may be above the published one, and be published later. */
-  readonly partitionWatermarks: ReadonlyMap<string, number>
-}
-
-/** What of a claim is about one partition: no record of it may be changed before a watermark that is, or will be, published. */
-export function promisedOf(
-  { watermarkMs, partitionWatermarks, changedAtRaisedByMs }: PartitionClaim,
-  partition: string,
-): Promised {
-  const known = [watermarkMs, partitionWatermarks.get(partition)].filter((each) => each !== undefined)
-  return { watermarkMs: known.length === 0 ? undefined : Math.max(...known), changedAtRaisedByMs }
 }
 
 /**

@@ -17,6 +17,8 @@ export type CommittedOffset = {
   readonly deadLetteredBelow: Offset
   /** Everything that was appended before this time (epoch ms) is below `position` (see `Coverage`). */
   readonly coveredAtMs: number
+  /** No watermark of the partition above this one (epoch ms) was ever published. */
+  readonly promisedMs: number
 }
 
 /** The offset at which reading a partition starts. */
@@ -27,20 +29,30 @@ export type StartOffset = {
   readonly deadLetteredBelow: Offset
   /** The time (epoch ms) before which the indices hold everything that was appended (see `Coverage`). */
   readonly coveredAtMs: number
+  /** The greatest watermark (epoch ms) of the partition that may ever have been published, of whatever generation. */
+  readonly promisedMs: number
 }
 
 type WrittenGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
 
 /** The metadata of a commit. It names the generation of indices, because an offset says nothing about any other one. */
-export const commitMetadata = (generation: GenerationTag, deadLetteredBelow: bigint, coveredAtMs: number): string =>
-  `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)}`
+export const commitMetadata = (
+  generation: GenerationTag,
+  deadLetteredBelow: bigint,
+  coveredAtMs: number,
+  promisedMs: number,
+): string => `${generation} ${deadLetteredBelow} ${Math.floor(coveredAtMs)} ${Math.ceil(promisedMs)}`
 
 /** Parses the metadata of a committed offset. */
 function readCommit(position: Offset, metadata: string): CommittedOffset {
-  const [, generation, below, coveredAtMs] = /^(\S+) (\d+) (\d+)$/.exec(metadata) ?? []
+  const [, generation, below, coveredAtMs, promisedMs] = /^(\S+) (\d+) (\d+) (\d+)$/.exec(metadata) ?? []
   const named = toOffset(below ?? '0')
   const deadLetteredBelow = named > position ? named : position
-  return { position, generation, deadLetteredBelow, coveredAtMs: Number(coveredAtMs ?? notCovered) }
+  return {
+    ...{ position, generation, deadLetteredBelow },
+    coveredAtMs: Number(coveredAtMs ?? notCovered),
+    promisedMs: Number(promisedMs ?? 0),
+  }
 }
 
 /**
@@ -66,16 +78,17 @@ function startOffset(
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
   const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
+  const promisedMs = own?.promisedMs ?? 0
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
-    return { position: own.position, isCommitted: true, deadLetteredBelow, coveredAtMs: coveredBy(own) }
+    return { position: own.position, isCommitted: true, deadLetteredBelow, coveredAtMs: coveredBy(own), promisedMs }
   if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation?.tag) {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
-    return { position, isCommitted: false, deadLetteredBelow, coveredAtMs: coveredBy(rebuilt) }
+    return { position, isCommitted: false, deadLetteredBelow, coveredAtMs: coveredBy(rebuilt), promisedMs }
   }
   // Retention has removed records that were not read.
   const isGap = own !== undefined && own.generation === generation?.tag && own.position < low
   const coveredAtMs = isGap ? notCovered : fromTheBeginningMs
-  return { position: low as Offset, isCommitted: false, deadLetteredBelow, coveredAtMs }
+  return { position: low as Offset, isCommitted: false, deadLetteredBelow, coveredAtMs, promisedMs }
 }
 
 /**

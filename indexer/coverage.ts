@@ -1,3 +1,5 @@
+import type { PartitionEnd } from './offsetTracker.ts'
+
 /** The time of a partition of which something may have been missed: it stays so, until another generation is built. */
 export const notCovered = 0
 
@@ -53,5 +55,3 @@ export class Coverage {
 
 /** An idle partition is committed again after this share of the time for which its topic keeps deletions. */
 const recommitShare = 0.01
-
-type PartitionEnd = { readonly offset: bigint; readonly askedAtMs: number }

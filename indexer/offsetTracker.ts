@@ -10,6 +10,9 @@ export type Progress = {
   readonly processedAtMs: number | undefined
 }
 
+/** The end offset of a partition, and what the clocks read (epoch ms) before it was asked for. */
+export type PartitionEnd = { readonly offset: bigint; readonly askedAtMs: number }
+
 /** A record. `end`: the next offset that may hold another one. */
 type Entry = { end: bigint; readonly changedAtMs: number; isProcessed: boolean }
 
@@ -92,10 +95,14 @@ export class OffsetTracker {
  */
 export function partitionWatermark(
   progress: Progress,
-  end: { readonly offset: bigint; readonly askedAtMs: number } | undefined,
+  end: PartitionEnd | undefined,
   allowedSkewMs: number,
 ): number | undefined {
-  if (progress.oldestUnprocessedAtMs !== undefined) return progress.oldestUnprocessedAtMs
-  const isCaughtUp = end !== undefined && progress.position >= end.offset
-  return isCaughtUp ? end.askedAtMs - allowedSkewMs : progress.processedAtMs
+  if (isCaughtUp(progress, end)) return end.askedAtMs - allowedSkewMs
+  return progress.oldestUnprocessedAtMs ?? progress.processedAtMs
+}
+
+/** Whether every record below an end offset is processed, and none above it was read. */
+export function isCaughtUp(progress: Progress, end: PartitionEnd | undefined): end is PartitionEnd {
+  return end !== undefined && progress.oldestUnprocessedAtMs === undefined && progress.position >= end.offset
 }

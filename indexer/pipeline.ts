@@ -121,7 +121,8 @@ export class Pipeline {
       offsetRanges: () => source.offsetRanges(topics),
       refresh: () => this.#refresh(),
       commit: (commits) => this.consumer.commit(commits),
-      commitMetadata: (start, coveredAtMs) => commitMetadata(generation.tag, start.deadLetteredBelow, coveredAtMs),
+      commitMetadata: (start, coveredAtMs, promisedMs) =>
+        commitMetadata(generation.tag, start.deadLetteredBelow, coveredAtMs, promisedMs),
       redis: serving?.redis,
       pending: this.#pending,
       isBehind: () => this.budget.takenBytes > this.budget.maxBytes / 2,

@@ -7,7 +7,7 @@ import type { TeamList } from '../src/core/model/teamList.ts'
 import { summaryOf } from '../src/core/process/log.ts'
 import type { AssignedPartition } from './assignedPartition.ts'
 import type { StartOffset } from './committedOffsets.ts'
-import { type OffsetTracker, type Progress, partitionWatermark } from './offsetTracker.ts'
+import { isCaughtUp, type OffsetTracker, type Progress, partitionWatermark } from './offsetTracker.ts'
 import type { AcknowledgedWrites, PendingWrites } from './pendingWrites.ts'
 
 /** How far a partition is visible: every record below `position` is. */
@@ -46,7 +46,7 @@ type PublisherOptions = {
   refresh(): Promise<void>
   commit(commits: readonly PartitionCommit[]): Promise<void>
   /** The metadata of a partition's commit. */
-  commitMetadata(start: StartOffset, coveredAtMs: number): string
+  commitMetadata(start: StartOffset, coveredAtMs: number, promisedMs: number): string
   /** Undefined while the generation is rebuilt: it has no readers. */
   readonly redis: PublisherRedis | undefined
   /** Undefined while the generation is rebuilt. */
@@ -69,22 +69,32 @@ const maxRestMs = 250
 const behindCheckMs = 250
 const behindIntervalMs = 10_000
 const idleIntervalMs = 1_000
-/** How far the brokers' clocks, which stamp append times, may be from ours without changing any `changedAt`. */
+/**
+ * How far the brokers' clocks, which stamp append times, may be from ours without changing any `changedAt`. Commits allow watermarks of an idle
+ * partition so far ahead, so that it is committed about once in this time.
+ */
 const allowedSkewMs = 1_000
 
-/** A partition as one round of publishing sees it. */
+/** A partition as one round of publishing sees it. `promisedMs`: the greatest watermark that its commit is to allow. */
 type PartitionProgress = AssignedPartition &
-  Pick<StartOffset, 'coveredAtMs'> & { readonly progress: Progress; readonly watermarkMs: number | undefined }
+  Pick<StartOffset, 'coveredAtMs' | 'promisedMs'> & {
+    readonly progress: Progress
+    readonly watermarkMs: number | undefined
+  }
+
+/** What the last commit of a partition says. */
+type Committed = Pick<StartOffset, 'position' | 'promisedMs'>
 
 /**
  * Makes progress visible, always in this order: refresh, change tokens, marks of pending writes, commit, watermark. Therefore committed
  * records are searchable, no reader who has seen a watermark is answered "not changed" for older content, a list has a mark or a new
  * change token as soon as a change of it can be seen, and the watermark covers only what is searchable. Marks that a crash leaves are
- * of records that are not committed.
+ * of records that are not committed. No watermark is published above what the commits of its partitions allow: Redis may lose the newest,
+ * and the next owner of a partition knows from its commit below which time no record may be dated.
  */
 export class Publisher {
   readonly #options: PublisherOptions
-  readonly #committed = new WeakMap<OffsetTracker, bigint>()
+  readonly #committed = new WeakMap<OffsetTracker, Committed>()
   /** Lists whose documents were written since the last refresh. */
   #written = new Set<TeamList>()
   /** Lists that were refreshed and whose change tokens are still to be replaced. */
@@ -124,7 +134,7 @@ export class Publisher {
   /** How far every owned partition is visible, and committed. */
   positions(): readonly VisiblePosition[] {
     return this.#options.assigned().map(({ topic, partition, offsets, start }) => {
-      const position = this.#committed.get(offsets) ?? start.position
+      const { position } = this.#committed.get(offsets) ?? start
       return { topic, partition, position }
     })
   }
@@ -225,9 +235,11 @@ export class Publisher {
     if (redis === undefined) return 'continue'
     // All partitions of an assignment have one owner.
     const owner = partitions[0]?.owner ?? ''
-    const decided = partitions.flatMap((each) =>
-      each.watermarkMs === undefined ? [] : [[partitionName(each), each.watermarkMs] as const],
-    )
+    const decided = partitions.flatMap((each) => {
+      const { offsets, watermarkMs } = each
+      const allowedMs = this.#committed.get(offsets)?.promisedMs ?? 0
+      return watermarkMs === undefined || watermarkMs > allowedMs ? [] : [[partitionName(each), watermarkMs] as const]
+    })
     const result = await redis.publishWatermarks(owner, new Map(decided), known)
     // A rebalance during this round may have made a new claim of our own.
     if (result === 'displaced' && assigned()[0]?.owner === owner) rejoin()
@@ -263,18 +275,20 @@ export class Publisher {
     const { assigned, commit, commitMetadata } = this.#options
     // A rebalance during this round may have given the partition to another indexer, whose commits must not be overwritten.
     const current = new Set(assigned().map(({ offsets }) => offsets))
-    const due = partitions.filter(({ offsets, progress, start, coverage, coveredAtMs }) => {
-      const committed = this.#committed.get(offsets) ?? (start.isCommitted ? start.position : -1n)
-      return (progress.position > committed || coverage.isCommitDue(coveredAtMs)) && current.has(offsets)
+    const due = partitions.filter(({ offsets, progress, coverage, coveredAtMs, watermarkMs = 0 }) => {
+      const { position, promisedMs } = this.#committed.get(offsets) ?? { position: -1n, promisedMs: 0 }
+      const isDue = progress.position > position || coverage.isCommitDue(coveredAtMs) || watermarkMs > promisedMs
+      return isDue && current.has(offsets)
     })
     if (due.length === 0) return
     await commit(
-      due.map(({ topic, partition, progress, start, coveredAtMs }) => {
-        return { topic, partition, position: progress.position, metadata: commitMetadata(start, coveredAtMs) }
+      due.map(({ topic, partition, progress, start, coveredAtMs, promisedMs }) => {
+        const metadata = commitMetadata(start, coveredAtMs, promisedMs)
+        return { topic, partition, position: progress.position, metadata }
       }),
     )
-    for (const { offsets, progress, coverage, coveredAtMs } of due) {
-      this.#committed.set(offsets, progress.position)
+    for (const { offsets, progress, coverage, coveredAtMs, promisedMs } of due) {
+      this.#committed.set(offsets, { position: progress.position, promisedMs })
       coverage.committed(coveredAtMs)
     }
   }
@@ -291,5 +305,8 @@ function decideWatermark(partition: AssignedPartition, high: bigint | undefined,
   const watermarkMs = known === undefined ? undefined : Math.min(known, askedAtMs)
   if (watermarkMs !== undefined) partition.changeTimes.watermarkDecided(watermarkMs)
   if (end !== undefined) partition.coverage.note(progress.position, end)
-  return { ...partition, progress, watermarkMs, coveredAtMs: partition.coverage.coveredAtMs }
+  // Not ahead of a record that is read already: its next owner would date it by the promise, and wait for it no longer.
+  const aheadMs = isCaughtUp(progress, end) ? askedAtMs : (watermarkMs ?? 0)
+  const promisedMs = Math.max(partition.start.promisedMs, aheadMs)
+  return { ...partition, progress, watermarkMs, promisedMs, coveredAtMs: partition.coverage.coveredAtMs }
 }

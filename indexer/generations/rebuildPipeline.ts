@@ -51,7 +51,6 @@ export class RebuildPipeline {
         get watermarkMs() {
           return changesStartAtMs()
         },
-        partitionWatermarks: new Map(),
         changedAtRaisedByMs: 0,
       }),
       // A rebuild runs alone, and nobody reads its generation.

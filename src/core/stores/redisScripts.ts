@@ -219,17 +219,16 @@ end
 return 1`)
 
 /**
- * What was published before this claim counts for the claimant, what a former owner publishes after it is refused. The watermark of a claimed
- * partition counts as well: while another partition holds the published one back, it may be above that, and is published later.
+ * What was published before this claim counts for the claimant, what a former owner publishes after it is refused. The former owner's watermark
+ * of the partition goes: while another partition holds the published one back, it may be above that, and must not be published later.
  */
 export const claimScript = script(`
 if tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1') then redis.call('HSET', KEYS[1], 'highest', ARGV[2]) end
-local own = {}
 for i = 3, #ARGV do
   redis.call('HSET', KEYS[2], ARGV[i], ARGV[1])
-  own[i - 2] = redis.call('HGET', KEYS[1], ARGV[i])
+  redis.call('HDEL', KEYS[1], ARGV[i])
 end
-return {redis.call('HGET', KEYS[1], 'highest'), redis.call('HGET', KEYS[1], 'raised'), own}`)
+return redis.call('HMGET', KEYS[1], 'highest', 'raised')`)
 
 export const noteRaisedScript = script(`
 if tonumber(ARGV[1]) > tonumber(redis.call('HGET', KEYS[1], 'raised') or '0') then redis.call('HSET', KEYS[1], 'raised', ARGV[1]) end

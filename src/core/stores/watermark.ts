@@ -97,7 +97,8 @@ const msOrNone = (epochMs: number | undefined): number => Math.floor(epochMs ?? 
 
 /**
  * Claims partitions (by topic/partition) for `owner`: from now on the watermarks of any other owner are refused. `highestMs` is the greatest
- * watermark that this indexer knows of; Redis may have lost it. Returns the greatest watermark that was ever published, those of the partitions, and how far at most `changedAt` of a record was ever raised above its append time, both in ms.
+ * watermark that this indexer knows of; Redis may have lost it. Returns the greatest watermark that was ever published, and how far at most
+ * `changedAt` of a record was ever raised above its append time, both in ms.
  */
 export async function claimPartitions(
   redis: RedisConnection,
@@ -107,18 +108,12 @@ export async function claimPartitions(
   highestMs: number | undefined,
 ): Promise<{
   readonly watermarkMs: number | undefined
-  readonly partitionWatermarks: PartitionWatermarks
   readonly changedAtRaisedByMs: number
 }> {
   const values = [owner, msOrNone(highestMs), ...partitions]
   const claimed = await run(redis, claimScript, [keys.watermark, keys.partitionOwners], values)
-  const [highest, raised, own] = claimed as readonly [string | null, string | null, readonly (string | null)[]]
-  const known = partitions.flatMap((name, at) => (own[at] == null ? [] : [[name, Number(own[at])] as const]))
-  return {
-    watermarkMs: highest === null ? undefined : Number(highest),
-    partitionWatermarks: new Map(known),
-    changedAtRaisedByMs: Number(raised ?? 0),
-  }
+  const [highest, raised] = claimed as readonly [string | null, string | null]
+  return { watermarkMs: highest === null ? undefined : Number(highest), changedAtRaisedByMs: Number(raised ?? 0) }
 }
 
 /** The claim that counts for a partition (topic/partition); undefined when Redis knows none, as after a loss of its data. */

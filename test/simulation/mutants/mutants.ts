@@ -31,6 +31,13 @@ export const mutants: readonly Mutant[] = [
 `,
   },
   {
+    name: 'promise-of-a-commit-not-kept',
+    themes: ['redis', 'crashes', 'late'],
+    file: 'indexer/assignedPartition.ts',
+    from: 'Math.max(claimed.watermarkMs ?? 0, start.promisedMs)',
+    to: 'claimed.watermarkMs',
+  },
+  {
     name: 'change-tokens-after-the-watermark',
     themes: ['groups'],
     file: 'indexer/publisher.ts',

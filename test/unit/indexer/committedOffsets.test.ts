@@ -13,7 +13,7 @@ import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 
 const at = (offset: number): Offset => BigInt(offset) as Offset
 const [first, second] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
-const [createdAtMs, committedAtMs, nowMs] = [1_000, 2_000, 9_000]
+const [createdAtMs, committedAtMs, promisedMs, nowMs] = [1_000, 2_000, 2_500, 9_000]
 const commit = (
   position: number,
   generation: string | undefined,
@@ -24,6 +24,7 @@ const commit = (
   generation,
   deadLetteredBelow: at(deadLetteredBelow),
   coveredAtMs,
+  promisedMs: generation === undefined ? 0 : promisedMs,
 })
 
 const partition = { topic: 'forms', partition: 0 }
@@ -43,8 +44,9 @@ async function startOffset(
 ): Promise<StartOffset> {
   const commitsOf = (found: CommittedOffset | undefined) => {
     if (found === undefined) return []
-    const { position, generation: named, deadLetteredBelow, coveredAtMs } = found
-    const metadata = named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow, coveredAtMs)
+    const { position, generation: named, deadLetteredBelow, coveredAtMs, promisedMs } = found
+    const metadata =
+      named === undefined ? '' : commitMetadata(named as GenerationTag, deadLetteredBelow, coveredAtMs, promisedMs)
     return [{ ...partition, position, metadata }]
   }
   const source = {
@@ -66,8 +68,8 @@ async function startOffset(
 const ends = { low: 0n, high: 100n }
 
 test('what a commit says reads back as it was said', async () => {
-  expect(await readCommit(at(7), commitMetadata(first, 9n, committedAtMs))).toEqual(commit(7, first, 9))
-  expect(await readCommit(at(12), commitMetadata(first, 9n, committedAtMs))).toEqual(commit(12, first, 12))
+  expect(await readCommit(at(7), commitMetadata(first, 9n, committedAtMs, promisedMs))).toEqual(commit(7, first, 9))
+  expect(await readCommit(at(12), commitMetadata(first, 9n, committedAtMs, promisedMs))).toEqual(commit(12, first, 12))
 })
 
 test.each(['', 'by hand', '1-0123456789abcdef nine'])(
@@ -83,6 +85,7 @@ test('reading goes on where it was when the commit speaks of the indices that ar
     isCommitted: true,
     deadLetteredBelow: 40n,
     coveredAtMs: committedAtMs,
+    promisedMs,
   })
 })
 
@@ -90,12 +93,13 @@ test('for a topic whose records go into no index, every commit counts', async ()
   expect((await startOffset(ends, commit(40, undefined), undefined, undefined)).position).toBe(40n)
 })
 
-test('for other indices everything is read again, but bad records are not set aside twice', async () => {
+test('for other indices everything is read again, but bad records are not set aside twice and promised watermarks stand', async () => {
   expect(await startOffset(ends, commit(40, first), undefined, second)).toEqual({
     position: 0n,
     isCommitted: false,
     deadLetteredBelow: 40n,
     coveredAtMs: createdAtMs,
+    promisedMs,
   })
 })
 
@@ -154,7 +158,7 @@ describe('The time up to which a generation is known to hold everything', () => 
     const source = {
       offsetRanges: async () => new Map(ranges),
       committedOffsets: async () => [
-        { ...partition, position: at(40), metadata: commitMetadata(first, 40n, committedAtMs) },
+        { ...partition, position: at(40), metadata: commitMetadata(first, 40n, committedAtMs, promisedMs) },
       ],
     } as unknown as KafkaSource
     const starts = await fetchStartOffsets(source, [partition, { topic: 'forms', partition: 1 }], {

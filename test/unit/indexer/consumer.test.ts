@@ -53,11 +53,13 @@ function setting(
     source: { groupMember } as unknown as KafkaSource,
     ...{ groupId: 'indexers', topics: ['forms'], budget },
     startOffsets: async () =>
-      new Map([['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0), coveredAtMs: 0 }]]),
+      new Map([
+        ['forms/0', { position: at(0), isCommitted: true, deadLetteredBelow: at(0), coveredAtMs: 0, promisedMs: 0 }],
+      ]),
     claim: async () => {
       if (failing.has('claim'))
         await new Promise<void>((_, reject) => claiming.push({ fail: () => reject(new Error('Redis is away')) }))
-      return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0, partitionWatermarks: new Map() }
+      return { owner: 'we', watermarkMs: undefined, changedAtRaisedByMs: 0 }
     },
     isDisplaced: async (owner) => {
       if (failing.has('looking a claim up')) throw new Error('Redis is away')

@@ -13,7 +13,7 @@ const otherList = teamList('forms', 'beta' as TeamId)
 
 const assigned = (partition: number, owner = 'we'): AssignedPartition => ({
   ...{ topic: 'forms', partition, owner, offsets: new OffsetTracker(0n as Offset) },
-  start: { position: 0n as Offset, isCommitted: true, deadLetteredBelow: 0n as Offset, coveredAtMs: 0 },
+  start: { position: 0n as Offset, isCommitted: true, deadLetteredBelow: 0n as Offset, coveredAtMs: 0, promisedMs: 0 },
   coverage: new Coverage(0, () => Number.POSITIVE_INFINITY),
   changeTimes: new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 }),
 })

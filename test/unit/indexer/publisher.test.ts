@@ -15,12 +15,13 @@ const forms = 'forms/0'
 const list = teamList('forms', 'acme' as TeamId)
 const at = (offset: number): Offset => BigInt(offset) as Offset
 
-function setting(options: { start?: number; high: number; isCommitted?: boolean; nowMs?: number }) {
+function setting(options: { start?: number; high: number; promisedMs?: number; nowMs?: number }) {
   const start = {
     position: at(options.start ?? 0),
-    isCommitted: options.isCommitted ?? true,
+    isCommitted: true,
     deadLetteredBelow: at(0),
     coveredAtMs: 1,
+    promisedMs: options.promisedMs ?? 0,
   }
   const offsets = new OffsetTracker(start.position)
   const changeTimes = new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 })
@@ -65,7 +66,7 @@ function setting(options: { start?: number; high: number; isCommitted?: boolean;
     offsetRanges: async () => new Map([[forms, { topic: 'forms', partition: 0, low: 0n, high: BigInt(options.high) }]]),
     refresh: () => step('refresh'),
     commit: (commits) => step('commit', commits.map(({ position, metadata }) => ` ${position}${metadata}`).join('')),
-    commitMetadata: () => '',
+    commitMetadata: (_start, _coveredAtMs, promisedMs) => (options.promisedMs === undefined ? '' : ` ${promisedMs}`),
     redis: {
       redisTimeMs: async () => current.redisMs,
       noteRaised: (changedAtRaisedByMs) => step('raised', ` ${changedAtRaisedByMs}`),
@@ -173,7 +174,7 @@ test('a round that is asked for while another refreshes begins after it, and com
   expect(steps.filter((each) => each.startsWith('commit'))).toHaveLength(1)
 })
 
-test('a partition that was given to another indexer meanwhile is not committed any more', async () => {
+test('a partition that was given to another indexer meanwhile is neither committed nor promised any more', async () => {
   const { offsets, current, publisher, steps, during } = setting({ high: 1 })
   offsets.track(at(0), 50)()
   publisher.noteWrite(list)
@@ -181,20 +182,34 @@ test('a partition that was given to another indexer meanwhile is not committed a
     current.offsets = new OffsetTracker(at(0))
   })
   await publisher.publish()
-  expect(steps).toEqual(['refresh', 'tokens forms/acme', `publish ${forms}=99000`])
+  expect(steps).toEqual(['refresh', 'tokens forms/acme', 'publish'])
 })
 
-test('an idle partition at its committed end promises the time of asking, less the allowed skew, and commits nothing', async () => {
-  const { publisher, steps } = setting({ start: 7, high: 7 })
-  await publisher.publish()
-  expect(steps).toEqual([`publish ${forms}=99000`])
+test('an idle partition promises the time of asking, less the allowed skew, never more than its newest commit allows', async () => {
+  const { publisher, steps, current } = setting({ start: 7, high: 7, promisedMs: 1 })
+  for (const nowMs of [100_000, 101_000, 101_001]) {
+    current.nowMs = nowMs
+    await publisher.publish()
+  }
+  expect(steps).toEqual([
+    ...['commit 7 100000', `publish ${forms}=99000`],
+    `publish ${forms}=100000`,
+    ...['commit 7 101001', `publish ${forms}=100001`],
+  ])
 })
 
-test('a start that was not committed as such is committed, though nothing was read', async () => {
-  const { publisher, steps } = setting({ start: 7, high: 7, isCommitted: false })
+test('a commit allows no watermark ahead of a record that was read, so that the next owner of the partition dates it as before', async () => {
+  const { offsets, publisher, steps } = setting({ high: 2, promisedMs: 1 })
+  offsets.track(at(0), 50)()
+  offsets.track(at(1), 60)
   await publisher.publish()
+  expect(steps).toEqual(['commit 1 60', `publish ${forms}=60`])
+})
+
+test('what an earlier owner of the partition may have promised stays in its commit', async () => {
+  const { publisher, steps } = setting({ start: 7, high: 7, promisedMs: 200_000 })
   await publisher.publish()
-  expect(steps).toEqual(['commit 7', `publish ${forms}=99000`, `publish ${forms}=99000`])
+  expect(steps).toEqual(['commit 7 200000', `publish ${forms}=99000`])
 })
 
 test('a partition is told to be visible as far as it is committed', async () => {
@@ -239,7 +254,7 @@ test('the first write after a pause is published at once, whatever the clock rea
   const bench = setting({ high: 1 })
   await whileRunning(bench, async (refreshes) => {
     await someTurns()
-    expect(bench.steps).toEqual(['publish'])
+    expect(bench.steps).toEqual(['commit 0', 'publish'])
     bench.publisher.noteWrite(list)
     await someTurns()
     expect(refreshes()).toBe(1)
@@ -342,7 +357,7 @@ test('an idle partition promises the time of the slower clock, ours or that of R
   await publisher.publish()
   current.redisMs = 105_000
   await publisher.publish()
-  expect(steps).toEqual([`publish ${forms}=94000`, `publish ${forms}=99000`])
+  expect(steps.filter((each) => each !== 'commit 7')).toEqual([`publish ${forms}=94000`, `publish ${forms}=99000`])
   expect(publisher.clockOffsetMs()).toBe(-5_000)
 })
 
@@ -360,7 +375,7 @@ test('an indexer whose partitions were claimed by another one joins the group ag
   const { current, publisher, steps } = setting({ start: 7, high: 7 })
   current.isDisplaced = true
   expect(await publisher.publish()).toBe('displaced')
-  expect(steps).toEqual([`publish ${forms}=99000`, 'rejoin'])
+  expect(steps).toEqual(['commit 7', `publish ${forms}=99000`, 'rejoin'])
 })
 
 describe('A list is marked before a change of it can be seen, until it has a new change token', () => {

@@ -24,7 +24,7 @@ const config = {
 } as Config
 const [serving, next] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
 const commit = (topic: string, position: bigint, generation: GenerationTag) => {
-  return { topic, partition: 0, position, metadata: commitMetadata(generation, 0n, 0) }
+  return { topic, partition: 0, position, metadata: commitMetadata(generation, 0n, 0, 0) }
 }
 
 /** What the survey says of a rebuild with these commits while generation 1 serves. */

@@ -105,7 +105,7 @@ const source = {
     group !== config.CONSUMER_GROUP
       ? []
       : [...committed].map(([topic, position]) => ({
-          ...{ topic, partition: 0, position, metadata: commitMetadata(committedFor ?? serving.tag, 0n, 0) },
+          ...{ topic, partition: 0, position, metadata: commitMetadata(committedFor ?? serving.tag, 0n, 0, 0) },
         })),
   readTopic: async ({ topic, ranges, onRecord }: ReadOptions) => {
     for (const record of [...(topics.get(topic) ?? [])]) {
