@@ -1,7 +1,5 @@
-# One image for every process: the API by default. The others are `node indexer/main.ts` and `node src/settings/main.ts`, and the
-# commands `node src/settings/keysCommand.ts`, `node indexer/generations/rebuildCommand.ts`, `node indexer/verify/verifyCommand.ts`,
-# `node indexer/deadLetters/deadLettersCommand.ts` and `node tools/demo/sampleCommand.ts`. It writes nothing outside /app/var, which holds the
-# keys of the sample and the secret of sign-in links, but the temporary file of a verification in TMPDIR.
+# One image for every process and command: `tidemark --help` lists them; `tidemark api` by default. It writes nothing outside /app/var,
+# which holds the keys of the sample and the secret of sign-in links, but the temporary file of a verification in TMPDIR.
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS dependencies
@@ -23,10 +21,8 @@ LABEL org.opencontainers.image.title="Tidemark" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.base.name="${NODE_IMAGE}"
-# KafkaJS sometimes passes negative times to setTimeout; Node 24 would print a warning into the JSON log. Of the
-# SQLite with which `verify` compares, older ones say that it is experimental.
 ENV NODE_ENV=production \
-    NODE_OPTIONS="--disable-warning=TimeoutNegativeWarning --disable-warning=ExperimentalWarning" \
+    PATH=/app/bin:$PATH \
     PORT=3000 \
     ADMIN_PORT=9100 \
     ADMIN_HOST=0.0.0.0
@@ -37,13 +33,14 @@ COPY package.json ./
 COPY mappings mappings
 # The only file of tools/engines that the sample imports.
 COPY tools/engines/waiting.ts tools/engines/
-COPY tools/demo tools/demo
+COPY tools/sample tools/sample
+COPY bin bin
 COPY indexer indexer
 COPY src src
 # A clone made under a strict umask would be readable by root only.
-RUN chmod -R a+rX package.json mappings tools indexer src
+RUN chmod -R a+rX package.json bin mappings tools indexer src
 
 USER node
 EXPOSE 3000 9100
-HEALTHCHECK --interval=10s --timeout=20s --start-period=30s CMD ["node", "src/core/process/healthCommand.ts", "/livez"]
-CMD ["node", "src/api/main.ts"]
+HEALTHCHECK --interval=10s --timeout=20s --start-period=30s CMD ["tidemark", "health", "/livez"]
+CMD ["tidemark", "api"]

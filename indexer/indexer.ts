@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { KafkaSink } from '../src/core/kafka/sink.ts'
 import type { KafkaSource } from '../src/core/kafka/source.ts'
-import type { Service, Started } from '../src/core/process/service.ts'
+import { type Service, type Started, serviceCommand } from '../src/core/process/service.ts'
 import { openKafka, openStores } from '../src/core/stores/openStores.ts'
 import {
   accountKeysAreComplete,
@@ -76,6 +76,17 @@ export async function startIndexer(service: Service): Promise<Started> {
     pages: (health) => statusPages({ own, records: metrics.recordsByOutcome, observed, health, clock: Date.now }),
   }
 }
+
+export const command = serviceCommand({
+  name: 'indexer',
+  needs: ['ELASTICSEARCH_URL', 'KAFKA_BROKERS', 'REDIS_URL'],
+  adminPort: 9_102,
+  start: (service) => {
+    // Documents of a few kilobytes by the thousand: each an allocation of its own costs more than filling it.
+    Buffer.poolSize = 256 * 1024
+    return startIndexer(service)
+  },
+})
 
 /** Connects to Kafka and prepares the topics. Resolves with what their settings promise. */
 async function prepare(deps: {

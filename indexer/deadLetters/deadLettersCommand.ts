@@ -14,7 +14,7 @@ type Letter = DeadLetter & { readonly place: string }
 /** Reads the dead letters that the filter leaves, one after the other. */
 type ReadLetters = (onLetter: (letter: Letter) => Promise<void>) => Promise<void>
 
-const command = new Command('dead-letters').description('Records that were rejected because they break the contract')
+export const command = new Command()
 filtered(command.command('list').description('place, time, source, key and reason of each')).action(
   async (filter: Filter) => {
     let count = 0
@@ -107,8 +107,3 @@ function complain(message: string): void {
   process.stderr.write(`dead-letters: ${message}\n`)
   process.exitCode = 1
 }
-
-// Whoever reads the list may have seen enough, as `head` does.
-process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))
-
-await command.parseAsync()

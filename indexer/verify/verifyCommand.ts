@@ -8,29 +8,25 @@ import { verify } from './verify.ts'
 
 const exitCodes = { equal: 0, different: 1, notJudged: 2 }
 
-const { team } = new Command('verify')
-  .description('compares every document and account key with the topics, beside a running system')
+export const command = new Command()
   .option('--team <id>', 'compares only what belongs to this team', readTeam)
   .addHelpText('after', '\nExit code 0: equal. 1: with differences. 2: could not be judged.')
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.notJudged))
-  .allowExcessArguments(false)
-  .parse()
-  .opts<{ team?: TeamId }>()
-
-// Its own exit code would say that there are differences.
-process.on('uncaughtException', (error) => {
-  process.stderr.write(`verify: not judged: ${summaryOf(error)}\n`)
-  process.exit(exitCodes.notJudged)
-})
-// Whatever serves goes first.
-setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
-
-const failed = { prefix: 'verify: not judged: ', code: exitCodes.notJudged, stopped: 'stopped' }
-await runEngineCommand('verify', failed, async (tools) => {
-  const { isEqual, lines } = await verify({ ...tools, team, pace: new Pace(tools.signal) })
-  const output = lines.map((line) => `${line}\n`).join('')
-  return { output, code: isEqual ? exitCodes.equal : exitCodes.different }
-})
+  .action(async ({ team }: { team?: TeamId }) => {
+    // Its own exit code would say that there are differences.
+    process.on('uncaughtException', (error) => {
+      process.stderr.write(`verify: not judged: ${summaryOf(error)}\n`)
+      process.exit(exitCodes.notJudged)
+    })
+    // Whatever serves goes first.
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
+    const failed = { prefix: 'verify: not judged: ', code: exitCodes.notJudged, stopped: 'stopped' }
+    await runEngineCommand('verify', failed, async (tools) => {
+      const { isEqual, lines } = await verify({ ...tools, team, pace: new Pace(tools.signal) })
+      const output = lines.map((line) => `${line}\n`).join('')
+      return { output, code: isEqual ? exitCodes.equal : exitCodes.different }
+    })
+  })
 
 function readTeam(text: string): TeamId {
   if (!isIdentifier(text)) throw new InvalidArgumentError(`must be ${identifierRule}`)

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { observeRequests, requestMetrics } from '../core/process/requests.ts'
-import type { Service, Started } from '../core/process/service.ts'
+import { type Service, type Started, serviceCommand } from '../core/process/service.ts'
 import { readHolders } from '../core/stores/accountKeyStore.ts'
 import { recordKeyUse } from '../core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
@@ -110,6 +110,14 @@ export function openApi(
     },
   }
 }
+
+export const command = serviceCommand({
+  name: 'api',
+  needs: ['ELASTICSEARCH_URL', 'REDIS_URL'],
+  port: defaultPort,
+  adminPort: 9_101,
+  start: startApi,
+})
 
 function repeat(tick: () => void, everyMs: number): () => void {
   const timer = setInterval(tick, everyMs)

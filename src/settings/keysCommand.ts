@@ -17,7 +17,7 @@ import { AccountKeyManager } from './accountKeyManager.ts'
 const replayDeadlineMs = 15_000
 const replayPollMs = 100
 
-const command = new Command('keys').description("A team's account keys: ten slots, revoked keys included")
+export const command = new Command()
 command
   .command('create')
   .description('prints the plaintext key, alone, on stdout; it cannot be shown again')
@@ -120,5 +120,3 @@ function table(keys: readonly StoredKey[], lastUse: Awaited<ReturnType<LastUse>>
   const render = (line: readonly string[]): string => line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')
   return lines.map((line) => `${render(line).trimEnd()}\n`).join('')
 }
-
-await command.parseAsync()

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { KafkaSink } from '../core/kafka/sink.ts'
 import { randomToken } from '../core/model/ids.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
-import type { Service, Started } from '../core/process/service.ts'
+import { type Service, type Started, serviceCommand } from '../core/process/service.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { openKafka, openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
@@ -76,6 +76,14 @@ export async function startSettings(
     },
   }
 }
+
+export const command = serviceCommand({
+  name: 'settings',
+  needs: ['KAFKA_BROKERS', 'REDIS_URL', 'sign-in'],
+  port: defaultPort,
+  adminPort: 9_103,
+  start: startSettings,
+})
 
 /** Repeats the producer's first connect until it succeeds; after that, KafkaJS reconnects by itself. */
 function keepConnecting(sink: KafkaSink, signal: AbortSignal): { isMade(): boolean; readonly settled: Promise<void> } {

@@ -37,7 +37,7 @@ export async function openStage(): Promise<Stage> {
   await store(replica, bystander, 100)
   await replica.publishWatermark(toInstant(Date.now()))
   const elasticsearch = await startFaultyElasticsearch(process.env['ELASTICSEARCH_URL'] ?? '')
-  const api = await startProgram('src/api/main.ts', {
+  const api = await startProgram('api', {
     INDEX_PREFIX: replica.prefix,
     ELASTICSEARCH_URL: elasticsearch.url,
     RATE_LIMIT_PER_MINUTE: '1000000',

@@ -95,7 +95,7 @@ export async function openLargeStage(processes: number): Promise<LargeStage> {
 }
 
 async function startApi(prefix: string): Promise<Program> {
-  const api = await startProgram('src/api/main.ts', {
+  const api = await startProgram('api', {
     INDEX_PREFIX: prefix,
     RATE_LIMIT_PER_MINUTE: '1000000',
     LOG_LEVEL: process.env['LOG_LEVEL'] ?? 'fatal',

@@ -48,16 +48,16 @@ test('a request that runs when the API stops is answered; no other is accepted',
 test('a port that another process has, or that serves both clients and operators, is told at once, by name', async () => {
   const api = close(await startTestApi({ settings: { INDEX_PREFIX: replica.prefix } }))
   const taken = String(api.port)
-  expect(await refusalOf('src/api/main.ts', { PORT: taken })).toMatch(/^PORT cannot be listened on here: .*EADDRINUSE/)
-  for (const script of ['src/api/main.ts', 'indexer/main.ts'])
-    expect(await refusalOf(script, { ADMIN_PORT: taken })).toMatch(
+  expect(await refusalOf('api', { PORT: taken })).toMatch(/^PORT cannot be listened on here: .*EADDRINUSE/)
+  for (const command of ['api', 'indexer'] as const)
+    expect(await refusalOf(command, { ADMIN_PORT: taken })).toMatch(
       /^ADMIN_PORT cannot be listened on here: .*EADDRINUSE/,
     )
   const [port = 0] = await chooseDistinctPorts(1)
   const same = { PORT: String(port), ADMIN_PORT: String(port) }
-  expect(await refusalOf('src/api/main.ts', same)).toBe(`ADMIN_PORT must differ from PORT: both are ${port}\n`)
+  expect(await refusalOf('api', same)).toBe(`ADMIN_PORT must differ from PORT: both are ${port}\n`)
   // The default, too.
-  expect(await refusalOf('src/api/main.ts', { PORT: '', ADMIN_PORT: '3000' })).toMatch(/^ADMIN_PORT must differ/)
+  expect(await refusalOf('api', { PORT: '', ADMIN_PORT: '3000' })).toMatch(/^ADMIN_PORT must differ/)
 })
 
 test('an Elasticsearch of another major version is told by name, also to who may not ask for its version', async () => {
@@ -69,16 +69,14 @@ test('an Elasticsearch of another major version is told by name, also to who may
     const hasBody = request.headers['content-length'] !== undefined && request.headers['content-length'] !== '0'
     answer(hasBody ? 400 : 403, hasBody ? refused : {})(request, response)
   })
-  expect(await refusalOf('src/api/main.ts', settings)).toBe(
-    'ELASTICSEARCH_URL names an older release; Elasticsearch 9 is needed\n',
-  )
+  expect(await refusalOf('api', settings)).toBe('ELASTICSEARCH_URL names an older release; Elasticsearch 9 is needed\n')
   fake.answerWith(answer(200, { version: { number: '10.0.1' } }))
-  expect(await refusalOf('src/api/main.ts', settings)).toMatch(/^ELASTICSEARCH_URL names version 10\.0\.1/)
+  expect(await refusalOf('api', settings)).toMatch(/^ELASTICSEARCH_URL names version 10\.0\.1/)
   fake.answerWith((_request, response) => {
     response.setHeader('content-type', 'application/json')
     response.end('{"version":{"distribution":"opensearch","number":"3.1.0"}}')
   })
-  expect(await refusalOf('src/api/main.ts', settings)).toMatch(/^ELASTICSEARCH_URL names something else/)
+  expect(await refusalOf('api', settings)).toMatch(/^ELASTICSEARCH_URL names something else/)
 })
 
 describe('while a process looks for its engines,', () => {
@@ -87,7 +85,7 @@ describe('while a process looks for its engines,', () => {
     const accepted = Promise.withResolvers<void>()
     const silent = await listen(0, () => accepted.resolve())
     const { port } = silent.address() as AddressInfo
-    const api = await startProgram('src/api/main.ts', { REDIS_URL: `redis://127.0.0.1:${port}` })
+    const api = await startProgram('api', { REDIS_URL: `redis://127.0.0.1:${port}` })
     await accepted.promise
     return api
   }
@@ -119,7 +117,7 @@ describe('while a process looks for its engines,', () => {
 })
 
 test('addresses that the machine does not have are told at once, by name', async () => {
-  const told = await refusalOf('src/api/main.ts', { HOST: '192.0.2.1', ADMIN_HOST: '2001:db8::1' })
+  const told = await refusalOf('api', { HOST: '192.0.2.1', ADMIN_HOST: '2001:db8::1' })
   expect(told.split('\n').map((line) => line.split(':')[0])).toEqual([
     'HOST cannot be listened on here',
     'ADMIN_HOST cannot be listened on here',
@@ -132,7 +130,7 @@ describe('a process', () => {
   const elsewhere = (url: string): string => url.replace('127.0.0.1', '127.0.0.2')
 
   test('that is told no address listens on all, but for its admin port, which listens on loopback', async () => {
-    const api = await startProgram('src/api/main.ts', { INDEX_PREFIX: replica.prefix })
+    const api = await startProgram('api', { INDEX_PREFIX: replica.prefix })
     await untilReady(api)
     expect((await fetch(`${elsewhere(api.url)}/docs`)).status).toBe(200)
     await expect(fetch(`${elsewhere(api.adminUrl)}/livez`)).rejects.toThrow()
@@ -140,7 +138,7 @@ describe('a process', () => {
 
   test('that is told one listens there alone', async () => {
     const settings = { INDEX_PREFIX: replica.prefix, HOST: '127.0.0.1', ADMIN_HOST: '0.0.0.0' }
-    const api = await startProgram('src/api/main.ts', settings)
+    const api = await startProgram('api', settings)
     await untilReady(api)
     await expect(fetch(`${elsewhere(api.url)}/docs`)).rejects.toThrow()
     expect((await fetch(`${elsewhere(api.adminUrl)}/livez`)).status).toBe(200)

@@ -6,8 +6,7 @@ import { recordsOf, withAdmin } from '../support/faults.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const pipeline = usePipeline({ forEachTest: true })
-const script = 'indexer/deadLetters/deadLettersCommand.ts'
-const deadLetters = (...args: string[]): Promise<Run> => runCommand(script, args, pipeline.names)
+const deadLetters = (...args: string[]): Promise<Run> => runCommand('dead-letters', args, pipeline.names)
 const nameOf = (topic: 'FORMS' | 'SUBMISSIONS' | 'DEAD_LETTERS'): string => pipeline.names[`TOPIC_${topic}`] ?? ''
 const keysIn = async (topic: string): Promise<string[]> =>
   (await recordsOf(pipeline.kafka, topic)).map(({ key }) => String(key))
@@ -77,7 +76,7 @@ test('whoever has seen enough of a list, as `head` has, ends it without an error
   await produceLetters(Array.from({ length: 100 }, (_, at) => letter(nameOf('FORMS'), at, { key })))
   const env = { ...process.env, ...pipeline.names }
   const quiet = '--disable-warning=TimeoutNegativeWarning'
-  const pipe = `{ "${process.execPath}" ${quiet} ${script} list; echo "code $?" >&2; } | head -n 1`
+  const pipe = `{ "${process.execPath}" ${quiet} bin/tidemark.ts dead-letters list; echo "code $?" >&2; } | head -n 1`
   const { stdout, stderr } = await new Promise<Pick<Run, 'stdout' | 'stderr'>>((resolve) =>
     execFile('sh', ['-c', pipe], { env }, (_, out, err) => resolve({ stdout: out, stderr: err })),
   )
@@ -89,7 +88,7 @@ test('a few letters are held at a time, however large they are', async () => {
   const peakMiB = async (...args: string[]): Promise<number> => {
     const tellPeak = "process.on('exit',()=>process.stderr.write('peak '+process.resourceUsage().maxRSS))"
     const options = { ...pipeline.names, NODE_OPTIONS: `--import "data:text/javascript,${tellPeak}"` }
-    const { code, stderr } = await runCommand(script, args, options)
+    const { code, stderr } = await runCommand('dead-letters', args, options)
     expect([code, stderr]).toEqual([0, expect.stringContaining('peak')])
     return Number(/peak (\d+)/.exec(stderr)?.[1]) / 1_024
   }

@@ -66,7 +66,7 @@ test(
     expect(output).toContain(`curl -s -H "Authorization: Bearer ${key}" "${baseUrl}/records`)
 
     const printed = /Settings {2}(\S+)/.exec(output)?.[1] ?? ''
-    const args = ['tools/demo/signInCommand.ts', '--folder', folder]
+    const args = ['bin/tidemark.ts', 'sign-in', '--folder', folder]
     const another = (await run(process.execPath, args)).stdout.trim()
     for (const link of [printed, another]) {
       expect(link.startsWith(`${file.settingsUrl}/sign-in?token=`)).toBe(true)
@@ -108,7 +108,8 @@ function startDemo(): ChildProcess {
   const { ELASTICSEARCH_URL: _e, KAFKA_BROKERS: _k, REDIS_URL: _r, ...env } = process.env
   const args = [
     '--disable-warning=TimeoutNegativeWarning',
-    'tools/demo/main.ts',
+    'bin/tidemark.ts',
+    'demo',
     '--submissions',
     '200',
     '--folder',

@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 /** Runs the command as a user does. */
 const keys = (args: readonly string[], settings: Record<string, string> = {}): Promise<Run> =>
-  runCommand('src/settings/keysCommand.ts', args, { ...pipeline.names, ...settings })
+  runCommand('keys', args, { ...pipeline.names, ...settings })
 const createdAt = '2026-01-01T00:00:00.000Z'
 const idIn = ({ stderr }: Run): string => /key_[A-Za-z0-9_-]+/.exec(stderr)?.[0] ?? ''
 const statusWith = async (plaintext: string): Promise<number> =>
@@ -67,7 +67,7 @@ asRoot(
   async () => {
     const [uid, args] = [1_000_680_000, ['create', '--team', 'uids', '--name', 'n']]
     const environment = { ...process.env, ...pipeline.names, NODE_COMPILE_CACHE: '' }
-    const command = ['src/settings/keysCommand.ts', ...args]
+    const command = ['bin/tidemark.ts', 'keys', ...args]
     await promisify(execFile)(process.execPath, command, { env: environment, uid, gid: 0 })
     expect((await keys(['list', '--team', 'uids'])).stdout).toContain(`uid ${uid}`)
   },

@@ -21,7 +21,7 @@ afterEach(async () => {
 
 const keysPath = (): string => join(folder, 'keys.json')
 const load = (): Promise<Run> =>
-  runCommand('tools/demo/sampleCommand.ts', ['--api', `${api.url}/api/v1`, '--keys', keysPath()], {
+  runCommand('sample', ['--api', `${api.url}/api/v1`, '--keys', keysPath()], {
     ...pipeline.names,
     BASE_URL: baseUrl,
   })
@@ -52,11 +52,9 @@ test('the sample is there once, under the same keys, however often it is loaded;
   expect(await totals()).toEqual(loaded)
 
   const args = ['--team', 'team_harborlight']
-  const listed = await runCommand('src/settings/keysCommand.ts', ['list', ...args], pipeline.names)
+  const listed = await runCommand('keys', ['list', ...args], pipeline.names)
   const id = /key_\S+/.exec(listed.stdout)?.[0] ?? ''
-  expect(
-    await runCommand('src/settings/keysCommand.ts', ['delete', ...args, '--id', id], pipeline.names),
-  ).toMatchObject({
+  expect(await runCommand('keys', ['delete', ...args, '--id', id], pipeline.names)).toMatchObject({
     code: 0,
   })
   const [replaced = '', ...kept] = keysIn(await load())

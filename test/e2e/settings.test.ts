@@ -238,7 +238,7 @@ test('the language can be switched, and stays', async () => {
 
 test('it stops when it is asked to, also without Kafka', async () => {
   const settings = { ...pipeline.names, ...signInSettings, KAFKA_BROKERS: '127.0.0.1:1' }
-  const program = await startProgram('src/settings/main.ts', settings)
+  const program = await startProgram('settings', settings)
   await eventually(async () => (await fetch(`${program.url}/keys`).catch(() => undefined))?.status === 403)
   expect((await fetch(`${program.adminUrl}/readyz`)).status).toBe(503)
   const askedMs = Date.now()

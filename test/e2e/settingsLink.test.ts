@@ -23,11 +23,11 @@ async function startArea(signIn: Readonly<Record<string, string>>): Promise<Prog
   // Compose hands over what nobody has set as empty.
   const unset = { SIGN_IN_SECRET: '', SIGN_IN_JWKS_URL: '', SIGN_IN_ISSUER: '', SIGN_IN_AUDIENCE: '', SIGN_IN_PAGE: '' }
   const environment = { ...pipeline.names, SETTINGS_URL: settingsUrl, ...unset, ...signIn }
-  const area = await startProgram('tools/demo/settingsMain.ts', environment, ['--folder', folder])
+  const area = await startProgram('sample-settings', environment, ['--folder', folder])
   await untilReady(area)
   return area
 }
-const link = (): Promise<Run> => runCommand('tools/demo/signInCommand.ts', ['--folder', folder], {})
+const link = (): Promise<Run> => runCommand('sign-in', ['--folder', folder], {})
 const visit = async (area: Program, token: string): Promise<[number, string | null]> => {
   const { status, headers } = await fetch(`${area.url}/sign-in?token=${token}`, { redirect: 'manual' })
   return [status, headers.get('location')]

@@ -36,7 +36,7 @@ beforeAll(async () => {
   await eventually(async () => (await first.metric('tidemark_records_total')) === history.records.length)
   await eventually(async () => (await first.metric('tidemark_lag_records')) === 0)
   second = await pipeline.startIndexer()
-  stranded = await startProgram('indexer/main.ts', { ...ownNames(), ELASTICSEARCH_URL: 'http://127.0.0.1:1' })
+  stranded = await startProgram('indexer', { ...ownNames(), ELASTICSEARCH_URL: 'http://127.0.0.1:1' })
   flowing = flow()
 })
 afterAll(async () => {
@@ -116,7 +116,7 @@ test('an indexer that cannot be reached any more is told as such, and what it sa
 test('a rebuild that is left half way is shown, and gone once another has finished it', async () => {
   const { page, close } = await openVisit(browser, {})
   await page.goto(statusOf(second))
-  const killed = await startProgram('indexer/generations/rebuildCommand.ts', pipeline.names)
+  const killed = await startProgram('rebuild', pipeline.names)
   // Once it compares, what it has open holds the next rebuild up for two minutes.
   await eventually(() => /records read (\d+) of \1/.test(killed.log()))
   await killed.end('SIGKILL')
@@ -130,7 +130,7 @@ test('a rebuild that is left half way is shown, and gone once another has finish
   expect(await second.metric('tidemark_rebuild_progress_ratio')).toBeGreaterThan(0.5)
   await screenshotOf(page, 'status-rebuild')
   expect(await barriersOn(page)).toEqual([])
-  const finishing = await startProgram('indexer/generations/rebuildCommand.ts', pipeline.names)
+  const finishing = await startProgram('rebuild', pipeline.names)
   const code = await finishing.ended()
   expect([code, code === 0 ? '' : finishing.log()]).toEqual([0, ''])
   await left.waitFor({ state: 'detached' })

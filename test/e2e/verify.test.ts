@@ -35,7 +35,7 @@ afterEach(async () => {
 })
 
 /** Runs the command as an operator does. */
-const verify = (...args: string[]): Promise<Run> => runCommand('indexer/verify/verifyCommand.ts', args, pipeline.names)
+const verify = (...args: string[]): Promise<Run> => runCommand('verify', args, pipeline.names)
 const linesOf = ({ stdout }: Run): string[] => stdout.trim().split('\n').slice(0, -1)
 const expectEqual = async (...args: string[]): Promise<void> => {
   const { code, stdout, stderr } = await verify(...args)
@@ -316,7 +316,7 @@ test('an interrupted run ends with 2, and leaves no file behind', async () => {
     Array.from({ length: 200 }, (_, at) => submission(`s-${at}`)),
   )
   await untilCommitted(pipeline)
-  const program = await startProgram('indexer/verify/verifyCommand.ts', { ...pipeline.names, TMPDIR: folder })
+  const program = await startProgram('verify', { ...pipeline.names, TMPDIR: folder })
   await eventually(() => program.log().includes('is compared with the topics'))
   expect(await readdir(folder)).toEqual([])
   expect([await program.end('SIGINT'), program.log()]).toEqual([2, expect.stringContaining('stopped')])

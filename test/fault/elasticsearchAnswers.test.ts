@@ -215,7 +215,7 @@ describe('Elasticsearch answers wrongly or not at all for a while, and nothing i
 
 test('told to speak TLS to a port that does not, the indexer stays up and says so', async () => {
   const url = elasticsearch.url.replace('http:', 'https:')
-  const misled = await startProgram('indexer/main.ts', { ...pipeline.names, ELASTICSEARCH_URL: url })
+  const misled = await startProgram('indexer', { ...pipeline.names, ELASTICSEARCH_URL: url })
   await eventually(async () => /SSL|TLS/i.test(await unreadinessOf(misled).catch(() => '')))
   expect((await fetch(`${misled.adminUrl}/livez`)).status).toBe(200)
   expect(await misled.end('SIGTERM')).toBe(0)

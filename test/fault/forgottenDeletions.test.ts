@@ -18,7 +18,7 @@ const submissions = (): string => documentTopics(pipeline)[1] ?? ''
 /** What `/readyz` says of deletions. */
 const problemOf = async (indexer: Program): Promise<string | undefined> =>
   (await probe(indexer, 'readyz')).said.checks['deletions']?.problem
-const startUnready = (): Promise<Program> => startProgram('indexer/main.ts', pipeline.names)
+const startUnready = (): Promise<Program> => startProgram('indexer', pipeline.names)
 const list = async (api: Program, query = ''): Promise<{ status: number; watermark: string | null; ids: string[] }> => {
   const { status, headers, body } = await pipeline.get(api, team, `/api/v1/records${query}`)
   const { items = [] } = body as { items?: { id: string }[] }
@@ -52,7 +52,7 @@ test('a topic that also deletes by time is said, and no watermark is promised, u
   const repaired = await startUnready()
   await eventually(async () => ((await problemOf(repaired).catch(() => '')) ?? '').includes('a rebuild is needed'))
   await expectNoPromise(api)
-  const rebuild = await runCommand('indexer/generations/rebuildCommand.ts', [], pipeline.names)
+  const rebuild = await runCommand('rebuild', [], pipeline.names)
   expect([rebuild.code, rebuild.stderr]).toEqual([0, expect.stringContaining('generation 2 serves')])
   await untilReady(repaired)
   await eventually(async () => (await list(api)).watermark !== null)
@@ -93,10 +93,10 @@ test('an indexer that was off for longer than Kafka keeps deletions promises not
   await eventually(async () => ((await problemOf(third).catch(() => '')) ?? '').includes('a rebuild is needed'))
   await expectNoPromise(api)
   expect((await list(api)).ids).toEqual(['broken', 'gone', 'kept', 'late'])
-  const verified = await runCommand('indexer/verify/verifyCommand.ts', [], pipeline.names)
+  const verified = await runCommand('verify', [], pipeline.names)
   expect([verified.code, verified.stdout]).toEqual([1, expect.stringContaining('unexpected acme gone (submissions)')])
 
-  const rebuild = await runCommand('indexer/generations/rebuildCommand.ts', [], pipeline.names)
+  const rebuild = await runCommand('rebuild', [], pipeline.names)
   expect([rebuild.code, rebuild.stderr]).toEqual([0, expect.stringContaining('1 submissions dropped')])
   await untilReady(third)
   await eventually(async () => (await list(api)).watermark !== null)
@@ -109,5 +109,5 @@ test('an indexer that was off for longer than Kafka keeps deletions promises not
     headers: { authorization: `Bearer ${pipeline.keyOf(team)}`, accept: 'application/x-ndjson' },
   })
   expect(await answer.text()).toContain('gone')
-  expect((await runCommand('indexer/verify/verifyCommand.ts', [], pipeline.names)).stdout).not.toContain('unexpected')
+  expect((await runCommand('verify', [], pipeline.names)).stdout).not.toContain('unexpected')
 }, 180_000)

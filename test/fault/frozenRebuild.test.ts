@@ -26,7 +26,7 @@ test('a rebuild that freezes for 15 s between its lease and the switch is refuse
   const reader = startPollingReader(pipeline, api, steady)
   running.push(steady, reader)
   await eventually(() => steady.written() > 100)
-  const rebuild = await startProgram('indexer/generations/rebuildCommand.ts', {
+  const rebuild = await startProgram('rebuild', {
     ...pipeline.names,
     NODE_OPTIONS: preload,
   })

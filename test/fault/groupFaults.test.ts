@@ -22,7 +22,7 @@ describe('Indexers of one consumer group stall', () => {
     const { hostname, port } = new URL(process.env['ELASTICSEARCH_URL'] ?? '')
     relay = await startRelay(hostname, Number(port))
     const ELASTICSEARCH_URL = `http://127.0.0.1:${relay.port}`
-    first = await startProgram('indexer/main.ts', { ...pipeline.names, ELASTICSEARCH_URL })
+    first = await startProgram('indexer', { ...pipeline.names, ELASTICSEARCH_URL })
     await untilReady(first)
     await pipeline.createKeys([...history.teams, checkerTeam])
     api = await pipeline.startApi()
@@ -75,7 +75,7 @@ describe('Indexers of one consumer group stall', () => {
     relay.hold()
     await produceMore(300)
     await eventually(async () => (await first.metric('tidemark_in_flight_bytes')) > 0)
-    const second = await startProgram('indexer/main.ts', pipeline.names)
+    const second = await startProgram('indexer', pipeline.names)
     await eventually(() => second.log().includes('joined the group'))
     const members = await membersOf()
     expect(members).toHaveLength(2)

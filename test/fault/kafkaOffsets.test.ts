@@ -44,7 +44,7 @@ describe('Committed offsets that Kafka does not hold', () => {
     await withAdmin(pipeline.kafka, async (admin) => {
       for (const topic of documentTopics(pipeline)) await deleteRecords(admin, topic)
     })
-    const next = await startProgram('indexer/main.ts', pipeline.names)
+    const next = await startProgram('indexer', pipeline.names)
     const problem = async () => (await probe(next, 'readyz')).said.checks['deletions']?.problem ?? ''
     await eventually(async () => (await problem().catch(() => '')).includes('a rebuild is needed'))
     await expectFold(pipeline, api, { ...history, records: third(0) })

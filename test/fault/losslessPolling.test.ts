@@ -49,7 +49,7 @@ test(
       await killed?.end('SIGKILL')
       await replaceApi('SIGKILL')
       indexers = [...others, await pipeline.startIndexer()]
-      const rebuild = await startProgram('indexer/generations/rebuildCommand.ts', pipeline.names)
+      const rebuild = await startProgram('rebuild', pipeline.names)
       await replaceApi('SIGTERM')
       expect([await rebuild.ended(), rebuild.log()]).toEqual([0, expect.stringContaining('generation 2 serves')])
     }

@@ -24,8 +24,8 @@ afterEach(async () => {
   await elasticsearch.close()
 })
 
-const startRebuild = (settings = {}, script = 'indexer/generations/rebuildCommand.ts'): Promise<Program> =>
-  startProgram(script, { ...pipeline.names, ...settings })
+const startRebuild = (settings = {}, root?: string): Promise<Program> =>
+  startProgram('rebuild', { ...pipeline.names, ...settings }, [], root)
 const expectRebuilt = async (rebuild: Program, generation: number): Promise<void> => {
   const code = await rebuild.ended()
   expect([code, rebuild.log()]).toEqual([0, expect.stringContaining(`generation ${generation} serves`)])
@@ -138,18 +138,18 @@ test('a release with other mappings waits, says so, and takes over once its rebu
   const { indexer, api } = await filled(history)
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-release-'))
   try {
-    for (const part of ['src', 'indexer', 'mappings', 'package.json'])
+    for (const part of ['bin', 'src', 'indexer', 'mappings', 'package.json'])
       await cp(part, join(folder, part), { recursive: true })
     await symlink(resolve('node_modules'), join(folder, 'node_modules'))
     const mapping = join(folder, 'mappings/submissions.json')
     const definition = JSON.parse(await readFile(mapping, 'utf8')) as { version: number }
     await writeFile(mapping, JSON.stringify({ ...definition, version: definition.version + 1 }))
 
-    const next = await startProgram(join(folder, 'indexer/main.ts'), pipeline.names)
+    const next = await startProgram('indexer', pipeline.names, [], folder)
     const says = async (program: Program): Promise<string> =>
       await (await fetch(`${program.adminUrl}/readyz`)).text().catch(() => '')
     await eventually(async () => (await says(next).catch(() => '')).includes('mappings of another release'))
-    const rebuild = await startRebuild({}, join(folder, 'indexer/generations/rebuildCommand.ts'))
+    const rebuild = await startRebuild({}, folder)
     await expectRebuilt(rebuild, 2)
     await untilReady(next)
     await eventually(async () => (await says(indexer)).includes('mappings of another release'))

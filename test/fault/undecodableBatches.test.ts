@@ -94,7 +94,7 @@ test.each<[string, Damage, RegExp]>([
     const topic = pipeline.names['TOPIC_FORMS'] ?? ''
     const mend = await damage(kafka.logFile(topic, damaged), change)
 
-    const indexer = await startProgram('indexer/main.ts', pipeline.names)
+    const indexer = await startProgram('indexer', pipeline.names)
     for (const partition of others) await eventually(async () => (await statusOf(`third-${partition}`)) === 200)
     const told = await untilTold(indexer)
     expect(told).toEqual({ code: 503, problem: expect.stringMatching(problem) })
@@ -122,7 +122,7 @@ test('a replay of account keys that meets a batch that cannot be decoded is not 
   const mend = await damage(kafka.logFile(topic, holding), flipByteOf('acme/k1'))
   await clearRedis(redis, pipeline.names['INDEX_PREFIX'])
   redis.disconnect()
-  const indexer = await startProgram('indexer/main.ts', pipeline.names)
+  const indexer = await startProgram('indexer', pipeline.names)
   const told = await untilTold(indexer, 'account keys', /cannot be decoded/)
   expect(told.problem).toBe(
     `is not complete: ${topic}/${holding}: the record batch at offsets 0 to 0 cannot be decoded: its checksum is wrong`,
@@ -139,7 +139,7 @@ test('a reader of a whole topic names the batch that it cannot decode', async ()
   await eventually(async () => (await indexer.metric('tidemark_records_total', 'dead-letter')) === 1)
   const topic = pipeline.names['TOPIC_DEAD_LETTERS'] ?? ''
   await damage(kafka.logFile(topic, 0), flipByteOf('no-slash'))
-  const listed = await runCommand('indexer/deadLetters/deadLettersCommand.ts', ['list'], pipeline.names)
+  const listed = await runCommand('dead-letters', ['list'], pipeline.names)
   expect(listed).toMatchObject({
     code: 1,
     stderr: expect.stringContaining(`${topic}/0: the record batch at offsets 0 to 0 cannot be decoded`),

@@ -13,7 +13,6 @@ import { treeOf } from '../support/processTree.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const main = join(root, 'tools', 'engines', 'main.ts')
 const distributions = join(root, 'var', 'engines')
 const { signal } = new AbortController()
 const startMs = 100_000
@@ -54,7 +53,7 @@ const start = (command: string, args: string[], external: Partial<EngineUrls>) =
   const exit = once(child, 'close').then(([code, by]) => ({ code, by, output }) as const)
   return { pid, exit, kill: (name: NodeJS.Signals) => child.kill(name), output: () => output }
 }
-const startMain = (external: Partial<EngineUrls>) => start(process.execPath, [main], external)
+const startMain = (external: Partial<EngineUrls>) => start('bin/tidemark', ['engines'], external)
 
 const readEnginesFile = async (): Promise<Record<string, string>> => {
   const text = await readFile(join(folder, 'engines.env'), 'utf8').catch(() => '')

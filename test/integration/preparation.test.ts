@@ -85,7 +85,7 @@ describe('with templates of the cluster that match our indices', () => {
 
   test('a template that loses parts of documents is named, and nothing is written until it is gone', async () => {
     const prefix = await addTemplate({ mappings: { _source: { excludes: ['summary'] } } })
-    const indexer = await startProgram('indexer/main.ts', templated.names)
+    const indexer = await startProgram('indexer', templated.names)
     await append()
     await eventually(async () => {
       const { checks } = (await (await fetch(`${indexer.adminUrl}/readyz`)).json()) as {

@@ -34,13 +34,13 @@ afterAll(async () => {
 
 describe('a database that Redis does not have', () => {
   test.each([
-    ['src/api/main.ts', []],
-    ['src/settings/main.ts', []],
-    ['indexer/main.ts', []],
-    ['src/settings/keysCommand.ts', ['list', '--team', 'acme']],
-  ])('refuses the start of %s: the first one may be another installation’s', async (script, args) => {
+    ['api', []],
+    ['settings', []],
+    ['indexer', []],
+    ['keys', ['list', '--team', 'acme']],
+  ] as const)('refuses the start of %s: the first one may be another installation’s', async (command, args) => {
     const settings = { ...ownNames(), ...signInSettings, REDIS_URL: `${serverUrl}/99999` }
-    expect(await refusalOf(script, settings, args)).toMatch(/^REDIS_URL names a database that Redis refuses: .+\n$/)
+    expect(await refusalOf(command, settings, args)).toMatch(/^REDIS_URL names a database that Redis refuses: .+\n$/)
   })
 })
 
@@ -75,6 +75,6 @@ test('who uses the first database need not be allowed to choose one', async () =
   await keeper.call('ACL', 'SETUSER', user, '-select')
   const settings = { ...ownNames(), REDIS_URL: urlOf(0) }
   // Only the other variable is wrong.
-  const line = await refusalOf('src/api/main.ts', { ...settings, HOST: '192.0.2.1' })
+  const line = await refusalOf('api', { ...settings, HOST: '192.0.2.1' })
   expect(line).toMatch(/^HOST .+\n$/)
 })

@@ -55,6 +55,6 @@ test('a content that is appended under a known revision while no indexer runs is
   expect(await titleIn(api)).toEqual(['first', 'first'])
   expect(await indexer.end('SIGTERM')).toBe(0)
   await pipeline.produce('forms', [formRecord(3, 'other')])
-  expect(await runCommand('indexer/generations/rebuildCommand.ts', [], pipeline.names)).toMatchObject({ code: 0 })
+  expect(await runCommand('rebuild', [], pipeline.names)).toMatchObject({ code: 0 })
   expect(await titlesServed(api)).toEqual(['first', 'first'])
 })

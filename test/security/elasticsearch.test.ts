@@ -269,17 +269,17 @@ describe('the role of a verification', () => {
 
 describe('over TLS, each as its own user', () => {
   const processes = [
-    ['indexer/main.ts', 'tidemark_indexer'],
-    ['src/api/main.ts', 'tidemark_api'],
-    ['indexer/generations/rebuildCommand.ts', 'tidemark_indexer'],
-    ['indexer/verify/verifyCommand.ts', 'tidemark_verify'],
+    ['indexer', 'tidemark_indexer'],
+    ['api', 'tidemark_api'],
+    ['rebuild', 'tidemark_indexer'],
+    ['verify', 'tidemark_verify'],
   ] as const
 
   test('passwords that are changed while the processes run cost nothing but time', async () => {
-    const indexer = await startProgram('indexer/main.ts', settingsAs('tidemark_indexer'))
+    const indexer = await startProgram('indexer', settingsAs('tidemark_indexer'))
     await untilReady(indexer)
     await pipeline.createKeys(['acme'])
-    const api = await startProgram('src/api/main.ts', settingsAs('tidemark_api'))
+    const api = await startProgram('api', settingsAs('tidemark_api'))
     await untilReady(api)
     const change = (revision: number): Promise<void> =>
       pipeline.produce('forms', [
@@ -296,7 +296,7 @@ describe('over TLS, each as its own user', () => {
     }
     await change(1)
     await eventually(async () => String(await titles()) === 'v1')
-    const verify = (): Promise<Run> => runCommand('indexer/verify/verifyCommand.ts', [], settingsAs('tidemark_verify'))
+    const verify = (): Promise<Run> => runCommand('verify', [], settingsAs('tidemark_verify'))
     await eventually(async () => (await verify()).code === 0)
 
     await elasticsearch.setAccounts(accounts.map((account) => ({ ...account, password: 'changed' })))
@@ -324,6 +324,6 @@ describe('over TLS, each as its own user', () => {
 
   test('who names nobody to an Elasticsearch that asks is told so', async () => {
     const nobody = { ...settingsAs('tidemark_api'), ELASTICSEARCH_USERNAME: '', ELASTICSEARCH_PASSWORD: '' }
-    expect(await refusalOf('src/api/main.ts', nobody)).toMatch(/^ELASTICSEARCH_USERNAME or ELASTICSEARCH_API_KEY must/)
+    expect(await refusalOf('api', nobody)).toMatch(/^ELASTICSEARCH_USERNAME or ELASTICSEARCH_API_KEY must/)
   })
 })

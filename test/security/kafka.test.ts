@@ -178,12 +178,12 @@ const rightsOf = (kept: (right: string) => boolean) =>
 // First: readers that are refused below stay members of the indexer's group until their sessions are over.
 describe('over TLS, each as its own user', () => {
   const processes = [
-    ['indexer/main.ts', indexer, []],
-    ['src/settings/main.ts', settings, []],
-    ['src/settings/keysCommand.ts', settings, ['list', '--team', 'acme']],
-    ['indexer/generations/rebuildCommand.ts', indexer, []],
-    ['indexer/deadLetters/deadLettersCommand.ts', deadLetters, ['list']],
-    ['indexer/verify/verifyCommand.ts', verify, []],
+    ['indexer', indexer, []],
+    ['settings', settings, []],
+    ['keys', settings, ['list', '--team', 'acme']],
+    ['rebuild', indexer, []],
+    ['dead-letters', deadLetters, ['list']],
+    ['verify', verify, []],
   ] as const
 
   test.each(['scram-sha-512', 'plain'])('the processes work by %s, and the API without Kafka', async (mechanism) => {
@@ -191,21 +191,17 @@ describe('over TLS, each as its own user', () => {
     const names = ownNames()
     const as = (user: string) => ({ ...settingsAs(user, mechanism), INDEX_PREFIX: names['INDEX_PREFIX'] ?? '' })
     const noKafka = await startRelay('127.0.0.1', 1)
-    const indexing = await startProgram('indexer/main.ts', as(indexer))
-    const area = await startProgram('src/settings/main.ts', as(settings))
-    const api = await startProgram('src/api/main.ts', { ...as(indexer), KAFKA_BROKERS: `127.0.0.1:${noKafka.port}` })
+    const indexing = await startProgram('indexer', as(indexer))
+    const area = await startProgram('settings', as(settings))
+    const api = await startProgram('api', { ...as(indexer), KAFKA_BROKERS: `127.0.0.1:${noKafka.port}` })
     await Promise.all([indexing, area, api].map(untilReady))
-    const create = await runCommand(
-      'src/settings/keysCommand.ts',
-      ['create', '--team', 'acme', '--name', 'n'],
-      as(settings),
-    )
+    const create = await runCommand('keys', ['create', '--team', 'acme', '--name', 'n'], as(settings))
     const headers = { authorization: `Bearer ${create.stdout.trim()}` }
     expect((await fetch(`${api.url}/api/v1/forms`, { headers })).status).toBe(200)
     await eventually(async () => (await indexing.metric('tidemark_records_total', '"dead-letter"')) > 0)
-    const listed = await runCommand('indexer/deadLetters/deadLettersCommand.ts', ['list'], as(deadLetters))
+    const listed = await runCommand('dead-letters', ['list'], as(deadLetters))
     expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('acme/x') })
-    await eventually(async () => (await runCommand('indexer/verify/verifyCommand.ts', [], as(verify))).code === 0)
+    await eventually(async () => (await runCommand('verify', [], as(verify))).code === 0)
     expect(noKafka.accepted()).toBe(0)
     await noKafka.close()
     // A killed member would keep the next one waiting until its session is over.
@@ -213,7 +209,7 @@ describe('over TLS, each as its own user', () => {
   })
 
   test.each(processes)('%s ends with 78 and one line when its password is refused', async (script, user, args) => {
-    const mechanism = script === 'indexer/main.ts' ? 'plain' : 'scram-sha-512'
+    const mechanism = script === 'indexer' ? 'plain' : 'scram-sha-512'
     expect(await refusalOf(script, { ...settingsAs(user, mechanism), KAFKA_SASL_PASSWORD: 'hunter2' }, args)).toBe(
       'KAFKA_SASL_PASSWORD is refused by Kafka for the user of KAFKA_SASL_USERNAME by way of KAFKA_SASL_MECHANISM\n',
     )

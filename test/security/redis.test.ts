@@ -212,28 +212,28 @@ describe('over TLS, each as its own user', () => {
     REDIS_CA_FILE: redis.caFile,
   })
   const processes = [
-    ['indexer/main.ts', 'tidemark-indexer', []],
-    ['src/api/main.ts', 'tidemark-api', []],
-    ['src/settings/main.ts', 'tidemark-settings', []],
-    ['src/settings/keysCommand.ts', 'tidemark-settings', ['list', '--team', 'acme']],
-    ['indexer/generations/rebuildCommand.ts', 'tidemark-indexer', []],
-    ['indexer/verify/verifyCommand.ts', 'tidemark-verify', []],
+    ['indexer', 'tidemark-indexer', []],
+    ['api', 'tidemark-api', []],
+    ['settings', 'tidemark-settings', []],
+    ['keys', 'tidemark-settings', ['list', '--team', 'acme']],
+    ['rebuild', 'tidemark-indexer', []],
+    ['verify', 'tidemark-verify', []],
   ] as const
 
   test('the processes work, and an API whose password was changed is back with it', async () => {
     // What the tests above have laid out is in no topic.
     await redis.keeper.flushall()
-    const indexer = await startProgram('indexer/main.ts', as('tidemark-indexer'))
+    const indexer = await startProgram('indexer', as('tidemark-indexer'))
     await untilReady(indexer)
-    const api = await startProgram('src/api/main.ts', as('tidemark-api'))
-    const settings = await startProgram('src/settings/main.ts', as('tidemark-settings'))
+    const api = await startProgram('api', as('tidemark-api'))
+    const settings = await startProgram('settings', as('tidemark-settings'))
     await Promise.all([api, settings].map(untilReady))
     const create = ['create', '--team', 'acme', '--name', 'n']
-    const { stdout } = await runCommand('src/settings/keysCommand.ts', create, as('tidemark-settings'))
+    const { stdout } = await runCommand('keys', create, as('tidemark-settings'))
     const status = async (): Promise<number> =>
       (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${stdout.trim()}` } })).status
     expect(await status()).toBe(200)
-    const { code } = await runCommand('indexer/verify/verifyCommand.ts', [], as('tidemark-verify'))
+    const { code } = await runCommand('verify', [], as('tidemark-verify'))
     expect(code).toBe(0)
 
     const rules = users.find(([name]) => name === 'tidemark-api')?.slice(1) ?? []
@@ -258,7 +258,7 @@ describe('over TLS, each as its own user', () => {
 
   test('a name that the certificate does not have is no name of Redis', async () => {
     const elsewhere = redis.urlOf('tidemark-api').replace('127.0.0.1', 'localhost')
-    expect(await refusalOf('src/api/main.ts', { ...as('tidemark-api'), REDIS_URL: elsewhere })).toMatch(
+    expect(await refusalOf('api', { ...as('tidemark-api'), REDIS_URL: elsewhere })).toMatch(
       /^REDIS_URL names localhost:\d+, whose certificate is another host's\n$/,
     )
   })
@@ -268,7 +268,7 @@ describe('over TLS, each as its own user', () => {
     const relay = await startRelay(hostname, Number(port))
     relay.cut()
     const url = redis.urlOf('tidemark-api', 'hunter2').replace(`:${port}`, `:${relay.port}`)
-    const api = await startProgram('src/api/main.ts', { ...as('tidemark-api'), REDIS_URL: url })
+    const api = await startProgram('api', { ...as('tidemark-api'), REDIS_URL: url })
     await eventually(() => api.log().includes('listening'))
     relay.restore()
     expect(await api.ended()).toBe(78)

@@ -5,10 +5,10 @@ import { availableParallelism } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
 import { reportTo } from '../../src/core/process/progressBar.ts'
 import type { Theme } from './history.ts'
+import type { Mutant } from './mutants/mutants.ts'
 import { expectPlanted, plantMutant } from './mutants/plant.ts'
 
-// `npm run simulate`: runs the product on simulated engines, through histories that follow from seeds.
-
+const program = new URL('../../bin/tidemark.ts', import.meta.url)
 const shrinkRuns = 150
 const defaultSeeds = 2_000
 const tracedLines = 60
@@ -35,10 +35,7 @@ type Told = {
   readonly violation: string | undefined
 }
 
-const options = new Command('simulate')
-  .description(
-    'runs indexers, APIs, rebuilds and key changes on simulated engines, and holds every invariant against what happens',
-  )
+export const command = new Command()
   .option(
     '--seed <number>',
     'run the history of one seed; when it breaks an invariant, print a shorter one that does, and its trace',
@@ -52,21 +49,20 @@ const options = new Command('simulate')
   .option('--mutant <name>', 'plant a fault in the product first; its histories have its themes')
   .option('--trace', 'with --seed: print the trace in any case')
   .option('--digests', 'print the digest of each trace')
-  .allowExcessArguments(false)
-  .parse()
-  .opts<Options>()
-
-const mutant = options.mutant === undefined ? undefined : plantMutant(options.mutant)
-const themes = options.theme ?? mutant?.themes
-if (process.send !== undefined) await runShare(options)
-else if (options.seed === undefined) await runMany(options)
-else await runOne(options.seed, options)
+  .action(async (options: Options) => {
+    const mutant = options.mutant === undefined ? undefined : plantMutant(options.mutant)
+    const themes = options.theme ?? mutant?.themes
+    const load = (): Promise<Simulation> => loadSimulation(mutant, themes)
+    if (process.send !== undefined) await runShare(options, await load())
+    else if (options.seed === undefined) await runMany(options)
+    else await runOne(options.seed, options, await load())
+  })
 
 /** Runs every so-manieth seed, and tells the parent of each. */
-async function runShare({ first, seeds, processes, digests }: Options): Promise<void> {
-  const { historyOf, runHistory } = await simulation()
+async function runShare({ first, seeds, processes, digests }: Options, simulation: Simulation): Promise<void> {
+  const { historyOf, runHistory } = simulation
   for (let seed = first; seed < first + seeds; seed += processes) {
-    const { trace, violation } = await runHistory(historyOf(seed, themes))
+    const { trace, violation } = await runHistory(historyOf(seed))
     const told: Told = { seed, digest: digests ? digestOf(trace) : undefined, violation: violation?.text }
     process.send?.(told)
   }
@@ -88,7 +84,7 @@ async function runMany({ first, seeds, processes, digests, mutant }: Options): P
       '--processes',
       String(Math.min(processes, seeds)),
     ]
-    const child = fork(new URL(import.meta.url), [...process.argv.slice(2), ...own])
+    const child = fork(program, [...process.argv.slice(2), ...own])
     child.on('message', (told: Told) => {
       report.progress('seeds', ++done, seeds)
       traces.set(told.seed, told.digest)
@@ -114,9 +110,9 @@ async function runMany({ first, seeds, processes, digests, mutant }: Options): P
   process.exitCode = broken.length > 0 || isIncomplete ? 1 : 0
 }
 
-async function runOne(seed: number, { events, trace, digests }: Options): Promise<void> {
-  const { historyOf, runHistory, shrink, eventNumbers } = await simulation()
-  const whole = historyOf(seed, themes)
+async function runOne(seed: number, { events, trace, digests }: Options, simulation: Simulation): Promise<void> {
+  const { historyOf, runHistory, shrink, eventNumbers } = simulation
+  const whole = historyOf(seed)
   const history = events === undefined ? whole : { ...whole, events: events.flatMap((at) => whole.events[at] ?? []) }
   const outcome = await runHistory(history)
   const isShrunk = outcome.violation !== undefined && events === undefined
@@ -145,8 +141,10 @@ async function withStacks<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Imported after a mutant was planted. */
-async function simulation() {
+type Simulation = Awaited<ReturnType<typeof loadSimulation>>
+
+/** To be called after a mutant was planted. */
+async function loadSimulation(mutant: Mutant | undefined, themes: readonly Theme[] | undefined) {
   const [{ historyOf }, { runHistory }, { shrink, eventNumbers }, { readDefinition, documentKinds }] =
     await Promise.all([
       import('./history.ts'),
@@ -157,7 +155,7 @@ async function simulation() {
   if (mutant !== undefined) expectPlanted(mutant)
   // From disk, once, before time is simulated.
   await Promise.all(documentKinds.map(readDefinition))
-  return { historyOf, runHistory, shrink, eventNumbers }
+  return { historyOf: (seed: number) => historyOf(seed, themes), runHistory, shrink, eventNumbers }
 }
 
 /** The SHA-256 of a trace. */

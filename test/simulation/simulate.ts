@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-const program = new URL('main.ts', import.meta.url).pathname
+const program = new URL('../../bin/tidemark.ts', import.meta.url).pathname
 export const simulationTimeoutMs = 900_000
 
 /** Runs `npm run simulate` to its end; others go first, for no history looks at the real time. */
 export async function simulate(...options: string[]): Promise<{ readonly code: number; readonly stdout: string }> {
   try {
-    const ran = promisify(execFile)('nice', [process.execPath, program, ...options], { timeout: simulationTimeoutMs })
+    const ran = promisify(execFile)('nice', [process.execPath, program, 'simulate', ...options], {
+      timeout: simulationTimeoutMs,
+    })
     return { code: 0, stdout: (await ran).stdout }
   } catch (error) {
     const { code, stdout } = error as { readonly code: number; readonly stdout: string }

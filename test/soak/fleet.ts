@@ -29,8 +29,8 @@ export class Fleet {
 
   /** Resolves once all are ready. */
   async start(): Promise<void> {
-    for (let slot = 0; slot < indexers; slot++) this.#slots[slot] = await this.#add('indexer', 'indexer/main.ts')
-    for (let api = 0; api < apis; api++) await this.#add('api', 'src/api/main.ts')
+    for (let slot = 0; slot < indexers; slot++) this.#slots[slot] = await this.#add('indexer')
+    for (let api = 0; api < apis; api++) await this.#add('api')
     let readiness: readonly string[] = []
     const isReady = async (): Promise<boolean> => {
       readiness = [...(await this.readiness()).values()]
@@ -59,18 +59,18 @@ export class Fleet {
     const old = this.#slots[slot]
     if (old === undefined) throw new Error(`there is no indexer ${slot}`)
     await end(old, signal)
-    this.#slots[slot] = await this.#add('indexer', 'indexer/main.ts')
+    this.#slots[slot] = await this.#add('indexer')
   }
 
   /** One more indexer; resolves with what ends it. */
   async addGuest(): Promise<() => Promise<void>> {
-    const guest = await this.#add('indexer', 'indexer/main.ts')
+    const guest = await this.#add('indexer')
     return () => end(guest, 'SIGTERM')
   }
 
   /** A rebuild, killed after a time or left to itself; with its exit code and what it said last. */
   async rebuild(killAfterMs: number | undefined, signal: AbortSignal): Promise<{ code: number | null; said: string }> {
-    const program = await startProgram('indexer/generations/rebuildCommand.ts', this.#environment)
+    const program = await startProgram('rebuild', this.#environment)
     this.#members.push({ name: `rebuild-${++this.#started}`, program, isLeaving: true })
     const timer = new AbortController()
     const killing =
@@ -119,8 +119,8 @@ export class Fleet {
     return this.#members.filter(({ name, isLeaving }) => !isLeaving && name.startsWith(kind))
   }
 
-  async #add(kind: 'indexer' | 'api', script: string): Promise<Member> {
-    const program = await startProgram(script, this.#environment)
+  async #add(kind: 'indexer' | 'api'): Promise<Member> {
+    const program = await startProgram(kind, this.#environment)
     const member = { name: `${kind}-${++this.#started}`, program, isLeaving: false }
     this.#members.push(member)
     const ending = program.ended().then((code) => {

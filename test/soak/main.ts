@@ -1,4 +1,3 @@
-/** `npm run soak`: random faults on real engines, and a strict check after each round. */
 import { rm } from 'node:fs/promises'
 import { Client } from '@elastic/elasticsearch'
 import { Command, InvalidArgumentError } from 'commander'
@@ -40,61 +39,86 @@ const oneOrThree = (text: string): 1 | 3 => {
   if (text === '1' || text === '3') return text === '1' ? 1 : 3
   throw new InvalidArgumentError('must be 1 or 3')
 }
-const flags = new Command('soak')
-  .description('random faults on real engines, with a strict check after each round; a seed repeats them')
+export const command = new Command()
   .option('--minutes <number>', 'how long faults go on', positive, 15)
   .option('--seed <number>', 'decides the faults and the records (default: a random one)', positive)
   .option('--per-second <number>', 'records of the steady team', positive, 120)
   .option('--nodes <number>', 'nodes of each engine: 1, or 3, each of which fails in its turn', oneOrThree, 1)
-  .allowExcessArguments(false)
-  .parse()
-  .opts<Flags>()
-const seed = Math.floor(flags.seed ?? 1 + Math.random() * 1_000_000)
+  .action(soak)
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
-const stop = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-  process.on(signal, () => stop.abort(new Error(`ended by ${signal}`)))
 
-say(`soak: seed ${seed}, ${flags.minutes} minutes, ${flags.nodes === 1 ? 'one node' : 'three nodes'} of each engine`)
-const folder = await temporaryFolder('tidemark-soak-')
-const releasers: (() => Promise<unknown>)[] = []
-let journal = new SentJournal()
-let failures: string[] = []
-let during = 'the start'
-const table = new FaultTable()
-const tally: Tally = { rounds: 0, faults: 0 }
-try {
-  await run()
-} catch (error) {
-  if (stop.signal.aborted) say(`soak: ${String(error)}`)
-  else failures = [...failures, `${(error as Error).stack ?? String(error)}\n  in ${during}`]
-} finally {
-  for (const release of releasers.reverse()) await release().catch((error: unknown) => say(`soak: ${String(error)}`))
+type Releaser = () => Promise<unknown>
+
+/** What is reported at the end, however it comes. */
+type Outcome = {
+  readonly folder: string
+  readonly journal: SentJournal
+  readonly table: FaultTable
+  readonly tally: Tally
+  failures: string[]
+  during: string
 }
-for (const line of table.lines()) say(line)
-for (const failure of failures) say(`FAILURE ${failure}`)
-if (failures.length === 0) await rm(folder, { recursive: true, force: true })
-else
-  say(
-    `soak: logs are in ${folder}; repeat with: npm run soak -- --minutes ${flags.minutes} --seed ${seed} --nodes ${flags.nodes}`,
-  )
-const { rounds, faults } = tally
-say(
-  `soak: ${rounds} rounds, ${journal.entries.length} records, ${faults} faults, ${failures.length} failures, seed ${seed}`,
-)
-process.exit(failures.length === 0 && !stop.signal.aborted ? 0 : 1)
 
-async function run(): Promise<void> {
+async function soak(flags: Flags): Promise<void> {
+  const seed = Math.floor(flags.seed ?? 1 + Math.random() * 1_000_000)
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => stop.abort(new Error(`ended by ${signal}`)))
+  say(`soak: seed ${seed}, ${flags.minutes} minutes, ${flags.nodes === 1 ? 'one node' : 'three nodes'} of each engine`)
+  const outcome: Outcome = {
+    folder: await temporaryFolder('tidemark-soak-'),
+    journal: new SentJournal(),
+    table: new FaultTable(),
+    tally: { rounds: 0, faults: 0 },
+    failures: [],
+    during: 'the start',
+  }
+  const releasers: Releaser[] = []
+  try {
+    await run(flags, seed, outcome, releasers, stop.signal)
+  } catch (error) {
+    if (stop.signal.aborted) say(`soak: ${String(error)}`)
+    else outcome.failures = [...outcome.failures, `${(error as Error).stack ?? String(error)}\n  in ${outcome.during}`]
+  } finally {
+    for (const release of releasers.reverse()) await release().catch((error: unknown) => say(`soak: ${String(error)}`))
+  }
+  const { folder, failures } = outcome
+  report(outcome, seed)
+  if (failures.length === 0) await rm(folder, { recursive: true, force: true })
+  else
+    say(
+      `soak: logs are in ${folder}; repeat with: npm run soak -- --minutes ${flags.minutes} --seed ${seed} --nodes ${flags.nodes}`,
+    )
+  process.exit(failures.length === 0 && !stop.signal.aborted ? 0 : 1)
+}
+
+function report({ table, tally, failures, journal }: Outcome, seed: number): void {
+  for (const line of table.lines()) say(line)
+  for (const failure of failures) say(`FAILURE ${failure}`)
+  say(
+    `soak: ${tally.rounds} rounds, ${journal.entries.length} records, ${tally.faults} faults, ${failures.length} failures, seed ${seed}`,
+  )
+}
+
+/** Rejects with what ended it early. */
+async function run(
+  flags: Flags,
+  seed: number,
+  outcome: Outcome,
+  releasers: Releaser[],
+  stopped: AbortSignal,
+): Promise<void> {
+  const { folder, table, tally } = outcome
   const start = flags.nodes === 1 ? startEngines : startCluster
   const engines = await start({
     folder,
     distributions: 'var/engines',
     clean: true,
     quick: true,
-    signal: AbortSignal.any([stop.signal, AbortSignal.timeout(startDeadlineMs)]),
+    signal: AbortSignal.any([stopped, AbortSignal.timeout(startDeadlineMs)]),
   })
   releasers.push(() => engines.stop())
   Object.assign(process.env, engines.urls)
@@ -114,7 +138,7 @@ async function run(): Promise<void> {
   await admin.connect()
   releasers.push(() => admin.disconnect())
   const over = new AbortController()
-  const signal = AbortSignal.any([stop.signal, over.signal])
+  const signal = AbortSignal.any([stopped, over.signal])
   const fail = (error: unknown): void => {
     if (!signal.aborted) over.abort(error)
   }
@@ -125,14 +149,14 @@ async function run(): Promise<void> {
     const options = { deadlineMs: wholeDeadlineMs, signal }
     if (!(await waitUntil(() => isWhole().catch(() => false), options))) throw new Error('the engines do not recover')
   }
-  journal = new SentJournal()
+  const { journal } = outcome
   const behind = { elasticsearch, redis, admin, names }
   const problems = new Problems(journal, behind)
   const fleet = new Fleet(names, (what) => fail(new Error(what)))
   releasers.push(async () => {
     fleet.dismiss()
     killPrograms()
-    if (failures.length > 0 || problems.found.length > 0) await fleet.writeLogs(folder)
+    if (outcome.failures.length > 0 || problems.found.length > 0) await fleet.writeLogs(folder)
   })
   await fleet.start()
   const teams = [...randomTeams, steadyTeam]
@@ -181,9 +205,9 @@ async function run(): Promise<void> {
     throw over.signal.aborted ? over.signal.reason : error
   } finally {
     looking.abort()
-    failures = problems.found
+    outcome.failures = problems.found
     for (const [kind, count] of problems.counts) say(`soak: ${kind}: ${count} times`)
-    during = problems.during
+    outcome.during = problems.during
   }
   await watching
 }

@@ -51,17 +51,17 @@ export async function openPipeline(): Promise<Pipeline> {
     kafka,
     keyOf,
     startIndexer: async (settings = {}) => {
-      const indexer = await startProgram('indexer/main.ts', { ...names, ...settings })
+      const indexer = await startProgram('indexer', { ...names, ...settings })
       await untilReady(indexer)
       return indexer
     },
     startApi: async (settings = {}) => {
-      const api = await startProgram('src/api/main.ts', { ...names, RATE_LIMIT_PER_MINUTE: '1000000', ...settings })
+      const api = await startProgram('api', { ...names, RATE_LIMIT_PER_MINUTE: '1000000', ...settings })
       await untilReady(api)
       return api
     },
     startSettings: async (settings) => {
-      const area = await startProgram('src/settings/main.ts', { ...names, ...settings })
+      const area = await startProgram('settings', { ...names, ...settings })
       await untilReady(area)
       return area
     },

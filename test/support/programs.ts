@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
+import type { CommandName } from '../../bin/commands.ts'
 import { chooseDistinctPorts } from '../../tools/engines/ports.ts'
 import { eventually } from './eventually.ts'
 
@@ -20,13 +22,16 @@ export type Program = {
 
 const started = new Set<ChildProcess>()
 
+/** Starts a command of the project in the folder `root`. */
 export async function startProgram(
-  script: string,
+  command: CommandName,
   environment: Readonly<Record<string, string>>,
   args: readonly string[] = [],
+  root = '.',
 ): Promise<Program> {
   const [port = 0, adminPort = 0] = await chooseDistinctPorts(2)
-  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', script, ...args], {
+  const program = ['--disable-warning=TimeoutNegativeWarning', join(root, 'bin/tidemark.ts'), command]
+  const child = spawn(process.execPath, [...program, ...args], {
     env: { ...process.env, ...environment, PORT: String(port), ADMIN_PORT: String(adminPort) },
     stdio: ['ignore', 'ignore', 'pipe'],
   })

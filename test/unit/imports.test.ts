@@ -12,6 +12,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/settings': ['src/core'],
   indexer: ['src/core'],
   tools: ['src/core', 'src/api', 'src/settings', 'indexer'],
+  // It loads the file of a command by the table's path.
+  bin: [],
 }
 
 const filesOf = (folder: string): string[] =>
@@ -19,7 +21,7 @@ const filesOf = (folder: string): string[] =>
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
 
-const files = ['src', 'indexer', 'tools'].flatMap(filesOf)
+const files = ['src', 'indexer', 'tools', 'bin'].flatMap(filesOf)
 const importsOf = (file: string): string[] =>
   specifiersOf(join(root, file))
     .filter((specifier) => specifier.startsWith('.'))

@@ -1,7 +1,7 @@
 import type { Instant } from '../../src/core/model/instant.ts'
-import { planForms } from '../demo/forms.ts'
-import { entityId, type Random, seededRandom } from '../demo/random.ts'
-import { planSubmission, renderSubmission } from '../demo/submissions.ts'
+import { planForms } from '../sample/forms.ts'
+import { entityId, type Random, seededRandom } from '../sample/random.ts'
+import { planSubmission, renderSubmission } from '../sample/submissions.ts'
 import type { KafkaRecord } from './replica.ts'
 
 /** A submission as the product appends it to its topic. */

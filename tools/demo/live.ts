@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import type { Config } from '../../src/core/process/config.ts'
 import type { EngineUrls } from '../engines/engines.ts'
-import { writePrivateJson } from './demoFile.ts'
-import { createAccountKey } from './demoKeys.ts'
-import { produceOn } from './feed.ts'
-import { fill, withKafka } from './fill.ts'
-import { renderPage, type Served } from './page.ts'
-import { type SignIn, signInLink } from './signIn.ts'
-import { createWorld } from './world.ts'
+import { writePrivateJson } from '../sample/demoFile.ts'
+import { createAccountKey } from '../sample/demoKeys.ts'
+import { produceOn } from '../sample/feed.ts'
+import { fill, withKafka } from '../sample/fill.ts'
+import { renderPage, type Served } from '../sample/page.ts'
+import { type SignIn, signInLink } from '../sample/signIn.ts'
+import { createWorld } from '../sample/world.ts'
 
 export type LiveOptions = {
   readonly submissions: number

@@ -8,9 +8,9 @@ import { acquireLock, type Lock } from '../engines/lock.ts'
 import { choosePort, portFree } from '../engines/ports.ts'
 import { progressView } from '../engines/progress.ts'
 import { within } from '../engines/waiting.ts'
+import { signInEnvironment } from '../sample/signIn.ts'
 import { type LiveOptions, live } from './live.ts'
 import { failWhenEnded, type Service, startService } from './services.ts'
-import { signInEnvironment } from './signIn.ts'
 
 export type DemoOptions = {
   /** How many submissions there are when the demo is ready. */

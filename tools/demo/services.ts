@@ -12,7 +12,6 @@ export type Service = {
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const mains = { indexer: 'indexer/main.ts', api: 'src/api/main.ts', settings: 'src/settings/main.ts' }
 const labels = { indexer: 'indexer', api: 'API', settings: 'settings area' }
 
 /** Starts one with this process's environment and `environment`; `<name>.log` in `logsFolder` starts empty. */
@@ -25,8 +24,8 @@ export async function startService(
   await mkdir(logsFolder, { recursive: true })
   await rm(logPath, { force: true })
   const command = {
-    command: process.execPath,
-    args: ['--disable-warning=TimeoutNegativeWarning', mains[name]],
+    command: join(root, 'bin/tidemark'),
+    args: [name],
     cwd: root,
     env: { ...process.env, ...environment },
   }

@@ -19,7 +19,7 @@ export const runInForeground = async (run: (stopped: AbortSignal) => Promise<voi
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
   // The reader of a pipe may be gone: a failed write must not end the command.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => undefined)
   watchParent(() => stop.abort())
   try {
     await run(stop.signal)

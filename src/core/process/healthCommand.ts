@@ -1,12 +1,20 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { isIPv6 } from 'node:net'
+import { Command } from 'commander'
+
 /**
- * The health check of a container: `node src/core/process/healthCommand.ts /readyz`. Exits with 0 when the admin port answers with a success status, else with 1.
- * A process without an admin port (`ADMIN_PORT=0`) is not asked: 0.
+ * The health check of a container. Exits with 0 when the admin port answers with a success status, else with 1.
  *
  * Docker does not restart an unhealthy container. So this command kills a process that accepts connections and never answers:
  * then the container ends and is restarted.
  */
-import { readFile, writeFile } from 'node:fs/promises'
-import { isIPv6 } from 'node:net'
+export const command = new Command().argument('<path>', '/livez or /readyz').action(async (path: string) => {
+  // A process without an admin port cannot be asked.
+  if (process.env['ADMIN_PORT'] === '0') return
+  const answer = await askAgain(`http://${adminHost()}:${process.env['ADMIN_PORT']}${path}`)
+  if (answer === 'silence') await killService()
+  process.exitCode = answer === 'yes' ? 0 : 1
+})
 
 type Answer = 'yes' | 'no' | 'silence'
 
@@ -53,11 +61,4 @@ function adminHost(): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return isIPv6(host) ? `[${host}]` : host
-}
-
-// A process that has no admin port cannot be asked; that it runs is all there is to know.
-if (process.env['ADMIN_PORT'] !== '0') {
-  const answer = await askAgain(`http://${adminHost()}:${process.env['ADMIN_PORT']}${process.argv[2]}`)
-  if (answer === 'silence') await killService()
-  process.exitCode = answer === 'yes' ? 0 : 1
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Command } from 'commander'
 import { destination, type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Problem } from '../model/result.ts'
@@ -69,11 +70,14 @@ type ServiceOptions = DefaultPorts & {
   start(service: Service): Promise<Started>
 }
 
+/** The command that runs one process. */
+export const serviceCommand = (options: ServiceOptions): Command => new Command().action(() => runService(options))
+
 /**
  * Runs one process from its environment until SIGTERM or SIGINT: every configuration problem at once and exit 78, JSON logs on
  * stderr, an admin port with `/livez`, `/readyz` and `/metrics`, releasers, exit 0 within ten seconds of the signal.
  */
-export async function runService(options: ServiceOptions): Promise<void> {
+async function runService(options: ServiceOptions): Promise<void> {
   let stop = (): void => process.exit(0)
   process.on('SIGTERM', () => stop())
   process.on('SIGINT', () => stop())

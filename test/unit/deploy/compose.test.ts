@@ -98,7 +98,7 @@ test.each(processes.filter((name) => name !== 'sample'))(
   (name) => {
     const { restart, init, healthcheck } = service(name)
     expect({ restart, init }).toEqual({ restart: 'on-failure:5', init: true })
-    expect(healthcheck.test).toEqual(['CMD', 'node', 'src/core/process/healthCommand.ts', '/readyz'])
+    expect(healthcheck.test).toEqual(['CMD', 'tidemark', 'health', '/readyz'])
   },
 )
 

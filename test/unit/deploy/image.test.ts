@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { dirname, join } from 'node:path'
+import { commands } from '../../../bin/commands.ts'
 import { nameOf, parsePins } from '../../../tools/release/imagePins.ts'
 import { loading, specifiersOf } from '../../support/imports.ts'
 
@@ -17,12 +18,8 @@ const admitted = linesOf('.dockerignore').flatMap((line) => /^!(\S+)$/.exec(line
 const isUnder = (file: string, paths: readonly string[]): boolean =>
   paths.some((path) => file === path || file.startsWith(`${path}/`))
 
-/** Whatever is run with the image, by its own word or by the compose file's. */
-const entries = new Set(
-  [...`${dockerfile}${readFileSync('docker-compose.yml', 'utf8')}`.matchAll(/node"?,? "?([\w/]+\.ts)/g)].map(
-    ([, file = '']) => file,
-  ),
-)
+/** The program, and each of its commands that the image holds. */
+const entries = ['bin/tidemark.ts', ...commands.map(({ file }) => file).filter((file) => isUnder(file, copied))]
 
 function loadedFrom(entry: string, seen = new Set<string>()): Set<string> {
   if (seen.has(entry)) return seen
@@ -40,25 +37,19 @@ const packageOf = (specifier: string): string =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/')
 
-test('every process and command is known', () => {
-  expect([...entries].sort()).toEqual(
-    [
-      'tools/demo/sampleCommand.ts',
-      'tools/demo/settingsMain.ts',
-      'tools/demo/signInCommand.ts',
-      'indexer/deadLetters/deadLettersCommand.ts',
-      'indexer/main.ts',
-      'indexer/generations/rebuildCommand.ts',
-      'indexer/verify/verifyCommand.ts',
-      'src/settings/keysCommand.ts',
-      'src/settings/main.ts',
-      'src/core/process/healthCommand.ts',
-      'src/api/main.ts',
-    ].sort(),
-  )
+test('it holds every process and command of what ships, and those of the sample', () => {
+  const held = commands.filter(({ file }) => entries.includes(file)).map(({ name }) => name)
+  const ships = ['api', 'indexer', 'settings', 'keys', 'rebuild', 'verify', 'dead-letters', 'health']
+  expect(held).toEqual([...ships, 'sample', 'sample-settings', 'sign-in'])
 })
 
-test.each([...entries])('the image holds whatever %s loads, and no package that production does without', (entry) => {
+test('the program is on its PATH, and nothing else is run', () => {
+  expect(dockerfile).toMatch(/^ENV (?:.*\\\n)*\s+PATH=\/app\/bin:\$PATH/m)
+  expect([...dockerfile.matchAll(/CMD \["(\w+)"/g)].map(([, program]) => program)).toEqual(['tidemark', 'tidemark'])
+  expect(readFileSync('docker-compose.yml', 'utf8')).not.toMatch(/\bnode, /)
+})
+
+test.each(entries)('the image holds whatever %s loads, and no package that production does without', (entry) => {
   const loaded = [...loadedFrom(entry)]
   const files = loaded.filter((each) => each.endsWith('.ts'))
   const packages = loaded.filter((each) => !each.endsWith('.ts') && !each.startsWith('node:'))

@@ -1,4 +1,4 @@
-import { seededRandom } from '../../demo/random.ts'
+import { seededRandom } from '../../sample/random.ts'
 import { type Asker, type Comparison, sideBySide, together } from '../comparison.ts'
 import type { Asked, HttpRequest, Pace } from '../load.ts'
 import type { Goal } from '../report.ts'

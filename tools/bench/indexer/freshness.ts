@@ -1,5 +1,5 @@
-import { seededRandom } from '../../demo/random.ts'
 import { pause } from '../../engines/waiting.ts'
+import { seededRandom } from '../../sample/random.ts'
 import { apiRequest, ask } from '../http.ts'
 import { type Sample, sampleOf } from '../load.ts'
 import { createServedKey, startReplica, whileAppending } from '../replica.ts'

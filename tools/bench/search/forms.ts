@@ -1,4 +1,4 @@
-import { entityId, seededRandom } from '../../demo/random.ts'
+import { entityId, seededRandom } from '../../sample/random.ts'
 import { zipf } from '../zipf.ts'
 import { makeTitle, type Title } from './titles.ts'
 

@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from '../../demo/random.ts'
+import { type Random, seededRandom } from '../../sample/random.ts'
 import { zipf } from '../zipf.ts'
 
 /** What titles of one language are made of. */

@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from '../../demo/random.ts'
+import { type Random, seededRandom } from '../../sample/random.ts'
 import type { SampleForm } from './forms.ts'
 
 /** What somebody typed who looks for `source`. */

@@ -8,8 +8,6 @@ import { refusalOf } from '../../../support/command.ts'
 import { killPrograms, startProgram } from '../../../support/programs.ts'
 import { temporaryFolder } from '../../../support/temporaryFolder.ts'
 
-const script = 'indexer/deadLetters/deadLettersCommand.ts'
-
 let folder: string
 let server: Server
 /** Resolves once somebody has asked something by TLS. */
@@ -36,12 +34,12 @@ afterAll(async () => {
 })
 
 test('with KAFKA_SSL alone, a broker is trusted for whom an authority of the machine vouches', async () => {
-  await startProgram(script, { ...settings, NODE_EXTRA_CA_CERTS: caFile }, ['list'])
+  await startProgram('dead-letters', { ...settings, NODE_EXTRA_CA_CERTS: caFile }, ['list'])
   await asked.promise
 })
 
 test('and no other', async () => {
-  expect(await refusalOf(script, settings, ['list'])).toMatch(
+  expect(await refusalOf('dead-letters', settings, ['list'])).toMatch(
     /^KAFKA_SSL does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/,
   )
 })

@@ -21,7 +21,7 @@ afterAll(() => {
 })
 
 const check = async (port: string, host = ''): Promise<number> =>
-  (await runCommand('src/core/process/healthCommand.ts', ['/readyz'], { ADMIN_PORT: port, ADMIN_HOST: host })).code
+  (await runCommand('health', ['/readyz'], { ADMIN_PORT: port, ADMIN_HOST: host })).code
 
 // Silence is waited for: together they take as long as the slowest.
 test.concurrent.each([

@@ -1,4 +1,3 @@
-/** `npm run release`: what a release consists of besides its commit. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -17,7 +16,7 @@ const sbomPath = async (): Promise<string> =>
   join(root, 'var/release', `tidemark-${await versionIn('package.json')}.cdx.json`)
 const say = (line: string): boolean => process.stdout.write(`${line}\n`)
 
-const command = new Command('release').description('Prepares and checks a release.')
+export const command = new Command()
 command
   .command('sbom')
   .description('writes the software bill of materials (CycloneDX) of what ships')
@@ -64,5 +63,3 @@ command
       say(`${version} can be released`)
     }),
   )
-
-await command.parseAsync()

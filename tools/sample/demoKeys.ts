@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { writePrivateJson } from './demoFile.ts'
 
-const keysCommand = fileURLToPath(new URL('../../src/settings/keysCommand.ts', import.meta.url))
+const program = fileURLToPath(new URL('../../bin/tidemark', import.meta.url))
 const timeoutMs = 30_000
 
 const run = promisify(execFile)
@@ -15,10 +15,10 @@ export async function createAccountKey(
   environment: Record<string, string>,
   signal: AbortSignal,
 ): Promise<string> {
-  const args = [keysCommand, 'create', '--team', teamId, '--name', 'Demo']
+  const args = ['keys', 'create', '--team', teamId, '--name', 'Demo']
   try {
     const env = { ...process.env, ...environment }
-    const { stdout } = await run(process.execPath, args, { env, signal, timeout: timeoutMs })
+    const { stdout } = await run(program, args, { env, signal, timeout: timeoutMs })
     return stdout.trim()
   } catch (error) {
     signal.throwIfAborted()

@@ -1,4 +1,3 @@
-/** `npm run engines`: Elasticsearch, Kafka and Redis on loopback, in the foreground, until it is stopped. */
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,8 +15,7 @@ import { progressView } from './progress.ts'
 
 type Flags = { clean?: true; nodes: '1' | '3'; folder: string; distributions?: string }
 
-const command = new Command('engines')
-  .description('Runs Elasticsearch, Kafka and Redis on loopback until it is stopped.')
+export const command = new Command()
   .option('--clean', 'start empty')
   .addOption(
     new Option('--nodes <number>', 'of Elasticsearch and Kafka; with 3, Redis has a replica and three Sentinels')
@@ -26,8 +24,9 @@ const command = new Command('engines')
   )
   .option('--folder <path>', 'holds data, logs and engines.env', fileURLToPath(new URL('../../var', import.meta.url)))
   .option('--distributions <path>', 'where the engines are unpacked (default: engines in the folder)')
+  .action((flags: Flags) => runInForeground((stopped) => run(flags, stopped)))
 
-const run = async (flags: Flags, stopped: AbortSignal): Promise<void> => {
+async function run(flags: Flags, stopped: AbortSignal): Promise<void> {
   const view = progressView(process.stderr)
   const { nodes, clean = false, ...folders } = flags
   const options = { ...folders, clean, quick: false, report: view.report, signal: stopped }
@@ -51,5 +50,3 @@ const describe = ({ urls, started }: Engines | Cluster, folder: string): string 
   const variables = Object.entries(urls).map(([name, value]) => `  ${name}=${value}`)
   return ['All engines answer:', ...variables, ...elsewhere, 'Ctrl-C stops them.', ''].join('\n')
 }
-
-await runInForeground((stopped) => run(command.parse().opts<Flags>(), stopped))

@@ -1,4 +1,3 @@
-/** `docker compose run --rm sample`: sample teams for a Tidemark that runs already. */
 import { Command } from 'commander'
 import { configOrExit } from '../../src/core/process/service.ts'
 import { isValidKey } from './api.ts'
@@ -11,13 +10,19 @@ const submissions = 5_000
 /** Fixed, so that every run produces the same records: a second run changes nothing. */
 const nowMs = Date.parse('2026-11-01T00:00:00.000Z')
 
-const command = new Command('sample')
-  .description(
-    'Loads sample teams into a Tidemark that runs, and prints how to read them. A second run changes nothing.',
-  )
+export const command = new Command()
   .requiredOption('--api <url>', 'where the API is, ending in /api/v1; BASE_URL, where it is set, is printed instead')
   .requiredOption('--keys <file>', "keeps the teams' keys for the next run")
-  .allowExcessArguments(false)
+  .action(async ({ api, keys }: { api: string; keys: string }) => {
+    const stop = new AbortController()
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(new Error('stopped')))
+    try {
+      process.stdout.write(await loadSample(api, keys, stop.signal))
+    } catch (error) {
+      process.stderr.write(`sample: ${(error as Error).message}\n`)
+      process.exitCode = 1
+    }
+  })
 
 /** Returns the page to print. */
 async function loadSample(apiUrl: string, keysPath: string, signal: AbortSignal): Promise<string> {
@@ -32,14 +37,4 @@ async function loadSample(apiUrl: string, keysPath: string, signal: AbortSignal)
     fill(world, { submissions, config, baseUrl: apiUrl, kafka, keysOf, signal }),
   )
   return renderSamplePage({ ...served, baseUrl: config.BASE_URL ?? apiUrl, nowMs })
-}
-
-const flags = command.parse().opts<{ api: string; keys: string }>()
-const stop = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(new Error('stopped')))
-try {
-  process.stdout.write(await loadSample(flags.api, flags.keys, stop.signal))
-} catch (error) {
-  process.stderr.write(`sample: ${(error as Error).message}\n`)
-  process.exitCode = 1
 }

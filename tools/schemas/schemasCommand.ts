@@ -1,7 +1,7 @@
-/** `npm run schemas`: writes what is made from schemas: JSON Schemas of the topics' values to `schemas`, and `docs/configuration.md`. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
 import { configurationPage } from './configuration.ts'
 import { recordSchemas } from './recordSchemas.ts'
 
@@ -15,8 +15,11 @@ const files = {
   ),
   'docs/configuration.md': configurationPage(),
 }
-await mkdir(join(root, 'schemas'), { recursive: true })
-for (const [path, text] of Object.entries(files)) {
-  await writeFile(join(root, path), text)
-  process.stdout.write(`${path}\n`)
-}
+
+export const command = new Command().action(async () => {
+  await mkdir(join(root, 'schemas'), { recursive: true })
+  for (const [path, text] of Object.entries(files)) {
+    await writeFile(join(root, path), text)
+    process.stdout.write(`${path}\n`)
+  }
+})

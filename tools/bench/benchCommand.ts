@@ -1,7 +1,6 @@
-/** `npm run bench`: side-by-side figures on real engines of its own. */
 import { fileURLToPath } from 'node:url'
 import { Argument, Command } from 'commander'
-import { watchParent } from '../engines/foreground.ts'
+import { runInForeground } from '../engines/foreground.ts'
 import * as api from './api.ts'
 import * as indexer from './indexer.ts'
 import { publish } from './page.ts'
@@ -22,8 +21,7 @@ const small: typeof benches = {
   'indexer-small': (stage) => indexer.benchIndexer(stage, indexer.smallSize),
 }
 
-const command = new Command('bench')
-  .description('Measures side by side, on engines of its own, and writes tables to tools/bench/results.')
+export const command = new Command()
   .addArgument(
     new Argument(
       '[names...]',
@@ -32,6 +30,11 @@ const command = new Command('bench')
       .choices([...Object.keys(benches), ...Object.keys(small)])
       .default(Object.keys(benches)),
   )
+  .action(async (names: string[]) => {
+    await runInForeground((stopped) => run(names, stopped))
+    // What was under way when the bench was stopped is not waited for.
+    process.exit()
+  })
 
 async function run(names: readonly string[], stopped: AbortSignal): Promise<void> {
   for (const name of new Set(names)) {
@@ -43,17 +46,3 @@ async function run(names: readonly string[], stopped: AbortSignal): Promise<void
     })
   }
 }
-
-const stop = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-  process.on(signal, () => stop.abort(new Error(`ended by ${signal}`)))
-// Whoever read the output may be gone; that alone is no reason to stop.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
-watchParent(() => stop.abort(new Error('ended with the process that started it')))
-
-await run(command.parse().processedArgs[0] as string[], stop.signal).catch((error: unknown) => {
-  process.stderr.write(`bench: ${(error as Error).message}\n`)
-  process.exitCode = 1
-})
-// What was under way when the bench was stopped is not waited for.
-process.exit()

@@ -1,5 +1,5 @@
-import { renderPage, renderSamplePage } from '../../../../tools/demo/page.ts'
-import { teams } from '../../../../tools/demo/teams.ts'
+import { renderPage, renderSamplePage } from '../../../../tools/sample/page.ts'
+import { teams } from '../../../../tools/sample/teams.ts'
 
 const baseUrl = 'http://127.0.0.1:3000/api/v1'
 const served = {

@@ -1,5 +1,5 @@
 import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
-import { createWorld, type World, type WorldRecord } from '../../../../tools/demo/world.ts'
+import { createWorld, type World, type WorldRecord } from '../../../../tools/sample/world.ts'
 
 const nowMs = Date.parse('2026-11-21T11:00:00.000Z')
 const worldOf = (submissions: number, seed = 'sample'): World => createWorld({ seed, nowMs, submissions })

@@ -1,0 +1,120 @@
+/** The sub-commands of `tidemark`. Each file exports `command`, a commander command without name and description. */
+export const commands = [
+  {
+    name: 'api',
+    file: 'src/api/startApi.ts',
+    description: 'serves the read-only JSON API',
+    example: 'PORT=3000 tidemark api',
+  },
+  {
+    name: 'indexer',
+    file: 'indexer/indexer.ts',
+    description: 'indexes the Kafka topics in Elasticsearch and Redis',
+    example: 'KAFKA_BROKERS=kafka:9092 tidemark indexer',
+  },
+  {
+    name: 'settings',
+    file: 'src/settings/startSettings.ts',
+    description: 'serves the settings area, where owners manage account keys',
+    example: 'SETTINGS_URL=https://keys.example.com tidemark settings',
+  },
+  {
+    name: 'keys',
+    file: 'src/settings/keysCommand.ts',
+    description: "creates, lists, revokes and deletes a team's account keys: ten slots, revoked keys included",
+    example: 'tidemark keys create --team acme --name Dashboard --expires 2027-01-01T00:00:00Z',
+  },
+  {
+    name: 'rebuild',
+    file: 'indexer/generations/rebuildCommand.ts',
+    description: 'builds every index anew from Kafka beside the live one, then leads readers to it in one step',
+    example: 'INDEX_SHARDS=3 tidemark rebuild',
+  },
+  {
+    name: 'verify',
+    file: 'indexer/verify/verifyCommand.ts',
+    description: 'compares every document and account key with the topics, beside a running system',
+    example: 'tidemark verify --team acme',
+  },
+  {
+    name: 'dead-letters',
+    file: 'indexer/deadLetters/deadLettersCommand.ts',
+    description: 'lists rejected records, and sends them through again',
+    example: 'tidemark dead-letters list --topic forms --path form.title',
+  },
+  {
+    name: 'health',
+    file: 'src/core/process/healthCommand.ts',
+    description: 'the health check of a container: asks the admin port; kills the process when it hangs',
+    example: 'tidemark health /readyz',
+  },
+  {
+    name: 'sample',
+    file: 'tools/sample/sampleCommand.ts',
+    description:
+      'loads sample teams into a running Tidemark, and prints how to read them; a second run changes nothing',
+    example: 'tidemark sample --api http://127.0.0.1:3000/api/v1 --keys var/sample-keys.json',
+  },
+  {
+    name: 'sample-settings',
+    file: 'tools/sample/sampleSettingsCommand.ts',
+    description: 'serves the settings area; without SIGN_IN_… it accepts the links of sign-in',
+    example: 'tidemark sample-settings --folder var',
+  },
+  {
+    name: 'sign-in',
+    file: 'tools/sample/signInCommand.ts',
+    description: 'prints a link to the settings area of the running demo, or of sample-settings',
+    example: 'tidemark sign-in --team acme',
+  },
+  {
+    name: 'demo',
+    file: 'tools/demo/demoCommand.ts',
+    description: 'runs engines, sample teams, indexer, API and settings area until Ctrl-C',
+    example: 'tidemark demo --submissions 20000 --port 3100',
+  },
+  {
+    name: 'engines',
+    file: 'tools/engines/enginesCommand.ts',
+    description: 'runs Elasticsearch, Kafka and Redis on loopback until Ctrl-C',
+    example: 'tidemark engines --clean --nodes 3',
+  },
+  {
+    name: 'schemas',
+    file: 'tools/schemas/schemasCommand.ts',
+    description: 'writes the JSON Schemas of the topics to schemas, and docs/configuration.md',
+    example: 'tidemark schemas',
+  },
+  {
+    name: 'release',
+    file: 'tools/release/releaseCommand.ts',
+    description: 'prepares and checks a release',
+    example: 'tidemark release check',
+  },
+  {
+    name: 'bench',
+    file: 'tools/bench/benchCommand.ts',
+    description: 'measures side by side, on engines of its own, and writes tables to tools/bench/results',
+    example: 'tidemark bench api-small',
+  },
+  {
+    name: 'simulate',
+    file: 'test/simulation/main.ts',
+    description: 'runs the product through random histories on simulated engines, and checks every invariant',
+    example: 'tidemark simulate --seeds 100 --theme switch,late',
+  },
+  {
+    name: 'soak',
+    file: 'test/soak/main.ts',
+    description: 'random faults on real engines, with a strict check after each round; a seed repeats them',
+    example: 'tidemark soak --minutes 5 --seed 7 --nodes 3',
+  },
+  {
+    name: 'title-relevance',
+    file: 'test/relevance/main.ts',
+    description: 'measures recall and precision of the title search, on engines of its own',
+    example: 'tidemark title-relevance',
+  },
+] as const
+
+export type CommandName = (typeof commands)[number]['name']

@@ -1,0 +1,27 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { commands } from './commands.ts'
+
+const urlOf = (file: string): URL => new URL(`../${file}`, import.meta.url)
+const { version } = JSON.parse(readFileSync(urlOf('package.json'), 'utf8')) as { version: string }
+
+const program = new Command('tidemark')
+  .description('Read replica with search for quiz forms and submissions')
+  .version(version)
+  .addHelpText('after', '\nSettings: docs/configuration.md. Exit codes: docs/commands.md.')
+
+// `head` has seen enough: no failure, unless the command has set an exit code.
+process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? undefined : 1))
+
+const [first = '', second = ''] = process.argv.slice(2)
+const wanted = first === 'help' ? second : first
+for (const { name, file, description, example } of commands) {
+  // The image holds only what ships.
+  if (!existsSync(urlOf(file))) continue
+  // Only the wanted command is loaded: `simulate` replaces the clock.
+  const { command } =
+    name === wanted ? ((await import(urlOf(file).href)) as { command: Command }) : { command: new Command() }
+  command.name(name).description(description).version(version).addHelpText('afterAll', `\nExample: ${example}`)
+  program.addCommand(command)
+}
+await program.parseAsync()

@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process'
+import { cpSync, globSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { commands } from '../../bin/commands.ts'
+import { temporaryFolder } from '../support/temporaryFolder.ts'
+
+type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string }
+
+const run = (args: readonly string[], program = 'bin/tidemark'): Promise<Ended> =>
+  new Promise((done) => {
+    execFile(program, args, (error, stdout, stderr) =>
+      done({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    )
+  })
+
+const { version, scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+  readonly version: string
+  readonly scripts: Readonly<Record<string, string>>
+}
+const names: readonly string[] = commands.map(({ name }) => name)
+const namesIn = (help: string): string[] =>
+  [...help.slice(help.indexOf('Commands:')).matchAll(/^ {2}([a-z][a-z-]*)/gm)].flatMap(([, name = '']) =>
+    name === 'help' ? [] : [name],
+  )
+
+/** The help of each command, and of its sub-commands as `keys create`. */
+const helps = new Map<string, string>()
+beforeAll(async () => {
+  const describeOne = async (...path: string[]): Promise<void> => {
+    const { code, stdout } = await run([...path, '--help'])
+    expect(code).toBe(0)
+    helps.set(path.join(' '), stdout)
+    if (stdout.includes('Commands:')) await Promise.all(namesIn(stdout).map((sub) => describeOne(...path, sub)))
+  }
+  for (const name of names) await describeOne(name)
+}, 120_000)
+
+test('the help names every command, in the order of the table', async () => {
+  const { code, stdout } = await run(['--help'])
+  expect([code, namesIn(stdout)]).toEqual([0, names])
+})
+
+test.each(commands)('the help of $name: usage, description, options, example', ({ name, description, example }) => {
+  const help = helps.get(name) ?? ''
+  expect(help).toMatch(new RegExp(`^Usage: tidemark ${name}\\b`))
+  expect(help.replaceAll(/\s+/g, ' ')).toContain(description)
+  expect(help).toContain('--help')
+  expect(help.trimEnd()).toMatch(/\nExample: .+$/)
+  expect(example).toMatch(new RegExp(`^([A-Z_]+=\\S+ )?tidemark ${name}( |$)`))
+})
+
+test.each([[['--version']], [['keys', '--version']], [['demo', '--version']]])('%s', async (args) => {
+  expect(await run(args)).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+})
+
+test.each([
+  [[], 1, 'Usage: tidemark '],
+  [['burn'], 1, "unknown command 'burn'"],
+  [['keys', 'create'], 1, "required option '--team <id>' not specified"],
+  [['api', 'extra'], 1, 'too many arguments'],
+  // 1 would say that there are differences.
+  [['verify', '--burn'], 2, "unknown option '--burn'"],
+])('tidemark %s is a wrong usage', async (args, code, why) => {
+  expect(await run(args)).toEqual({ code, stdout: '', stderr: expect.stringContaining(why) })
+})
+
+test('an image that lacks the tools does not list them', async () => {
+  const folder = await temporaryFolder('tidemark-image-')
+  for (const part of ['bin', 'src', 'package.json']) cpSync(part, join(folder, part), { recursive: true })
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+  const program = join(folder, 'bin/tidemark')
+  expect(namesIn((await run(['--help'], program)).stdout)).toEqual(['api', 'settings', 'keys', 'health'])
+  expect(await run(['demo'], program)).toMatchObject({ code: 1, stderr: expect.stringContaining('unknown command') })
+  rmSync(folder, { recursive: true })
+})
+
+test('npm runs the same program', () => {
+  const inContainers = ['health', 'sample', 'sample-settings']
+  for (const name of names.filter((each) => !inContainers.includes(each)))
+    expect(scripts[name]).toBe(`exec bin/tidemark ${name}`)
+})
+
+/** What a text says of the program, and is not so. */
+function wrongIn(text: string): string[] {
+  const named = /(?:npm run|(?:`|bin\/|compose (?:exec|run) [^`\n]*)tidemark) ([a-z][a-z:-]*)(?: --(?= ))?([^`\n#|]*)/g
+  return [...text.matchAll(named)].flatMap(([whole, name = '', rest = '']) => (isKnown(name, rest) ? [] : [whole]))
+}
+
+function isKnown(name: string, rest: string): boolean {
+  if (!names.includes(name)) return name in scripts
+  const [sub = ''] = rest.trim().split(/[\s,]/)
+  const hasSubs = helps.get(name)?.includes('Commands:') ?? false
+  const help = helps.get(hasSubs && /^[a-z]/.test(sub) ? `${name} ${sub}` : name)
+  return help !== undefined && [...rest.matchAll(/(?<=\s)--[a-z][a-z-]*/g)].every(([option]) => help.includes(option))
+}
+
+test('what a page says wrongly is found', () => {
+  for (const right of [
+    'npm run keys -- create --team T',
+    '`tidemark dead-letters list`',
+    'npm run test:unit -- a.test.ts',
+  ])
+    expect(wrongIn(right)).toEqual([])
+  for (const wrong of ['npm run burn', 'bin/tidemark keys burn', 'compose exec indexer tidemark verify --burn'])
+    expect(wrongIn(wrong)).toEqual([wrong])
+})
+
+test('the pages name only commands and options that there are', () => {
+  const pages = globSync(['*.md', '{docs,security,connectors,deploy}/**/*.md', 'docker-compose.yml'], {
+    exclude: ['CHANGELOG.md', '**/node_modules/**'],
+  })
+  expect(pages.length).toBeGreaterThan(30)
+  expect(pages.flatMap((page) => wrongIn(readFileSync(page, 'utf8')).map((wrong) => `${page}: ${wrong}`))).toEqual([])
+})

@@ -1,0 +1,20 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { readSignInFile } from './demoFile.ts'
+import { signInLink } from './signIn.ts'
+import { teams } from './teams.ts'
+
+export const command = new Command()
+  .option('--team <id>', 'whose owner signs in (default: the first team)')
+  .option('--folder <path>', 'the folder of the demo', fileURLToPath(new URL('../../var', import.meta.url)))
+  .action(async ({ team, folder }: { team?: string; folder: string }) => {
+    try {
+      const { settingsUrl, signInSecret } = await readSignInFile(join(folder, 'demo.json'))
+      const teamId = team ?? teams[0]?.id ?? ''
+      process.stdout.write(`${await signInLink({ settingsUrl, secret: signInSecret }, teamId, Date.now())}\n`)
+    } catch (error) {
+      process.stderr.write(`No demo runs in ${folder}: ${(error as Error).message}\n`)
+      process.exitCode = 1
+    }
+  })
