@@ -7,7 +7,7 @@ import { createLog, summaryOf } from '../src/core/process/log.ts'
 import { reportTo, type TerminalReport } from '../src/core/process/progressBar.ts'
 import { configOrExit } from '../src/core/process/service.ts'
 import { connectElasticsearch, connectElasticsearchBytes } from '../src/core/stores/elasticsearch.ts'
-import { connectConfiguredRedis, type RedisConnection, untilConnected } from '../src/core/stores/redis.ts'
+import { connectRedis, type RedisConnection, untilConnected } from '../src/core/stores/redis.ts'
 
 /** What a command works with that needs every engine. */
 export type CommandTools = {
@@ -39,7 +39,7 @@ export async function runEngineCommand(
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
   const elasticsearch = connectElasticsearch(config)
   const raw = connectElasticsearchBytes(config)
-  const redis = connectConfiguredRedis(config, () => undefined)
+  const redis = connectRedis(config, () => undefined)
   const source = kafkaSource(connectKafka(config, log))
   const report = reportTo(process.stderr)
   try {

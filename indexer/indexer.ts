@@ -28,12 +28,12 @@ export async function startIndexer(service: Service): Promise<Started> {
   const closing = new AbortController()
   release('waiting', async () => closing.abort())
   const elasticsearch = engines.elasticsearch(config)
-  const { redis, redisKeys: keys, accountKeys: store } = openStores(service, elasticsearch)
+  const { redis, accountKeys: store } = openStores(service, elasticsearch)
   const { openSource, sink } = openKafka(service)
   const source = openSource()
   release('kafka sink', () => sink.disconnect())
 
-  const stores: Stores = { config, elasticsearch, redis, keys }
+  const stores: Stores = { config, elasticsearch, redis }
   const retries = new Retries(log, Math.random, closing.signal)
   const letterRetries = new Retries(log, Math.random, closing.signal)
   const deadLetters = new DeadLetterWriter({ sink, config, log, retries: letterRetries })
@@ -99,8 +99,7 @@ async function prepare(deps: {
   const { source, sink, stores, retries, log } = deps
   await retries.untilDone('connecting to Kafka', () => sink.connect())
   const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, stores.config, log))
-  if (!rules.hasAppendTimes)
-    await retries.untilDone('withdrawing the watermark', () => withdrawWatermark(stores.redis, stores.keys))
+  if (!rules.hasAppendTimes) await retries.untilDone('withdrawing the watermark', () => withdrawWatermark(stores.redis))
   return rules
 }
 

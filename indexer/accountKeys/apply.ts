@@ -44,12 +44,13 @@ export class AccountKeyApplier {
     const { teamId, entityId, revision, key } = change
     const { store, sink } = this.#deps
     for (;;) {
-      const applied = await store.applyRecord(teamId, entityId, { revision, key }, appendPositionOf(record))
+      const position = appendPositionOf(record)
+      const applied = await store.apply(teamId, entityId, { revision, key }, position, 'when complete')
       if (applied.kind === 'incomplete') {
         await this.#untilComplete(signal)
         continue
       }
-      if (applied.kind !== 'applied' && applied.newest !== undefined)
+      if (applied.newest !== undefined)
         await sink.append([{ topic: record.topic, key: record.key, value: recordValueOf(applied.newest) }])
       return applied
     }

@@ -112,7 +112,7 @@ export class GenerationRunner {
 
   #createPipeline(served: ServedGeneration, hasAppendTimes: boolean): Pipeline {
     const { stores, source, accountKeys, deadLetters, metrics, log, fail } = this.#deps
-    const { config, elasticsearch, redis, keys } = stores
+    const { config, elasticsearch, redis } = stores
     return new Pipeline({
       config,
       source,
@@ -124,23 +124,23 @@ export class GenerationRunner {
       keptMs: (topic) => this.#rules.keptMs[topic] ?? Number.POSITIVE_INFINITY,
       claim: async (partitions) => {
         const owner = randomToken()
-        return { owner, ...(await claimPartitions(redis, keys, owner, partitions.map(partitionName), this.#highestMs)) }
+        return { owner, ...(await claimPartitions(redis, owner, partitions.map(partitionName), this.#highestMs)) }
       },
       isDisplaced: async (owner, partition) => {
-        const claimant = await readClaimant(redis, keys, partitionName(partition))
+        const claimant = await readClaimant(redis, partitionName(partition))
         return claimant !== undefined && claimant !== owner
       },
       serving: {
         rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP),
         ...{ deadLetters, accountKeys },
         redis: {
-          replaceChangeTokens: (lists) => replaceChangeTokens(redis, keys, lists, randomToken),
-          markPending: (marks) => markPending(redis, keys, marks),
-          settlePending: (marks) => settlePending(redis, keys, marks),
+          replaceChangeTokens: (lists) => replaceChangeTokens(redis, lists),
+          markPending: (marks) => markPending(redis, marks),
+          settlePending: (marks) => settlePending(redis, marks),
           redisTimeMs: () => redisTimeMs(redis),
           // Without append times there are no watermarks below which a record could fall.
           noteRaised: async (changedAtRaisedByMs) =>
-            hasAppendTimes ? noteRaised(redis, keys, changedAtRaisedByMs) : undefined,
+            hasAppendTimes ? noteRaised(redis, changedAtRaisedByMs) : undefined,
           publishWatermarks: (owner, watermarks, known) =>
             hasAppendTimes ? this.#publishWatermarks(served, owner, watermarks, known) : served.serveWithoutWatermark(),
         },

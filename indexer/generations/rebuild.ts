@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { documentKinds } from '../../src/core/stores/indices.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   acquireWatermarkHold,
   extendWatermarkHold,
@@ -145,20 +144,18 @@ async function switchOver(
   { pipeline, reconciliation, serving, target, forgotten }: Switch,
 ): Promise<void> {
   const { config, elasticsearch, redis, report, signal } = options
-  const keys = redisKeys(config.INDEX_PREFIX)
   const holder = randomUUID()
   report.step('switching')
-  if (!(await acquireWatermarkHold(redis, keys, holder, maxHoldMs)))
+  if (!(await acquireWatermarkHold(redis, holder, maxHoldMs)))
     throw new Error('the watermark is held by another rebuild')
   const extendHold = async (): Promise<void> => {
-    if (!(await extendWatermarkHold(redis, keys, holder, maxHoldMs)))
-      throw new Error('the hold on the watermark has expired')
+    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')
   }
   const request = { signal, requestTimeout: switchTimeoutMs }
   let isSwitched = false
   try {
     // No watermark is published from here on.
-    const watermarkMs = await readHighestWatermark(redis, keys)
+    const watermarkMs = await readHighestWatermark(redis)
     // Records that only the new generation holds get no `changedAt` below the last watermark that readers know.
     if (watermarkMs !== undefined) pipeline.startChangesAt(watermarkMs)
     const readBefore = await options.source.offsetRanges(documentTopics(config))
@@ -176,14 +173,14 @@ async function switchOver(
     await extendHold()
     await serveGeneration(elasticsearch, config.INDEX_PREFIX, target, request, { generation: serving, holder })
     isSwitched = true
-    await setWatermarkGeneration(redis, keys, target.tag, undefined)
+    await setWatermarkGeneration(redis, target.tag)
   } catch (error) {
     const last = { ...request, signal: AbortSignal.timeout(switchTimeoutMs) }
     // What failed first is told. Indexers give the writes back once the hold has expired.
     if (!isSwitched) await unblockWrites(elasticsearch, config.INDEX_PREFIX, serving, last).catch(() => undefined)
     throw error
   } finally {
-    await releaseWatermarkHold(redis, keys, holder).catch(() => undefined)
+    await releaseWatermarkHold(redis, holder).catch(() => undefined)
   }
   report.step(`generation ${target.number} serves`)
 }

@@ -2,13 +2,12 @@ import type { Client } from '@elastic/elasticsearch'
 import type { Config } from '../../src/core/process/config.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   isWatermarkHeld,
   type PartitionWatermarks,
   publishWatermark,
   readWatermarkGeneration,
-  replaceWatermarkGeneration,
+  setWatermarkGeneration,
   type WatermarkResult,
 } from '../../src/core/stores/watermark.ts'
 import type { CommittedOffset } from '../committedOffsets.ts'
@@ -29,7 +28,6 @@ export type Stores = {
   readonly config: Config
   readonly elasticsearch: Client
   readonly redis: RedisConnection
-  readonly keys: RedisKeys
 }
 
 /** The committed offsets of the indexers' group and of the rebuilds' group for the document topics. */
@@ -132,9 +130,9 @@ export class ServedGeneration {
     highestMs: number | undefined,
     isWithheld: boolean,
   ): Promise<RoundResult> {
-    const { redis, keys } = this.#stores
+    const { redis } = this.#stores
     if (!(await this.isCurrent())) return 'retired'
-    const result = await publishWatermark(redis, keys, {
+    const result = await publishWatermark(redis, {
       generation: this.generation.tag,
       owner,
       everyPartition,
@@ -163,15 +161,15 @@ export class ServedGeneration {
 
   /** A rebuild closes the old generation just before it switches. The hold on the watermark of a rebuild that died expires soon. */
   async #isClosedUnderHold({ isWritable }: Pick<Generation, 'isWritable'>): Promise<boolean> {
-    const { redis, keys } = this.#stores
-    return !isWritable && (await isWatermarkHeld(redis, keys))
+    const { redis } = this.#stores
+    return !isWritable && (await isWatermarkHeld(redis))
   }
 
   async #do(decision: Decision): Promise<void> {
-    const { config, elasticsearch, redis, keys } = this.#stores
+    const { config, elasticsearch, redis } = this.#stores
     const { generation } = this
     const adopt = (): Promise<void> =>
-      replaceWatermarkGeneration(redis, keys, generation.tag, this.#floorMs, this.#adoptedBefore)
+      setWatermarkGeneration(redis, generation.tag, this.#floorMs, this.#adoptedBefore ?? '')
     switch (decision) {
       case 'wait for a rebuild':
         throw new Error(
@@ -204,7 +202,7 @@ export class ServedGeneration {
 
 /** The generation to write, which is created if there is none, and whether it holds everything below the last watermark. */
 async function findOwn(
-  { config, elasticsearch, redis, keys }: Stores,
+  { config, elasticsearch, redis }: Stores,
   commits: GroupCommits,
   options: RequestOptions,
 ): Promise<{
@@ -214,7 +212,7 @@ async function findOwn(
   readonly holdsPromised: boolean
 }> {
   // Read first: a rebuild that switches later changes it, so that an indexer which was frozen meanwhile cannot adopt what served before.
-  const adopted = await readWatermarkGeneration(redis, keys)
+  const adopted = await readWatermarkGeneration(redis)
   const found = await findGenerations(elasticsearch, config.INDEX_PREFIX, options)
   const written = commits.own.map(({ generation }) => generation)
   const newest = newestOf([adopted, ...written])

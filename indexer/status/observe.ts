@@ -4,7 +4,6 @@ import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import { type RedisConnection, type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
-import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
 import {
   type GroupSurvey,
@@ -60,12 +59,11 @@ export function observe(
     readonly source: KafkaSource
     readonly elasticsearch: Client
     readonly redis: RedisConnection
-    readonly keys: RedisKeys
     own(): OwnState
   },
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): () => Observed {
-  const { config, source, elasticsearch, redis, keys, own } = from
+  const { config, source, elasticsearch, redis, own } = from
   const every = (everyMs: number) => ({ everyMs, clock, signal })
   let before: Seen<GroupSurvey> | undefined
   const group = poll(async () => {
@@ -77,7 +75,7 @@ export function observe(
     before = now
     return { ...survey, recordsPerSecond }
   }, every(groupEveryMs))
-  const watermark = poll(() => readWatermark(redis, keys), every(redisEveryMs))
+  const watermark = poll(() => readWatermark(redis), every(redisEveryMs))
   const redisMemory = poll(() => readRedisMemory(redis), every(redisEveryMs))
   const indices = poll((until) => surveyIndices(elasticsearch, config.INDEX_PREFIX, until), every(indicesEveryMs))
   return () => ({

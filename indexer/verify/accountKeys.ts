@@ -4,14 +4,8 @@ import type { SourceRecord } from '../../src/core/kafka/sourceRecord.ts'
 import { type AccountKeyState, accountKeyValue } from '../../src/core/model/accountKey.ts'
 import { type Digest, type DocumentId, documentId, type EntityId, type TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import {
-  type AccountKeySurvey,
-  accountKeyStore,
-  holderOf,
-  type KeyHolder,
-  surveyAccountKeys,
-} from '../../src/core/stores/accountKeyStore.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { AccountKeyStore, holderOf, type KeyHolder } from '../../src/core/stores/accountKeyStore.ts'
+import { type AccountKeySurvey, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { Difference, DifferenceKind, Differences } from './differences.ts'
 import { NotJudged, type Verification, verifyGroup } from './verification.ts'
 
@@ -36,8 +30,8 @@ export async function verifyAccountKeys(verification: Verification, differences:
 }
 
 /** Returns the run of Redis, in which the account-key store is complete. */
-async function expectComplete({ redis, config }: Verification): Promise<string | undefined> {
-  if (!(await accountKeyStore(redis, redisKeys(config.INDEX_PREFIX)).isComplete()))
+async function expectComplete({ redis }: Verification): Promise<string | undefined> {
+  if (!(await new AccountKeyStore(redis).isComplete()))
     throw new NotJudged('the account-key store is not complete: an indexer replays the keys')
   return redis.runId()
 }
@@ -56,7 +50,7 @@ async function compareOnce(
   })
   const isJudged = ({ teamId, newest }: FoldedKey): boolean =>
     newest[0].key !== null && (team === undefined || teamId === team)
-  const survey = await surveyAccountKeys(redis, redisKeys(config.INDEX_PREFIX))
+  const survey = await surveyAccountKeys(redis)
   return { keys: fold.keys().filter(isJudged).length, differences: compareAccountKeys(fold, survey, team) }
 }
 
@@ -68,7 +62,7 @@ export type FoldedKey = {
 }
 
 /**
- * What the account-key store must hold, by the rules of its scripts (`redisScripts.ts`), whatever the order of the records: a
+ * What the account-key store must hold, by the rules of its scripts (`accountKeyStore.ts`), whatever the order of the records: a
  * deletion beats all, then the highest revision, then the revocation; a digest that several live keys claim opens none of them.
  */
 export class AccountKeyFold {

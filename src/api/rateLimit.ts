@@ -1,7 +1,6 @@
-import type { Redis } from 'ioredis'
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { KeyHolder } from '../core/stores/accountKeyStore.ts'
-import type { RedisKeys } from '../core/stores/redisKeys.ts'
+import type { RedisConnection } from '../core/stores/redis.ts'
 import type { ApiContext } from './context.ts'
 import { apiError } from './errors.ts'
 
@@ -12,8 +11,7 @@ export type CountedRequest = { readonly isRefused: boolean; readonly window: Rat
 
 /** Counts requests of a key in a fixed window, in Redis, so that all API processes share it. Refused requests neither count towards the next window nor delay it. */
 export function requestCounter(
-  storeClient: Redis,
-  { limitPrefix: keyPrefix }: RedisKeys,
+  { client: storeClient, keys: { limitPrefix: keyPrefix } }: RedisConnection,
   points: number,
 ): (holder: KeyHolder) => Promise<CountedRequest> {
   const limiter = new RateLimiterRedis({ storeClient, keyPrefix, points, duration: windowSeconds })

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import Koa from 'koa'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
@@ -61,34 +60,31 @@ export function openApi(
 ): Pick<Started, 'checks'> & { readonly listener: RequestListener; close(): void } {
   const { config, engines, metrics } = service
   const elasticsearch = engines.elasticsearchBytes(config)
-  const { redis, redisKeys, accountKeys } = openStores(service, elasticsearch)
+  const { redis, accountKeys } = openStores(service, elasticsearch)
   const search = readPrimaries(
     openSearchClient(elasticsearch, config.INDEX_PREFIX),
     async (type, teamId) => {
-      const { settled, watermark } = await fromRedis(readListVersions(redis, redisKeys, teamId, randomUUID))
+      const { settled, watermark } = await fromRedis(readListVersions(redis, teamId))
       return { isSettled: settled[type], watermark }
     },
     nowMs,
   )
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
   const room = new WaitingRoom({
-    readVersions: (lists) => readVersionsOf(redis, redisKeys, lists),
+    readVersions: (lists) => readVersionsOf(redis, lists),
     elapsedMs,
     repeat,
     registry: metrics,
   })
-  const keyWatch = new KeyWatch({ readHolders: (digests) => readHolders(redis, redisKeys, digests), nowMs, repeat })
+  const keyWatch = new KeyWatch({ readHolders: (digests) => readHolders(redis, digests), nowMs, repeat })
   const watchKey: WatchKey = (ctx, onRefused) => keyWatch.watch(keyDigestOf(ctx), ctx.state.holder, onRefused)
   const checkAgain = createRecheck(accountKeys, nowMs)
   const requestsPerMinute = config.RATE_LIMIT_PER_MINUTE
-  const count = requestCounter(redis.client, redisKeys, requestsPerMinute)
+  const count = requestCounter(redis, requestsPerMinute)
   const authentication = authenticate({
     lookUpHolder: createHolderLookup(accountKeys, count, nowMs),
     requestsPerMinute,
-    recordUse: createUseRecorder(
-      ({ teamId, keyId }, minuteMs) => recordKeyUse(redis, redisKeys, teamId, keyId, minuteMs),
-      nowMs,
-    ),
+    recordUse: createUseRecorder(({ teamId, keyId }, minuteMs) => recordKeyUse(redis, teamId, keyId, minuteMs), nowMs),
   })
   const listener = listen(service, authentication, {
     indexReader,

@@ -8,10 +8,9 @@ import { kafkaSink } from '../core/kafka/sink.ts'
 import type { EntityId, TeamId } from '../core/model/ids.ts'
 import { printable } from '../core/process/log.ts'
 import { configOrExit } from '../core/process/service.ts'
-import { type AccountKeyStore, accountKeyStore, type StoredKey } from '../core/stores/accountKeyStore.ts'
+import { AccountKeyStore, type StoredKey } from '../core/stores/accountKeyStore.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
-import { connectConfiguredRedis } from '../core/stores/redis.ts'
-import { redisKeys } from '../core/stores/redisKeys.ts'
+import { connectRedis } from '../core/stores/redis.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
 
 const replayDeadlineMs = 15_000
@@ -69,17 +68,16 @@ type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
 
 async function withKeys(action: (keys: AccountKeyManager, lastUse: LastUse) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
-  const redis = connectConfiguredRedis(config, () => undefined)
+  const redis = connectRedis(config, () => undefined)
   const sink = kafkaSink(connectKafka(config, pino({ level: 'silent' })))
   const giveUp = new AbortController()
   try {
-    const names = redisKeys(config.INDEX_PREFIX)
-    const store = accountKeyStore(redis, names)
+    const store = new AccountKeyStore(redis)
     await Promise.all([untilComplete(store, giveUp.signal), sink.connect()])
     // Not logged: the command itself reports its change.
     const onChange = (): void => undefined
     const keys = new AccountKeyManager({ store, sink, topics: config, onChange, nowMs: Date.now, randomBytes })
-    await action(keys, (teamId) => readLastUse(redis, names, teamId))
+    await action(keys, (teamId) => readLastUse(redis, teamId))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)
     process.exitCode = 1

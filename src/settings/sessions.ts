@@ -3,7 +3,6 @@ import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
 import { identifier } from '../core/model/schema.ts'
 import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
-import type { RedisKeys } from '../core/stores/redisKeys.ts'
 
 /** A person whom the product has signed in, and the team. */
 export type Owner = { readonly team: TeamId; readonly sub: string }
@@ -34,8 +33,7 @@ const storedSession = z.object({
 
 /** Keeps sessions in Redis under the digest of their id: whoever reads Redis cannot take a session over. */
 export function createSessions(
-  { client }: RedisConnection,
-  keys: RedisKeys,
+  { client, keys }: RedisConnection,
   nowMs: () => number,
   randomBytes: (count: number) => Uint8Array,
 ): Sessions {
@@ -65,7 +63,7 @@ export type ConsumeToken = (tokenId: string, usableUntilMs: number) => Promise<b
 
 /** Keeps used tokens in Redis until they have expired, so that each signs in once. */
 export const usedTokens =
-  ({ client }: RedisConnection, keys: RedisKeys, nowMs: () => number): ConsumeToken =>
+  ({ client, keys }: RedisConnection, nowMs: () => number): ConsumeToken =>
   async (tokenId, usableUntilMs) => {
     const leftMs = Math.max(1, Math.ceil(usableUntilMs - nowMs()))
     return (await fromRedis(client.set(keys.usedSignIn(digestOf(tokenId)), '1', 'PX', leftMs, 'NX'))) === 'OK'

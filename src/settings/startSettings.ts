@@ -25,7 +25,7 @@ export async function startSettings(
   nowMs: () => number = Date.now,
 ): Promise<Started & { readonly port: number }> {
   const { config, log, metrics, signal, release } = service
-  const { redis, redisKeys: names, accountKeys: store } = openStores(service)
+  const { redis, accountKeys: store } = openStores(service)
   const { openSource, sink } = openKafka(service)
   const source = openSource()
   const connection = keepConnecting(sink, signal)
@@ -55,10 +55,10 @@ export async function startSettings(
     origin: config.SETTINGS_URL ?? `http://127.0.0.1:${port}`,
     signInPage: config.SIGN_IN_PAGE,
     keys,
-    lastUse: (team) => readLastUse(redis, names, team),
+    lastUse: (team) => readLastUse(redis, team),
     verifyToken: tokenVerifier(config, nowMs),
-    consumeToken: usedTokens(redis, names, nowMs),
-    sessions: createSessions(redis, names, nowMs, randomBytes),
+    consumeToken: usedTokens(redis, nowMs),
+    sessions: createSessions(redis, nowMs, randomBytes),
     nowMs,
     randomToken,
     log,

@@ -1,8 +1,8 @@
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { readLastUse } from '../../src/core/stores/keyLastUse.ts'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { eventually } from '../support/eventually.ts'
+import { connectReal } from '../support/redisPair.ts'
 import { useApi } from '../support/useApi.ts'
 
 const team = 'team-1'
@@ -11,8 +11,8 @@ const startMs = Date.parse('2026-05-01T12:00:30.500Z')
 let nowMs = startMs
 const api = useApi({ teams: [], settings: { RATE_LIMIT_PER_MINUTE: '2' }, nowMs: () => nowMs })
 let link: RedisConnection
-beforeAll(() => {
-  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
+beforeAll(async () => {
+  link = await connectReal(api.replica.prefix)
 })
 afterAll(() => link.close())
 beforeEach(async () => {
@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 
 const uses = async (of = team): Promise<Record<string, string>> =>
-  Object.fromEntries(await readLastUse(link, redisKeys(api.replica.prefix), of as TeamId))
+  Object.fromEntries(await readLastUse(link, of as TeamId))
 const use = async (key: string): Promise<number> => (await api.send('/api/v1/forms', { key })).status
 
 test('the last use of a key is known to the minute, refused requests included', async () => {
@@ -55,7 +55,7 @@ test('the use of a key is recorded once a minute, however often it is used', asy
   const key = await api.replica.storeKey(team, { id: 'busy' })
   await use(key)
   await eventually(async () => 'busy' in (await uses()))
-  const name = redisKeys(api.replica.prefix).lastUse(team as TeamId)
+  const name = link.keys.lastUse(team as TeamId)
   await link.client.hdel(name, 'busy')
   nowMs += 29_000
   await api.replica.endMinutes()

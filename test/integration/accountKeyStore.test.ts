@@ -4,32 +4,27 @@ import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import {
-  type AccountKeyStore,
+  AccountKeyStore,
   AccountKeysIncomplete,
-  accountKeyStore,
   readHolders,
   type StoredKey,
   stateOf,
 } from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { clearRedis } from '../support/clearRedis.ts'
-import { eventually } from '../support/eventually.ts'
+import { connectReal } from '../support/redisPair.ts'
 
 const acme = 'acme' as TeamId
 const k1 = 'k1' as EntityId
 const nowMs = 1_000_000
 
 let link: RedisConnection
-let names: RedisKeys
 let prefix: string
 let store: AccountKeyStore
 beforeEach(async () => {
   prefix = `test-${randomUUID().slice(0, 8)}`
-  names = redisKeys(prefix)
-  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  store = accountKeyStore(link, names)
-  await eventually(() => link.runId() !== undefined)
+  link = await connectReal(prefix)
+  store = new AccountKeyStore(link)
   await (await store.beginReplay('first')).complete()
 })
 afterEach(async () => {
@@ -85,7 +80,7 @@ describe('A change of a key', () => {
 })
 
 test('the holders of several keys are found at once: not of an unknown key, nor of one that several claim', async () => {
-  const held = (...plaintexts: string[]) => readHolders(link, names, plaintexts.map(digestOf))
+  const held = (...plaintexts: string[]) => readHolders(link, plaintexts.map(digestOf))
   await apply(k1, keyOf())
   await apply('k2', keyOf({ id: 'k2' as EntityId, digest: digestOf('two'), state: 'revoked' }))
   for (const team of [acme, 'other' as TeamId])
@@ -146,7 +141,7 @@ describe('A store that Redis has lost', () => {
   })
 
   test('is not believed when another run of the server completed it', async () => {
-    await link.client.set(names.accountKeysComplete, 'f'.repeat(40))
+    await link.client.set(link.keys.accountKeysComplete, 'f'.repeat(40))
     expect([await store.isComplete(), await found('rqp_acct_one')]).toEqual([false, 'incomplete'])
   })
 })

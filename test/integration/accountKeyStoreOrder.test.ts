@@ -3,16 +3,11 @@ import * as fc from 'fast-check'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { Digest, EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
-import {
-  type AccountKeyStore,
-  type AppendPosition,
-  accountKeyStore,
-  appendPositionOf,
-} from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
+import { AccountKeyStore, type AppendPosition, appendPositionOf } from '../../src/core/stores/accountKeyStore.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { clearRedis } from '../support/clearRedis.ts'
-import { eventually } from '../support/eventually.ts'
+import { connectReal } from '../support/redisPair.ts'
 
 const partitions = 3
 const teams = ['acme', 'b.team'] as TeamId[]
@@ -21,8 +16,7 @@ const digests = ['one', 'two', 'three'].map(digestOf)
 
 let link: RedisConnection
 beforeAll(async () => {
-  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  await eventually(() => link.runId() !== undefined)
+  link = await connectReal()
 })
 afterAll(() => link.close())
 
@@ -87,7 +81,7 @@ function openedBy(records: readonly Appended[]): Map<Digest, string> {
 
 async function withStore<T>(use: (store: AccountKeyStore, lose: () => Promise<void>) => Promise<T>): Promise<T> {
   const prefix = `test-${randomUUID().slice(0, 8)}`
-  const store = accountKeyStore(link, redisKeys(prefix))
+  const store = new AccountKeyStore({ ...link, keys: redisKeys(prefix) })
   const lose = (): Promise<void> => clearRedis(link.client, prefix)
   try {
     return await use(store, lose)
@@ -168,7 +162,7 @@ test('compaction and a loss of Redis change nothing, once what is told to be app
         for (let at = 0; at < topic.length; at++) {
           const record = topic[at] as Appended
           const { teamId, keyId, state, position, partition } = record
-          const applied = await store.applyRecord(teamId, keyId, state, position)
+          const applied = await store.apply(teamId, keyId, state, position, 'when complete')
           const newest = applied.kind === 'stale' || applied.kind === 'conflict' ? applied.newest : undefined
           const next = appendPositionOf({ partition, offset: BigInt(topic.length) })
           if (newest !== undefined) topic.push({ teamId, keyId, partition, state: newest, position: next })

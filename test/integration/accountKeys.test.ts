@@ -3,13 +3,12 @@ import type { KafkaSink } from '../../src/core/kafka/sink.ts'
 import { deletedAfter, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import { readAccountKeyRecord } from '../../src/core/model/record.ts'
-import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { AccountKeyManager, type KeyChange } from '../../src/settings/accountKeyManager.ts'
 import { KeyChangeIncomplete, KeyRefused } from '../../src/settings/keyRules.ts'
 import { clearRedis } from '../support/clearRedis.ts'
-import { eventually } from '../support/eventually.ts'
+import { connectReal } from '../support/redisPair.ts'
 
 const nowMs = Date.parse('2026-05-01T12:00:00.000Z')
 const team = 'acme'
@@ -20,9 +19,8 @@ let prefix: string
 let keyStore: AccountKeyStore
 beforeEach(async () => {
   prefix = `test-${randomUUID().slice(0, 8)}`
-  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  keyStore = accountKeyStore(link, redisKeys(prefix))
-  await eventually(() => link.runId() !== undefined)
+  link = await connectReal(prefix)
+  keyStore = new AccountKeyStore(link)
   await (await keyStore.beginReplay('first')).complete()
 })
 afterEach(async () => {
@@ -71,7 +69,11 @@ function keysOver(over: Partial<AccountKeyStore> = {}) {
   return {
     kafka: state,
     changes,
-    keys: new AccountKeyManager({ ...options, onChange, store: { ...keyStore, ...over } }),
+    keys: new AccountKeyManager({
+      ...options,
+      onChange,
+      store: Object.assign(new AccountKeyStore(link), over),
+    }),
   }
 }
 const holderOf = async (plaintext: string) => {
@@ -144,7 +146,7 @@ describe('A seed', () => {
     const { keys, kafka } = keysOver()
     kafka.onSend = async () => {
       kafka.onSend = async () => undefined
-      const id = (await link.client.hkeys(redisKeys(prefix).teamKeys(team as TeamId)))[0] as EntityId
+      const id = (await link.client.hkeys(link.keys.teamKeys(team as TeamId)))[0] as EntityId
       await keyStore.apply(team as TeamId, id, deletedAfter(1 as Revision))
     }
     await expect(keys.create({ team, name: 'n', by, seed })).rejects.toMatchObject({ reason: 'deleted' })
@@ -266,7 +268,7 @@ test.each([false, true])(
     })
     kafka.onSend = async () => {
       kafka.onSend = async () => undefined
-      await link.client.del(redisKeys(prefix).teamKeys(team as TeamId))
+      await link.client.del(link.keys.teamKeys(team as TeamId))
       for (let at = 0; at < 10; at++) await keysOver().keys.create({ team, name: 'meanwhile', by })
     }
     await expect(keys.create({ team, name: 'n', by })).rejects.toMatchObject({ reason: 'full' })

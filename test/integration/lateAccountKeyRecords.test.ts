@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { type KafkaSink, kafkaSink } from '../../src/core/kafka/sink.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { AccountKeyManager } from '../../src/settings/accountKeyManager.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { createCompactedTopics, untilCompacted } from '../support/compaction.ts'
@@ -12,6 +11,7 @@ import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf, untilCommitted } from '../support/faults.ts'
 import type { Gate } from '../support/gate.ts'
+import { connectReal } from '../support/redisPair.ts'
 import { signInAt, type Visitor } from '../support/settings.ts'
 import { signInSettings } from '../support/signIns.ts'
 import { usePipeline } from '../support/usePipeline.ts'
@@ -27,8 +27,8 @@ let topic: string
 beforeEach(async () => {
   topic = pipeline.names['TOPIC_ACCOUNT_KEYS'] ?? ''
   await createCompactedTopics(pipeline, [topic], 4)
-  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  keyStore = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
+  link = await connectReal(pipeline.names['INDEX_PREFIX'])
+  keyStore = new AccountKeyStore(link)
   sink = kafkaSink(pipeline.kafka)
   await sink.connect()
   await pipeline.startIndexer()

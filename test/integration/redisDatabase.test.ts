@@ -13,7 +13,7 @@ const urlOf = (database: number): string => `${serverUrl.replace('//', `//${user
 let keeper: Redis
 const links: RedisConnection[] = []
 const connect = async (database: number, onError = (_: Error): void => undefined): Promise<RedisConnection> => {
-  const link = connectRedis(urlOf(database), onError)
+  const link = connectRedis({ REDIS_URL: urlOf(database), INDEX_PREFIX: 'test' }, onError)
   links.push(link)
   await eventually(() => link.runId() !== undefined)
   return link

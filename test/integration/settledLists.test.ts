@@ -3,27 +3,23 @@ import { digestOf } from '../../src/core/model/accountKey.ts'
 import { type EntityId, type Revision, randomToken, type TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
-import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { type Freshness, readListVersions } from '../../src/core/stores/listVersions.ts'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { acquireWatermarkHold, releaseWatermarkHold, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { clearRedis } from '../support/clearRedis.ts'
-import { eventually } from '../support/eventually.ts'
+import { connectReal } from '../support/redisPair.ts'
 
 const [acme, other] = ['acme' as TeamId, 'other' as TeamId]
 const plaintext = 'rqp_acct_one'
 
 let link: RedisConnection
-let keys: RedisKeys
 let prefix: string
 beforeEach(async () => {
   prefix = `test-${randomUUID().slice(0, 8)}`
-  keys = redisKeys(prefix)
-  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  await eventually(() => link.runId() !== undefined)
-  const store = accountKeyStore(link, keys)
+  link = await connectReal(prefix)
+  const store = new AccountKeyStore(link)
   await (await store.beginReplay('first')).complete()
   await store.apply(acme, 'k1' as EntityId, {
     revision: 1 as Revision,
@@ -36,7 +32,7 @@ beforeEach(async () => {
       createdBy: 'owner',
     },
   })
-  await setWatermarkGeneration(link, keys, '1-0123456789abcdef' as GenerationTag, undefined)
+  await setWatermarkGeneration(link, '1-0123456789abcdef' as GenerationTag, undefined)
 })
 afterEach(async () => {
   await clearRedis(link.client, prefix)
@@ -45,12 +41,12 @@ afterEach(async () => {
 
 /** The freshness of the team's lists, as a look-up of its key finds it. */
 async function lookedUp(): Promise<Freshness> {
-  const lookup = await accountKeyStore(link, keys).lookup(digestOf(plaintext))
+  const lookup = await new AccountKeyStore(link).lookup(digestOf(plaintext))
   if (lookup === 'incomplete' || lookup.found === null) throw new Error('the key was not found')
   return lookup.freshness
 }
 const settledOf = async (team: TeamId): Promise<Freshness['settled']> =>
-  (await readListVersions(link, keys, team, randomToken)).settled
+  (await readListVersions(link, team, randomToken)).settled
 
 describe('A list', () => {
   test('is settled while nobody writes to it', async () => {
@@ -58,7 +54,7 @@ describe('A list', () => {
   })
 
   test('is not settled while a write may become visible before its change token is replaced', async () => {
-    const pending = keys.pendingWrites(teamList('submissions', acme))
+    const pending = link.keys.pendingWrites(teamList('submissions', acme))
     await link.client.hset(pending, 'submissions/0', 'claim-1', 'submissions/1', 'claim-2')
     expect((await lookedUp()).settled).toEqual({ forms: true, submissions: false })
     expect(await settledOf(other)).toEqual({ forms: true, submissions: true })
@@ -69,17 +65,17 @@ describe('A list', () => {
   })
 
   test('is not settled while a rebuild is about to switch', async () => {
-    await acquireWatermarkHold(link, keys, 'rebuild', 10_000)
+    await acquireWatermarkHold(link, 'rebuild', 10_000)
     expect((await lookedUp()).settled).toEqual({ forms: false, submissions: false })
     expect(await settledOf(other)).toEqual({ forms: false, submissions: false })
-    await releaseWatermarkHold(link, keys, 'rebuild')
+    await releaseWatermarkHold(link, 'rebuild')
     expect((await lookedUp()).settled).toEqual({ forms: true, submissions: true })
   })
 })
 
 describe('The look-up of a key', () => {
   test('finds the freshness of the lists of its team', async () => {
-    const read = await readListVersions(link, keys, acme, randomToken)
+    const read = await readListVersions(link, acme, randomToken)
     expect(read.versions).toEqual({ forms: expect.any(String), submissions: expect.any(String) })
     expect(await lookedUp()).toEqual(read)
   })
@@ -87,7 +83,7 @@ describe('The look-up of a key', () => {
   test('gives each list a version that has none', async () => {
     const { versions } = await lookedUp()
     expect(versions).toEqual({ forms: expect.any(String), submissions: expect.any(String) })
-    await link.client.del(keys.changeToken(teamList('forms', acme)))
+    await link.client.del(link.keys.changeToken(teamList('forms', acme)))
     const again = await lookedUp()
     expect(again.versions.submissions).toBe(versions.submissions)
     expect(again.versions.forms).not.toBe(versions.forms)

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
-import { type AccountKeyStore, accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
 import { clearRedis } from '../support/clearRedis.ts'
 import { eventually } from '../support/eventually.ts'
 import { recordsOf } from '../support/faults.ts'
 import type { Program } from '../support/programs.ts'
+import { connectReal } from '../support/redisPair.ts'
 import { usePipeline } from '../support/usePipeline.ts'
 
 const digest = digestOf(randomUUID())
@@ -16,9 +16,8 @@ const pipeline = usePipeline({ forEachTest: true })
 let link: RedisConnection
 let store: AccountKeyStore
 beforeEach(async () => {
-  link = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  store = accountKeyStore(link, redisKeys(pipeline.names['INDEX_PREFIX'] ?? ''))
-  await eventually(() => link.runId() !== undefined)
+  link = await connectReal(pipeline.names['INDEX_PREFIX'])
+  store = new AccountKeyStore(link)
 })
 afterEach(async () => {
   await clearRedis(link.client, pipeline.names['INDEX_PREFIX'])

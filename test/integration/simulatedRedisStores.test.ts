@@ -5,20 +5,19 @@ import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { entityTypes, type TeamList, teamList } from '../../src/core/model/teamList.ts'
 import {
-  type AccountKeyStore,
+  AccountKeyStore,
   AccountKeysIncomplete,
-  accountKeyStore,
   appendPositionOf,
   type StoredKey,
   stateOf,
-  surveyAccountKeys,
 } from '../../src/core/stores/accountKeyStore.ts'
+import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
 import type { RedisConnection } from '../../src/core/stores/redis.ts'
-import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   acquireWatermarkHold,
   claimPartitions,
@@ -44,7 +43,6 @@ const requestsPerMinute = 3
 /** What a process does with one Redis. */
 type Side = {
   readonly link: RedisConnection
-  readonly keys: RedisKeys
   readonly store: AccountKeyStore
   readonly countRequest: ReturnType<typeof requestCounter>
   /** The same tokens on both sides. */
@@ -123,60 +121,50 @@ const watermarkSteps = [
       highestMs: fc.option(instants, { nil: undefined, freq: 1 }),
       isWithheld: fc.constantFrom(false, false, false, true),
     }),
-    ({ link, keys }, round) => publishWatermark(link, keys, round),
+    ({ link }, round) => publishWatermark(link, round),
     12,
   ),
-  step('setWatermarkGeneration', fc.tuple(generations, fc.option(instants)), ({ link, keys }, [generation, floorMs]) =>
-    setWatermarkGeneration(link, keys, generation, floorMs ?? undefined),
+  step('setWatermarkGeneration', fc.tuple(generations, fc.option(instants)), ({ link }, [generation, floorMs]) =>
+    setWatermarkGeneration(link, generation, floorMs ?? undefined),
   ),
   step(
     'claimPartitions',
     fc.tuple(owners, fc.subarray(partitions), fc.option(instants, { nil: undefined })),
-    ({ link, keys }, [owner, some, highestMs]) => claimPartitions(link, keys, owner, some, highestMs),
+    ({ link }, [owner, some, highestMs]) => claimPartitions(link, owner, some, highestMs),
   ),
-  step('noteRaised', fc.double({ min: 0, max: 3e9, noNaN: true }), ({ link, keys }, ms) => noteRaised(link, keys, ms)),
-  step('withdrawWatermark', fc.constant(null), ({ link, keys }) => withdrawWatermark(link, keys), 1),
-  step(
-    'acquireWatermarkHold',
-    rebuilds,
-    ({ link, keys }, holder) => acquireWatermarkHold(link, keys, holder, minuteMs),
-    1,
-  ),
-  step(
-    'extendWatermarkHold',
-    rebuilds,
-    ({ link, keys }, holder) => extendWatermarkHold(link, keys, holder, minuteMs),
-    1,
-  ),
-  step('releaseWatermarkHold', rebuilds, ({ link, keys }, holder) => releaseWatermarkHold(link, keys, holder)),
-  step('read the watermark', fc.constant(null), async ({ link, keys }) => [
-    await readWatermark(link, keys),
-    await readHighestWatermark(link, keys),
-    await readWatermarkGeneration(link, keys),
-    await isWatermarkHeld(link, keys),
+  step('noteRaised', fc.double({ min: 0, max: 3e9, noNaN: true }), ({ link }, ms) => noteRaised(link, ms)),
+  step('withdrawWatermark', fc.constant(null), ({ link }) => withdrawWatermark(link), 1),
+  step('acquireWatermarkHold', rebuilds, ({ link }, holder) => acquireWatermarkHold(link, holder, minuteMs), 1),
+  step('extendWatermarkHold', rebuilds, ({ link }, holder) => extendWatermarkHold(link, holder, minuteMs), 1),
+  step('releaseWatermarkHold', rebuilds, ({ link }, holder) => releaseWatermarkHold(link, holder)),
+  step('read the watermark', fc.constant(null), async ({ link }) => [
+    await readWatermark(link),
+    await readHighestWatermark(link),
+    await readWatermarkGeneration(link),
+    await isWatermarkHeld(link),
   ]),
 ]
 
 const listSteps = [
-  step('markPending', marks, ({ link, keys }, some) => markPending(link, keys, some)),
-  step('settlePending', marks, ({ link, keys }, some) => settlePending(link, keys, some)),
-  step('readListVersions', teams, ({ link, keys, newToken }, team) => readListVersions(link, keys, team, newToken)),
-  step('readVersionsOf', fc.array(lists, { minLength: 1, maxLength: 4 }), ({ link, keys }, some) =>
-    readVersionsOf(link, keys, some),
+  step('markPending', marks, ({ link }, some) => markPending(link, some)),
+  step('settlePending', marks, ({ link }, some) => settlePending(link, some)),
+  step('readListVersions', teams, ({ link, newToken }, team) => readListVersions(link, team, newToken)),
+  step('readVersionsOf', fc.array(lists, { minLength: 1, maxLength: 4 }), ({ link }, some) =>
+    readVersionsOf(link, some),
   ),
   step(
     'replaceChangeTokens',
     fc.array(lists, { maxLength: 4 }) as fc.Arbitrary<TeamList[]>,
-    ({ link, keys, newToken }, some) => replaceChangeTokens(link, keys, some, newToken),
+    ({ link, newToken }, some) => replaceChangeTokens(link, some, newToken),
   ),
 ]
 
 const keySteps = [
   step('apply', records, ({ store }, { teamId, keyId, state, place }) => store.apply(teamId, keyId, state, place), 8),
   step(
-    'applyRecord',
+    'apply when complete',
     fc.tuple(records, places),
-    ({ store }, [{ teamId, keyId, state }, place]) => store.applyRecord(teamId, keyId, state, place),
+    ({ store }, [{ teamId, keyId, state }, place]) => store.apply(teamId, keyId, state, place, 'when complete'),
     8,
   ),
   step('contested', fc.constant(null), ({ store }) => store.contested(9)),
@@ -184,9 +172,9 @@ const keySteps = [
     side.store.reserve(team, id, ++side.reservedAtMs, side.reservedAtMs + lifeMs),
   ),
   step('list', teams, async ({ store }, team) => byText(await store.list(team))),
-  step('lookup', digests, async ({ store, link, keys, newToken }, digest) => {
+  step('lookup', digests, async ({ store, link, newToken }, digest) => {
     // A look-up would create tokens of its own.
-    for (const team of ['acme', 'b.team'] as TeamId[]) await readListVersions(link, keys, team, newToken)
+    for (const team of ['acme', 'b.team'] as TeamId[]) await readListVersions(link, team, newToken)
     return await store.lookup(digest)
   }),
   step('find', fc.tuple(teams, ids), ({ store }, [team, id]) => store.find(team, id)),
@@ -201,18 +189,18 @@ const keySteps = [
   step(
     'lose that the store is complete',
     fc.constant(null),
-    ({ link, keys }) => link.client.del(keys.accountKeysComplete),
+    ({ link }) => link.client.del(link.keys.accountKeysComplete),
     1,
   ),
   step('end the replay', fc.constant(null), async ({ replay }) => await replay.complete(), 3),
-  step('survey', fc.constant(null), async ({ link, keys }) => {
-    const survey = await surveyAccountKeys(link, keys)
+  step('survey', fc.constant(null), async ({ link }) => {
+    const survey = await surveyAccountKeys(link)
     return [byText(survey.keys), byText([...survey.claims].map(([digest, holders]) => [digest, byText(holders)]))]
   }),
-  step('recordKeyUse', fc.tuple(teams, ids, fc.nat(9)), ({ link, keys }, [team, id, minute]) =>
-    recordKeyUse(link, keys, team, id, nowMs + minute * minuteMs),
+  step('recordKeyUse', fc.tuple(teams, ids, fc.nat(9)), ({ link }, [team, id, minute]) =>
+    recordKeyUse(link, team, id, nowMs + minute * minuteMs),
   ),
-  step('readLastUse', teams, async ({ link, keys }, team) => byText([...(await readLastUse(link, keys, team))])),
+  step('readLastUse', teams, async ({ link }, team) => byText([...(await readLastUse(link, team))])),
 ]
 
 const otherSteps = [
@@ -229,15 +217,12 @@ const otherSteps = [
   }),
   step('find a session', fc.constant(null), (side) => sessionsOf(side).find(side.sessionId)),
   step('end a session', fc.constant(null), (side) => sessionsOf(side).end(side.sessionId)),
-  step('use a token', oneOf('t1', 't2'), ({ link, keys }, token) =>
-    usedTokens(link, keys, () => nowMs)(token, nowMs + minuteMs),
-  ),
+  step('use a token', oneOf('t1', 't2'), ({ link }, token) => usedTokens(link, () => nowMs)(token, nowMs + minuteMs)),
 ]
 
-const sessionsOf = ({ link, keys, newToken }: Side) =>
+const sessionsOf = ({ link, newToken }: Side) =>
   createSessions(
     link,
-    keys,
     () => nowMs,
     () => Buffer.from(newToken()),
   )
@@ -250,17 +235,16 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([real?.close(), simulated?.close()]))
 
-async function sideOf(link: RedisConnection, prefix: string): Promise<Side> {
-  const keys = redisKeys(prefix)
-  const store = accountKeyStore(link, keys)
+async function sideOf(connection: RedisConnection, prefix: string): Promise<Side> {
+  const link = { ...connection, keys: redisKeys(prefix) }
+  const store = new AccountKeyStore(link)
   let tokens = 0
-  await setWatermarkGeneration(link, keys, firstGeneration, undefined)
+  await setWatermarkGeneration(link, firstGeneration, undefined)
   await (await store.beginReplay('none')).complete()
   return {
     link,
-    keys,
     store,
-    countRequest: requestCounter(link.client, keys, requestsPerMinute),
+    countRequest: requestCounter(link, requestsPerMinute),
     newToken: () => `token ${++tokens}`,
     replay: await store.beginReplay('first'),
     sessionId: '',

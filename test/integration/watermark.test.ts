@@ -3,19 +3,18 @@ import { randomToken, type TeamId } from '../../src/core/model/ids.ts'
 import { entityTypes, teamList } from '../../src/core/model/teamList.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readListVersions } from '../../src/core/stores/listVersions.ts'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
+import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import {
   acquireWatermarkHold,
   claimPartitions,
   noteRaised,
   publishWatermark,
   releaseWatermarkHold,
-  replaceWatermarkGeneration,
   setWatermarkGeneration,
   type WatermarkResult,
 } from '../../src/core/stores/watermark.ts'
-import { eventually } from '../support/eventually.ts'
+import { connectReal } from '../support/redisPair.ts'
 
 const both = ['forms/0', 'submissions/0']
 const first = '1-0123456789abcdef' as GenerationTag
@@ -23,7 +22,6 @@ const second = '2-0123456789abcdef' as GenerationTag
 
 describe('The watermark', () => {
   let redis: RedisConnection
-  let keys: RedisKeys
   const publish = (
     watermarks: Record<string, number>,
     everyPartition = both,
@@ -32,7 +30,7 @@ describe('The watermark', () => {
     connection = redis,
     highestMs: number | undefined = undefined,
   ): Promise<WatermarkResult> =>
-    publishWatermark(connection, keys, {
+    publishWatermark(connection, {
       generation,
       owner,
       everyPartition,
@@ -41,20 +39,18 @@ describe('The watermark', () => {
       isWithheld: false,
     })
   const team = 'acme' as TeamId
-  const watermark = async (): Promise<string | null> =>
-    (await readListVersions(redis, keys, team, randomToken)).watermark
+  const watermark = async (): Promise<string | null> => (await readListVersions(redis, team, randomToken)).watermark
 
   beforeAll(async () => {
-    redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-    await eventually(() => redis.runId() !== undefined)
+    redis = await connectReal()
   })
   beforeEach(async () => {
-    keys = redisKeys(`test-${randomUUID()}`)
-    await setWatermarkGeneration(redis, keys, first, undefined)
+    redis = { ...redis, keys: redisKeys(`test-${randomUUID()}`) }
+    await setWatermarkGeneration(redis, first, undefined)
   })
   afterEach(async () => {
-    const tokens = entityTypes.map((type) => keys.changeToken(teamList(type, team)))
-    await redis.client.del(keys.watermark, keys.watermarkHold, ...tokens)
+    const tokens = entityTypes.map((type) => redis.keys.changeToken(teamList(type, team)))
+    await redis.client.del(redis.keys.watermark, redis.keys.watermarkHold, ...tokens)
   })
   afterAll(() => redis.close())
 
@@ -87,21 +83,21 @@ describe('The watermark', () => {
 
   test('stands still while it is held, and goes on once the holder, and nobody else, lets it go', async () => {
     await publish({ 'forms/0': 1_000, 'submissions/0': 1_000 })
-    expect([
-      await acquireWatermarkHold(redis, keys, 'a', 60_000),
-      await acquireWatermarkHold(redis, keys, 'b', 60_000),
-    ]).toEqual([true, false])
+    expect([await acquireWatermarkHold(redis, 'a', 60_000), await acquireWatermarkHold(redis, 'b', 60_000)]).toEqual([
+      true,
+      false,
+    ])
     const later = { 'forms/0': 2_000, 'submissions/0': 2_000 }
     expect(await publish(later)).toEqual({ kind: 'held' })
-    expect(await releaseWatermarkHold(redis, keys, 'b')).toBe(false)
+    expect(await releaseWatermarkHold(redis, 'b')).toBe(false)
     expect(await watermark()).toBe('1970-01-01T00:00:01.000Z')
-    expect(await releaseWatermarkHold(redis, keys, 'a')).toBe(true)
+    expect(await releaseWatermarkHold(redis, 'a')).toBe(true)
     expect(await publish(later)).toEqual({ kind: 'published', watermarkMs: 2_000 })
   })
 
   test('is not moved by partition watermarks of a retired generation, and stays where it was until the new one is further', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    await setWatermarkGeneration(redis, keys, second, undefined)
+    await setWatermarkGeneration(redis, second, undefined)
     expect(await publish({ 'forms/0': 9_000, 'submissions/0': 9_000 })).toEqual({ kind: 'superseded' })
     expect(await publish({ 'forms/0': 3_000 }, both, second)).toEqual({ kind: 'incomplete' })
     expect(await watermark()).toBe('1970-01-01T00:00:05.000Z')
@@ -111,33 +107,33 @@ describe('The watermark', () => {
 
   test('of a generation that is built anew is absent until it holds what was promised before', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    await setWatermarkGeneration(redis, keys, second, 8_000)
+    await setWatermarkGeneration(redis, second, 8_000)
     expect(await watermark()).toBeNull()
     expect(await publish({ 'forms/0': 9_000, 'submissions/0': 7_000 }, both, second)).toEqual({ kind: 'behind' })
     // Another indexer starts meanwhile and finds the generation as the one to write.
-    await setWatermarkGeneration(redis, keys, second, undefined)
+    await setWatermarkGeneration(redis, second, undefined)
     expect(await publish({}, both, second)).toEqual({ kind: 'behind' })
     expect(await publish({ 'submissions/0': 8_000 }, both, second)).toEqual({ kind: 'published', watermarkMs: 8_000 })
   })
 
   test('stays that of the generation that a rebuild has switched to, when an indexer adopts one that it found before the switch', async () => {
     const third = '3-0123456789abcdef' as GenerationTag
-    await setWatermarkGeneration(redis, keys, second, undefined)
-    const late = replaceWatermarkGeneration(redis, keys, third, undefined, first)
+    await setWatermarkGeneration(redis, second, undefined)
+    const late = setWatermarkGeneration(redis, third, undefined, first)
     await expect(late).rejects.toThrow('another generation has been adopted meanwhile')
     expect(await publish({}, both, second)).toEqual({ kind: 'incomplete' })
-    await replaceWatermarkGeneration(redis, keys, third, undefined, second)
-    await replaceWatermarkGeneration(redis, keys, third, undefined, first)
+    await setWatermarkGeneration(redis, third, undefined, second)
+    await setWatermarkGeneration(redis, third, undefined, first)
     expect(await publish({}, both, third)).toEqual({ kind: 'incomplete' })
-    await redis.client.del(keys.watermark)
-    await replaceWatermarkGeneration(redis, keys, first, undefined, second)
+    await redis.client.del(redis.keys.watermark)
+    await setWatermarkGeneration(redis, first, undefined, second)
     expect(await publish({})).toEqual({ kind: 'incomplete' })
   })
 
   test('of a Redis that was flushed is published again only for a generation that is named again', async () => {
-    await redis.client.del(keys.watermark)
+    await redis.client.del(redis.keys.watermark)
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual({ kind: 'forgotten' })
-    await setWatermarkGeneration(redis, keys, first, undefined)
+    await setWatermarkGeneration(redis, first, undefined)
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual({
       kind: 'published',
       watermarkMs: 5_000,
@@ -146,10 +142,10 @@ describe('The watermark', () => {
 
   test('and the version of a list belong to one run of Redis: another run has another version of the same state', async () => {
     await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })
-    const before = await readListVersions(redis, keys, team, randomToken)
-    expect(await readListVersions(redis, keys, team, randomToken)).toEqual(before)
+    const before = await readListVersions(redis, team, randomToken)
+    expect(await readListVersions(redis, team, randomToken)).toEqual(before)
     const restarted = { ...redis, runId: () => 'another' }
-    const after = await readListVersions(restarted, keys, team, randomToken)
+    const after = await readListVersions(restarted, team, randomToken)
     expect([after.watermark, after.versions.forms === before.versions.forms]).toEqual([null, false])
   })
 
@@ -163,12 +159,12 @@ describe('The watermark', () => {
   })
 
   test('only the owner of the newest claim of a partition publishes its watermark', async () => {
-    expect(await claimPartitions(redis, keys, 'a', both, undefined)).toMatchObject({
+    expect(await claimPartitions(redis, 'a', both, undefined)).toMatchObject({
       watermarkMs: undefined,
       changedAtRaisedByMs: 0,
     })
     expect(await publish({ 'forms/0': 50, 'submissions/0': 60 })).toEqual({ kind: 'published', watermarkMs: 50 })
-    expect(await claimPartitions(redis, keys, 'b', ['forms/0'], 40)).toMatchObject({
+    expect(await claimPartitions(redis, 'b', ['forms/0'], 40)).toMatchObject({
       watermarkMs: 50,
       changedAtRaisedByMs: 0,
     })
@@ -179,11 +175,11 @@ describe('The watermark', () => {
 
   test('a claim is told the greatest watermark and the greatest raise, also after a lost generation withdrew the watermark', async () => {
     await publish({ 'forms/0': 50, 'submissions/0': 60 })
-    await noteRaised(redis, keys, 12.5)
-    await noteRaised(redis, keys, 7)
-    await setWatermarkGeneration(redis, keys, second, 1_000)
+    await noteRaised(redis, 12.5)
+    await noteRaised(redis, 7)
+    await setWatermarkGeneration(redis, second, 1_000)
     expect(await watermark()).toBeNull()
-    expect(await claimPartitions(redis, keys, 'b', both, undefined)).toMatchObject({
+    expect(await claimPartitions(redis, 'b', both, undefined)).toMatchObject({
       watermarkMs: 50,
       changedAtRaisedByMs: 13,
     })
@@ -191,7 +187,7 @@ describe('The watermark', () => {
 
   test('a partition watermark of a former owner, while another partition is behind, is not published later', async () => {
     await publish({ 'forms/0': 90, 'submissions/0': 60 })
-    expect(await claimPartitions(redis, keys, 'b', ['forms/0'], undefined)).toMatchObject({ watermarkMs: 60 })
+    expect(await claimPartitions(redis, 'b', ['forms/0'], undefined)).toMatchObject({ watermarkMs: 60 })
     expect(await publish({ 'submissions/0': 95 })).toEqual({ kind: 'incomplete' })
     expect(await publish({ 'forms/0': 70 }, both, first, 'b')).toEqual({ kind: 'published', watermarkMs: 70 })
   })
@@ -209,7 +205,7 @@ describe('The watermark', () => {
 
   test('does not go back when Redis has lost it and only an indexer that owns nothing any more knows it', async () => {
     const others = { 'forms/0': 3_000, 'submissions/0': 3_000 }
-    await claimPartitions(redis, keys, 'b', both, undefined)
+    await claimPartitions(redis, 'b', both, undefined)
     expect(await publish({ 'forms/0': 9_000 }, both, first, 'a', redis, 5_000)).toEqual({ kind: 'displaced' })
     expect(await publish(others, both, first, 'b')).toEqual({ kind: 'behind' })
     expect(await watermark()).toBeNull()
@@ -221,10 +217,10 @@ describe('The watermark', () => {
     expect(await told(1_000, 5_000)).toEqual({ kind: 'behind' })
     expect(await watermark()).toBeNull()
     expect(await told(6_000, 5_000)).toEqual({ kind: 'published', watermarkMs: 6_000 })
-    expect(await claimPartitions(redis, keys, 'b', both, 7_000)).toMatchObject({
+    expect(await claimPartitions(redis, 'b', both, 7_000)).toMatchObject({
       watermarkMs: 7_000,
       changedAtRaisedByMs: 0,
     })
-    expect(await claimPartitions(redis, keys, 'c', both, undefined)).toMatchObject({ watermarkMs: 7_000 })
+    expect(await claimPartitions(redis, 'c', both, undefined)).toMatchObject({ watermarkMs: 7_000 })
   })
 })

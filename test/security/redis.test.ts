@@ -4,7 +4,8 @@ import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, Revision, TeamId } from '../../src/core/model/ids.ts'
 import type { Instant } from '../../src/core/model/instant.ts'
 import { teamList } from '../../src/core/model/teamList.ts'
-import { accountKeyStore, type StoredKey, stateOf, surveyAccountKeys } from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore, type StoredKey, stateOf } from '../../src/core/stores/accountKeyStore.ts'
+import { surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { GenerationTag } from '../../src/core/stores/indices.ts'
 import { readLastUse, recordKeyUse } from '../../src/core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf, replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
@@ -35,7 +36,10 @@ const links = new Map<string, RedisConnection>()
 beforeAll(async () => {
   redis = await startSecuredRedis(prefix)
   for (const [user = ''] of users) {
-    const link = connectRedis(redis.urlOf(user), () => undefined, { tls: { ca: redis.ca } })
+    const link = connectRedis(
+      { REDIS_URL: redis.urlOf(user), REDIS_CA_FILE: redis.ca, INDEX_PREFIX: prefix },
+      () => undefined,
+    )
     await eventually(() => link.runId() !== undefined)
     links.set(user, link)
   }
@@ -60,17 +64,17 @@ const keyWith = (revision: number, plaintext: string): StoredKey => ({
 /** Everything that each process asks of Redis; what is undone before the next turn is undone by another hand. */
 const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> = {
   'tidemark-api': async (link) => {
-    await accountKeyStore(link, keys).isComplete()
-    await accountKeyStore(link, keys).lookup(digestOf('plaintext'))
-    await readListVersions(link, keys, team, randomUUID)
-    await readVersionsOf(link, keys, [teamList('forms', team)])
-    await recordKeyUse(link, keys, team, keyId, Date.now())
-    const countRequest = requestCounter(link.client, keys, 1_000)
+    await new AccountKeyStore(link).isComplete()
+    await new AccountKeyStore(link).lookup(digestOf('plaintext'))
+    await readListVersions(link, team, randomUUID)
+    await readVersionsOf(link, [teamList('forms', team)])
+    await recordKeyUse(link, team, keyId, Date.now())
+    const countRequest = requestCounter(link, 1_000)
     await countRequest({ teamId: team, keyId, state: 'active', expiresAtMs: null })
     await countRequest({ teamId: team, keyId, state: 'active', expiresAtMs: null })
   },
   'tidemark-indexer': async (link) => {
-    const view = accountKeyStore(link, keys)
+    const view = new AccountKeyStore(link)
     const fold = await view.beginReplay(randomUUID())
     await view.apply(team, keyId, stateOf(keyWith(1, 'first')))
     await view.apply(team, keyId, stateOf(keyWith(2, 'second')))
@@ -80,14 +84,14 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, keyId, deleted)
     await fold.complete()
     await view.isComplete()
-    await watermark.setWatermarkGeneration(link, keys, generation, 1)
-    await watermark.readWatermarkGeneration(link, keys)
+    await watermark.setWatermarkGeneration(link, generation, 1)
+    await watermark.readWatermarkGeneration(link)
     const partitionWatermarks = new Map([['forms/0', 2]])
-    await watermark.claimPartitions(link, keys, 'indexer', ['forms/0'], undefined)
+    await watermark.claimPartitions(link, 'indexer', ['forms/0'], undefined)
     await watermark.redisTimeMs(link)
-    await watermark.noteRaised(link, keys, 1)
-    await watermark.readHighestWatermark(link, keys)
-    await watermark.publishWatermark(link, keys, {
+    await watermark.noteRaised(link, 1)
+    await watermark.readHighestWatermark(link)
+    await watermark.publishWatermark(link, {
       generation,
       owner: 'indexer',
       everyPartition: ['forms/0'],
@@ -95,19 +99,19 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
       highestMs: undefined,
       isWithheld: true,
     })
-    await watermark.readWatermark(link, keys)
-    await watermark.withdrawWatermark(link, keys)
-    await watermark.acquireWatermarkHold(link, keys, 'holder', 10_000)
-    await watermark.extendWatermarkHold(link, keys, 'holder', 10_000)
-    await watermark.isWatermarkHeld(link, keys)
-    await watermark.releaseWatermarkHold(link, keys, 'holder')
+    await watermark.readWatermark(link)
+    await watermark.withdrawWatermark(link)
+    await watermark.acquireWatermarkHold(link, 'holder', 10_000)
+    await watermark.extendWatermarkHold(link, 'holder', 10_000)
+    await watermark.isWatermarkHeld(link)
+    await watermark.releaseWatermarkHold(link, 'holder')
     const marks = [{ list: teamList('forms', team), partition: 'forms/0', owner: 'indexer' }]
-    await markPending(link, keys, marks)
-    await replaceChangeTokens(link, keys, [teamList('forms', team)], randomUUID)
-    await settlePending(link, keys, marks)
+    await markPending(link, marks)
+    await replaceChangeTokens(link, [teamList('forms', team)], randomUUID)
+    await settlePending(link, marks)
   },
   'tidemark-settings': async (link) => {
-    const view = accountKeyStore(link, keys)
+    const view = new AccountKeyStore(link)
     await view.reserve(team, keyId, Date.now() - 2, Date.now() - 1)
     await view.reserve(team, keyId, Date.now(), Date.now() + 1_000)
     await view.reserve(team, 'key-2' as EntityId, Date.now() + 2_000, Date.now() + 3_000)
@@ -118,14 +122,14 @@ const works: Readonly<Record<string, (link: RedisConnection) => Promise<void>>> 
     await view.apply(team, 'key-3' as EntityId, deleted)
     await view.apply(team, keyId, deleted)
     await view.find(team, keyId)
-    await readLastUse(link, keys, team)
-    const sessions = createSessions(link, keys, Date.now, (count) => Buffer.alloc(count, randomUUID()))
+    await readLastUse(link, team)
+    const sessions = createSessions(link, Date.now, (count) => Buffer.alloc(count, randomUUID()))
     await sessions.end((await sessions.open({ team, sub: 'owner' })).id)
-    await usedTokens(link, keys, Date.now)(randomUUID(), Date.now() + 1_000)
+    await usedTokens(link, Date.now)(randomUUID(), Date.now() + 1_000)
   },
   'tidemark-verify': async (link) => {
-    await accountKeyStore(link, keys).isComplete()
-    await surveyAccountKeys(link, keys)
+    await new AccountKeyStore(link).isComplete()
+    await surveyAccountKeys(link)
   },
 }
 

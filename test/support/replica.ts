@@ -4,7 +4,7 @@ import { deletedRevision, type EntityId, type Revision, randomToken, type TeamId
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
 import type { TeamList } from '../../src/core/model/teamList.ts'
-import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import { connectElasticsearch } from '../../src/core/stores/elasticsearch.ts'
 import {
@@ -16,7 +16,6 @@ import {
 } from '../../src/core/stores/indices.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { connectRedis } from '../../src/core/stores/redis.ts'
-import { redisKeys } from '../../src/core/stores/redisKeys.ts'
 import { publishWatermark, setWatermarkGeneration } from '../../src/core/stores/watermark.ts'
 import { clearRedis } from './clearRedis.ts'
 import { testConfig } from './config.ts'
@@ -78,9 +77,9 @@ export async function createTestReplica(): Promise<TestReplica> {
   const prefix = `test-${randomUUID().slice(0, 8)}`
   const config = testConfig({ INDEX_PREFIX: prefix })
   const elasticsearch = connectElasticsearch(config)
-  const names = redisKeys(prefix)
-  const link = connectRedis(config.REDIS_URL ?? '', () => undefined)
-  const keys = accountKeyStore(link, names)
+  const link = connectRedis(config, () => undefined)
+  const names = link.keys
+  const keys = new AccountKeyStore(link)
   const generation = '1-0123456789abcdef' as GenerationTag
   const physical = new Map<string, string>()
   const close = async (): Promise<void> => {
@@ -104,7 +103,7 @@ export async function createTestReplica(): Promise<TestReplica> {
   }
 
   const advanceWatermark = async (instant: Instant): Promise<void> => {
-    await publishWatermark(link, names, {
+    await publishWatermark(link, {
       generation,
       owner: 'replica',
       everyPartition: ['forms/0'],
@@ -186,11 +185,11 @@ export async function createTestReplica(): Promise<TestReplica> {
     publishWatermark: async (instant) => {
       await link.client.del(names.watermark)
       if (instant === null) return
-      await setWatermarkGeneration(link, names, generation, undefined)
+      await setWatermarkGeneration(link, generation, undefined)
       await advanceWatermark(instant)
     },
     advanceWatermark,
-    replaceChangeToken: (list) => replaceChangeTokens(link, names, [list], randomToken),
+    replaceChangeToken: (list) => replaceChangeTokens(link, [list], randomToken),
     setPending: async (list, isPending) => {
       if (isPending) await link.client.hset(names.pendingWrites(list), 'forms/0', 'replica')
       else await link.client.del(names.pendingWrites(list))
@@ -199,7 +198,7 @@ export async function createTestReplica(): Promise<TestReplica> {
       if (event === 'flushed')
         await link.client.del(names.watermark, ...(await link.client.keys(`${prefix}:change-token:*`)))
       const serving = event === 'flushed' ? generation : ('2-0123456789abcdef' as GenerationTag)
-      await setWatermarkGeneration(link, names, serving, undefined)
+      await setWatermarkGeneration(link, serving, undefined)
     },
     endMinutes: async () => {
       const minutes = await link.client.keys(`${names.limitPrefix}*`)

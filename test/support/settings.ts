@@ -6,15 +6,16 @@ import { Registry } from 'prom-client'
 import { ensureTopics } from '../../indexer/topics.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
 import { createLog } from '../../src/core/process/log.ts'
-import { accountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
+import { AccountKeyStore } from '../../src/core/stores/accountKeyStore.ts'
 import { configuredEngines } from '../../src/core/stores/engines.ts'
-import { connectRedis, type RedisConnection } from '../../src/core/stores/redis.ts'
-import { type RedisKeys, redisKeys } from '../../src/core/stores/redisKeys.ts'
+import type { RedisConnection } from '../../src/core/stores/redis.ts'
+import type { RedisKeys } from '../../src/core/stores/redisKeys.ts'
 import { startSettings } from '../../src/settings/startSettings.ts'
 import { readinessOf } from './api.ts'
 import { testConfig } from './config.ts'
 import { eventually } from './eventually.ts'
 import { ownNames } from './names.ts'
+import { connectReal } from './redisPair.ts'
 import { type Claims, signInClaims, signInSettings, signToken } from './signIns.ts'
 
 export type SettingsAnswer = {
@@ -71,9 +72,8 @@ export async function prepareSettings(): Promise<Record<string, string>> {
     ),
   )
   await source.close()
-  const link = connectRedis(config.REDIS_URL ?? '', () => undefined)
-  await eventually(() => link.runId() !== undefined)
-  await (await accountKeyStore(link, redisKeys(config.INDEX_PREFIX)).beginReplay('test')).complete()
+  const link = await connectReal(config.INDEX_PREFIX)
+  await (await new AccountKeyStore(link).beginReplay('test')).complete()
   await link.close()
   return names
 }
@@ -108,13 +108,12 @@ export async function startTestSettings(
   )
   const readiness = readinessOf(checks)
   if (awaitReady) await eventually(async () => (await readiness()).length === 0)
-  const redis = connectRedis(process.env['REDIS_URL'] ?? '', () => undefined)
-  await eventually(() => redis.runId() !== undefined)
+  const redis = await connectReal(config.INDEX_PREFIX)
   const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
   const area: TestSettings = {
     origin,
     redis,
-    redisKeys: redisKeys(config.INDEX_PREFIX),
+    redisKeys: redis.keys,
     log: () => log,
     send: (target, options) => send(port, target, options),
     visitor: () => visitor(area),

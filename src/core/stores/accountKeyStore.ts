@@ -1,17 +1,15 @@
-import { z } from 'zod'
 import { type AccountKey, type AccountKeyState, accountKeyValue, maxKeysPerTeam } from '../model/accountKey.ts'
-import { type Branded, type Digest, type EntityId, type Revision, randomToken, type TeamId } from '../model/ids.ts'
+import type { Branded, Digest, EntityId, Revision, TeamId } from '../model/ids.ts'
 import {
   type Freshness,
   type FreshnessReply,
   freshnessIn,
+  freshnessLua,
   freshnessNames,
   lacksToken,
   readListVersions,
 } from './listVersions.ts'
-import { type RedisConnection, run } from './redis.ts'
-import type { RedisKeys } from './redisKeys.ts'
-import { applyScript, completeScript, holdersScript, lookupScript, reserveScript } from './redisScripts.ts'
+import { type RedisConnection, script } from './redis.ts'
 
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
 export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
@@ -30,14 +28,14 @@ export type Lookup =
   | { readonly found: null }
   | 'incomplete'
 
-/** What applying a record did. */
-export type Applied =
-  | { readonly kind: 'applied' }
-  /**
-   * Nothing was changed: what is stored is the same or newer (`conflict`: of the same revision, with another content). `newest` is what is
-   * stored if this record was appended after it: compaction would keep this one.
-   */
-  | { readonly kind: 'stale' | 'conflict'; readonly newest: AccountKeyState | undefined }
+/**
+ * What applying a state did. `incomplete`, `stale`, `conflict`: nothing was changed, as the store is not complete, or holds the same or a newer
+ * state, or has another content under this revision. `newest` is what is stored if this record was appended after it: compaction would keep this one.
+ */
+export type Applied = {
+  readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
+  readonly newest: AccountKeyState | undefined
+}
 
 /** `held`: the id has a key already; `surplus`: it has one, and the team holds all its slots without it. */
 type Reserved = 'reserved' | 'full' | 'held' | 'surplus' | 'deleted'
@@ -53,46 +51,8 @@ export class AccountKeysIncomplete extends Error {
   }
 }
 
-/**
- * The account keys in Redis, by which requests are authenticated. Kafka is their durable copy. Every write goes through one of the
- * scripts in redisScripts.ts. The scripts compare revisions, so records may be applied twice, late, and by several writers.
- * A look-up finds nothing by a digest that several live keys claim, revoked ones included, until one of them is deleted or has another.
- */
-export type AccountKeyStore = {
-  /**
-   * Looks a key up by its digest, and reads the freshness of its team's lists (see `readListVersions`). The same request checks that
-   * the store is complete.
-   */
-  lookup(digest: Digest): Promise<Lookup>
-  /** Applies a state, also to an incomplete store. `position`: where its record was appended, if there is one yet. */
-  apply(teamId: TeamId, keyId: EntityId, state: AccountKeyState, position?: AppendPosition): Promise<Applied>
-  /** Applies a record to a complete store only. */
-  applyRecord(
-    teamId: TeamId,
-    keyId: EntityId,
-    state: AccountKeyState,
-    position: AppendPosition,
-  ): Promise<Applied | { readonly kind: 'incomplete' }>
-  /**
-   * Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one, a deletion frees it. An id
-   * that was reserved before keeps its slot.
-   */
-  reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved>
-  /** The team's live keys, without slots that are only reserved. */
-  list(teamId: TeamId): Promise<StoredKey[]>
-  /** The newest state of a key; undefined for one that is unknown or only reserved. */
-  find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined>
-  /** Digests that several live keys claim; at most `max`, of so many keys each. */
-  contested(max: number): Promise<ContestedDigest[]>
-  isComplete(): Promise<boolean>
-  /** Starts a replay of all records under a token of its own. `complete` ends it; false when Redis lost keys meanwhile. */
-  beginReplay(token: string): Promise<{ complete(): Promise<boolean> }>
-}
-
 /** A replay that takes longer starts again. */
 const replayLifeMs = 3_600_000
-
-const namesAtOnce = 500
 
 const [partitionDigits, offsetDigits] = [10, 19]
 
@@ -100,103 +60,200 @@ const [partitionDigits, offsetDigits] = [10, 19]
 export const appendPositionOf = ({ partition, offset }: { partition: number; offset: bigint }): AppendPosition =>
   `${String(partition).padStart(partitionDigits, '0')}/${String(offset).padStart(offsetDigits, '0')}` as AppendPosition
 
-const applyReply = z.union([
-  z.tuple([z.literal('incomplete')]),
-  z.tuple([z.literal('applied')]),
-  z.tuple([z.enum(['stale', 'conflict'])]).rest(z.string().nullable()),
-])
-const reserveReply = z.enum(['reserved', 'full', 'held', 'surplus', 'deleted', 'incomplete'])
+/*
+ * A field of `teamKeys` is `<position> <value>`: the newest record's value, as `accountKeyValue` writes it, and where it was appended, or
+ * nothing while that is not known. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Values are never encoded anew: Lua does not
+ * keep all digits of a revision.
+ *
+ * A hash under `accountKey` has a field for each live key that claims a digest: `<teamId>/<keyId>` and its holder. A digest with several
+ * claims opens nothing; `contestedDigests` names it.
+ */
 
+const decode = `
+local function decode(field)
+  local position, value = string.match(field or ' {"revision":0}', '^(%S*) (.*)$')
+  local entry = cjson.decode(value)
+  if entry.key == cjson.null then entry.key, entry.isDeleted = nil, true end
+  return entry, position, value
+end`
+
+/**
+ * A deletion beats all, then the higher revision. Of two records with one revision, which two writers made at once, the one that revokes the
+ * key is the newer. Answers `{outcome, newest}`: the newest value where this record was appended after it and would outlive it in a
+ * compacted topic, and a deletion whose own record may never have been appended.
+ */
+const applyScript = script(`${decode}
+local teamKeys, digests, contested = unpack(KEYS)
+local team, id, position, value, holder, complete, runId = unpack(ARGV)
+if complete and redis.call('GET', complete) ~= runId then return {'incomplete'} end
+local old, oldPosition, oldValue = decode(redis.call('HGET', teamKeys, id))
+local new = decode(' ' .. value)
+
+local function isNewer()
+  if old.isDeleted or new.isDeleted then return not old.isDeleted end
+  if new.revision ~= old.revision then return new.revision > old.revision end
+  return new.key.state == 'revoked' and old.key.state ~= 'revoked'
+end
+if not isNewer() then
+  local isLater = position ~= '' and position > oldPosition
+  if value == oldValue or old.isDeleted and new.isDeleted then
+    if isLater then redis.call('HSET', teamKeys, id, position .. ' ' .. oldValue) end
+    return {'stale'}
+  end
+  local isConflict = not old.isDeleted and new.revision == old.revision
+  return {isConflict and 'conflict' or 'stale', isLater and (oldPosition ~= '' or old.isDeleted) and oldValue}
+end
+
+redis.call('HSET', teamKeys, id, position .. ' ' .. value)
+local function claim(digest, its)
+  if its then redis.call('HSET', digests .. digest, team .. '/' .. id, its)
+  else redis.call('HDEL', digests .. digest, team .. '/' .. id) end
+  redis.call(redis.call('HLEN', digests .. digest) > 1 and 'SADD' or 'SREM', contested, digest)
+end
+if old.key and not (new.key and new.key.digest == old.key.digest) then claim(old.key.digest) end
+if new.key then claim(new.key.digest, holder) end
+return {'applied'}`)
+
+/**
+ * A reserved slot is below every record, and given up when its time is over. The name of the completeness marker is a value: the settings area
+ * may only read it.
+ */
+const reserveScript = script(`${decode}
+local teamKeys = KEYS[1]
+local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local complete, runId = ARGV[5], ARGV[6]
+if redis.call('GET', complete) ~= runId then return 'incomplete' end
+local held = redis.call('HGETALL', teamKeys)
+local own, taken = {}, 0
+for i = 1, #held, 2 do
+  local slot = decode(held[i + 1])
+  if held[i] == id then own = slot
+  elseif slot.reservedUntilMs and slot.reservedUntilMs < now then redis.call('HDEL', teamKeys, held[i])
+  elseif not slot.isDeleted then taken = taken + 1 end
+end
+if own.isDeleted then return 'deleted' end
+local isFull = taken >= max
+if own.key then return isFull and 'surplus' or 'held' end
+if isFull then return 'full' end
+redis.call('HSET', teamKeys, id, ' {"revision":0,"reservedUntilMs":' .. untilMs .. '}')
+return 'reserved'`)
+
+const completeScript = script(`
+if redis.call('DEL', KEYS[2]) == 0 then return 0 end
+redis.call('SET', KEYS[1], ARGV[1])
+return 1`)
+
+const lookupScript = script(`${freshnessLua}
+local complete, holders = redis.call('GET', ARGV[1]), redis.call('HVALS', ARGV[2])
+if #holders ~= 1 then return {complete, false} end
+return {complete, holders[1], unpack(freshnessOf(cjson.decode(holders[1]).teamId, 3))}`)
+
+type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
 type LookupReply = readonly [complete: string | null, holder: string | null, ...FreshnessReply]
 
-export function accountKeyStore(redis: RedisConnection, keys: RedisKeys): AccountKeyStore {
-  const { client, runId } = redis
-  const isComplete = async (): Promise<boolean> => isCurrent(await client.get(keys.accountKeysComplete), runId())
-  const requireComplete = async (): Promise<void> => {
-    if (!(await isComplete())) throw new AccountKeysIncomplete()
+/**
+ * The account keys in Redis, by which requests are authenticated. Kafka is their durable copy. Every write goes through a script that
+ * compares revisions, so records may be applied twice, late, and by several writers.
+ */
+export class AccountKeyStore {
+  readonly #redis: RedisConnection
+
+  constructor(redis: RedisConnection) {
+    this.#redis = redis
   }
-  return {
-    isComplete,
-    lookup: (digest) => lookUp(redis, keys, digest),
-    apply: async (teamId, keyId, state, position) => {
-      const applied = await applyChange(redis, keys, { teamId, keyId, state, position })
-      if (applied.kind === 'incomplete') throw new Error('a change was answered with incomplete')
-      return applied
-    },
-    applyRecord: async (teamId, keyId, state, position) =>
-      await applyChange(redis, keys, { teamId, keyId, state, position }, runId() ?? ''),
-    reserve: async (teamId, keyId, nowMs, untilMs) => {
-      const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
-      const reply = reserveReply.parse(await run(redis, reserveScript, [keys.teamKeys(teamId)], values))
-      if (reply === 'incomplete') throw new AccountKeysIncomplete()
-      return reply
-    },
-    list: async (teamId) => {
-      await requireComplete()
-      const fields = Object.values(await client.hgetall(keys.teamKeys(teamId)))
-      return fields.flatMap((field) => {
-        const { revision, key } = readField(field) ?? { key: null }
-        return key === null || revision === undefined ? [] : [{ ...key, revision }]
-      })
-    },
-    find: async (teamId, keyId) => {
-      await requireComplete()
-      return readField((await client.hget(keys.teamKeys(teamId), keyId)) ?? '')
-    },
-    contested: async (max) => {
-      const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
-      const claims = await Promise.all(digests.map((digest) => client.hkeys(keys.accountKey(digest))))
-      return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
-    },
-    beginReplay: async (token) => {
-      const startedOn = runId()
-      const replay = keys.accountKeyReplay(token)
-      await client.set(replay, '1', 'PX', replayLifeMs)
-      const complete = async (): Promise<boolean> => {
-        if (startedOn === undefined || runId() !== startedOn) return false
-        return (await run(redis, completeScript, [keys.accountKeysComplete, replay], [startedOn])) === 1
-      }
-      return { complete }
-    },
+
+  async isComplete(): Promise<boolean> {
+    const { client, keys, runId } = this.#redis
+    const completeOn = await client.get(keys.accountKeysComplete)
+    return completeOn !== null && completeOn === runId()
   }
-}
 
-async function lookUp(redis: RedisConnection, keys: RedisKeys, digest: Digest): ReturnType<AccountKeyStore['lookup']> {
-  const names = [keys.accountKeysComplete, keys.accountKey(digest), ...freshnessNames(keys)]
-  const [complete, holder, ...read] = (await run(redis, lookupScript, [], names)) as LookupReply
-  if (!isCurrent(complete, redis.runId())) return 'incomplete'
-  if (holder === null) return { found: null }
-  const found = JSON.parse(holder) as KeyHolder
-  const freshness = lacksToken(read)
-    ? await readListVersions(redis, keys, found.teamId, randomToken)
-    : freshnessIn(read, redis.runId())
-  return { found, freshness }
-}
+  /**
+   * Looks a key up by its digest, and reads the freshness of its team's lists (see `readListVersions`), if the store is complete. Nothing is
+   * found by a digest that several live keys claim, revoked ones included, until one of them is deleted or has another.
+   */
+  async lookup(digest: Digest): Promise<Lookup> {
+    const redis = this.#redis
+    const names = [redis.keys.accountKeysComplete, redis.keys.accountKey(digest), ...freshnessNames(redis.keys)]
+    const [complete, holder, ...read] = (await lookupScript(redis, [], names)) as LookupReply
+    if (complete === null || complete !== redis.runId()) return 'incomplete'
+    if (holder === null) return { found: null }
+    const found = JSON.parse(holder) as KeyHolder
+    const freshness = lacksToken(read) ? await readListVersions(redis, found.teamId) : freshnessIn(read, redis.runId())
+    return { found, freshness }
+  }
 
-/** Applies a change; `requiredRun`: only while the store is complete on this run of Redis. */
-async function applyChange(
-  redis: RedisConnection,
-  keys: RedisKeys,
-  { teamId, keyId, state, position }: Change,
-  requiredRun?: string,
-): Promise<Applied | { readonly kind: 'incomplete' }> {
-  const names = [
-    ...[keys.teamKeys(teamId), keys.accountKeyPrefix, keys.contestedDigests],
-    ...(requiredRun === undefined ? [] : [keys.accountKeysComplete]),
-  ]
-  const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
-  const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, requiredRun ?? '']
-  return readApplyReply(await run(redis, applyScript, names, values))
-}
+  /** Applies a state; `when complete`: to a complete store only. `position`: where its record was appended, if there is one yet. */
+  async apply(
+    teamId: TeamId,
+    keyId: EntityId,
+    state: AccountKeyState,
+    position?: AppendPosition,
+    when: 'always' | 'when complete' = 'always',
+  ): Promise<Applied> {
+    const { keys, runId } = this.#redis
+    const names = [keys.teamKeys(teamId), keys.accountKeyPrefix, keys.contestedDigests]
+    const holder = state.key === null ? '' : JSON.stringify(holderOf(teamId, keyId, state.key))
+    const required = when === 'always' ? [] : [keys.accountKeysComplete, runId() ?? '']
+    const values = [teamId, keyId, position ?? '', accountKeyValue(state), holder, ...required]
+    const [kind, newest] = (await applyScript(this.#redis, names, values)) as ApplyReply
+    return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
+  }
 
-const isCurrent = (completeOn: string | null, runId: string | undefined): boolean =>
-  completeOn !== null && completeOn === runId
+  /**
+   * Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one, a deletion frees it. An id
+   * that was reserved before keeps its slot.
+   */
+  async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved> {
+    const { keys, runId } = this.#redis
+    const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']
+    const reply = (await reserveScript(this.#redis, [keys.teamKeys(teamId)], values)) as Reserved | 'incomplete'
+    if (reply === 'incomplete') throw new AccountKeysIncomplete()
+    return reply
+  }
 
-type Change = {
-  readonly teamId: TeamId
-  readonly keyId: EntityId
-  readonly state: AccountKeyState
-  readonly position: AppendPosition | undefined
+  /** The team's live keys, without slots that are only reserved. */
+  async list(teamId: TeamId): Promise<StoredKey[]> {
+    const { client, keys } = await this.#complete()
+    const fields = Object.values(await client.hgetall(keys.teamKeys(teamId)))
+    return fields.flatMap((field) => {
+      const { revision, key } = readField(field) ?? { key: null }
+      return key === null || revision === undefined ? [] : [{ ...key, revision }]
+    })
+  }
+
+  /** The newest state of a key; undefined for one that is unknown or only reserved. */
+  async find(teamId: TeamId, keyId: EntityId): Promise<AccountKeyState | undefined> {
+    const { client, keys } = await this.#complete()
+    return readField((await client.hget(keys.teamKeys(teamId), keyId)) ?? '')
+  }
+
+  /** Digests that several live keys claim; at most `max`, of so many keys each. */
+  async contested(max: number): Promise<ContestedDigest[]> {
+    const { client, keys } = this.#redis
+    const digests = ((await client.smembers(keys.contestedDigests)) as Digest[]).sort().slice(0, max)
+    const claims = await Promise.all(digests.map((digest) => client.hkeys(keys.accountKey(digest))))
+    return digests.map((digest, at) => ({ digest, keys: (claims[at] ?? []).sort().slice(0, max) }))
+  }
+
+  /** Starts a replay of all records under a token of its own. `complete` ends it; false when Redis lost keys meanwhile. */
+  async beginReplay(token: string): Promise<{ complete(): Promise<boolean> }> {
+    const { client, keys, runId } = this.#redis
+    const startedOn = runId()
+    const replay = keys.accountKeyReplay(token)
+    await client.set(replay, '1', 'PX', replayLifeMs)
+    const complete = async (): Promise<boolean> => {
+      if (startedOn === undefined || runId() !== startedOn) return false
+      return (await completeScript(this.#redis, [keys.accountKeysComplete, replay], [startedOn])) === 1
+    }
+    return { complete }
+  }
+
+  /** The connection to a Redis that has every key. */
+  async #complete(): Promise<RedisConnection> {
+    if (await this.isComplete()) return this.#redis
+    throw new AccountKeysIncomplete()
+  }
 }
 
 /** What a look-up by its digest finds of a live key. */
@@ -214,58 +271,22 @@ export function readField(field: string): AccountKeyState | undefined {
   return state === undefined || state.revision === 0 ? undefined : state
 }
 
-function readApplyReply(reply: unknown): Applied | { readonly kind: 'incomplete' } {
-  const [kind, newest] = applyReply.parse(reply)
-  if (kind === 'applied' || kind === 'incomplete') return { kind }
-  return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
-}
+/** A digest that several live keys claim has no holder. */
+const holdersScript = script(`
+local read = {redis.call('GET', ARGV[1]) or ''}
+for i = 2, #ARGV do
+  local holders = redis.call('HVALS', ARGV[i])
+  read[i] = #holders == 1 and holders[1] or ''
+end
+return read`)
 
-/** The holders of several keys in the order of `digests`, null for a key that nobody holds, or that several claim; undefined while the account-key store is not complete. */
+/** The holders of keys in the order of `digests`, null for a key without one; undefined while the store is not complete. */
 export async function readHolders(
   redis: RedisConnection,
-  keys: RedisKeys,
   digests: readonly Digest[],
 ): Promise<(KeyHolder | null)[] | undefined> {
-  const names = [keys.accountKeysComplete, ...digests.map((digest) => keys.accountKey(digest))]
-  const [complete, ...entries] = (await run(redis, holdersScript, [], names)) as string[]
+  const names = [redis.keys.accountKeysComplete, ...digests.map((digest) => redis.keys.accountKey(digest))]
+  const [complete, ...entries] = (await holdersScript(redis, [], names)) as string[]
   if (complete !== redis.runId()) return undefined
   return entries.map((entry) => (entry === '' ? null : (JSON.parse(entry) as KeyHolder)))
-}
-
-/** Everything that the account-key store holds, deleted keys included, without slots that are only reserved. */
-export type AccountKeySurvey = {
-  readonly keys: readonly { readonly teamId: TeamId; readonly keyId: EntityId; readonly state: AccountKeyState }[]
-  /** Which live keys claim each digest. A look-up finds a single one. */
-  readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
-}
-
-/** Reads the whole account-key store, page by page, without changing anything. What is written meanwhile may be in it or not. */
-export async function surveyAccountKeys({ client }: RedisConnection, names: RedisKeys): Promise<AccountKeySurvey> {
-  const keys: AccountKeySurvey['keys'][number][] = []
-  for await (const [name, hash] of hashesWith(client, names.teamKeysPrefix))
-    for (const [keyId, field] of Object.entries(hash)) {
-      const state = readField(field)
-      const teamId = name.slice(names.teamKeysPrefix.length) as TeamId
-      if (state !== undefined) keys.push({ teamId, keyId: keyId as EntityId, state })
-    }
-  const claims = new Map<Digest, KeyHolder[]>()
-  for await (const [name, hash] of hashesWith(client, names.accountKeyPrefix)) {
-    const holders = Object.values(hash).map((text) => JSON.parse(text) as KeyHolder)
-    claims.set(name.slice(names.accountKeyPrefix.length) as Digest, holders)
-  }
-  return { keys, claims }
-}
-
-async function* hashesWith(
-  client: RedisConnection['client'],
-  prefix: string,
-): AsyncGenerator<readonly [name: string, hash: Record<string, string>]> {
-  // A prefix of index names has none of the characters that a pattern knows.
-  for (let cursor = '0'; ; ) {
-    const [next, page] = await client.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', namesAtOnce)
-    const hashes = await Promise.all(page.map((name) => client.hgetall(name)))
-    for (const [at, hash] of hashes.entries()) yield [page[at] ?? '', hash]
-    if (next === '0') return
-    cursor = next
-  }
 }

@@ -6,7 +6,7 @@ import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
 import type { Config, Engine } from '../process/config.ts'
 import { connectElasticsearch, connectElasticsearchBytes, elasticsearchProbe } from './elasticsearch.ts'
 import type { EngineProbe } from './preflight.ts'
-import { connectConfiguredRedis, type OnCommand, type RedisConnection, redisProbe } from './redis.ts'
+import { connectRedis, type OnCommand, type RedisConnection, redisProbe } from './redis.ts'
 
 /** How a process connects to its engines. Nothing waits for an engine: the clients connect by themselves, also later. */
 export type Engines = {
@@ -23,7 +23,7 @@ export type Engines = {
 export const configuredEngines: Engines = {
   elasticsearch: connectElasticsearch,
   elasticsearchBytes: connectElasticsearchBytes,
-  redis: connectConfiguredRedis,
+  redis: connectRedis,
   kafka: (config, log) => {
     const kafka = connectKafka(config, log)
     return { openSource: () => kafkaSource(kafka), sink: kafkaSink(kafka) }

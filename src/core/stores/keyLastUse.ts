@@ -1,7 +1,6 @@
 import type { EntityId, TeamId } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
 import type { RedisConnection } from './redis.ts'
-import type { RedisKeys } from './redisKeys.ts'
 
 const minuteMs = 60_000
 const lifeSeconds = 90 * 86_400
@@ -11,8 +10,7 @@ export const minuteOf = (epochMs: number): number => Math.floor(epochMs / minute
 
 /** Stores the minute in which a key was used. Redis may lose it: it is only shown to people. */
 export async function recordKeyUse(
-  { client }: RedisConnection,
-  keys: RedisKeys,
+  { client, keys }: RedisConnection,
   teamId: TeamId,
   keyId: EntityId,
   nowMs: number,
@@ -23,8 +21,7 @@ export async function recordKeyUse(
 
 /** When each key of a team was last used, to the minute; without keys that were not used. */
 export async function readLastUse(
-  { client }: RedisConnection,
-  keys: RedisKeys,
+  { client, keys }: RedisConnection,
   teamId: TeamId,
 ): Promise<ReadonlyMap<EntityId, Instant>> {
   const uses = Object.entries(await client.hgetall(keys.lastUse(teamId)))

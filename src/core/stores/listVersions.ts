@@ -1,9 +1,8 @@
-import type { Branded, TeamId } from '../model/ids.ts'
+import { type Branded, randomToken, type TeamId } from '../model/ids.ts'
 import { type Instant, toInstant } from '../model/instant.ts'
 import { type EntityType, entityTypes, type TeamList, teamList } from '../model/teamList.ts'
-import { type RedisConnection, run } from './redis.ts'
+import { type RedisConnection, script } from './redis.ts'
 import type { RedisKeys } from './redisKeys.ts'
-import { readListsScript } from './redisScripts.ts'
 
 /** Changes with every change that readers of a list, or of one of its entities, could see. The API makes ETags of it. */
 export type ListVersion = Branded<string, 'ListVersion'>
@@ -32,6 +31,21 @@ export const freshnessNames = (keys: RedisKeys): string[] => [
   keys.pendingWritesPrefix,
 ]
 
+/**
+ * Lua that defines `freshnessOf(team, first)`; the arguments from ARGV[first] on are `freshnessNames`. A script that includes it reads
+ * all of it at one moment, so that no token is older than the watermark.
+ */
+export const freshnessLua = `
+local function freshnessOf(team, first)
+  local read = redis.call('HMGET', ARGV[first], 'published', 'run', 'generation')
+  for _, type in ipairs({${entityTypes.map((type) => `'${type}'`).join(', ')}}) do
+    local list = type .. '/' .. team
+    table.insert(read, redis.call('GET', ARGV[first + 2] .. list))
+    table.insert(read, redis.call('EXISTS', ARGV[first + 1], ARGV[first + 3] .. list))
+  end
+  return read
+end`
+
 /** What `freshnessOf` returns: of the watermark, then for each list its token and how many keys say that it is not settled. */
 export type FreshnessReply = readonly [
   published: string | null,
@@ -43,6 +57,8 @@ export type FreshnessReply = readonly [
   submissionsUnsettled: number,
 ]
 
+const readListsScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`)
+
 /**
  * Reads the versions of a team's lists and the watermark, for an answer that is fetched after this. All are read at one moment, and
  * the indexer publishes the watermark after the change tokens: a client that is told "not modified" therefore holds everything that
@@ -53,30 +69,28 @@ export type FreshnessReply = readonly [
  */
 export async function readListVersions(
   redis: RedisConnection,
-  keys: RedisKeys,
   teamId: TeamId,
-  newToken: () => string,
+  newToken = randomToken,
 ): Promise<Freshness> {
-  const read = async () => (await run(redis, readListsScript, [], [teamId, ...freshnessNames(keys)])) as FreshnessReply
+  const { client, keys } = redis
+  const read = async () => (await readListsScript(redis, [], [teamId, ...freshnessNames(keys)])) as FreshnessReply
   const known = await read()
   if (!lacksToken(known)) return freshnessIn(known, redis.runId())
-  await createTokens(redis, keys, teamId, newToken)
+  // A token that another process created meanwhile stays.
+  await Promise.all(entityTypes.map((type) => client.set(keys.changeToken(teamList(type, teamId)), newToken(), 'NX')))
   return freshnessIn(await read(), redis.runId())
 }
 
 /** The current versions of lists, in their order, in one round trip; null for one that is unknown. */
 export async function readVersionsOf(
-  redis: RedisConnection,
-  keys: RedisKeys,
+  { client, keys, runId }: RedisConnection,
   lists: readonly TeamList[],
 ): Promise<(ListVersion | null)[]> {
-  const { client } = redis
   const [[generation = null], tokens] = await Promise.all([
     client.hmget(keys.watermark, 'generation'),
     client.mget(lists.map((list) => keys.changeToken(list))),
   ])
-  const runId = redis.runId()
-  return tokens.map((token) => versionOf(runId, generation, token))
+  return tokens.map((token) => versionOf(runId(), generation, token))
 }
 
 /** Whether a list has no token though it is known which generation serves. */
@@ -84,47 +98,34 @@ export const lacksToken = ([, , generation, forms, , submissions]: FreshnessRepl
   generation !== null && (forms === null || submissions === null)
 
 /** The freshness that was read from the run `runId` of Redis. */
-export function freshnessIn(
+export const freshnessIn = (
   [published, run, generation, forms, formsUnsettled, submissions, submissionsUnsettled]: FreshnessReply,
   runId: string | undefined,
-): Freshness {
-  return {
-    watermark: published === null || run !== runId ? null : toInstant(Number(published)),
-    versions: {
-      forms: versionOf(runId, generation, forms),
-      submissions: versionOf(runId, generation, submissions),
-    },
-    settled: { forms: formsUnsettled === 0, submissions: submissionsUnsettled === 0 },
-  }
-}
+): Freshness => ({
+  watermark: published === null || run !== runId ? null : toInstant(Number(published)),
+  versions: {
+    forms: versionOf(runId, generation, forms),
+    submissions: versionOf(runId, generation, submissions),
+  },
+  settled: { forms: formsUnsettled === 0, submissions: submissionsUnsettled === 0 },
+})
 
 const versionOf = (runId: string | undefined, generation: string | null, token: string | null): ListVersion | null =>
   runId === undefined || generation === null || token === null
     ? null
     : (`${runId} ${generation} ${token}` as ListVersion)
 
-/** Creates the tokens that are missing; one that another process created meanwhile stays. */
-async function createTokens(
-  { client }: RedisConnection,
-  keys: RedisKeys,
-  teamId: TeamId,
-  newToken: () => string,
-): Promise<void> {
-  await Promise.all(entityTypes.map((type) => client.set(keys.changeToken(teamList(type, teamId)), newToken(), 'NX')))
-}
-
 /**
  * Gives each list a new change token, and so a new version: clients that hold an answer must fetch it again. Tokens are random
  * and not counted, because a Redis that lost its last second would count to the same number twice.
  */
 export async function replaceChangeTokens(
-  redis: RedisConnection,
-  keys: RedisKeys,
+  { client, keys }: RedisConnection,
   lists: readonly TeamList[],
-  newToken: () => string,
+  newToken = randomToken,
 ): Promise<void> {
   for (let at = 0; at < lists.length; at += maxTokensPerCommand) {
     const batch = lists.slice(at, at + maxTokensPerCommand)
-    await redis.client.mset(batch.flatMap((list) => [keys.changeToken(list), newToken()]))
+    await client.mset(batch.flatMap((list) => [keys.changeToken(list), newToken()]))
   }
 }

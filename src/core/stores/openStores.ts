@@ -4,9 +4,8 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 import type { KafkaSink } from '../kafka/sink.ts'
 import type { KafkaSource } from '../kafka/source.ts'
 import type { Service } from '../process/service.ts'
-import { type AccountKeyStore, accountKeyStore } from './accountKeyStore.ts'
+import { AccountKeyStore } from './accountKeyStore.ts'
 import type { OnCommand, RedisConnection } from './redis.ts'
-import { type RedisKeys, redisKeys } from './redisKeys.ts'
 
 /**
  * Opens Redis, and takes over the Elasticsearch client of a process that has one: calls of both are measured, and both are closed
@@ -15,7 +14,7 @@ import { type RedisKeys, redisKeys } from './redisKeys.ts'
 export function openStores(
   { config, engines, log, metrics, release }: Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>,
   elasticsearch?: Client,
-): { readonly redis: RedisConnection; readonly redisKeys: RedisKeys; readonly accountKeys: AccountKeyStore } {
+): { readonly redis: RedisConnection; readonly accountKeys: AccountKeyStore } {
   const calls = engineCallMetrics(metrics)
   if (elasticsearch !== undefined) {
     measureElasticsearch(elasticsearch, calls)
@@ -27,8 +26,7 @@ export function openStores(
     measureRedis(calls),
   )
   release('redis', () => redis.close())
-  const keys = redisKeys(config.INDEX_PREFIX)
-  return { redis, redisKeys: keys, accountKeys: accountKeyStore(redis, keys) }
+  return { redis, accountKeys: new AccountKeyStore(redis) }
 }
 
 /** Opens Kafka. Sources are closed when the process ends; the sink's owner connects and disconnects it. */

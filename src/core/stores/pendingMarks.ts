@@ -1,7 +1,5 @@
 import type { TeamList } from '../model/teamList.ts'
-import { type RedisConnection, run } from './redis.ts'
-import type { RedisKeys } from './redisKeys.ts'
-import { markScript, settleScript } from './redisScripts.ts'
+import { type RedisConnection, script } from './redis.ts'
 
 /** That records of one partition may change what readers see of a list, before the list has a new version. */
 export type PendingMark = {
@@ -15,38 +13,57 @@ export type PendingMark = {
 /** Bounds one script: Redis serves no other client while it runs one. */
 const maxMarksPerScript = 1_000
 /**
- * Whoever owns a partition next reads what its last owner left uncommitted, and settles that one's marks with its own. Only marks of
- * records that nobody can read any more, of a topic that was deleted and created again, are left; they must not stay for ever. Marks
- * that are needed for longer must be set again before this time is over.
+ * The next owner of a partition reads what its last owner left uncommitted, and settles that one's marks with its own. This bounds the life
+ * of all other marks: of records in a topic that was deleted and created again. A mark that is needed for longer must be set again.
  */
 export const pendingMarkLifeMs = 3_600_000
 
+/**
+ * A mark is its owner and the time of Redis (ms) until which it counts: those of others do not prolong it. A former claimant of the
+ * partition may still write, but does not replace the mark of the current one.
+ */
+const markScript = script(`
+local owners, lifeMs, time = KEYS[#KEYS], tonumber(ARGV[#ARGV]), redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+for i = 1, #KEYS - 1 do
+  local marks = redis.call('HGETALL', KEYS[i])
+  for at = 1, #marks, 2 do
+    local untilMs = tonumber(string.match(marks[at + 1], '%d+$') or '')
+    if untilMs and untilMs <= nowMs then redis.call('HDEL', KEYS[i], marks[at]) end
+  end
+  local partition, owner = ARGV[2 * i - 1], ARGV[2 * i]
+  if redis.call('HGET', owners, partition) == owner or not redis.call('HGET', KEYS[i], partition) then
+    redis.call('HSET', KEYS[i], partition, string.format('%s %.0f', owner, nowMs + lifeMs))
+  end
+  redis.call('PEXPIRE', KEYS[i], lifeMs)
+end
+return 1`)
+
+const settleScript = script(`
+for i, key in ipairs(KEYS) do
+  local mark = redis.call('HGET', key, ARGV[2 * i - 1])
+  if mark and string.match(mark, '^(.*) %d+$') == ARGV[2 * i] then redis.call('HDEL', key, ARGV[2 * i - 1]) end
+end
+return 1`)
+
 /** Marks lists before writes to them can become visible: as long as a list has a mark, an answer of its version may be outdated. */
-export async function markPending(
-  redis: RedisConnection,
-  keys: RedisKeys,
-  marks: readonly PendingMark[],
-): Promise<void> {
-  const scripts = batchesOf(marks, keys).map(({ names, values }) =>
-    run(redis, markScript, [...names, keys.partitionOwners], [...values, pendingMarkLifeMs]),
+export async function markPending(redis: RedisConnection, marks: readonly PendingMark[]): Promise<void> {
+  const { partitionOwners } = redis.keys
+  await Promise.all(
+    batchesOf(redis, marks).map(({ names, values }) =>
+      markScript(redis, [...names, partitionOwners], [...values, pendingMarkLifeMs]),
+    ),
   )
-  await Promise.all(scripts)
 }
 
 /** Removes marks, after their lists were given new change tokens. Marks of another owner stay. */
-export async function settlePending(
-  redis: RedisConnection,
-  keys: RedisKeys,
-  marks: readonly PendingMark[],
-): Promise<void> {
-  const scripts = batchesOf(marks, keys).map(({ names, values }) => run(redis, settleScript, names, values))
-  await Promise.all(scripts)
+export async function settlePending(redis: RedisConnection, marks: readonly PendingMark[]): Promise<void> {
+  await Promise.all(batchesOf(redis, marks).map(({ names, values }) => settleScript(redis, names, values)))
 }
 
 /** For each script the names of the hashes, and a field and its value for each of them. */
-function batchesOf(marks: readonly PendingMark[], keys: RedisKeys): { names: string[]; values: string[] }[] {
-  const count = Math.ceil(marks.length / maxMarksPerScript)
-  return Array.from({ length: count }, (_, at) => {
+function batchesOf({ keys }: RedisConnection, marks: readonly PendingMark[]) {
+  return Array.from({ length: Math.ceil(marks.length / maxMarksPerScript) }, (_, at) => {
     const batch = marks.slice(at * maxMarksPerScript, (at + 1) * maxMarksPerScript)
     return {
       names: batch.map(({ list }) => keys.pendingWrites(list)),

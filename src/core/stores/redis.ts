@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Redis, type RedisOptions, ReplyError } from 'ioredis'
+import { Redis, ReplyError } from 'ioredis'
 import type { Problem } from '../model/result.ts'
 import { aborted } from '../process/aborted.ts'
 import { hostAndPort } from '../process/config/values.ts'
 import type { Config } from '../process/config.ts'
 import { printable } from '../process/log.ts'
 import { addressIn, type EngineProbe } from './preflight.ts'
+import { type RedisKeys, redisKeys } from './redisKeys.ts'
 
-/** A connection to Redis, and the run of the server behind it. */
+/** A connection to the Redis of one installation. */
 export type RedisConnection = {
   readonly client: Redis
+  readonly keys: RedisKeys
   /** The server's `run_id`, undefined while not connected. It tells a restarted Redis, which may have lost its last second of writes. */
   runId(): string | undefined
   close(): Promise<void>
@@ -32,36 +34,27 @@ const connectionPollMs = 50
 const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
 
-/** Connects to the Redis that the configuration names, directly or through Sentinels. See `connectRedis`. */
-export function connectConfiguredRedis(
-  { REDIS_URL: url = 'redis://', REDIS_CA_FILE: ca, REDIS_SENTINELS, REDIS_SENTINEL_NAME: name }: Config,
-  onError: (error: Error) => void,
-  onCommand?: OnCommand,
-): RedisConnection {
-  const sentinels = name !== undefined && {
-    name,
-    sentinels: REDIS_SENTINELS.map((address) => hostAndPort(address) ?? { host: address }),
-    failoverDetector: true,
-    // By default a minute, in which no failover is heard of after the Sentinels were restarted.
-    sentinelReconnectStrategy: () => sentinelReconnectMs,
-    enableTLSForSentinelMode: url.startsWith('rediss:'),
-  }
-  return connectRedis(url, onError, { ...(ca !== undefined && { tls: { ca } }), ...sentinels }, onCommand)
-}
-
 /**
- * Connects to Redis and keeps reconnecting. A command fails at once while Redis is unreachable, and after two seconds without an
- * answer; no command is queued. `options` are those of the client. `onError` is called with connection errors, from which the client recovers by itself. Through
- * Sentinels it follows a failover as soon as a Sentinel tells of it, also when the old master still answers.
+ * Connects to Redis, directly or through Sentinels, and keeps reconnecting. A command fails at once while Redis is unreachable, and after
+ * two seconds without an answer; none is queued. `onError` is called with connection errors, from which the client recovers by itself.
+ * Through Sentinels it follows a failover as soon as a Sentinel tells of it, also when the old master still answers.
  */
 export function connectRedis(
-  url: string,
+  config: Pick<Config, 'INDEX_PREFIX'> & Partial<Config>,
   onError: (error: Error) => void,
-  options: Pick<RedisOptions, 'tls' | 'sentinels' | 'name'> = {},
   onCommand: OnCommand = () => undefined,
 ): RedisConnection {
+  const { REDIS_URL: url = 'redis://', REDIS_CA_FILE: ca, REDIS_SENTINELS, REDIS_SENTINEL_NAME: name } = config
   const client = new Redis(url, {
-    ...options,
+    ...(ca !== undefined && { tls: { ca } }),
+    ...(name !== undefined && {
+      name,
+      sentinels: (REDIS_SENTINELS ?? []).map((address) => hostAndPort(address) ?? { host: address }),
+      failoverDetector: true,
+      // By default a minute, in which no failover is heard of after the Sentinels were restarted.
+      sentinelReconnectStrategy: () => sentinelReconnectMs,
+      enableTLSForSentinelMode: url.startsWith('rediss:'),
+    }),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
     enableOfflineQueue: false,
@@ -75,15 +68,15 @@ export function connectRedis(
     // The client would go on with the first database, which may be another installation's.
     if (refusesDatabase(error)) client.disconnect(true)
   })
-  return connectionOver(client, onError)
+  return connectionOver(client, config.INDEX_PREFIX, onError)
 }
 
 /** Whether Redis has no database of the number in the URL, or none for this user. */
 export const refusesDatabase = (error: Error): boolean =>
   error instanceof ReplyError && (error as { command?: { name?: string } }).command?.name === 'select'
 
-/** The connection that a client has, or will have. `onError` is called with connection errors. */
-export function connectionOver(client: Redis, onError: (error: Error) => void): RedisConnection {
+/** The connection that a client has, or will have. */
+export function connectionOver(client: Redis, prefix: string, onError: (error: Error) => void): RedisConnection {
   let runId: string | undefined
   let current: object | undefined
   client.on('error', onError)
@@ -110,6 +103,7 @@ export function connectionOver(client: Redis, onError: (error: Error) => void): 
   })
   return {
     client,
+    keys: redisKeys(prefix),
     runId: () => runId,
     close: async () => {
       client.disconnect()
@@ -137,26 +131,23 @@ export async function untilConnected({ runId }: Pick<RedisConnection, 'runId'>, 
   }
 }
 
-/** A script that Redis keeps, and its hash. */
-export type Script = { readonly lua: string; readonly sha: string }
-
-export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') })
-
 /**
- * Runs a script by its hash; the script itself is sent only to a Redis that does not know it yet. Who runs it needs the right to write each
- * of `names`; names of keys that are only read may be among `values`.
+ * A Lua script, which Redis runs by its hash and is sent once. Running it takes the right to write each of its names; names of keys that
+ * are only read may be among the values.
  */
-export async function run(
-  { client }: Pick<RedisConnection, 'client'>,
-  { lua, sha }: Script,
-  names: readonly string[],
-  values: readonly (string | number)[],
-): Promise<unknown> {
-  try {
-    return await client.evalsha(sha, names.length, ...names, ...values)
-  } catch (error) {
-    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-    return await client.eval(lua, names.length, ...names, ...values)
+export function script(lua: string) {
+  const sha = createHash('sha1').update(lua).digest('hex')
+  return async (
+    { client }: Pick<RedisConnection, 'client'>,
+    names: readonly string[],
+    values: readonly (string | number)[],
+  ): Promise<unknown> => {
+    try {
+      return await client.evalsha(sha, names.length, ...names, ...values)
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
+      return await client.eval(lua, names.length, ...names, ...values)
+    }
   }
 }
 
@@ -169,13 +160,10 @@ export class RedisUnavailable extends Error {
   }
 }
 
+type ErrorClass = abstract new (...parameters: never[]) => Error
+
 /** Awaits an answer of Redis. Any error is `RedisUnavailable`, except those of the classes `others`. */
-export async function fromRedis<T>(
-  answer: Promise<T>,
-  ...others: readonly (abstract new (
-    ...parameters: never[]
-  ) => Error)[]
-): Promise<T> {
+export async function fromRedis<T>(answer: Promise<T>, ...others: readonly ErrorClass[]): Promise<T> {
   try {
     return await answer
   } catch (error) {
@@ -189,10 +177,8 @@ export type RedisMemory = { readonly usedBytes: number; readonly limitBytes: num
 
 export async function readRedisMemory({ client }: RedisConnection): Promise<RedisMemory> {
   const info = await client.info('memory')
-  const [used, limit] = ['used_memory', 'maxmemory'].map((name) =>
-    Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0),
-  )
-  return { usedBytes: used ?? 0, limitBytes: limit === 0 ? undefined : limit }
+  const read = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
+  return { usedBytes: read('used_memory'), limitBytes: read('maxmemory') || undefined }
 }
 
 const defaultPort = 6_379
@@ -215,7 +201,7 @@ export const redisProbe = (config: Config): EngineProbe => ({
         answer.resolve({ path: 'REDIS_URL', rule: `names a database that Redis refuses: ${printable(message)}` })
       else answer.reject(new Error(message))
     }
-    const redis = connectConfiguredRedis(config, onError)
+    const redis = connectRedis(config, onError)
     redis.client.once('ready', () => answer.resolve(undefined))
     try {
       return await Promise.race([answer.promise, aborted(signal)])

@@ -1,26 +1,69 @@
 import type { GenerationTag } from './indices.ts'
-import { type RedisConnection, run } from './redis.ts'
-import type { RedisKeys } from './redisKeys.ts'
-import {
-  claimScript,
-  extendHoldScript,
-  noteRaisedScript,
-  publishScript,
-  releaseHoldScript,
-  setGenerationScript,
-} from './redisScripts.ts'
+import { type RedisConnection, script } from './redis.ts'
 
 /** `<topic>/<partition>` → epoch ms before which everything appended to that partition is searchable. */
 export type PartitionWatermarks = ReadonlyMap<string, number>
 
 /**
- * The result of publishing the watermark. `incomplete`: a partition has no watermark yet; `behind`: a generation that is being rebuilt has not
- * reached the instant at which the rebuild began, or the watermark would be below one that readers were told; `held`: a rebuild is about to switch; `displaced`: another indexer has
- * claimed one of the partitions; `withheld`: a deletion may have been missed in this generation, so that nothing is promised of it; `superseded`: the watermark belongs to another generation; `forgotten`: Redis knows no generation.
+ * Why no watermark is published: a partition has none yet; a generation that is being rebuilt has not reached the instant at which the
+ * rebuild began, or the watermark would be below one that readers were told; a rebuild is about to switch; another indexer has claimed
+ * one of the partitions; a deletion may have been missed in this generation, so that nothing is promised of it; the watermark belongs to
+ * another generation; Redis knows no generation.
  */
+const obstacles = ['incomplete', 'behind', 'held', 'displaced', 'withheld', 'superseded', 'forgotten'] as const
+
+/** The result of publishing the watermark. */
 export type WatermarkResult =
   | { readonly kind: 'published'; readonly watermarkMs: number }
-  | { readonly kind: 'incomplete' | 'behind' | 'held' | 'displaced' | 'withheld' | 'superseded' | 'forgotten' }
+  | { readonly kind: (typeof obstacles)[number] }
+
+/**
+ * The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. Partition watermarks of
+ * an earlier run of Redis are dropped: a Redis that comes back with an older state, or a replica that lagged and takes over, has older
+ * ones than readers were told. What was published last it may have lost as well, so each publisher tells what it knows of that, also when
+ * its partition watermarks are refused. Once a publisher withholds the watermark of a generation, nobody publishes it.
+ */
+const publishScript = script(`
+local highest = tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1')
+if tonumber(ARGV[5]) > highest then
+  highest = tonumber(ARGV[5])
+  redis.call('HSET', KEYS[1], 'highest', ARGV[5])
+end
+if redis.call('EXISTS', KEYS[2]) == 1 then return 'held' end
+local generation = redis.call('HGET', KEYS[1], 'generation')
+if not generation then return 'forgotten' end
+if generation ~= ARGV[1] then return 'superseded' end
+local every = cjson.decode(ARGV[4])
+for i = 7, #ARGV, 2 do
+  local owner = redis.call('HGET', KEYS[3], ARGV[i])
+  if owner and owner ~= ARGV[3] then return 'displaced' end
+end
+if ARGV[6] == '1' then
+  redis.call('HSET', KEYS[1], 'withheld', '1')
+  redis.call('HDEL', KEYS[1], 'published')
+end
+if redis.call('HGET', KEYS[1], 'partitionsRun') ~= ARGV[2] then
+  for _, name in ipairs(every) do redis.call('HDEL', KEYS[1], name) end
+  redis.call('HSET', KEYS[1], 'partitionsRun', ARGV[2])
+end
+for i = 7, #ARGV, 2 do
+  local known = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or '-1')
+  if tonumber(ARGV[i + 1]) > known then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1]) end
+end
+local lowest = nil
+for _, name in ipairs(every) do
+  local watermark = tonumber(redis.call('HGET', KEYS[1], name) or '-1')
+  if watermark < 0 then return 'incomplete' end
+  if lowest == nil or watermark < lowest then lowest = watermark end
+end
+if lowest == nil then return 'incomplete' end
+if lowest < tonumber(redis.call('HGET', KEYS[1], 'floor') or '-1') then return 'behind' end
+local published = math.max(lowest, tonumber(redis.call('HGET', KEYS[1], 'published') or '-1'))
+if published < highest then return 'behind' end
+redis.call('HDEL', KEYS[1], 'floor')
+if redis.call('HGET', KEYS[1], 'withheld') then return 'withheld' end
+redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2], 'highest', string.format('%.0f', published))
+return string.format('%.0f', published)`)
 
 /**
  * Publishes the watermarks of the partitions that this indexer owns, for one generation of indices. `everyPartition` names all
@@ -28,7 +71,6 @@ export type WatermarkResult =
  */
 export async function publishWatermark(
   redis: RedisConnection,
-  keys: RedisKeys,
   round: {
     readonly generation: GenerationTag
     /** The claim of all of these partitions. */
@@ -41,59 +83,73 @@ export async function publishWatermark(
     readonly isWithheld: boolean
   },
 ): Promise<WatermarkResult> {
-  const pairs = [...round.partitionWatermarks].flatMap(([partition, epochMs]) => [partition, Math.floor(epochMs)])
-  const known = msOrNone(round.highestMs)
-  const fixed = [round.generation, runOf(redis), round.owner, JSON.stringify(round.everyPartition)]
-  const result = String(
-    await run(
-      redis,
-      publishScript,
-      [keys.watermark, keys.watermarkHold, keys.partitionOwners],
-      [...fixed, known, round.isWithheld ? 1 : 0, ...pairs],
-    ),
-  )
-  switch (result) {
-    case 'held':
-    case 'displaced':
-    case 'withheld':
-    case 'forgotten':
-    case 'superseded':
-    case 'incomplete':
-    case 'behind':
-      return { kind: result }
-    default:
-      return { kind: 'published', watermarkMs: Number(result) }
-  }
+  const { keys, runId } = redis
+  const run = runId()
+  if (run === undefined) throw new Error('Redis is not connected')
+  const names = [keys.watermark, keys.watermarkHold, keys.partitionOwners]
+  const result = await publishScript(redis, names, [
+    ...[round.generation, run, round.owner, JSON.stringify(round.everyPartition)],
+    ...[msOrNone(round.highestMs), round.isWithheld ? 1 : 0],
+    ...[...round.partitionWatermarks].flatMap(([partition, epochMs]) => [partition, Math.floor(epochMs)]),
+  ])
+  const kind = obstacles.find((obstacle) => obstacle === result)
+  return kind === undefined ? { kind: 'published', watermarkMs: Number(result) } : { kind }
 }
 
 /**
+ * Partition watermarks belong to one generation and are dropped with it. The published watermark stays true across a switch,
+ * unless a floor withdraws it. Where `ARGV[3]` is given, and a third generation's
+ * watermarks count, nothing is changed, and the answer is 0.
+ */
+const setGenerationScript = script(`
+local kept = redis.call('HMGET', KEYS[1], 'generation', 'published', 'run', 'floor', 'highest', 'raised')
+if ARGV[3] and kept[1] and kept[1] ~= ARGV[1] and kept[1] ~= ARGV[3] then return 0 end
+if kept[1] ~= ARGV[1] then
+  redis.call('DEL', KEYS[1])
+  redis.call('HSET', KEYS[1], 'generation', ARGV[1])
+  if kept[5] then redis.call('HSET', KEYS[1], 'highest', kept[5]) end
+  if kept[6] then redis.call('HSET', KEYS[1], 'raised', kept[6]) end
+  if kept[2] and kept[3] then redis.call('HSET', KEYS[1], 'published', kept[2], 'run', kept[3]) end
+end
+local floor = tonumber(ARGV[2])
+if floor >= 0 then
+  redis.call('HDEL', KEYS[1], 'published', 'run')
+  redis.call('HSET', KEYS[1], 'floor', string.format('%.0f', math.max(floor, tonumber(kept[4] or '-1'))))
+elseif kept[4] then
+  redis.call('HSET', KEYS[1], 'floor', kept[4])
+end
+return 1`)
+
+/**
  * Sets the generation whose watermarks count. With `floorMs` (epoch ms) the watermark is withdrawn until everything appended
- * before that instant is searchable: the new generation does not hold yet what the last watermark promised of another one.
+ * before that instant is searchable: the new generation does not hold yet what the last watermark promised of another one. Rejects where
+ * another generation counts by now than `instead` (empty for none).
  */
 export async function setWatermarkGeneration(
   redis: RedisConnection,
-  keys: RedisKeys,
   generation: GenerationTag,
-  floorMs: number | undefined,
+  floorMs?: number,
+  instead?: GenerationTag | '',
 ): Promise<void> {
-  await run(redis, setGenerationScript, [keys.watermark], [generation, msOrNone(floorMs)])
-}
-
-/** The same, unless the watermarks of a third generation count by now instead of those of `instead`; rejects then. */
-export async function replaceWatermarkGeneration(
-  redis: RedisConnection,
-  keys: RedisKeys,
-  generation: GenerationTag,
-  floorMs: number | undefined,
-  instead: GenerationTag | undefined,
-): Promise<void> {
-  const values = [generation, msOrNone(floorMs), instead ?? '']
-  if ((await run(redis, setGenerationScript, [keys.watermark], values)) === 0)
+  const values = [generation, msOrNone(floorMs), ...(instead === undefined ? [] : [instead])]
+  if ((await setGenerationScript(redis, [redis.keys.watermark], values)) === 0)
     throw new Error('another generation has been adopted meanwhile')
 }
 
 /** For scripts, which have no undefined. */
 const msOrNone = (epochMs: number | undefined): number => Math.floor(epochMs ?? -1)
+
+/**
+ * What was published before this claim counts for the claimant, what a former owner publishes after it is refused. The former owner's watermark
+ * of the partition goes: while another partition holds the published one back, it may be above that, and must not be published later.
+ */
+const claimScript = script(`
+if tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1') then redis.call('HSET', KEYS[1], 'highest', ARGV[2]) end
+for i = 3, #ARGV do
+  redis.call('HSET', KEYS[2], ARGV[i], ARGV[1])
+  redis.call('HDEL', KEYS[1], ARGV[i])
+end
+return redis.call('HMGET', KEYS[1], 'highest', 'raised')`)
 
 /**
  * Claims partitions (by topic/partition) for `owner`: from now on the watermarks of any other owner are refused. `highestMs` is the greatest
@@ -102,7 +158,6 @@ const msOrNone = (epochMs: number | undefined): number => Math.floor(epochMs ?? 
  */
 export async function claimPartitions(
   redis: RedisConnection,
-  keys: RedisKeys,
   owner: string,
   partitions: readonly string[],
   highestMs: number | undefined,
@@ -110,45 +165,41 @@ export async function claimPartitions(
   readonly watermarkMs: number | undefined
   readonly changedAtRaisedByMs: number
 }> {
+  const { keys } = redis
   const values = [owner, msOrNone(highestMs), ...partitions]
-  const claimed = await run(redis, claimScript, [keys.watermark, keys.partitionOwners], values)
+  const claimed = await claimScript(redis, [keys.watermark, keys.partitionOwners], values)
   const [highest, raised] = claimed as readonly [string | null, string | null]
   return { watermarkMs: highest === null ? undefined : Number(highest), changedAtRaisedByMs: Number(raised ?? 0) }
 }
 
 /** The claim that counts for a partition (topic/partition); undefined when Redis knows none, as after a loss of its data. */
-export async function readClaimant(
-  redis: RedisConnection,
-  keys: RedisKeys,
-  partition: string,
-): Promise<string | undefined> {
-  return (await redis.client.hget(keys.partitionOwners, partition)) ?? undefined
-}
+export const readClaimant = async ({ client, keys }: RedisConnection, partition: string): Promise<string | undefined> =>
+  (await client.hget(keys.partitionOwners, partition)) ?? undefined
 
 /** The greatest watermark (epoch ms) that was ever published; undefined when there was none. */
-export async function readHighestWatermark(redis: RedisConnection, keys: RedisKeys): Promise<number | undefined> {
-  const highest = await redis.client.hget(keys.watermark, 'highest')
+export async function readHighestWatermark({ client, keys }: RedisConnection): Promise<number | undefined> {
+  const highest = await client.hget(keys.watermark, 'highest')
   return highest === null ? undefined : Number(highest)
 }
 
+const noteRaisedScript = script(`
+if tonumber(ARGV[1]) > tonumber(redis.call('HGET', KEYS[1], 'raised') or '0') then redis.call('HSET', KEYS[1], 'raised', ARGV[1]) end
+return 1`)
+
 /** Stores how far (ms) `changedAt` of a record was raised above its append time; Redis keeps the greatest distance for good. */
-export async function noteRaised(redis: RedisConnection, keys: RedisKeys, changedAtRaisedByMs: number): Promise<void> {
-  await run(redis, noteRaisedScript, [keys.watermark], [Math.ceil(changedAtRaisedByMs)])
+export async function noteRaised(redis: RedisConnection, changedAtRaisedByMs: number): Promise<void> {
+  await noteRaisedScript(redis, [redis.keys.watermark], [Math.ceil(changedAtRaisedByMs)])
 }
 
 /** What the clock of Redis reads (epoch ms). */
-export async function redisTimeMs(redis: RedisConnection): Promise<number> {
-  const [seconds, microseconds] = await redis.client.time()
+export async function redisTimeMs({ client }: RedisConnection): Promise<number> {
+  const [seconds, microseconds] = await client.time()
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000)
 }
 
 /** The generation whose watermarks count; undefined when Redis knows none. */
-export async function readWatermarkGeneration(
-  redis: RedisConnection,
-  keys: RedisKeys,
-): Promise<GenerationTag | undefined> {
-  return ((await redis.client.hget(keys.watermark, 'generation')) ?? undefined) as GenerationTag | undefined
-}
+export const readWatermarkGeneration = async ({ client, keys }: RedisConnection): Promise<GenerationTag | undefined> =>
+  ((await client.hget(keys.watermark, 'generation')) ?? undefined) as GenerationTag | undefined
 
 /** The watermark that API answers carry, and the watermark of every partition. */
 export type PublishedWatermark = {
@@ -157,61 +208,40 @@ export type PublishedWatermark = {
 }
 
 /** Reads the published watermark; undefined when an earlier run of Redis published it, which may have lost its last second. */
-export async function readWatermark(redis: RedisConnection, keys: RedisKeys): Promise<PublishedWatermark> {
-  const {
-    published,
-    run,
-    generation: _generation,
-    floor: _floor,
-    highest: _highest,
-    partitionsRun: _partitionsRun,
-    raised: _raised,
-    withheld: _withheld,
-    ...partitions
-  } = await redis.client.hgetall(keys.watermark)
+export async function readWatermark({ client, keys, runId }: RedisConnection): Promise<PublishedWatermark> {
+  const { published, run, ...others } = await client.hgetall(keys.watermark)
+  const partitions = Object.entries(others).filter(([name]) => name.includes('/'))
   return {
-    watermarkMs: published === undefined || run !== redis.runId() ? undefined : Number(published),
-    partitionWatermarks: new Map(Object.entries(partitions).map(([name, epochMs]) => [name, Number(epochMs)])),
+    watermarkMs: published === undefined || run !== runId() ? undefined : Number(published),
+    partitionWatermarks: new Map(partitions.map(([name, epochMs]) => [name, Number(epochMs)])),
   }
 }
 
-/** Stops the watermark until the hold is released, for `maxMs` at most; false when another rebuild has the hold. */
-export async function acquireWatermarkHold(
-  redis: RedisConnection,
-  keys: RedisKeys,
-  holder: string,
-  maxMs: number,
-): Promise<boolean> {
-  return (await redis.client.set(keys.watermarkHold, holder, 'PX', maxMs, 'NX')) === 'OK'
+/** Withdraws the watermark: without log-append time, producers set the append times, and no promise can rest on them. */
+export async function withdrawWatermark({ client, keys }: RedisConnection): Promise<void> {
+  await client.hdel(keys.watermark, 'published')
 }
+
+/** Stops the watermark until the hold is released, for `maxMs` at most; false when another rebuild has the hold. */
+export const acquireWatermarkHold = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
+  (await redis.client.set(redis.keys.watermarkHold, holder, 'PX', maxMs, 'NX')) === 'OK'
+
+const extendHoldScript = script(
+  `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0`,
+)
 
 /** Extends the hold by another `maxMs`; false when it had expired. */
-export async function extendWatermarkHold(
-  redis: RedisConnection,
-  keys: RedisKeys,
-  holder: string,
-  maxMs: number,
-): Promise<boolean> {
-  return (await run(redis, extendHoldScript, [keys.watermarkHold], [holder, maxMs])) === 1
-}
+export const extendWatermarkHold = async (redis: RedisConnection, holder: string, maxMs: number): Promise<boolean> =>
+  (await extendHoldScript(redis, [redis.keys.watermarkHold], [holder, maxMs])) === 1
 
 /** Whether a rebuild has stopped the watermark, because it is about to switch. */
-export async function isWatermarkHeld(redis: RedisConnection, keys: RedisKeys): Promise<boolean> {
-  return (await redis.client.exists(keys.watermarkHold)) === 1
-}
+export const isWatermarkHeld = async ({ client, keys }: RedisConnection): Promise<boolean> =>
+  (await client.exists(keys.watermarkHold)) === 1
+
+const releaseHoldScript = script(
+  `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`,
+)
 
 /** Releases the hold, so that the watermark goes on; false when it had expired. */
-export async function releaseWatermarkHold(redis: RedisConnection, keys: RedisKeys, holder: string): Promise<boolean> {
-  return (await run(redis, releaseHoldScript, [keys.watermarkHold], [holder])) === 1
-}
-
-/** Withdraws the watermark: without log-append time, producers set the append times, and no promise can rest on them. */
-export async function withdrawWatermark(redis: RedisConnection, keys: RedisKeys): Promise<void> {
-  await redis.client.hdel(keys.watermark, 'published')
-}
-
-function runOf(redis: RedisConnection): string {
-  const runId = redis.runId()
-  if (runId === undefined) throw new Error('Redis is not connected')
-  return runId
-}
+export const releaseWatermarkHold = async (redis: RedisConnection, holder: string): Promise<boolean> =>
+  (await releaseHoldScript(redis, [redis.keys.watermarkHold], [holder])) === 1

@@ -31,7 +31,7 @@ export function simulateEngines(world: World): SimulatedEngines {
     clockOffsetsMs,
     elasticsearch: () => simulatedClients(simulatedElasticsearch, world.network).elasticsearch,
     elasticsearchBytes: () => simulatedClients(simulatedElasticsearch, world.network).bytes,
-    redis: (_config, _onError, onCommand) => simulatedRedis.connect(world.network, onCommand),
+    redis: (config, _onError, onCommand) => simulatedRedis.connect(world.network, config.INDEX_PREFIX, onCommand),
     kafka: (_config, log) => simulatedKafka.client(world.network, log),
   }
 }

@@ -112,7 +112,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'eleven-keys',
     themes: ['keys'],
-    file: 'src/core/stores/redisScripts.ts',
+    file: 'src/core/stores/accountKeyStore.ts',
     from: 'local isFull = taken >= max',
     to: 'local isFull = false',
   },
@@ -127,8 +127,7 @@ export const mutants: readonly Mutant[] = [
     name: 'hold-not-renewed-nor-checked',
     themes: ['switch', 'late'],
     file: 'indexer/generations/rebuild.ts',
-    from: `    if (!(await extendWatermarkHold(redis, keys, holder, maxHoldMs)))
-      throw new Error('the hold on the watermark has expired')`,
+    from: `    if (!(await extendWatermarkHold(redis, holder, maxHoldMs))) throw new Error('the hold on the watermark has expired')`,
     to: '',
   },
   {
@@ -187,12 +186,12 @@ export const mutants: readonly Mutant[] = [
     themes: ['delays'],
     file: 'src/core/stores/accountKeyStore.ts',
     from: ': freshnessIn(read, redis.runId())',
-    to: ": await redis.client.hmget(keys.watermark, 'published', 'run', 'generation').then((later) => freshnessIn([...later, ...read.slice(3)] as never, redis.runId()))",
+    to: ": await redis.client.hmget(redis.keys.watermark, 'published', 'run', 'generation').then((later) => freshnessIn([...later, ...read.slice(3)] as never, redis.runId()))",
   },
   {
     name: 'watermark-behind-one-that-redis-lost',
     themes: ['redis', 'clocks'],
-    file: 'src/core/stores/redisScripts.ts',
+    file: 'src/core/stores/watermark.ts',
     from: "if published < highest then return 'behind' end",
     to: '',
   },
@@ -228,8 +227,8 @@ export const mutants: readonly Mutant[] = [
     name: 'revoked-in-kafka-only',
     themes: ['keys', 'network'],
     file: 'src/core/stores/accountKeyStore.ts',
-    from: 'const applied = await applyChange(redis, keys, { teamId, keyId, state, position })\n',
-    to: "const applied = state.key?.state === 'revoked' && position === undefined ? { kind: 'applied' as const } : await applyChange(redis, keys, { teamId, keyId, state, position })\n",
+    from: 'const [kind, newest] = (await applyScript',
+    to: "if (state.key?.state === 'revoked' && position === undefined) return { kind: 'applied', newest: undefined }\n    const [kind, newest] = (await applyScript",
   },
   {
     name: 'stale-write-leaves-no-token',

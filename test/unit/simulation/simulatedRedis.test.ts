@@ -1,4 +1,5 @@
-import { type RedisConnection, run, script } from '../../../src/core/stores/redis.ts'
+import { createHash } from 'node:crypto'
+import { type RedisConnection, script } from '../../../src/core/stores/redis.ts'
 import { SimulatedRedis } from '../../simulation/engines/redis/simulatedRedis.ts'
 import { type Host, localHost, type Network, NetworkFailure } from '../../simulation/network.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -43,7 +44,7 @@ describe('The simulated Redis', () => {
     nowMs = Date.parse('2026-01-01T00:00:00.000Z')
     redis = new SimulatedRedis(hostWith(1))
     network = new HoldingNetwork()
-    link = redis.connect(network)
+    link = redis.connect(network, 'test')
     await eventually(() => link.runId() !== undefined)
   })
   afterEach(() => link.close())
@@ -73,14 +74,15 @@ describe('The simulated Redis', () => {
 
   test('may restart empty, and knows no script then', async () => {
     const own = script('return 1')
+    const sha = createHash('sha1').update('return 1').digest('hex')
     await link.client.set('a', 'x')
-    await run(link, own, [], [])
+    await own(link, [], [])
     const before = link.runId()
     redis.restart({ losesLastMs: Number.POSITIVE_INFINITY })
     await reconnected(before)
     expect(await link.client.exists('a')).toBe(0)
-    await expect(link.client.evalsha(own.sha, 0)).rejects.toThrow('NOSCRIPT')
-    expect(await run(link, own, [], [])).toBe(1)
+    await expect(link.client.evalsha(sha, 0)).rejects.toThrow('NOSCRIPT')
+    expect(await own(link, [], [])).toBe(1)
   })
 
   test('closes connections when it restarts: no run is known, and commands fail at once, until the client is back', async () => {

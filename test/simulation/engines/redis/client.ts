@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import type { Redis } from 'ioredis'
 import {
@@ -7,7 +8,6 @@ import {
   type OnCommand,
   type RedisConnection,
   reconnectDelayMs,
-  script,
 } from '../../../../src/core/stores/redis.ts'
 import { type Network, NetworkFailure } from '../../network.ts'
 import { commands, type Reply } from './commands.ts'
@@ -30,11 +30,12 @@ const names = [...Object.keys(commands), 'eval', 'evalsha', 'info']
 export function connectSimulated(
   open: () => Session,
   network: Network,
+  prefix: string,
   onCommand: OnCommand = () => undefined,
 ): RedisConnection {
   const client = new SimulatedClient(open, network, onCommand)
   // It has what the product calls of ioredis.
-  return connectionOver(client as unknown as Redis, () => undefined)
+  return connectionOver(client as unknown as Redis, prefix, () => undefined)
 }
 
 /**
@@ -66,7 +67,7 @@ class SimulatedClient extends EventEmitter {
 
   /** Defines a method that runs a script by its hash, and sends the script itself to a server that does not know it. */
   defineCommand(name: string, { lua, numberOfKeys }: { readonly lua: string; readonly numberOfKeys: number }): void {
-    const sha = script(lua).sha
+    const sha = createHash('sha1').update(lua).digest('hex')
     this.#define(name, async (args) => {
       const values = [String(numberOfKeys), ...args]
       return await this.#send('evalsha', [sha, ...values]).catch((error: Error) => {

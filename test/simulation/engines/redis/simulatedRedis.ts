@@ -27,8 +27,8 @@ export class SimulatedRedis {
   }
 
   /** A connection of one process. `onCommand` is called after every command. */
-  connect(network: Network, onCommand?: OnCommand): RedisConnection {
-    return connectSimulated(() => this.#open(), network, onCommand)
+  connect(network: Network, prefix: string, onCommand?: OnCommand): RedisConnection {
+    return connectSimulated(() => this.#open(), network, prefix, onCommand)
   }
 
   /** Starts again without what was written in the last milliseconds of its clock (a minute at most), or empty with `Infinity`. */

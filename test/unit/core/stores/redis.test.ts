@@ -29,7 +29,7 @@ test('a connection knows the run of Redis also when Redis hung as it was asked f
       return await work()
     },
   }
-  const link = new SimulatedRedis(localHost()).connect(network)
+  const link = new SimulatedRedis(localHost()).connect(network, 'test')
   await eventually(() => link.runId() !== undefined)
   expect(unanswered).toBeLessThan(0)
   await link.close()

@@ -36,6 +36,7 @@ class Redis {
       return 1
     },
   }
+  readonly keys = redisKeys(prefix)
   readonly runId = (): string => 'run'
 }
 
@@ -50,7 +51,7 @@ beforeEach(() => {
 
 type Commits = Parameters<typeof ServedGeneration.open>[1]
 const open = (commits: Partial<Commits> = {}): Promise<ServedGeneration> => {
-  const stores = { config, elasticsearch, redis, keys: redisKeys(prefix) } as unknown as Stores
+  const stores = { config, elasticsearch, redis } as unknown as Stores
   return ServedGeneration.open(stores, { own: [], rebuilt: [], ...commits }, () => startMs, signal)
 }
 const commitsOf = ({ tag }: Generation): Commits['own'] => [{ generation: tag }] as unknown as CommittedOffset[]

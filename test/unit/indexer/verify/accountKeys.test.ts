@@ -2,7 +2,7 @@ import { AccountKeyFold, compareAccountKeys } from '../../../../indexer/verify/a
 import type { SourceRecord } from '../../../../src/core/kafka/sourceRecord.ts'
 import { digestOf } from '../../../../src/core/model/accountKey.ts'
 import type { EntityId, Offset, Revision, TeamId } from '../../../../src/core/model/ids.ts'
-import type { AccountKeySurvey } from '../../../../src/core/stores/accountKeyStore.ts'
+import type { AccountKeySurvey } from '../../../../src/core/stores/accountKeySurvey.ts'
 
 const team = 'acme' as TeamId
 const idOf = (id: string): EntityId => id as EntityId

@@ -1,0 +1,43 @@
+import type { AccountKeyState } from '../model/accountKey.ts'
+import type { Digest, EntityId, TeamId } from '../model/ids.ts'
+import { type KeyHolder, readField } from './accountKeyStore.ts'
+import type { RedisConnection } from './redis.ts'
+
+const namesAtOnce = 500
+
+/** Everything that the account-key store holds, deleted keys included, without slots that are only reserved. */
+export type AccountKeySurvey = {
+  readonly keys: readonly { readonly teamId: TeamId; readonly keyId: EntityId; readonly state: AccountKeyState }[]
+  /** Which live keys claim each digest. A look-up finds a single one. */
+  readonly claims: ReadonlyMap<Digest, readonly KeyHolder[]>
+}
+
+/** Reads the whole account-key store, page by page, without changing anything. What is written meanwhile may be in it or not. */
+export async function surveyAccountKeys({ client, keys: names }: RedisConnection): Promise<AccountKeySurvey> {
+  const keys: AccountKeySurvey['keys'][number][] = []
+  for await (const [teamId, hash] of hashesWith(client, names.teamKeysPrefix))
+    for (const [keyId, field] of Object.entries(hash)) {
+      const state = readField(field)
+      if (state !== undefined) keys.push({ teamId: teamId as TeamId, keyId: keyId as EntityId, state })
+    }
+  const claims = new Map<Digest, KeyHolder[]>()
+  for await (const [digest, hash] of hashesWith(client, names.accountKeyPrefix))
+    claims.set(
+      digest as Digest,
+      Object.values(hash).map((text) => JSON.parse(text) as KeyHolder),
+    )
+  return { keys, claims }
+}
+
+/** The hashes whose names begin with `prefix`, by the rest of their names. A prefix has none of the characters that a pattern knows. */
+async function* hashesWith(
+  client: RedisConnection['client'],
+  prefix: string,
+): AsyncGenerator<readonly [name: string, hash: Record<string, string>]> {
+  for (let cursor: string | undefined = '0'; cursor !== undefined; ) {
+    const [next, page]: [string, string[]] = await client.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', namesAtOnce)
+    const hashes = await Promise.all(page.map((name) => client.hgetall(name)))
+    for (const [at, hash] of hashes.entries()) yield [(page[at] ?? '').slice(prefix.length), hash]
+    cursor = next === '0' ? undefined : next
+  }
+}
