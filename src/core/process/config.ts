@@ -4,10 +4,9 @@ import {
   combinationProblems,
   defaultTopics,
   type Environment,
-  isBlank,
+  itemsOf,
   missingForSignIn,
   readEnginesFile,
-  topicProblems,
   unknownNameProblems,
   withoutEmpty,
 } from './config/environment.ts'
@@ -125,11 +124,12 @@ export function readConfig(
   const problems: Problem[] = parsed.success
     ? []
     : parsed.error.issues.map((issue) => ({ path: String(issue.path[0]), rule: issue.message }))
+  const isBlank = (name: string): boolean => itemsOf(merged[name]).length === 0
   for (const name of needed) {
     if (name === 'sign-in') problems.push(...missingForSignIn(merged))
-    else if (isBlank(merged[name]) && (name !== 'REDIS_URL' || isBlank(merged['REDIS_SENTINELS'])))
+    else if (isBlank(name) && (name !== 'REDIS_URL' || isBlank('REDIS_SENTINELS')))
       problems.push({ path: name, rule: `is not set, and ${enginesFile} does not name it` })
   }
-  problems.push(...combinationProblems(merged), ...topicProblems(merged), ...unknownNameProblems(set, variableNames))
+  problems.push(...combinationProblems(merged), ...unknownNameProblems(set, variableNames))
   return parsed.success && problems.length === 0 ? { ok: true, config: parsed.data } : { ok: false, problems }
 }

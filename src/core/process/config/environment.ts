@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 import type { Problem } from '../../model/result.ts'
 
 /** The variables of an environment, such as `process.env`. */
@@ -11,9 +12,6 @@ export const itemsOf = (value: string | undefined): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
-/** Whether a value lists nothing, such as commas alone. */
-export const isBlank = (value: string | undefined): boolean => itemsOf(value).length === 0
-
 /** A variable that is empty counts as one that is not set. */
 export const withoutEmpty = (environment: Environment): Environment =>
   Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
@@ -21,87 +19,28 @@ export const withoutEmpty = (environment: Environment): Environment =>
 /** The engines' addresses that `npm run engines` has written; nothing where there is no such file. */
 export function readEnginesFile(path: string): Environment {
   try {
-    const lines = readFileSync(path, 'utf8').split('\n')
-    return Object.fromEntries(lines.flatMap((line) => (line.includes('=') ? [splitOnce(line)] : [])))
+    return parseEnv(readFileSync(path, 'utf8'))
   } catch {
     return {}
   }
 }
 
-function splitOnce(line: string): [string, string] {
-  const at = line.indexOf('=')
-  return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
-}
-
-/** What the settings area needs to check an owner's link. */
-export function missingForSignIn(environment: Environment): Problem[] {
-  const problems: Problem[] = []
-  if (environment['SIGN_IN_ISSUER'] === undefined) problems.push({ path: 'SIGN_IN_ISSUER', rule: 'is not set' })
-  if (environment['SIGN_IN_SECRET'] === undefined && environment['SIGN_IN_JWKS_URL'] === undefined)
-    problems.push({ path: 'SIGN_IN_SECRET', rule: 'is not set, and neither is SIGN_IN_JWKS_URL' })
-  return problems
-}
-
-/** Variables of which each is right, and which do not go together. */
-export function combinationProblems(environment: Environment): Problem[] {
-  return [
-    ...together(environment, ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD']),
-    ...together(environment, ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME']),
-    ...together(environment, ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD']),
-    ...credentialsProblems(environment),
-    ...encryptionProblems(environment),
-  ]
-}
-
-function together(environment: Environment, names: readonly string[]): Problem[] {
-  const missing = names.filter((name) => environment[name] === undefined)
-  if (missing.length === names.length) return []
-  return missing.map((path) => ({
-    path,
-    rule: `must be set together with ${names.filter((other) => other !== path).join(', ')}`,
-  }))
-}
-
-/** Of two ways to say who connects, or who signs in, one would be ignored. */
-function credentialsProblems(environment: Environment): Problem[] {
-  const apart = (path: string, other: string): Problem[] =>
-    environment[path] === undefined || environment[other] === undefined
-      ? []
-      : [{ path, rule: `must not be set together with ${other}` }]
-  const users = new Set(
-    itemsOf(environment['ELASTICSEARCH_URL']).flatMap((url) => {
-      const { username = '', password = '' } = URL.parse(url) ?? {}
-      return username === '' ? [] : [`${username}:${password}`]
-    }),
-  )
-  const others = ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_API_KEY'].filter((name) => environment[name] !== undefined)
-  return [
-    ...apart('ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'),
-    ...apart('SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'),
-    ...(users.size > 0 ? others : []).map((other) => ({
-      path: 'ELASTICSEARCH_URL',
-      rule: `must not name a user together with ${other}`,
-    })),
-    // The client would send the first one to every node.
-    ...(users.size > 1 ? [{ path: 'ELASTICSEARCH_URL', rule: 'must not name several users' }] : []),
-  ]
-}
-
-/** Authorities for a link that is not encrypted: whoever sets them expects that it is. */
-function encryptionProblems(environment: Environment): Problem[] {
-  const problems: Problem[] = []
-  for (const [path, name, protocol] of [
-    ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
-    ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
-  ] as const) {
-    const urls = itemsOf(environment[name])
-    if (environment[path] !== undefined && urls.some((url) => URL.parse(url)?.protocol !== protocol))
-      problems.push({ path, rule: `is set, but ${name} is not ${protocol}//: nothing would be encrypted` })
-  }
-  if (environment['KAFKA_SSL_CA_FILE'] !== undefined && environment['KAFKA_SSL'] === 'false')
-    problems.push({ path: 'KAFKA_SSL_CA_FILE', rule: 'is set, but KAFKA_SSL is false: nothing would be encrypted' })
-  return problems
-}
+/** Variables that are set together or not at all. */
+const together = [
+  ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
+  ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
+  ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'],
+]
+/** Two ways to say who connects, or who signs in, of which one would be ignored. */
+const apart = [
+  ['ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_USERNAME'],
+  ['SIGN_IN_SECRET', 'SIGN_IN_JWKS_URL'],
+] as const
+/** Authorities, and the links that they vouch for: whoever sets them expects that these are encrypted. */
+const encrypted = [
+  ['ELASTICSEARCH_CA_FILE', 'ELASTICSEARCH_URL', 'https:'],
+  ['REDIS_CA_FILE', 'REDIS_URL', 'rediss:'],
+] as const
 
 export const defaultTopics = {
   TOPIC_FORMS: 'forms',
@@ -111,21 +50,58 @@ export const defaultTopics = {
   TOPIC_KEY_AUDIT: 'account-key-audit',
 } as const
 
-/** No two variables may name the same topic. */
-export function topicProblems(environment: Environment): Problem[] {
+/** Variables of which each is right, and which do not go together. */
+export function combinationProblems(environment: Environment): Problem[] {
   const problems: Problem[] = []
-  const topics = (Object.keys(defaultTopics) as (keyof typeof defaultTopics)[]).sort()
-  for (const name of topics) {
-    const twin = topics.find((other) => other < name && topicOf(environment, other) === topicOf(environment, name))
-    if (twin === undefined) continue
-    const [path, other] = environment[name] === undefined ? [twin, name] : [name, twin]
-    problems.push({ path, rule: `must differ from ${other}` })
+  const isSet = (name: string): boolean => environment[name] !== undefined
+  const tell = (path: string, rule: string, isWrong: boolean): unknown => isWrong && problems.push({ path, rule })
+  for (const names of together) {
+    const missing = names.filter((name) => !isSet(name))
+    for (const path of missing) {
+      const others = names.filter((name) => name !== path).join(', ')
+      tell(path, `must be set together with ${others}`, missing.length < names.length)
+    }
   }
-  return problems
+  for (const [path, other] of apart) tell(path, `must not be set together with ${other}`, isSet(path) && isSet(other))
+  for (const [path, name, protocol] of encrypted) {
+    const isPlain = itemsOf(environment[name]).some((url) => URL.parse(url)?.protocol !== protocol)
+    tell(path, `is set, but ${name} is not ${protocol}//: nothing would be encrypted`, isSet(path) && isPlain)
+  }
+  const isKafkaPlain = isSet('KAFKA_SSL_CA_FILE') && environment['KAFKA_SSL'] === 'false'
+  tell('KAFKA_SSL_CA_FILE', 'is set, but KAFKA_SSL is false: nothing would be encrypted', isKafkaPlain)
+  const users = usersIn(itemsOf(environment['ELASTICSEARCH_URL']))
+  for (const other of ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_API_KEY'])
+    tell('ELASTICSEARCH_URL', `must not name a user together with ${other}`, users.length > 0 && isSet(other))
+  // The client would send the first one to every node.
+  tell('ELASTICSEARCH_URL', 'must not name several users', new Set(users).size > 1)
+  return [...problems, ...topicProblems(environment)]
 }
 
-const topicOf = (environment: Environment, name: keyof typeof defaultTopics): string =>
-  environment[name] ?? defaultTopics[name]
+/** No two variables may name the same topic. */
+function topicProblems(environment: Environment): Problem[] {
+  const topics = Object.entries({ ...defaultTopics, ...environment }).filter(([name]) => name in defaultTopics)
+  return topics.toSorted().flatMap(([name, topic]) => {
+    const twin = topics.find(([other, named]) => other < name && named === topic)?.[0]
+    if (twin === undefined) return []
+    const [path, other] = environment[name] === undefined ? [twin, name] : [name, twin]
+    return [{ path, rule: `must differ from ${other}` }]
+  })
+}
+
+const usersIn = (urls: readonly string[]): string[] =>
+  urls.flatMap((url) => {
+    const { username = '', password = '' } = URL.parse(url) ?? {}
+    return username === '' ? [] : [`${username}:${password}`]
+  })
+
+/** What the settings area needs to check an owner's link. */
+export function missingForSignIn(environment: Environment): Problem[] {
+  const problems: Problem[] = []
+  if (environment['SIGN_IN_ISSUER'] === undefined) problems.push({ path: 'SIGN_IN_ISSUER', rule: 'is not set' })
+  if (environment['SIGN_IN_SECRET'] === undefined && environment['SIGN_IN_JWKS_URL'] === undefined)
+    problems.push({ path: 'SIGN_IN_SECRET', rule: 'is not set, and neither is SIGN_IN_JWKS_URL' })
+  return problems
+}
 
 /**
  * How our names begin, but for `PORT` and `HOST`, with which many names of others begin. A beginning that ends in an underscore is ours
