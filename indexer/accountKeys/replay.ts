@@ -68,7 +68,6 @@ export class AccountKeyReplay {
     let count = 0
     await source.readTopic({
       topic: config.TOPIC_ACCOUNT_KEYS,
-      groupId: `tidemark-key-replay-${token}`,
       signal,
       onRecord: async (record) => {
         count++

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Command } from 'commander'
 import { pino } from 'pino'
@@ -74,7 +73,6 @@ async function withLetters(
   const readLetters: ReadLetters = (onLetter) =>
     kafkaSource(kafka).readTopic({
       topic: config.TOPIC_DEAD_LETTERS,
-      groupId: `tidemark-dead-letters-${randomUUID()}`,
       // Reading ends by itself when the topic brings nothing for long.
       signal: new AbortController().signal,
       onRecord: async (record) => {

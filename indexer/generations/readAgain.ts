@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OffsetSpan } from '../../src/core/kafka/readTopic.ts'
 import type { OffsetRange } from '../../src/core/kafka/source.ts'
@@ -9,15 +8,12 @@ import type { EntityType } from '../../src/core/model/teamList.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
-import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
+import { fetchCommittedOffsets } from '../committedOffsets.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { projectRecord } from '../projection.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
 import type { Reconciliation } from './reconcile.ts'
 import type { Version } from './versions.ts'
-
-/** The group of one reading of a topic. */
-const groupOf = ({ CONSUMER_GROUP: group }: Config): string => `${rebuildGroup(group)}-${randomUUID()}`
 
 /** Their ids are kept in memory. So many are no deletions that were missed: a topic has lost its records. */
 const maxAbsent = 1_000_000
@@ -61,14 +57,15 @@ export class ForgottenEntities {
     }
   }
 
-  async #heldIn({ source, config, report, signal }: CommandTools, type: EntityType, ids: Ids): Promise<Ids> {
+  async #heldIn({ source, report, signal }: CommandTools, type: EntityType, ids: Ids): Promise<Ids> {
     const topic = this.#topics.get(type)
     if (topic === undefined) return ids
     report.step(`${topic} is read for ${ids.size} ${type} that the new generation lacks`)
     const held: Ids = new Set()
     let records = 0
     await source.readTopic({
-      ...{ topic, signal, groupId: groupOf(config) },
+      topic,
+      signal,
       onRecord: async ({ key }) => {
         records++
         const id = key?.toString('latin1') as DocumentId | undefined
@@ -161,7 +158,9 @@ export async function raiseUnseen(
     }
     await extendHold()
     await source.readTopic({
-      ...{ topic, ranges, signal, groupId: groupOf(config) },
+      topic,
+      ranges,
+      signal,
       onRecord: async (record) => {
         const changedAtMs = Math.max(record.appendedAtMs, watermarkMs)
         const projection = projectRecord(record, changedAtMs, config)

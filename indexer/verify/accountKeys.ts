@@ -7,7 +7,7 @@ import { readAccountKeyRecord } from '../../src/core/model/record.ts'
 import { AccountKeyStore, holderOf, type KeyHolder } from '../../src/core/stores/accountKeyStore.ts'
 import { type AccountKeySurvey, surveyAccountKeys } from '../../src/core/stores/accountKeySurvey.ts'
 import type { Difference, DifferenceKind, Differences } from './differences.ts'
-import { NotJudged, type Verification, verifyGroup } from './verification.ts'
+import { NotJudged, type Verification } from './verification.ts'
 
 /** A change reaches both Kafka and Redis within seconds; what still differs after so many comparisons was not under way. */
 const comparisons = 5
@@ -42,7 +42,8 @@ async function compareOnce(
   const { config, source, redis, team, pace, signal } = verification
   const fold = new AccountKeyFold()
   await source.readTopic({
-    ...{ topic: config.TOPIC_ACCOUNT_KEYS, groupId: verifyGroup(), signal },
+    topic: config.TOPIC_ACCOUNT_KEYS,
+    signal,
     onRecord: async (record) => {
       fold.apply(record)
       await pace.rest()

@@ -8,7 +8,7 @@ import { documentTopics } from '../topics.ts'
 import type { Commits, CommittedPartition } from './commits.ts'
 import { type ComparedRecord, deadLetterVersion } from './comparison.ts'
 import { storedContentOf } from './storedDocuments.ts'
-import { type Verification, verifyGroup } from './verification.ts'
+import type { Verification } from './verification.ts'
 
 /** A partition as far as it was read. */
 type Progress = CommittedPartition & { readonly bounds: ChangeBounds; readTo: bigint }
@@ -49,7 +49,7 @@ export class RecordReader {
           .filter(({ progress }) => progress.topic === topic)
           .map(({ progress, from, to }): [number, OffsetSpan] => [progress.partition, { from, to }]),
       )
-      if (ranges.size > 0) await source.readTopic({ topic, groupId: verifyGroup(), ranges, signal, onRecord })
+      if (ranges.size > 0) await source.readTopic({ topic, ranges, signal, onRecord })
     }
     for (const { progress, to } of spans) progress.readTo = to
     report.progress(what, total, total)

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import type { CommandTools } from '../engineCommand.ts'
@@ -38,6 +37,3 @@ export class Pace {
     this.#sinceMs = performance.now()
   }
 }
-
-/** A consumer group that nobody else uses; `security/kafka-acls.txt` names the prefix. */
-export const verifyGroup = (): string => `tidemark-verify-${randomUUID()}`

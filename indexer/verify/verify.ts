@@ -7,7 +7,7 @@ import { Comparison } from './comparison.ts'
 import { Differences } from './differences.ts'
 import { RecordReader } from './readRecords.ts'
 import { getDocuments, ofTeam, scanDocuments } from './storedDocuments.ts'
-import { NotJudged, requestTimeoutMs, type Verification, verifyGroup } from './verification.ts'
+import { NotJudged, requestTimeoutMs, type Verification } from './verification.ts'
 
 /** So many differences of each kind are named. */
 const maxNamed = 1_000
@@ -165,7 +165,8 @@ async function markDeadLetters({ config, source, pace, signal }: Verification, c
     [config.TOPIC_SUBMISSIONS, 'submissions'],
   ])
   await source.readTopic({
-    ...{ topic: config.TOPIC_DEAD_LETTERS, groupId: verifyGroup(), signal },
+    topic: config.TOPIC_DEAD_LETTERS,
+    signal,
     onRecord: async (record) => {
       const { topic, partition, offset, key } = readDeadLetter(record)
       const type = types.get(topic)

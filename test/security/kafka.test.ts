@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { AclEntry } from 'kafkajs'
 import { pino } from 'pino'
 import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/committedOffsets.ts'
@@ -11,6 +10,7 @@ import type { Config } from '../../src/core/process/config.ts'
 import { refusalOf, runCommand } from '../support/command.ts'
 import { testConfig } from '../support/config.ts'
 import { eventually } from '../support/eventually.ts'
+import { startGroupReader } from '../support/groupReader.ts'
 import { ownNames } from '../support/names.ts'
 import { killPrograms, startProgram, untilReady } from '../support/programs.ts'
 import { startRelay } from '../support/relay.ts'
@@ -25,7 +25,6 @@ const acls = await readAcls({
   ...Object.fromEntries(Object.entries(named).map(([name, variable]) => [name, own[variable] ?? ''])),
   'tidemark-indexer': own['CONSUMER_GROUP'] ?? '',
   'tidemark-indexer-rebuild': rebuildGroup(own['CONSUMER_GROUP'] ?? ''),
-  'tidemark-indexer-rebuild-': `${rebuildGroup(own['CONSUMER_GROUP'] ?? '')}-`,
 })
 const [indexer, settings, deadLetters, verify] = [
   'tidemark-indexer',
@@ -80,13 +79,14 @@ async function layOut(): Promise<void> {
 type Hands = {
   readonly config: Config
   readonly source: KafkaSource
-  read(topic: string, groupId: string): Promise<void>
+  read(topic: string): Promise<void>
+  join(groupId: string, topic: string): Promise<void>
   write(topic: string): Promise<unknown>
 }
 
 /** What the processes of each user ask of Kafka. */
 const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
-  [indexer]: ({ config, source, read, write }) => {
+  [indexer]: ({ config, source, read, join, write }) => {
     const group = config.CONSUMER_GROUP
     const groups = { groupId: group, rebuildGroupId: rebuildGroup(group) }
     return [
@@ -99,19 +99,15 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
         clock: Date.now,
       }),
       surveyGroup(source, config, 1),
-      read(config.TOPIC_FORMS, group),
-      read(config.TOPIC_SUBMISSIONS, groups.rebuildGroupId),
-      read(config.TOPIC_FORMS, `${groups.rebuildGroupId}-${randomUUID()}`),
-      read(config.TOPIC_ACCOUNT_KEYS, `tidemark-key-replay-${randomUUID()}`),
+      join(group, config.TOPIC_FORMS),
+      join(groups.rebuildGroupId, config.TOPIC_SUBMISSIONS),
+      ...sourceTopics(config).map(read),
       write(config.TOPIC_ACCOUNT_KEYS),
       write(config.TOPIC_DEAD_LETTERS),
     ]
   },
   [settings]: ({ config, write }) => [config.TOPIC_ACCOUNT_KEYS, config.TOPIC_KEY_AUDIT].map(write),
-  [deadLetters]: ({ config, read, write }) => [
-    read(config.TOPIC_DEAD_LETTERS, `tidemark-dead-letters-${randomUUID()}`),
-    ...sourceTopics(config).map(write),
-  ],
+  [deadLetters]: ({ config, read, write }) => [read(config.TOPIC_DEAD_LETTERS), ...sourceTopics(config).map(write)],
   [verify]: ({ config, source, read }) => {
     const groups = { groupId: config.CONSUMER_GROUP, rebuildGroupId: rebuildGroup(config.CONSUMER_GROUP) }
     return [
@@ -121,9 +117,7 @@ const works: Readonly<Record<string, (hands: Hands) => Promise<unknown>[]>> = {
         generationOf: () => undefined,
         clock: Date.now,
       }),
-      ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map((topic) =>
-        read(topic, `tidemark-verify-${randomUUID()}`),
-      ),
+      ...[...sourceTopics(config), config.TOPIC_DEAD_LETTERS].map(read),
     ]
   },
 }
@@ -136,13 +130,13 @@ async function doWork(user: string): Promise<void> {
   const hands: Hands = {
     config,
     source,
-    read: (topic, groupId) =>
-      source.readTopic({
-        topic,
-        groupId,
-        signal: AbortSignal.timeout(30_000),
-        onRecord: async () => undefined,
-      }),
+    read: (topic) => source.readTopic({ topic, signal: AbortSignal.timeout(30_000), onRecord: async () => undefined }),
+    join: async (groupId, topic) => {
+      const joined = Promise.withResolvers<void>()
+      const onAssigned = async (): Promise<void> => joined.resolve()
+      const reader = startGroupReader(source, groupId, [topic], { onAssigned })
+      await Promise.race([joined.promise, reader.ended]).finally(reader.close)
+    },
     write: (topic) => sink.append([{ topic, key: 'acme/x', value: 'x' }]),
   }
   try {
@@ -267,11 +261,9 @@ describe('the rights of Kafka', () => {
       await expect(writes(indexer, own[variable] ?? '')).rejects.toThrow(refusal)
     await expect(writes(settings, own['TOPIC_FORMS'] ?? '')).rejects.toThrow(refusal)
     const source = kafkaSource(connectKafka(testConfig(settingsAs(settings)), silent))
-    const groupId = `tidemark-key-replay-${randomUUID()}`
     const signal = AbortSignal.timeout(30_000)
     const reading = source.readTopic({
       topic: own['TOPIC_ACCOUNT_KEYS'] ?? '',
-      groupId,
       signal,
       onRecord: async () => undefined,
     })

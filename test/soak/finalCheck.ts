@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Kafka } from 'kafkajs'
 import { readDeadLetter } from '../../indexer/deadLetters/deadLetters.ts'
 import { readTopic } from '../../src/core/kafka/readTopic.ts'
@@ -65,7 +64,6 @@ async function judgeDeadLetters({ journal, problems, kafka, names, signal }: Jud
   const topicOf = new Map(['forms', 'submissions'].map((topic) => [names[`TOPIC_${topic.toUpperCase()}`] ?? '', topic]))
   await readTopic(kafka, {
     topic: names['TOPIC_DEAD_LETTERS'] ?? '',
-    groupId: `soak-${randomUUID()}`,
     signal,
     onRecord: async (record) => {
       const { topic, partition, offset, path, reason, key, value } = readDeadLetter(record)

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 // As every process of the product has it: it reads every codec.
@@ -69,7 +68,6 @@ export async function recordsOf(kafka: Kafka, topic: string, keys?: readonly str
   const records: SourceRecord[] = []
   await readTopic(kafka, {
     topic,
-    groupId: `test-reader-${randomUUID()}`,
     signal: AbortSignal.timeout(readDeadlineMs),
     onRecord: async (record) => {
       if (keys === undefined || keys.includes(String(record.key))) records.push(record)

@@ -43,8 +43,7 @@ export class TopicUnderTest {
       found.push(record)
     }
     const signal = AbortSignal.timeout(patienceMs)
-    const groupId = `test-${randomUUID()}`
-    await this.source.readTopic({ topic: this.topic, groupId, signal, onRecord, ...(ranges && { ranges }) })
+    await this.source.readTopic({ topic: this.topic, signal, onRecord, ...(ranges && { ranges }) })
     return found
   }
 

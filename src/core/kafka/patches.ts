@@ -1,6 +1,5 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire } from 'node:module'
-import kafkajs, { type Admin } from 'kafkajs'
+import kafkajs from 'kafkajs'
 import {
   type AbortedTransaction,
   decodePartition,
@@ -57,9 +56,8 @@ function filtered(partition: PartitionData): PartitionData {
 
 type Ask<Answer> = (parts: { readonly isolationLevel?: number }) => Answer
 
-const [readUncommitted, readCommitted] = [0, 1]
-/** Whether the question that is being asked is about the last stable offsets. */
-const asksForStable = new AsyncLocalStorage<boolean>()
+const readUncommitted = 0
+export const readCommitted = 1
 
 /**
  * Makes the admin client of KafkaJS 2.2.4 return the log end offset (high watermark) of a partition. It asks for the last stable
@@ -69,18 +67,8 @@ const asksForStable = new AsyncLocalStorage<boolean>()
 export function fetchLogEndOffsets(): void {
   wrapRequests(
     'listOffsets',
-    (ask) => (parts) =>
-      ask({
-        ...parts,
-        isolationLevel: parts.isolationLevel ?? (asksForStable.getStore() ? readCommitted : readUncommitted),
-      }),
+    (ask) => (parts) => ask({ ...parts, isolationLevel: parts.isolationLevel ?? readUncommitted }),
   )
-}
-
-/** The last stable offset of each partition: every transaction that began below it has ended. */
-export async function fetchStableOffsets(admin: Admin, topic: string): Promise<ReadonlyMap<number, bigint>> {
-  const offsets = await asksForStable.run(true, () => admin.fetchTopicOffsets(topic))
-  return new Map(offsets.map(({ partition, high }) => [partition, BigInt(high)]))
 }
 
 type Connection = {

@@ -1,167 +1,165 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Admin, Consumer, Kafka } from 'kafkajs'
-import { aborted } from '../process/aborted.ts'
-import { fetchStableOffsets } from './patches.ts'
-import { undecodableOf } from './recordBatches.ts'
+import type { Admin, Kafka } from 'kafkajs'
+import { readCommitted } from './patches.ts'
+import { type FetchedRecord, undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 const stallMs = 600_000
 const fetchWaitMs = 250
-/**
- * After so many fetches of every broker without a record, the topic is read: the records before its end are gone. It counts only from a
- * moment on at which the last stable offset had reached that end: before an open transaction, fetches bring nothing either.
- */
-const quietFetches = 4
-/** How often it is looked whether an open transaction has ended. */
-const stableCheckMs = 250
+const maxPartitionBytes = 1_048_576
 
 export type ReadOptions = {
   readonly topic: string
-  /** A group that nobody else uses. */
-  readonly groupId: string
-  /** Reads only these records, by partition: from an offset to below another one. */
+  /** Reads only these records, by partition. */
   readonly ranges?: ReadonlyMap<number, OffsetSpan>
   readonly signal: AbortSignal
   /** Awaited before the next record, so that it bounds what is in flight. */
   readonly onRecord: (record: SourceRecord) => Promise<void>
 }
 
+/** From an offset to below another one. */
 export type OffsetSpan = { readonly from: bigint; readonly to: bigint }
 
 /**
- * Reads a topic, or `ranges` of it, from its beginning to the end that it has now, outside every other group, and commits nothing. Rejects after ten
- * minutes without a record (a transaction may be open for so long), when `signal` aborts, when a record batch cannot be decoded, or when Kafka gives up.
+ * Reads a topic, or `ranges` of it, from its beginning to the end that it has now, without a group. Rejects after ten minutes without
+ * a record (a transaction may be open for so long), when `signal` aborts, when a record batch cannot be decoded, or when Kafka gives up.
  */
-export async function readTopic(kafka: Kafka, options: ReadOptions): Promise<void> {
-  const { topic, groupId, ranges, signal, onRecord } = options
-  const ends = await unreadEnds(kafka, options)
-  if (ends.size === 0) return
-  const consumer = kafka.consumer({
-    groupId,
-    maxWaitTimeInMs: fetchWaitMs,
-    allowAutoTopicCreation: false,
-    retry: { restartOnFailure: async () => false },
-  })
-  const done = Promise.withResolvers<void>()
-  // It may be rejected before anyone waits for it.
-  done.promise.catch(() => undefined)
-  const reached = (partition: number, lastOffset: string): void => {
-    if (BigInt(lastOffset) + 1n >= (ends.get(partition) ?? 0n)) ends.delete(partition)
-    if (ends.size === 0) done.resolve()
-  }
-  consumer.on(consumer.events.CRASH, ({ payload }) => done.reject(payload.error))
-  consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
-    if (payload.batchSize === 0) reached(payload.partition, payload.lastOffset)
-  })
-  whenQuiet(consumer, {
-    isStable: () => areStable(kafka, topic, ends),
-    onQuiet: done.resolve,
-    onError: done.reject,
-  })
-  if (ranges !== undefined) startAt(consumer, topic, ranges)
-  const stalled = setTimeout(() => done.reject(new Error(`${topic} brings no record for ten minutes`)), stallMs)
-  try {
-    signal.throwIfAborted()
-    await consumer.connect()
-    await consumer.subscribe({ topic, fromBeginning: true })
-    await consumer.run({
-      autoCommit: false,
-      eachBatch: async ({ batch, heartbeat }) => {
-        const { partition } = batch
-        for (const message of batch.messages) {
-          const undecodable = undecodableOf(message)
-          if (undecodable !== undefined)
-            return done.reject(new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable }))
-          stalled.refresh()
-          const record = sourceRecord(topic, partition, message)
-          if (isWithin(record.offset, ranges?.get(partition))) await onRecord(record)
-          await heartbeat()
-        }
-        reached(partition, batch.lastOffset())
-      },
+export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord }: ReadOptions): Promise<void> {
+  const [admin, cluster] = [kafka.admin(), createCluster(kafka)]
+  /** Asks again after a failure, with new metadata and backoff. */
+  const ask = <Answer>(question: () => Promise<Answer>): Promise<Answer> =>
+    cluster.retrier(async (bail) => {
+      if (signal.aborted) return bail(signal.reason)
+      try {
+        await cluster.addTargetTopic(topic)
+        return await question()
+      } catch (error) {
+        await cluster.refreshMetadata()
+        throw error
+      }
     })
-    await Promise.race([done.promise, aborted(signal)])
+  try {
+    await admin.connect()
+    let unread = await heldOf(admin, topic, ranges)
+    let lastRecordMs = performance.now()
+    while (unread.size > 0) {
+      const fetched = await ask(async () => {
+        try {
+          return await fetchUnread(cluster, topic, unread)
+        } catch (error) {
+          if ((error as { readonly type?: string }).type !== 'OFFSET_OUT_OF_RANGE') throw error
+          // Records were removed meanwhile.
+          unread = await heldOf(admin, topic, unread)
+          return []
+        }
+      })
+      for (const { partition, messages, span, next } of fetched) {
+        for (const record of recordsIn(topic, partition, messages, span)) {
+          signal.throwIfAborted()
+          await onRecord(record)
+          lastRecordMs = performance.now()
+        }
+        if (next < span.to) unread.set(partition, { from: next, to: span.to })
+        else unread.delete(partition)
+      }
+      if (performance.now() - lastRecordMs > stallMs) throw new Error(`${topic} brings no record for ten minutes`)
+    }
   } finally {
-    clearTimeout(stalled)
-    // How the reading ended is told, not how leaving did.
-    await consumer.disconnect().catch(() => undefined)
+    // How the reading ended is told, not how the connections were closed.
+    await Promise.allSettled([admin.disconnect(), cluster.disconnect()])
   }
 }
 
-/** Partitions that hold records to read → the offset after the last of them. */
-async function unreadEnds(kafka: Kafka, { topic, ranges }: ReadOptions): Promise<Map<number, bigint>> {
-  const offsets = await ask(kafka, (admin) => admin.fetchTopicOffsets(topic))
-  const held = offsets.filter(({ low, high }) => BigInt(low) < BigInt(high))
-  const ends = new Map(held.map(({ partition, high }) => [partition, BigInt(high)]))
-  if (ranges === undefined) return ends
-  return new Map(
-    [...ranges].flatMap(([partition, { from, to }]) => {
-      const end = ends.get(partition) ?? 0n
-      return from < to && from < end ? [[partition, to < end ? to : end] as const] : []
+function* recordsIn(
+  topic: string,
+  partition: number,
+  messages: readonly FetchedRecord[],
+  { from, to }: OffsetSpan,
+): Generator<SourceRecord> {
+  for (const message of messages) {
+    const undecodable = undecodableOf(message)
+    if (undecodable !== undefined)
+      throw new Error(`${topic}/${partition}: ${undecodable.message}`, { cause: undecodable })
+    const record = sourceRecord(topic, partition, message)
+    // The first batch may begin below, and the last one end above.
+    if (record.offset >= from && record.offset < to && !message.isControlRecord) yield record
+    if (record.offset + 1n >= to) return
+  }
+}
+
+type FetchedPartition = {
+  readonly partition: number
+  readonly lastStableOffset: string
+  readonly messages: readonly FetchedRecord[]
+}
+
+/** The part of KafkaJS 2.2.4 that finds the leaders of partitions; its consumers read as members of a group only. */
+type Cluster = {
+  retrier<Answer>(attempt: (bail: (error: unknown) => never) => Promise<Answer>): Promise<Answer>
+  addTargetTopic(topic: string): Promise<void>
+  refreshMetadata(): Promise<void>
+  findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, readonly number[]>>
+  findBroker(node: { readonly nodeId: string }): Promise<{
+    fetch(request: object): Promise<{
+      readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[]
+    }>
+  }>
+  disconnect(): Promise<void>
+}
+
+function createCluster(kafka: Kafka): Cluster {
+  const parts = kafka as unknown as Record<symbol, ((options: object) => Cluster) | undefined>
+  const symbols = Object.getOwnPropertySymbols(kafka)
+  const name = symbols.find(({ description }) => description === 'private:Kafka:createCluster')
+  const create = name && parts[name]
+  if (create === undefined) throw new Error('the clusters of KafkaJS have moved')
+  return create({ allowAutoTopicCreation: false })
+}
+
+/** What the partitions hold of each range, or at all. */
+async function heldOf(
+  admin: Admin,
+  topic: string,
+  ranges: ReadonlyMap<number, OffsetSpan> | undefined,
+): Promise<Map<number, OffsetSpan>> {
+  const held = new Map<number, OffsetSpan>()
+  for (const { partition, ...ends } of await admin.fetchTopicOffsets(topic)) {
+    const [low, high] = [BigInt(ends.low), BigInt(ends.high)]
+    const { from, to } = ranges === undefined ? { from: low, to: high } : (ranges.get(partition) ?? nothing)
+    const span = { from: from > low ? from : low, to: to < high ? to : high }
+    if (span.from < span.to) held.set(partition, span)
+  }
+  return held
+}
+
+const nothing: OffsetSpan = { from: 0n, to: 0n }
+
+/** Fetches from every leader once. `next` is the offset after what was fetched. */
+async function fetchUnread(cluster: Cluster, topic: string, unread: ReadonlyMap<number, OffsetSpan>) {
+  const leaders = Object.entries(cluster.findLeaderForPartitions(topic, [...unread.keys()]))
+  if (leaders.length === 0) throw new Error(`${topic} has lost its partitions`)
+  const answers = await Promise.all(
+    leaders.map(async ([nodeId, partitions]) => {
+      const broker = await cluster.findBroker({ nodeId })
+      const wanted = partitions.map((partition) => {
+        return { partition, fetchOffset: String(unread.get(partition)?.from), maxBytes: maxPartitionBytes }
+      })
+      const { responses } = await broker.fetch({
+        maxWaitTime: fetchWaitMs,
+        isolationLevel: readCommitted,
+        topics: [{ topic, partitions: wanted }],
+      })
+      const fetched = responses.flatMap((each) => each.partitions)
+      const isEmpty = fetched.every(({ messages }) => messages.length === 0)
+      return fetched.map(({ partition, lastStableOffset, messages }) => {
+        const span = unread.get(partition) ?? nothing
+        // A broker leaves records out only for the size of an answer, and behind the last stable offset. So when it leaves out all below
+        // that, the rest of the partition was removed.
+        const isGone = isEmpty && BigInt(lastStableOffset) >= span.to
+        const last = messages.at(-1)
+        const next = isGone ? span.to : last === undefined ? span.from : BigInt(last.offset) + 1n
+        return { partition, messages, span, next }
+      })
     }),
   )
-}
-
-/** Whether no open transaction, and no leader that lags behind the one before, keeps records below these ends from being fetched. */
-async function areStable(kafka: Kafka, topic: string, ends: ReadonlyMap<number, bigint>): Promise<boolean> {
-  const stable = await ask(kafka, (admin) => fetchStableOffsets(admin, topic))
-  return [...ends].every(([partition, end]) => (stable.get(partition) ?? end) >= end)
-}
-
-async function ask<Answer>(kafka: Kafka, question: (admin: Admin) => Promise<Answer>): Promise<Answer> {
-  const admin = kafka.admin()
-  await admin.connect()
-  try {
-    return await question(admin)
-  } finally {
-    await admin.disconnect()
-  }
-}
-
-const isWithin = (offset: bigint, range: OffsetSpan | undefined): boolean =>
-  range === undefined || (offset >= range.from && offset < range.to)
-
-/** Makes a consumer fetch each range from its first offset on, and no other partition. */
-function startAt(consumer: Consumer, topic: string, ranges: ReadonlyMap<number, OffsetSpan>): void {
-  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-    const others = (payload.memberAssignment[topic] ?? []).filter((each) => !ranges.has(each))
-    if (others.length > 0) consumer.pause([{ topic, partitions: others }])
-    for (const [partition, { from }] of ranges) consumer.seek({ topic, partition, offset: String(from) })
-  })
-}
-
-type Quiet = {
-  /** Whether fetches can bring every record that is left. */
-  isStable(): Promise<boolean>
-  onQuiet(): void
-  onError(error: unknown): void
-}
-
-/** Calls `onQuiet` once several fetches of every broker in succession have brought no record although they could have. */
-function whenQuiet(consumer: Consumer, { isStable, onQuiet, onError }: Quiet): void {
-  /** Broker → fetches without a record. A broker whose records are being handled stays at 0 until it is asked again. */
-  const quiet = new Map<number, number>()
-  const beginAnew = (): void => {
-    for (const nodeId of quiet.keys()) quiet.set(nodeId, 0)
-  }
-  let wasStable = false
-  let isAsking = false
-  const decide = async (): Promise<void> => {
-    if (wasStable) return onQuiet()
-    isAsking = true
-    wasStable = await isStable()
-    if (!wasStable) await sleep(stableCheckMs)
-    // What was fetched before the answer says nothing.
-    beginAnew()
-    isAsking = false
-  }
-  consumer.on(consumer.events.GROUP_JOIN, () => quiet.clear())
-  consumer.on(consumer.events.START_BATCH_PROCESS, beginAnew)
-  consumer.on(consumer.events.FETCH_START, ({ payload: { nodeId } }) => {
-    if (!quiet.has(nodeId)) quiet.set(nodeId, 0)
-  })
-  consumer.on(consumer.events.FETCH, ({ payload: { nodeId } }) => {
-    quiet.set(nodeId, (quiet.get(nodeId) ?? 0) + 1)
-    if (!isAsking && Math.min(...quiet.values()) > quietFetches) decide().catch(onError)
-  })
+  return answers.flat()
 }

@@ -257,8 +257,8 @@ export const mutants: readonly Mutant[] = [
     name: 'open-transaction-ends-a-topic',
     themes: ['keys', 'transactions'],
     file: 'src/core/kafka/readTopic.ts',
-    from: 'wasStable = await isStable()',
-    to: 'wasStable = (await isStable()) || true',
+    from: '&& BigInt(lastStableOffset) >= span.to',
+    to: '',
   },
   {
     name: 'forgotten-deletion-not-noticed',

@@ -26,6 +26,7 @@ type PartitionAnswer = {
   readonly partition: number
   readonly errorCode: ErrorCode
   readonly highWatermark: string
+  readonly lastStableOffset: string
   readonly abortedTransactions: readonly []
   readonly messages: readonly FetchedRecord[]
 }
@@ -166,12 +167,12 @@ export class Broker {
     const log = this.topics.find(wanted)
     const offset = BigInt(wanted.fetchOffset)
     const nothing = { partition: wanted.partition, abortedTransactions: [], messages: [] } as const
-    if (log === undefined) return { ...nothing, errorCode: refusal.unknownTopicOrPartition, highWatermark: '-1' }
-    const highWatermark = String(log.high)
-    if (offset < log.low || offset > log.high) return { ...nothing, errorCode: refusal.offsetOutOfRange, highWatermark }
+    const offsets = { highWatermark: String(log?.high ?? -1), lastStableOffset: String(log?.stable ?? -1) }
+    if (log === undefined) return { ...nothing, ...offsets, errorCode: refusal.unknownTopicOrPartition }
+    if (offset < log.low || offset > log.high) return { ...nothing, ...offsets, errorCode: refusal.offsetOutOfRange }
     // The bound of bytes may cut an answer off anywhere.
     const count = Math.ceil((1 - this.#host.random()) * log.countFrom(offset))
-    return { ...nothing, errorCode: refusal.none, highWatermark, messages: log.fetch(offset, count) }
+    return { ...nothing, ...offsets, errorCode: refusal.none, messages: log.fetch(offset, count) }
   }
 
   #listOffsets({ isolationLevel, topics }: ListOffsetsRequest): unknown {
