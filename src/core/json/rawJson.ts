@@ -4,14 +4,14 @@
  * has already accepted.
  */
 
-const quote = 0x22
-const backslash = 0x5c
-const comma = 0x2c
-const colon = 0x3a
-const openBrace = 0x7b
-const closeBrace = 0x7d
-const openBracket = 0x5b
-const closeBracket = 0x5d
+export const quote = 0x22
+export const backslash = 0x5c
+export const comma = 0x2c
+export const colon = 0x3a
+export const openBrace = 0x7b
+export const closeBrace = 0x7d
+export const openBracket = 0x5b
+export const closeBracket = 0x5d
 
 /** A JSON object as its members' raw texts, in their order; of a repeated name the last one counts, as in JSON.parse. */
 type RawObject = ReadonlyMap<string, string>
@@ -19,33 +19,22 @@ type RawObject = ReadonlyMap<string, string>
 /** The members of the object in `text`; empty for any other JSON value. */
 export function rawMembers(text: string): RawObject {
   const members = new Map<string, string>()
-  let at = skipSpace(text, 0)
-  if (text.charCodeAt(at) !== openBrace) return members
-  at = skipSpace(text, at + 1)
-  while (at < text.length && text.charCodeAt(at) !== closeBrace) {
-    const nameEnd = skipString(text, at)
-    const name = readString(text.slice(at, nameEnd))
-    const start = skipSpace(text, skipSpace(text, nameEnd) + 1)
-    const end = skipValue(text, start)
-    members.set(name, text.slice(start, end))
-    at = skipSpace(text, end)
-    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
-  }
+  walk(text, skipSpace(text, 0), (at, name) => {
+    const end = skipValue(text, at)
+    if (name !== undefined) members.set(name, text.slice(at, end))
+    return end
+  })
   return members
 }
 
 /** The elements of the array in `text`, each as its raw text; empty for any other JSON value. */
 export function rawElements(text: string): string[] {
   const elements: string[] = []
-  let at = skipSpace(text, 0)
-  if (text.charCodeAt(at) !== openBracket) return elements
-  at = skipSpace(text, at + 1)
-  while (at < text.length && text.charCodeAt(at) !== closeBracket) {
+  walk(text, skipSpace(text, 0), (at, name) => {
     const end = skipValue(text, at)
-    elements.push(text.slice(at, end))
-    at = skipSpace(text, end)
-    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
-  }
+    if (name === undefined) elements.push(text.slice(at, end))
+    return end
+  })
   return elements
 }
 
@@ -56,103 +45,58 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
   return `{${parts.join(',')}}`
 }
 
-/** The same JSON on one line. Valid JSON has line breaks only between tokens, so they can be removed. */
-export const onOneLine = (text: string): string => (/[\n\r]/.test(text) ? text.replace(/[\n\r]/g, '') : text)
-
-/** The same JSON on one line and without tabs, which valid JSON also has only between tokens. */
-export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
+/** The same JSON on one line. Valid JSON has line breaks and tabs only between tokens, so they can be removed. */
+export const onOneLine = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
 /**
  * The same JSON with every member name once, the last value at the first place, as JSON.parse reads it; digits and the order
  * of names stay. Elasticsearch rejects a document with repeated names. The text may be nested a thousand levels at most.
  */
-export const withoutRepeatedNames = (text: string): string => cleanValue(text, skipSpace(text, 0)).raw
+export const withoutRepeatedNames = (text: string): string => clean(text, skipSpace(text, 0)).raw ?? text
 
 /** Whether any object in the text has two members of one name. */
-export function hasRepeatedNames(text: string): boolean {
-  const open: Set<string>[] = []
-  for (let at = 0; at < text.length; ) {
-    const code = text.charCodeAt(at)
-    if (code === quote) {
-      const end = skipString(text, at)
-      // Only a name is followed by a colon.
-      if (text.charCodeAt(skipSpace(text, end)) === colon) {
-        const [names, name] = [open.at(-1), readString(text.slice(at, end))]
-        if (names?.has(name)) return true
-        names?.add(name)
-      }
-      at = end
-      continue
-    }
-    if (code === openBrace) open.push(new Set())
-    else if (code === closeBrace) open.pop()
-    at++
-  }
-  return false
-}
+export const hasRepeatedNames = (text: string): boolean => clean(text, skipSpace(text, 0)).raw !== undefined
 
-type Cleaned = { readonly raw: string; readonly end: number }
+/** A value with every name once, undefined where the text is that already, and the offset behind it. */
+type Cleaned = { readonly raw: string | undefined; readonly end: number }
 
-function cleanValue(text: string, from: number): Cleaned {
+function clean(text: string, from: number): Cleaned {
   const first = text.charCodeAt(from)
-  if (first === openBrace) return cleanObject(text, from)
-  if (first === openBracket) return cleanArray(text, from)
-  const end = skipValue(text, from)
-  return { raw: text.slice(from, end), end }
+  if (first !== openBrace && first !== openBracket) return { raw: undefined, end: skipValue(text, from) }
+  const values = new Map<string | number, string>()
+  let isChanged = false
+  const end = walk(text, from, (at, name) => {
+    const value = clean(text, at)
+    const key = name ?? values.size
+    isChanged ||= value.raw !== undefined || values.has(key)
+    values.set(key, value.raw ?? text.slice(at, value.end))
+    return value.end
+  })
+  if (!isChanged) return { raw: undefined, end }
+  // Appended and not joined: V8 copies appended text once, at the end, but joined text once for every level.
+  let raw = ''
+  for (const [name, value] of values)
+    raw += `${raw === '' ? '' : ','}${typeof name === 'string' ? `${JSON.stringify(name)}:` : ''}${value}`
+  return { raw: first === openBrace ? `{${raw}}` : `[${raw}]`, end }
 }
 
-function cleanObject(text: string, from: number): Cleaned {
-  const members = new Map<string, string>()
+/**
+ * Calls `take` with the offset of each value in the object or array at `from`, and with the names of members; `take` returns the
+ * offset behind the value. Returns the offset behind the object or array.
+ */
+function walk(text: string, from: number, take: (at: number, name: string | undefined) => number): number {
+  const first = text.charCodeAt(from)
+  if (first !== openBrace && first !== openBracket) return from
+  const close = first === openBrace ? closeBrace : closeBracket
   let at = skipSpace(text, from + 1)
-  while (at < text.length && text.charCodeAt(at) !== closeBrace) {
-    const nameEnd = skipString(text, at)
-    const { raw, end } = cleanValue(text, skipSpace(text, skipSpace(text, nameEnd) + 1))
-    members.set(readString(text.slice(at, nameEnd)), raw)
+  while (at < text.length && text.charCodeAt(at) !== close) {
+    const nameEnd = first === openBrace ? skipString(text, at) : at
+    const name = first === openBrace ? readString(text.slice(at, nameEnd)) : undefined
+    const end = take(name === undefined ? at : skipSpace(text, skipSpace(text, nameEnd) + 1), name)
     at = skipSpace(text, end)
     if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
   }
-  // Appended and not joined: V8 copies appended text once, at the end, but joined text once for every level.
-  let raw = ''
-  for (const [name, value] of members) raw += `${raw === '' ? '' : ','}${JSON.stringify(name)}:${value}`
-  return { raw: `{${raw}}`, end: at + 1 }
-}
-
-function cleanArray(text: string, from: number): Cleaned {
-  let raw = ''
-  let at = skipSpace(text, from + 1)
-  while (at < text.length && text.charCodeAt(at) !== closeBracket) {
-    const element = cleanValue(text, at)
-    raw += `${raw === '' ? '' : ','}${element.raw}`
-    at = skipSpace(text, element.end)
-    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1)
-  }
-  return { raw: `[${raw}]`, end: at + 1 }
-}
-
-/** How deep objects and arrays are nested; 0 for a scalar. */
-export function nestingDepth(text: string): number {
-  let deepest = 0
-  let depth = 0
-  for (const bracket of withoutStrings(text).replace(/[^[\]{}]/g, '')) {
-    depth += bracket === '[' || bracket === '{' ? 1 : -1
-    deepest = Math.max(deepest, depth)
-  }
-  return deepest
-}
-
-/** The number of characters of the longest number; 0 when there is none. */
-export const longestNumber = (text: string): number =>
-  (withoutStrings(text).match(/-?\d[-+.\deE]*/g) ?? []).reduce((longest, { length }) => Math.max(longest, length), 0)
-
-/** The same text with nothing in the place of each string. */
-function withoutStrings(text: string): string {
-  let rest = ''
-  let at = 0
-  for (let start = text.indexOf('"'); start !== -1; start = text.indexOf('"', at)) {
-    rest += text.slice(at, start)
-    at = skipString(text, start)
-  }
-  return rest + text.slice(at)
+  return at + 1
 }
 
 const readString = (raw: string): string => (raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
+import { onOneLine, rawMembers, renderObject } from './rawJson.ts'
 import { Scanner } from './scanner.ts'
 import { type Member, memberAt, type Served, type Shape, shapeOf } from './shape.ts'
 
@@ -34,9 +34,10 @@ export class RecordRenderer {
     return this.#scanner.read(value) ? this.#scanner : undefined
   }
 
-  /** Scans a value that the schema accepts; false when Elasticsearch would reject its nesting or its numbers. */
-  scanNormalised(text: string): boolean {
-    return this.#scanner.read(Buffer.from(normalise(withoutTabs(text), this.#shape)))
+  /** Scans a value that the schema accepts. Returns the path of the first member that Elasticsearch would reject, if any. */
+  scanNormalised(text: string): readonly string[] | undefined {
+    const isAccepted = this.#scanner.read(Buffer.from(normalise(onOneLine(text), this.#shape)))
+    return isAccepted ? undefined : this.#scanner.rejectedPath
   }
 
   /** The number under which a scan has the member at a path of names. */

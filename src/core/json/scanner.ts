@@ -1,23 +1,16 @@
+import { backslash, closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote } from './rawJson.ts'
 import type { Kind, Member, Shape } from './shape.ts'
 
-const quote = 0x22
 const plus = 0x2b
-const comma = 0x2c
 const minus = 0x2d
 const dot = 0x2e
 const zero = 0x30
 const nine = 0x39
-const colon = 0x3a
 const upperE = 0x45
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
 const lowerE = 0x65
-const openBrace = 0x7b
-const closeBrace = 0x7d
 const space = 0x20
 
-/** Elasticsearch accepts documents of so many levels of nesting, with numbers of so many characters. */
+/** Elasticsearch rejects documents with deeper nesting or longer numbers. */
 export const maxDepth = 1_000
 export const maxNumberCharacters = 1_000
 /** Longer integers may be infinite as a double. */
@@ -31,30 +24,34 @@ const none = -1
  */
 export class Scanner {
   readonly #shape: Shape
-  readonly #required: readonly number[]
   readonly #starts: Int32Array
   readonly #ends: Int32Array
   #bytes: Buffer = Buffer.alloc(0)
   /** The member that was read last, or the shape at the start of an object; undefined after a member that is not looked for. */
   #last: Shape | Member | undefined
+  #rejected: string[] = []
 
   constructor(shape: Shape) {
     this.#shape = shape
     const members = membersOf(shape)
-    this.#required = members.filter(({ isRequired }) => isRequired).map(({ slot }) => slot)
     this.#starts = new Int32Array(members.length)
     this.#ends = new Int32Array(members.length)
   }
 
-  /** Whether `bytes` are one simple object of the shape, with every required member. */
+  /** Whether `bytes` are one simple object of the shape. Any member may be missing. */
   read(bytes: Buffer): boolean {
     this.#bytes = bytes
+    this.#rejected = []
     this.#starts.fill(none)
     const start = this.#skipSpaces(0)
     if (bytes[start] !== openBrace) return false
     const end = this.#readObject(start, this.#shape, 1)
-    if (end === none || this.#skipSpaces(end) !== bytes.length) return false
-    return this.#required.every((slot) => this.has(slot))
+    return end !== none && this.#skipSpaces(end) === bytes.length
+  }
+
+  /** The names that lead to the member whose value `read` has rejected. */
+  get rejectedPath(): readonly string[] {
+    return this.#rejected
   }
 
   /** What was read last. */
@@ -78,14 +75,14 @@ export class Scanner {
     return this.#ends[slot] ?? none
   }
 
-  /** The value of a number. */
+  /** The value of a number; NaN when the member is missing. */
   numberOf(slot: number): number {
-    return Number(this.#bytes.toString('latin1', this.startOf(slot), this.endOf(slot)))
+    return this.has(slot) ? Number(this.#bytes.toString('latin1', this.startOf(slot), this.endOf(slot))) : Number.NaN
   }
 
-  /** A string in ASCII, without its quotes. Escapes stay, and other characters are replaced by several of Latin-1. */
+  /** A string in ASCII, without its quotes; empty when it is missing. Escapes stay, and other characters become several of Latin-1. */
   asciiOf(slot: number): string {
-    return this.#bytes.toString('latin1', this.startOf(slot) + 1, this.endOf(slot) - 1)
+    return this.has(slot) ? this.#bytes.toString('latin1', this.startOf(slot) + 1, this.endOf(slot) - 1) : ''
   }
 
   /** Reads an object from its brace on; returns the offset after it, or -1 when it is not simple JSON. */
@@ -135,7 +132,10 @@ export class Scanner {
     if (found === undefined) return none
     const isShaped = shape !== undefined && found === 'object'
     const end = isShaped ? this.#readObject(from, shape, depth + 1) : this.#skipValue(from, depth)
-    if (end === none || (found !== 'null' && !this.#isOf(member, found, from, end))) return none
+    if (end === none || (found !== 'null' && !this.#isOf(member, found, from, end))) {
+      this.#rejected.unshift(member.name.toString())
+      return none
+    }
     this.#starts[slot] = from
     this.#ends[slot] = end
     return end

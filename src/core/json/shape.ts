@@ -18,8 +18,6 @@ export type Member = {
   /** The index under which the position of the member's value is stored. */
   readonly slot: number
   readonly kind: Kind
-  /** Whether the member must be present and not null. */
-  readonly isRequired: boolean
   /** The members that are looked for in the member's value. */
   readonly shape: Shape | undefined
   /** The member that came after it in the last object. */
@@ -30,7 +28,6 @@ type JsonSchema = {
   readonly type?: string | readonly string[]
   readonly anyOf?: readonly JsonSchema[]
   readonly properties?: Readonly<Record<string, JsonSchema>>
-  readonly required?: readonly string[]
 }
 
 /**
@@ -39,7 +36,7 @@ type JsonSchema = {
  */
 export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
   let slots = 0
-  const objectShape = ({ properties = {}, required = [] }: JsonSchema, served: readonly Served[]): Shape => {
+  const objectShape = ({ properties = {} }: JsonSchema, served: readonly Served[]): Shape => {
     const members = served.flat().map((each) => (typeof each === 'string' ? ([each, undefined] as const) : each))
     const names = new Set([...Object.keys(properties), ...members.map(([name]) => name)])
     const shaped = new Map(
@@ -53,7 +50,6 @@ export function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
             name: Buffer.from(name),
             slot: slots++,
             kind: kindOf(type),
-            isRequired: required.includes(name),
             shape: type.properties === undefined ? undefined : objectShape(type, inner),
             next: undefined,
           },

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
 import type { z } from 'zod'
-import { longestNumber, nestingDepth, rawMembers } from '../json/rawJson.ts'
 import { RecordRenderer, type Rendered } from '../json/renderer.ts'
 import { maxDepth, maxNumberCharacters } from '../json/scanner.ts'
 import { type AccountKeyState, accountKeySchema } from './accountKey.ts'
@@ -177,34 +176,24 @@ function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | 
 
 const isReportStatus = (text: string): text is ReportStatus => (reportStatuses as readonly string[]).includes(text)
 
-/** Validates a value by the schema, and scans it for rendering. */
+/**
+ * Validates a value by the schema, and scans it for rendering. A member that Elasticsearch would reject for one of the two documents is
+ * refused: then neither is indexed. Undocumented members are not indexed. A member is as deep in its list document as in its record.
+ */
 function readNormalised<Entity>(
   member: string,
-  schema: z.ZodType<Entity> & Pick<z.ZodObject, 'shape'>,
+  schema: z.ZodType<Entity>,
   renderer: RecordRenderer,
   value: Buffer,
 ): Result<Live<Entity>> {
   const read = readValue(member, schema, value)
-  if (!read.ok || renderer.scanNormalised(read.value.text)) return read
-  return { ok: false, problem: firstUnstorable(member, Object.keys(schema.shape), read.value.text) }
-}
-
-/**
- * The first documented member that Elasticsearch would reject for one of its two documents; then neither is indexed. Undocumented
- * members are not indexed. A member is two levels deep in its record and in its list document.
- */
-function firstUnstorable(member: string, names: readonly string[], text: string): Problem {
-  const maxMemberDepth = maxDepth - 2
-  const raw = rawMembers(rawMembers(text).get(member) ?? '')
-  for (const name of names) {
-    const value = raw.get(name) ?? ''
-    const path = `${member}.${name}`
-    if (nestingDepth(value) > maxMemberDepth)
-      return { path, rule: `must not be nested deeper than ${maxMemberDepth} levels` }
-    if (longestNumber(value) > maxNumberCharacters)
-      return { path, rule: `must hold no number of more than ${maxNumberCharacters} characters` }
-  }
-  return { path: member, rule: 'must be an object whose members can be told apart' }
+  const path = read.ok ? renderer.scanNormalised(read.value.text) : undefined
+  if (path === undefined) return read
+  const levels = maxDepth - path.length
+  return refused(
+    path.join('.'),
+    `must not be nested deeper than ${levels} levels, nor hold a number of more than ${maxNumberCharacters} characters`,
+  )
 }
 
 function decode(bytes: Buffer): string | undefined {
