@@ -1,15 +1,19 @@
-import { hangulPairs, titleTerms } from '../../src/core/model/titles/indexTerms.ts'
-import { foldCharacters } from '../../src/core/model/titles/normalize.ts'
-import { allowedMistakes, requiredWords, type SoughtWord, soughtWords } from '../../src/core/model/titles/queryWords.ts'
 import {
+  allowedMistakes,
   areJoinable,
+  foldCharacters,
   foldTitle,
+  hangulPairs,
   isKana,
   isSpelt,
+  requiredWords,
+  type SoughtWord,
+  soughtWords,
   splitWhere,
   type TitleWord,
   textOf,
-} from '../../src/core/model/titles/tokenize.ts'
+  titleTerms,
+} from '../../src/core/model/titles.ts'
 
 /**
  * The forms whose titles match what was typed: those that hold it as one piece, its punctuation included, or in words; only when there are none, those

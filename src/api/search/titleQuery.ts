@@ -1,25 +1,29 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TeamId } from '../../core/model/ids.ts'
-import { hangulPairs, minJoinedLength, minStartLength, pair, pieceLength } from '../../core/model/titles/indexTerms.ts'
-import { foldCharacters, titleSalt, titleSaltLength } from '../../core/model/titles/normalize.ts'
 import {
   allowedMistakes,
-  mayStandInside,
-  minWordLength,
-  requiredWords,
-  type SoughtWord,
-  soughtWords,
-} from '../../core/model/titles/queryWords.ts'
-import {
   areJoinable,
+  foldCharacters,
   foldTitle,
+  hangulPairs,
   isKana,
   isSpelt,
   kanaParts,
   lengthOf,
+  mayStandInside,
+  minJoinedLength,
+  minStartLength,
+  minWordLength,
+  pair,
+  pieceLength,
+  requiredWords,
+  type SoughtWord,
+  soughtWords,
   type TitleWord,
   textOf,
-} from '../../core/model/titles/tokenize.ts'
+  titleSalt,
+  titleSaltLength,
+} from '../../core/model/titles.ts'
 import type { Clause } from './clauses.ts'
 
 /** The number of indexed words of a team that a fuzzy query for one word may expand to. */

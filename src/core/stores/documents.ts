@@ -11,9 +11,7 @@ import {
 } from '../model/ids.ts'
 import type { Instant } from '../model/instant.ts'
 import type { Change, RecordKey, RenderedForm, RenderedSubmission } from '../model/record.ts'
-import { titleTerms } from '../model/titles/indexTerms.ts'
-import { foldCharacters, titleSalt } from '../model/titles/normalize.ts'
-import { foldTitle } from '../model/titles/tokenize.ts'
+import { foldCharacters, foldTitle, titleSalt, titleTerms } from '../model/titles.ts'
 import type { DocumentKind } from './indices.ts'
 
 /** One document to index: its whole source, under an external version, which is the revision. */

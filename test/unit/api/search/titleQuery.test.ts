@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { exactTitle, similarTitles } from '../../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
-import { titleSalt } from '../../../../src/core/model/titles/normalize.ts'
+import { titleSalt } from '../../../../src/core/model/titles.ts'
 
 const team = 'team-1' as TeamId
 const salt = titleSalt(team)

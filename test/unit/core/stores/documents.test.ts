@@ -1,7 +1,7 @@
 import { rawMembers } from '../../../../src/core/json/rawJson.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
-import { titleSaltLength } from '../../../../src/core/model/titles/normalize.ts'
+import { titleSaltLength } from '../../../../src/core/model/titles.ts'
 import {
   type DocumentWrite,
   formWrites,

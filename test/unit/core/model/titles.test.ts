@@ -1,0 +1,286 @@
+import fc from 'fast-check'
+import type { TeamId } from '../../../../src/core/model/ids.ts'
+import {
+  allowedMistakes,
+  foldCharacters,
+  foldTitle,
+  requiredWords,
+  soughtWords,
+  textOf,
+  titleSalt,
+  titleSaltLength,
+  titleTerms,
+  titleWords,
+} from '../../../../src/core/model/titles.ts'
+
+const letters = fc.constantFrom(
+  ...'aZ9 -_.,!ßẞøŁłÆœÐıİςΣσéÅñǿａＺ㎏ﬁカガヴヷｶﾞー漢字が게ק֑ם٣९ةکا\u0640\u064b\u0301\u0308\u3099\ufdfa\u0345\u200c\u200d´♯+#',
+  ..."&'’서क्षी",
+  ...['🎉', '❤️', '🇯🇵', '🇯'],
+  '\ud800',
+)
+const title = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: letters, maxLength: 60 }))
+const longTitle = fc.tuple(letters, fc.integer({ min: 1_990, max: 2_010 })).map(([each, count]) => each.repeat(count))
+
+test.each([
+  ['Product Knowledge Quiz', 'product knowledge quiz'],
+  ['Größenwahn & Maß', 'grossenwahn & mass'],
+  ['STRASSE', 'strasse'],
+  ['STRAẞE', 'strasse'],
+  ['Smørrebrød', 'smorrebrod'],
+  ['Łódź', 'lodz'],
+  ['Đà Nẵng', 'da nang'],
+  ['Ünïcödé', 'unicode'],
+  ['U\u0308ni\u0308code', 'unicode'],
+  ['Τελευταίος ΑΓΏΝΑΣ', 'τελευταιοσ αγωνασ'],
+  ['Ёлка', 'елка'],
+  ['İstanbul ILIK ılık', 'istanbul ilik ilik'],
+  ['ﬁne ２０２６', 'fine 2026'],
+  ['カタカナ', 'かたかな'],
+  ['ｶﾞﾗｽ', 'がらす'],
+  ['期末考试（二）', '期末考试(二)'],
+  ['اِستِبيان', 'استبيان'],
+  ['أسئلة ى', 'اسيله ي'],
+  ['کتـــاب', 'كتاب'],
+  ['שָׁלוֹם', 'שלומ'],
+  ['۱۴۰۳ ٢٠٢٦ २०२६', '1403 2026 2026'],
+  ['ज़रूरत', 'जरूरत'],
+  ['don´t donʼt', "don't don't"],
+  ['\u1ffd \u0374', "' '"],
+  ['Self–Assessment (50 %) …', 'self–assessment (50 %) ...'],
+  ['👩🏽‍🔬 ❤️ 1️⃣', '👩🔬 ❤ 1'],
+  ['C♯', 'c#'],
+  ['᮵ ꩙ 𞥕', '5 9 5'],
+])('%p is compared as %p', (written, folded) => {
+  expect(foldCharacters(written)).toBe(folded)
+})
+
+test('marks that make another letter stay: Japanese, Hindi, Thai', () => {
+  expect(foldCharacters('かが')).not.toBe(foldCharacters('かか'))
+  expect(foldCharacters('हिन्दी')).not.toBe(foldCharacters('हनद'))
+  expect(foldCharacters('ใกล้')).not.toBe(foldCharacters('ใกล'))
+})
+
+const longAndShort = fc.oneof(
+  title,
+  longTitle,
+  title.map((text) => text.repeat(100)),
+)
+
+test.each([
+  ['characters', foldCharacters],
+  ['titles', foldTitle],
+])('folding %s twice changes nothing', (_what, fold) => {
+  fc.assert(
+    fc.property(longAndShort, (text) => {
+      expect(fold(fold(text))).toBe(fold(text))
+    }),
+  )
+})
+
+test('upper and lower case are the same title', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...'abcxyzäöüéñøłσςдя 漢か') }), (text) => {
+      expect(foldCharacters(text.toUpperCase())).toBe(foldCharacters(text))
+    }),
+  )
+})
+
+test('a composed letter is the same as its parts', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: letters, maxLength: 40 }), (text) => {
+      expect(foldCharacters(text.normalize('NFD'))).toBe(foldCharacters(text.normalize('NFC')))
+    }),
+  )
+})
+
+test('a folded title fits into a keyword of Elasticsearch', () => {
+  fc.assert(
+    fc.property(fc.oneof(title, longTitle), (text) => {
+      expect(Buffer.byteLength(foldCharacters(text)) + titleSaltLength).toBeLessThanOrEqual(32_766)
+    }),
+  )
+})
+
+test('a title of characters that unfold to eighteen each is cut, not refused', () => {
+  const folded = foldCharacters('\ufdfa'.repeat(2_000))
+  expect(folded.length).toBeGreaterThan(1_900)
+  expect(folded.length).toBeLessThanOrEqual(2_000)
+})
+
+test('what stands beyond the first 2,000 characters is not searched', () => {
+  expect(foldCharacters(`${'a'.repeat(1_999)}bc`)).toBe(`${'a'.repeat(1_999)}b`)
+})
+
+test('the salt of a team has a fixed length and is its own', () => {
+  const [a, b] = [titleSalt('team-1' as TeamId), titleSalt('team-2' as TeamId)]
+  expect(a).toHaveLength(titleSaltLength)
+  expect(b).toHaveLength(titleSaltLength)
+  expect(a).not.toBe(b)
+})
+
+test.each([
+  ['  What?!  Really… ', 'what really'],
+  ['COVID-19 safety', 'covid 19 safety'],
+  ['期末考试（二）', '期末考试 二'],
+  ['2026年期末', '2026 年期末'],
+  ['HR问卷 Level2', 'hr 问卷 level 2'],
+  ['C++, C# & A+ / #1 +49 1+1', 'c++ c# a+ 1 49 1 1'],
+  ['Party 🎉🎉 ❤️', 'party 🎉 🎉 ❤'],
+  ['🇯🇵🇰🇷', '🇯🇵 🇰🇷'],
+  ['می‌خواهم', 'مي خواهم'],
+  ['⺀ part ˪', '⺀ part ˪'],
+  ['___', ''],
+  ['第1〇章', '第 1 〇章'],
+  ['', ''],
+])('%p is searched for pieces as %p', (written, folded) => {
+  expect(foldTitle(written)).toBe(folded)
+})
+
+test('words are told apart by kind, and by what stands before them', () => {
+  expect(titleWords("Don't: covid19 数 한국어🎉").map(({ kind, text, gap }) => `${gap} ${kind} ${text}`)).toEqual([
+    'none letters don',
+    'mark letters t',
+    'space letters covid',
+    'none number 19',
+    'space cjk 数',
+    'space hangul 한국어',
+    'none emoji 🎉',
+  ])
+})
+
+test('punctuation right before a word marks it, a piece of a letter does not', () => {
+  const marked = titleWords("x .net (emea) don't - so\u094d\u0937").filter(({ isMarked }) => isMarked)
+  expect(marked.map(({ text }) => text)).toEqual(['net', 'emea', 't'])
+  expect(titleWords('\u094d\u0937')).toMatchObject([{ isMarked: false }])
+})
+
+test('a folded title is words between single spaces, no longer than what is searched', () => {
+  fc.assert(
+    fc.property(longAndShort, (text) => {
+      const folded = foldTitle(text)
+      expect(folded).toMatch(/^(?:\S+(?: \S+)*)?$/u)
+      // A sign like ⺀ or ˪ is no letter, but one of a script that is read sign by sign.
+      expect(folded).toMatch(/^[\p{L}\p{N}\p{M}\p{RI}\p{ExtPict}\p{sc=Han}\p{sc=Bopomofo}+# ]*$/u)
+      expect(folded.length).toBeLessThanOrEqual(2_000)
+    }),
+  )
+})
+
+describe('A title is found by its words', () => {
+  test.each([
+    ['Product knowledge quiz', ['product', 'knowledge', 'quiz']],
+    ['COVID-19', ['covid', '19', 'covid19']],
+    ["What's on", ['what', 's', 'on', 'whats']],
+    ['R.S.V.P.', ['r', 's', 'v', 'p', 'rsvp', 'svp', 'vp']],
+    ['2026-11-21', ['2026', '11', '21']],
+    ['期末考试', ['期末', '末考', '考试', '试']],
+    ['期末 考试', ['期末', '末', '考试', '试']],
+    ['第12章', ['12', '第', '第12', '12章', '章']],
+    ['HR (问卷)', ['hr', 'hr问', '问卷', '卷']],
+    ['アンケート', ['あん', 'んけ', 'けー', 'ーと', 'と', 'あんけーと']],
+    ['社員サーベイ', ['社員', '員さ', 'さー', 'ーべ', 'べい', 'い', '社員', 'さーべい']],
+    ['한국어 퀴즈', ['한국어', '퀴즈']],
+    ['🎉 ok', ['🎉', 'ok']],
+    ['!', []],
+  ])('%p: %p', (title, words) => {
+    expect(new Set(titleTerms(title).words)).toEqual(new Set(words))
+  })
+})
+
+describe('A title is found with spaces left out', () => {
+  test.each([
+    ['Customer Feedback Form', ['customerfeedback', 'customerfeedbackform', 'feedbackform']],
+    ['Go at it', ['goatit']],
+    ['Pre-Test Quiz', ['pretestquiz']],
+    ['Exam 2025 11', ['exam2025']],
+    ['한국어 시험', ['한국', '국어', '시험', '한국어시험']],
+    ['数学 期末', []],
+  ])('%p: %p', (title, joined) => {
+    expect(new Set(titleTerms(title).joined)).toEqual(new Set(joined))
+  })
+})
+
+test('a title is found by the beginnings of long words, in alphabets only', () => {
+  expect(titleTerms('Geography of परीक्षाओं quiz').starts).toEqual(['geogr', 'geogra', 'geograp', 'geograph'])
+})
+
+test('a word that is longer than Elasticsearch takes in one term is kept in pieces that overlap by half', () => {
+  const word = Array.from({ length: 500 }, (_, at) => String.fromCodePoint(0x10480 + (at % 30))).join('')
+  const { words } = titleTerms(word)
+  const letters = [...word]
+  for (const term of words) expect(term.length).toBeLessThanOrEqual(200)
+  for (let from = 0; from + 50 <= letters.length; from++) {
+    const piece = letters.slice(from, from + 50).join('')
+    expect(words.some((term) => term.includes(piece))).toBe(true)
+  }
+})
+
+test('terms hold no white space, and a title of 2,000 characters has a bounded number of them', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (text) => {
+      const { words, joined, starts } = titleTerms(text.repeat(40))
+      const terms = [...words, ...joined, ...starts]
+      expect(terms.every((term) => /^\S+$/u.test(term))).toBe(true)
+      expect(terms.length).toBeLessThan(12_000)
+    }),
+  )
+})
+
+const texts = (typed: string): string[] => soughtWords(typed).map(textOf)
+const required = (typed: string): string[] => requiredWords(soughtWords(typed)).map(textOf)
+
+describe('What is typed is taken apart', () => {
+  test.each([
+    ['final exam', ['final', 'exam']],
+    ["don't e-mail covid-19", ['dont', 'email', 'covid19']],
+    ['covid19', ['covid19']],
+    ['数学 期末', ['数学', '期末']],
+    ['问卷(2026)', ['问卷', '2026']],
+    ['2026年期末', ['2026年期末']],
+    ['party🎉🎂', ['party', '🎉', '🎂']],
+    ['quiz Quiz QUIZ', ['quiz']],
+    ['?!', []],
+  ])('%p: %p', (typed, words) => {
+    expect(texts(typed)).toEqual(words)
+  })
+})
+
+describe('A title may lack English function words', () => {
+  test.each([
+    ['the math quiz', ['math', 'quiz']],
+    ['math & science', ['math', 'science']],
+    ['math and science', ['math', 'science']],
+  ])('%p needs %p', (typed, words) => {
+    expect(required(typed)).toEqual(words)
+  })
+
+  test.each([
+    ['the last one, which may be the beginning of another', 'form a', ['form', 'a']],
+    ['all of them', 'to be', ['to', 'be']],
+    ['the only one', 'the', ['the']],
+  ])('but not %s', (_what, typed, words) => {
+    expect(required(typed)).toEqual(words)
+  })
+})
+
+describe('Mistakes that a word is forgiven', () => {
+  test.each([
+    ['cat', 0],
+    ['quiz', 1],
+    ['science', 1],
+    ['sciences', 2],
+    ['вопрос', 1],
+    ['שאלונימ', 1],
+    ['あんけと', 1],
+    ['중간고사', 1],
+    ['परीक्षक', 0],
+    ['परीक्षाओं', 1],
+    ['แบบสอบ', 0],
+    ['2024', 0],
+    ['x1234567', 0],
+    ['notepad++', 0],
+  ])('%s: %i', (word, mistakes) => {
+    expect(allowedMistakes(word)).toBe(mistakes)
+  })
+})
