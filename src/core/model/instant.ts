@@ -13,12 +13,6 @@ export const instantRule = 'an ISO 8601 date-time with separators and an offset 
 export const windowBoundRule =
   'an ISO 8601 date or date-time with separators, such as 2026-11-21 or 2026-11-21T08:30:00.000Z'
 
-type Parts = { day: string; time: string; fraction: string; offset: string }
-
-const pattern =
-  /^(?<day>\d{4}-\d{2}-\d{2})T(?<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?<fraction>\d+))?(?<offset>Z|[+-]\d{2}(?::?\d{2})?)?$/i
-const dayPattern = /^\d{4}-\d{2}-\d{2}$/
-
 /** Years 0000 to 9999 in UTC: beyond them ISO text does not sort by time. */
 const earliestMs = Date.parse('0000-01-01T00:00:00.000Z')
 const latestMs = Date.parse('9999-12-31T23:59:59.999Z')
@@ -40,10 +34,8 @@ export function toInstant(epochMs: number): Instant {
  */
 export function parseInstant(text: string): Instant | undefined {
   if (isInstant(text)) return text
-  const parts = split(text)
-  if (parts === undefined || parts.offset === '') return undefined
-  const epochMs = toEpochMs(parts)
-  return epochMs === undefined || clampToInstants(epochMs) !== epochMs ? undefined : toInstant(epochMs)
+  const read = readDateTime(text)
+  return read?.hasOffset && clampToInstants(read.epochMs) === read.epochMs ? toInstant(read.epochMs) : undefined
 }
 
 /** Most records have instants in this form already. Days 29 to 31 need the calendar. */
@@ -56,39 +48,25 @@ const isInstant = (text: string): text is Instant => instantPattern.test(text)
  * the window stays exact for stored milliseconds. Undefined when it is no date.
  */
 export function parseWindowBound(text: string, edge: 'from' | 'to'): WindowBound | undefined {
-  if (dayPattern.test(text)) return parseInstant(`${text}T${edge === 'from' ? '00:00:00.000' : '23:59:59.999'}Z`)
-  const parts = split(text.replace(/ (?=\d{2}(?::?\d{2})?$)/, '+'))
-  if (parts === undefined) return undefined
-  const epochMs = toEpochMs({ ...parts, offset: parts.offset === '' ? 'Z' : parts.offset })
-  if (epochMs === undefined) return undefined
-  const isFiner = /[1-9]/.test(parts.fraction.slice(3))
-  const boundMs = isFiner && edge === 'from' ? epochMs + 1 : epochMs
+  if (/^\d{4}-\d\d-\d\d$/.test(text)) return parseInstant(`${text}T${edge === 'from' ? '00:00' : '23:59:59.999'}Z`)
+  const read = readDateTime(text.replace(/ (?=\d{2}(?::?\d{2})?$)/, '+'))
+  if (read === undefined) return undefined
+  const boundMs = read.isFiner && edge === 'from' ? read.epochMs + 1 : read.epochMs
   const isBeyondAll = edge === 'from' ? boundMs > latestMs : boundMs < earliestMs
   return isBeyondAll ? 'beyond-all' : toInstant(clampToInstants(boundMs))
 }
 
-function split(text: string): Parts | undefined {
-  const groups = pattern.exec(text)?.groups
-  if (groups === undefined) return undefined
-  const { day = '', time = '', fraction = '', offset = '' } = groups
-  if (fraction !== '' && time.length < 8) return undefined
-  return { day, time: time.length === 5 ? `${time}:00` : time, fraction, offset }
-}
+const dateTimePattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::(\d\d)(?:[.,](\d+))?)?(Z|([+-])(\d\d)(?::?(\d\d))?)?$/i
 
-function toEpochMs({ day, time, fraction, offset }: Parts): number | undefined {
-  const milliseconds = fraction.slice(0, 3).padEnd(3, '0')
-  const localMs = Date.parse(`${day}T${time}.${milliseconds}Z`)
-  // Date.parse rolls 30 February over into March; text that does not come back as it went in is no date.
-  if (Number.isNaN(localMs) || new Date(localMs).toISOString().slice(0, 19) !== `${day}T${time}`) return undefined
-  const offsetMs = toOffsetMs(offset)
-  if (offsetMs === undefined) return undefined
-  return localMs - offsetMs
-}
-
-function toOffsetMs(offset: string): number | undefined {
-  if (offset.toUpperCase() === 'Z') return 0
-  const hours = Number(offset.slice(1, 3))
-  const minutes = Number(offset.slice(3).replace(':', '') || '0')
-  if (hours > 23 || minutes > 59) return undefined
-  return (offset.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000
+/** Without an offset, a time is UTC. */
+function readDateTime(text: string) {
+  const [, day, minute, second = '00', fraction = '', offset, sign, hours = '0', minutes = '0'] =
+    dateTimePattern.exec(text) ?? []
+  if (Number(hours) > 23 || Number(minutes) > 59) return undefined
+  const local = `${day}T${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`
+  const localMs = Date.parse(local)
+  // Date.parse rolls 30 February over into March.
+  if (Number.isNaN(localMs) || new Date(localMs).toISOString() !== local) return undefined
+  const offsetMs = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
+  return { epochMs: localMs - offsetMs, hasOffset: offset !== undefined, isFiner: /[1-9]/.test(fraction.slice(3)) }
 }
