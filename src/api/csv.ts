@@ -1,5 +1,5 @@
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
-import type { Served } from '../core/json/shape.ts'
+import type { Served } from '../core/json/scanner.ts'
 
 /**
  * Cells of CSV (RFC 4180) made from JSON text. Every text stands in quotes, numbers and booleans do not, and null is an empty cell:

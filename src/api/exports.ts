@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Served } from '../core/json/shape.ts'
+import type { Served } from '../core/json/scanner.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { cutOff } from '../core/process/httpServer.ts'
 import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Served } from '../core/json/shape.ts'
+import type { Served } from '../core/json/scanner.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { largeBytes } from '../core/stores/documents.ts'

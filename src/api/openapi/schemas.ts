@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Served } from '../../core/json/shape.ts'
+import type { Served } from '../../core/json/scanner.ts'
 import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
 import { defaultLimit, maxLimit } from '../parameterSchemas.ts'

@@ -1,5 +1,4 @@
 import { backslash, closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote } from './rawJson.ts'
-import type { Kind, Member, Shape } from './shape.ts'
 
 const plus = 0x2b
 const minus = 0x2d
@@ -15,7 +14,31 @@ export const maxDepth = 1_000
 export const maxNumberCharacters = 1_000
 /** Longer integers may be infinite as a double. */
 const maxFiniteCharacters = 300
-const none = -1
+export const none = -1
+
+/** The served members of an object, in order; a pair is an object of which only some members are served. */
+export type Served = readonly (string | readonly [name: string, members: Served])[]
+
+/** The type of a member; `integer` is a number written in digits alone, `any` any JSON value. */
+export type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'any'
+
+/** The members that are looked for in an object; other members are skipped. */
+export type Shape = {
+  readonly members: ReadonlyMap<string, Member>
+  /** The first member of the last object, tried first: most records of a topic have their members in the same order. */
+  next: Member | undefined
+}
+
+export type Member = {
+  readonly name: Buffer
+  /** The index under which the position of the member's value is stored. */
+  readonly slot: number
+  readonly kind: Kind
+  /** The members that are looked for in the member's value. */
+  readonly shape: Shape | undefined
+  /** The member that came after it in the last object. */
+  next: Member | undefined
+}
 
 /**
  * Finds the values of known members in one pass over simple JSON: members of the expected types, every known name once and without
@@ -33,19 +56,18 @@ export class Scanner {
 
   constructor(shape: Shape) {
     this.#shape = shape
-    const members = membersOf(shape)
-    this.#starts = new Int32Array(members.length)
-    this.#ends = new Int32Array(members.length)
+    const count = countMembers(shape)
+    this.#starts = new Int32Array(count)
+    this.#ends = new Int32Array(count)
   }
 
   /** Whether `bytes` are one simple object of the shape. Any member may be missing. */
   read(bytes: Buffer): boolean {
     this.#bytes = bytes
-    this.#rejected = []
     this.#starts.fill(none)
+    this.#rejected = []
     const start = this.#skipSpaces(0)
-    if (bytes[start] !== openBrace) return false
-    const end = this.#readObject(start, this.#shape, 1)
+    const end = bytes[start] === openBrace ? this.#readNested(start, this.#shape, 1) : none
     return end !== none && this.#skipSpaces(end) === bytes.length
   }
 
@@ -70,50 +92,66 @@ export class Scanner {
     return this.#starts[slot] ?? none
   }
 
-  /** The offset after a member's value, if the member is present. */
+  /** The offset after the value of a member that is present. */
   endOf(slot: number): number {
     return this.#ends[slot] ?? none
   }
 
-  /** The value of a number; NaN when the member is missing. */
-  numberOf(slot: number): number {
-    return this.has(slot) ? Number(this.#bytes.toString('latin1', this.startOf(slot), this.endOf(slot))) : Number.NaN
+  /** The text of a value, a character for each byte; empty when it is missing or null. */
+  textOf(slot: number): string {
+    return this.has(slot) ? this.#bytes.toString('latin1', this.startOf(slot), this.endOf(slot)) : ''
   }
 
-  /** A string in ASCII, without its quotes; empty when it is missing. Escapes stay, and other characters become several of Latin-1. */
-  asciiOf(slot: number): string {
-    return this.has(slot) ? this.#bytes.toString('latin1', this.startOf(slot) + 1, this.endOf(slot) - 1) : ''
-  }
-
-  /** Reads an object from its brace on; returns the offset after it, or -1 when it is not simple JSON. */
-  #readObject(from: number, shape: Shape | undefined, depth: number): number {
+  /** Reads an object or array from its bracket on; returns the offset after it, or -1 when it is not simple JSON. */
+  #readNested(from: number, shape: Shape | undefined, depth: number): number {
     const bytes = this.#bytes
     if (depth > maxDepth) return none
+    const isObject = bytes[from] === openBrace
+    const close = isObject ? closeBrace : closeBracket
     let at = this.#skipSpaces(from + 1)
-    if (bytes[at] === closeBrace) return at + 1
+    if (bytes[at] === close) return at + 1
     this.#last = shape
     for (;;) {
-      const nameEnd = bytes[at] === quote ? this.#skipString(at) : none
-      const valueAt = this.#skipColon(nameEnd)
-      if (valueAt === none) return none
-      at = shape === undefined ? this.#skipValue(valueAt, depth) : this.#readNamed(at, nameEnd, valueAt, shape, depth)
+      at = isObject ? this.#readMember(at, shape, depth) : this.#skipValue(at, depth)
       if (at === none) return none
       at = this.#skipSpaces(at)
-      if (bytes[at] === closeBrace) return at + 1
+      if (bytes[at] === close) return at + 1
       if (bytes[at] !== comma) return none
       at = this.#skipSpaces(at + 1)
     }
   }
 
-  #readNamed(nameAt: number, nameEnd: number, valueAt: number, shape: Shape, depth: number): number {
+  #readMember(nameAt: number, shape: Shape | undefined, depth: number): number {
+    const bytes = this.#bytes
+    const nameEnd = bytes[nameAt] === quote ? this.#skipString(nameAt) : none
+    const colonAt = nameEnd === none ? none : this.#skipSpaces(nameEnd)
+    if (colonAt === none || bytes[colonAt] !== colon) return none
+    const valueAt = this.#skipSpaces(colonAt + 1)
+    if (shape === undefined) return this.#skipValue(valueAt, depth)
     const last = this.#last
     const expected = last?.next
     const isExpected = expected !== undefined && this.#isText(nameAt + 1, nameEnd - 1, expected.name)
-    const member = isExpected ? expected : shape.members.get(this.#bytes.toString('latin1', nameAt + 1, nameEnd - 1))
-    if (member === undefined && this.#bytes.subarray(nameAt, nameEnd).includes(backslash)) return none
-    const end = member === undefined ? this.#skipValue(valueAt, depth) : this.#readMember(valueAt, member, depth)
+    const member = isExpected ? expected : shape.members.get(bytes.toString('latin1', nameAt + 1, nameEnd - 1))
+    if (member === undefined && bytes.subarray(nameAt, nameEnd).includes(backslash)) return none
+    const end = member === undefined ? this.#skipValue(valueAt, depth) : this.#readKnown(valueAt, member, depth)
     if (!isExpected && last !== undefined) last.next = member
     this.#last = member
+    return end
+  }
+
+  #readKnown(from: number, member: Member, depth: number): number {
+    const { slot, shape } = member
+    if (this.#starts[slot] !== none) return none
+    const found = kindAt(this.#bytes[from])
+    if (found === undefined) return none
+    const isShaped = shape !== undefined && found === 'object'
+    const end = isShaped ? this.#readNested(from, shape, depth + 1) : this.#skipValue(from, depth)
+    if (end === none || (found !== 'null' && !this.#isOf(member, found, from, end))) {
+      this.#rejected.unshift(member.name.toString())
+      return none
+    }
+    this.#starts[slot] = from
+    this.#ends[slot] = end
     return end
   }
 
@@ -123,22 +161,6 @@ export class Scanner {
     if (end - from !== length) return false
     for (let at = 0; at < length; at++) if (bytes[from + at] !== text[at]) return false
     return true
-  }
-
-  #readMember(from: number, member: Member, depth: number): number {
-    const { slot, shape } = member
-    if (this.#starts[slot] !== none) return none
-    const found = kindAt(this.#bytes[from])
-    if (found === undefined) return none
-    const isShaped = shape !== undefined && found === 'object'
-    const end = isShaped ? this.#readObject(from, shape, depth + 1) : this.#skipValue(from, depth)
-    if (end === none || (found !== 'null' && !this.#isOf(member, found, from, end))) {
-      this.#rejected.unshift(member.name.toString())
-      return none
-    }
-    this.#starts[slot] = from
-    this.#ends[slot] = end
-    return end
   }
 
   /** Whether a value other than null has the member's type. */
@@ -155,9 +177,8 @@ export class Scanner {
       case 'number':
         return this.#skipNumber(from)
       case 'object':
-        return this.#readObject(from, undefined, depth + 1)
       case 'array':
-        return this.#skipArray(from, depth + 1)
+        return this.#readNested(from, undefined, depth + 1)
       case 'null':
         return this.#skipWord(from, words.null)
       case 'boolean':
@@ -165,27 +186,6 @@ export class Scanner {
       case undefined:
         return none
     }
-  }
-
-  #skipArray(from: number, depth: number): number {
-    const bytes = this.#bytes
-    if (depth > maxDepth) return none
-    let at = this.#skipSpaces(from + 1)
-    if (bytes[at] === closeBracket) return at + 1
-    for (;;) {
-      at = this.#skipValue(at, depth)
-      if (at === none) return none
-      at = this.#skipSpaces(at)
-      if (bytes[at] === closeBracket) return at + 1
-      if (bytes[at] !== comma) return none
-      at = this.#skipSpaces(at + 1)
-    }
-  }
-
-  /** From the end of a name to its value. */
-  #skipColon(nameEnd: number): number {
-    const at = nameEnd === none ? none : this.#skipSpaces(nameEnd)
-    return at !== none && this.#bytes[at] === colon ? this.#skipSpaces(at + 1) : none
   }
 
   #skipSpaces(from: number): number {
@@ -273,9 +273,5 @@ const escapes = new Set(Buffer.from('"\\/bfnrt'))
 const isHexDigit = (code: number | undefined): boolean =>
   isDigit(code) || (code !== undefined && (code | 0x20) >= 0x61 && (code | 0x20) <= 0x66)
 
-function membersOf(shape: Shape): Member[] {
-  return [...shape.members.values()].flatMap((member) => [
-    member,
-    ...(member.shape === undefined ? [] : membersOf(member.shape)),
-  ])
-}
+const countMembers = ({ members }: Shape): number =>
+  [...members.values()].reduce((count, { shape }) => count + 1 + (shape === undefined ? 0 : countMembers(shape)), 0)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Served } from '../json/shape.ts'
+import type { Served } from '../json/scanner.ts'
 import { identifier, instant, optionalArray, optionalBoolean, optionalObject, optionalString } from './schema.ts'
 
 export const scenes = ['knowledge_quiz', 'random_knowledge_quiz', 'scored_quiz', 'outcome_quiz'] as const

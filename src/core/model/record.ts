@@ -15,7 +15,7 @@ import {
   type TeamId,
 } from './ids.ts'
 import { parseInstant } from './instant.ts'
-import { accepted, type Problem, type Result, refused } from './result.ts'
+import { accepted, type Result, refused } from './result.ts'
 import { isObject } from './schema.ts'
 import {
   type ReportStatus,
@@ -90,7 +90,7 @@ const mustBeTheKeysId = 'must be the id in the record key'
 
 /** Parses a record key, `<teamId>/<entityId>`. */
 export function readKey(key: Buffer | null): Result<RecordKey> {
-  const text = key === null ? undefined : decode(key)
+  const text = key === null ? undefined : attempt(() => utf8.decode(key))
   if (text === undefined) return refused('key', 'must be <teamId>/<id> in UTF-8')
   const slash = text.indexOf('/')
   const teamId = text.slice(0, Math.max(slash, 0))
@@ -107,16 +107,17 @@ function readValue<Entity>(
   schema: z.ZodType<Entity>,
   value: Buffer,
 ): Result<Live<Entity> & { readonly text: string }> {
-  const text = decode(value)
+  const text = attempt(() => utf8.decode(value))
   if (text === undefined) return refused('value', 'must be UTF-8')
-  const parsed = parse(text)
-  if (parsed === undefined) return refused('value', 'must be JSON')
-  if (!isObject(parsed.json)) return refused('value', 'must be a JSON object')
-  const revision = parsed.json['revision']
+  const record: unknown = attempt(() => JSON.parse(text))
+  if (record === undefined) return refused('value', 'must be JSON')
+  if (!isObject(record)) return refused('value', 'must be a JSON object')
+  const { revision } = record
   if (!isRevision(revision)) return refused('revision', `must be an integer from 1 to ${maxRevision}`)
-  const validated = schema.safeParse(parsed.json[member])
-  if (!validated.success) return { ok: false, problem: firstProblem(member, validated.error) }
-  return accepted({ revision, entity: validated.data, text })
+  const { data, error } = schema.safeParse(record[member])
+  const issue = error?.issues[0]
+  if (issue !== undefined) return refused([member, ...issue.path.map(String)].join('.'), issue.message)
+  return accepted({ revision, entity: data as Entity, text })
 }
 
 const forms = new RecordRenderer('form', formSchema, { summary: servedFormSummary, detail: servedForm })
@@ -143,15 +144,15 @@ function readSubmission(value: Buffer): Result<Live<RenderedSubmission>> {
   return accepted({ revision, entity: { id, formId, submittedAt, status: result.status, ...rendered } })
 }
 
-const submissionSlot = (...path: string[]): number => submissions.slotOf('submission', ...path)
+const slotOf = (...path: string[]): number => submissions.slotOf('submission', ...path)
 const slots = {
   revision: submissions.slotOf('revision'),
-  id: submissionSlot('id'),
-  formId: submissionSlot('formId'),
-  submittedAt: submissionSlot('submittedAt'),
-  updatedAt: submissionSlot('updatedAt'),
-  status: submissionSlot('result', 'status'),
-  reportStatus: submissionSlot('reportResult', 'status'),
+  id: slotOf('id'),
+  formId: slotOf('formId'),
+  submittedAt: slotOf('submittedAt'),
+  updatedAt: slotOf('updatedAt'),
+  status: slotOf('result', 'status'),
+  reportStatus: slotOf('reportResult', 'status'),
 }
 
 /**
@@ -159,14 +160,15 @@ const slots = {
  * result. Checks whatever the schema demands beyond JSON types. Undefined for a record that has to be parsed, valid or not.
  */
 function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | undefined {
-  const found = isUtf8(value) ? submissions.scan(value) : undefined
-  if (found === undefined) return undefined
+  const { scanner } = submissions
+  if (!isUtf8(value) || !scanner.read(value)) return undefined
   // With an escape in it, a string is no identifier, status or instant.
-  const [id, formId, status] = [found.asciiOf(slots.id), found.asciiOf(slots.formId), found.asciiOf(slots.status)]
-  const revision = found.numberOf(slots.revision)
+  const stringAt = (slot: number): string => scanner.textOf(slot).slice(1, -1)
+  const [id, formId, status] = [stringAt(slots.id), stringAt(slots.formId), stringAt(slots.status)]
+  const revision = Number(scanner.textOf(slots.revision))
   if (!isRevision(revision) || !isIdentifier(id) || !isIdentifier(formId) || !isReportStatus(status)) return undefined
-  if (found.has(slots.reportStatus) && !isReportStatus(found.asciiOf(slots.reportStatus))) return undefined
-  const [submitted, updated] = [found.asciiOf(slots.submittedAt), found.asciiOf(slots.updatedAt)]
+  if (scanner.has(slots.reportStatus) && !isReportStatus(stringAt(slots.reportStatus))) return undefined
+  const [submitted, updated] = [stringAt(slots.submittedAt), stringAt(slots.updatedAt)]
   const [submittedAt, updatedAt] = [parseInstant(submitted), parseInstant(updated)]
   if (submittedAt === undefined || updatedAt === undefined) return undefined
   const isAsServed = submittedAt === submitted && updatedAt === updated
@@ -196,24 +198,11 @@ function readNormalised<Entity>(
   )
 }
 
-function decode(bytes: Buffer): string | undefined {
+/** Undefined where `read` throws. */
+function attempt<Read>(read: () => Read): Read | undefined {
   try {
-    return utf8.decode(bytes)
+    return read()
   } catch {
     return undefined
   }
-}
-
-function parse(text: string): { json: unknown } | undefined {
-  try {
-    return { json: JSON.parse(text) }
-  } catch {
-    return undefined
-  }
-}
-
-function firstProblem(member: string, error: z.ZodError): Problem {
-  const issue = error.issues[0]
-  const path = [member, ...(issue?.path ?? [])].map(String).join('.')
-  return { path, rule: issue?.message ?? 'is not valid' }
 }

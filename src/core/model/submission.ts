@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Served } from '../json/shape.ts'
+import type { Served } from '../json/scanner.ts'
 import {
   identifier,
   instant,

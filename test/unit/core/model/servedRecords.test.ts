@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import type { Served } from '../../../../src/core/json/shape.ts'
+import type { Served } from '../../../../src/core/json/scanner.ts'
 import { formSchema, servedForm, servedFormSummary } from '../../../../src/core/model/form.ts'
 import { isRevision } from '../../../../src/core/model/ids.ts'
 import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
