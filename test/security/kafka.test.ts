@@ -135,7 +135,11 @@ async function doWork(user: string): Promise<void> {
       const joined = Promise.withResolvers<void>()
       const onAssigned = async (): Promise<void> => joined.resolve()
       const reader = startGroupReader(source, groupId, [topic], { onAssigned })
-      await Promise.race([joined.promise, reader.ended]).finally(() => reader.close())
+      try {
+        await Promise.race([joined.promise, reader.ended])
+      } finally {
+        await reader.close()
+      }
     },
     write: (topic) => sink.append([{ topic, key: 'acme/x', value: 'x' }]),
   }

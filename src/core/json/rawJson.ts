@@ -4,14 +4,14 @@
  * has already accepted.
  */
 
-export const quote = 0x22
-export const backslash = 0x5c
-export const comma = 0x2c
-export const colon = 0x3a
-export const openBrace = 0x7b
-export const closeBrace = 0x7d
-export const openBracket = 0x5b
-export const closeBracket = 0x5d
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const colon = 0x3a
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const openBracket = 0x5b
+const closeBracket = 0x5d
 
 /** A JSON object as its members' raw texts, in their order; of a repeated name the last one counts, as in JSON.parse. */
 type RawObject = ReadonlyMap<string, string>

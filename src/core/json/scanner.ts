@@ -1,5 +1,12 @@
-import { backslash, closeBrace, closeBracket, colon, comma, openBrace, openBracket, quote } from './rawJson.ts'
-
+// Imported, these would cost a third of the speed.
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const colon = 0x3a
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const openBracket = 0x5b
+const closeBracket = 0x5d
 const plus = 0x2b
 const minus = 0x2d
 const dot = 0x2e
