@@ -55,7 +55,7 @@ beforeAll(async () => {
   settings = await startTestSettings(await prepareSettings())
   owner = await settings.signIn()
   const page = async () => ({ status: 200, headers: {}, body: 'here it is' })
-  admin = await serveAdmin({ host: '127.0.0.1', port: 0, allowedHosts: [] }, () => new Map([['/metrics', page]]))
+  admin = await serveAdmin({ host: '127.0.0.1', port: 0, allowedHosts: [] }, new Map([['/metrics', page]]))
 })
 afterAll(async () => {
   reads.stop()

@@ -7,7 +7,7 @@ import { parameterReader } from '../../src/api/parameters.ts'
 import { WaitingRoom } from '../../src/api/waiting/waitingRoom.ts'
 import { processMetrics } from '../../src/core/process/processMetrics.ts'
 import { requestMetrics } from '../../src/core/process/requests.ts'
-import { engineCallMetrics } from '../../src/core/stores/openStores.ts'
+import { measureCalls } from '../../src/core/stores/openStores.ts'
 import { rejectionReasons } from '../../src/settings/errors.ts'
 
 /** The letters by which docs/metrics.md calls the processes. */
@@ -31,7 +31,7 @@ export function documentedMetrics(process: Process): Metric[] {
 export async function registeredMetrics(process: Process): Promise<Metric[]> {
   const registry = new Registry()
   processMetrics(registry, { results: async () => [] })
-  engineCallMetrics(registry)
+  measureCalls(registry)
   if (process === 'A') registerApi(registry)
   if (process === 'S') requestMetrics(registry, rejectionReasons)
   if (process === 'I') registerIndexer(registry)

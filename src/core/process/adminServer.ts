@@ -19,16 +19,16 @@ export type AdminPages = ReadonlyMap<string, AdminPage>
 type AdminAddress = ListenAddress & { readonly host: string; readonly allowedHosts: readonly string[] }
 
 /**
- * Serves `pages`, which may change between requests. Rejects when it cannot listen on the address. The admin port has no
+ * Serves `pages`, which may grow between requests. Rejects when it cannot listen on the address. The admin port has no
  * authentication; the check of `Host` keeps a page in an operator's browser from reading it by DNS rebinding.
  */
-export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: () => AdminPages): Promise<Server> {
+export async function serveAdmin({ host, port, allowedHosts }: AdminAddress, pages: AdminPages): Promise<Server> {
   const names = new Set(['localhost', host, ...allowedHosts].map((name) => name.toLowerCase()))
   const pageFor = ({ url = '', method, headers }: IncomingMessage): Promise<AdminAnswer> => {
     const hostname = headers.host === undefined ? undefined : (hostnameOf(headers.host) ?? '')
     if (hostname !== undefined && !isAddress(hostname) && !names.has(hostname)) return misdirected(hostname)
     const [path = '', query = ''] = url.split('?', 2)
-    const page = method === 'GET' || method === 'HEAD' ? (pages().get(path) ?? notFound) : notAllowed
+    const page = method === 'GET' || method === 'HEAD' ? (pages.get(path) ?? notFound) : notAllowed
     return page(new URLSearchParams(query))
   }
   const listener = (request: IncomingMessage, response: ServerResponse): void => {

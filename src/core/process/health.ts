@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { aborted } from './aborted.ts'
 import { summaryOf } from './log.ts'
 
 /** Returns the problem that keeps a part from working now; undefined when there is none. A rejection counts as a problem. */
@@ -47,13 +47,8 @@ function resultsOf(name: string, check: Check, clock: () => number): () => Promi
     running ??= run().finally(() => {
       running = undefined
     })
-    const waited = new AbortController()
-    const late = sleep(deadlineMs, undefined, { signal: waited.signal }).then(() =>
-      resultOf(`has not answered for ${deadlineMs / 1_000} s`),
-    )
-    // Aborted when the check wins the race.
-    late.catch(() => undefined)
-    return await Promise.race([running, late]).finally(() => waited.abort())
+    const late = `has not answered for ${deadlineMs / 1_000} s`
+    return await Promise.race([running, aborted(AbortSignal.timeout(deadlineMs)).catch(() => resultOf(late))])
   }
 }
 

@@ -4,8 +4,8 @@ import { destination, type Logger } from 'pino'
 import { Registry } from 'prom-client'
 import type { Problem } from '../model/result.ts'
 import { configuredEngines, type Engines, probesOf } from '../stores/engines.ts'
-import { type EngineProbe, preflight, preflightLater } from '../stores/preflight.ts'
-import { type AdminPage, type AdminPages, serveAdmin } from './adminServer.ts'
+import { type EngineProbe, probe, probeLater } from '../stores/preflight.ts'
+import { type AdminPages, serveAdmin } from './adminServer.ts'
 import { type Config, type Need, readConfig } from './config.ts'
 import { type Checks, Health, isHealthy, renderHealth } from './health.ts'
 import { type DefaultPorts, isListeningError, listeningProblems } from './listening.ts'
@@ -50,13 +50,17 @@ async function checkedConfigOrExit(
 ): Promise<{ readonly config: Config; readonly unreachable: EngineProbe[] }> {
   const read = readConfig(process.env, needs)
   if (!read.ok) return exitWith(read.problems)
-  const engines = needs.filter((need) => need !== 'sign-in')
-  const [listening, { rejections, unreachable }] = await Promise.all([
+  const probes = probesOf(read.config, needs)
+  const [listening, outcomes] = await Promise.all([
     ports === undefined ? [] : listeningProblems(read.config, ports),
-    preflight(probesOf(read.config, engines), new AbortController().signal),
+    Promise.all(probes.map((engine) => probe(engine))),
   ])
-  const problems = [...listening, ...rejections]
-  return problems.length > 0 ? exitWith(problems) : { config: read.config, unreachable }
+  const problems = [
+    ...listening,
+    ...outcomes.flatMap((outcome) => (typeof outcome === 'string' ? [] : outcome.rejected)),
+  ]
+  if (problems.length > 0) return exitWith(problems)
+  return { config: read.config, unreachable: probes.filter((_, at) => outcomes[at] === 'unreachable') }
 }
 
 function exitWith(problems: readonly Problem[]): never {
@@ -103,7 +107,7 @@ async function start(
   lifetime: Lifetime,
   log: Logger,
 ): Promise<void> {
-  const { signal, release, fail } = lifetime
+  const { signal, release, fail, end } = lifetime
   let isStarted = false
   const health = new Health(Date.now)
   health.add({
@@ -114,42 +118,30 @@ async function start(
   })
   const metrics = new Registry()
   processMetrics(metrics, health)
-  let pages: AdminPages = new Map([
-    ['/livez', life],
-    ['/readyz', readiness(health)],
-    ['/metrics', metricsPage(metrics)],
-  ])
+  const pages = new Map(pagesOf(health, metrics))
   const port = config.ADMIN_PORT ?? options.adminPort
   if (port !== 0) {
     const { ADMIN_HOST: host, ADMIN_ALLOWED_HOSTS: allowedHosts } = config
-    const server = await serveAdmin({ host, port, allowedHosts }, () => pages)
+    const server = await serveAdmin({ host, port, allowedHosts }, pages)
     release('admin port', async () => {
       server.close()
       server.closeAllConnections()
     })
   }
-  watchUnreachable(unreachable, lifetime, log).catch((error: unknown) => {
-    if (!signal.aborted) fail(error)
-  })
+  // An engine that was unreachable may still reject a setting. One that has accepted us is not checked again: its client tries later.
+  for (const engine of unreachable)
+    probeLater(engine, signal).then(
+      (rejected) => {
+        if (rejected === undefined) return
+        log.fatal({ problems: [`${rejected.path} ${rejected.rule}`] }, 'an engine rejects a setting')
+        end(configExitCode)
+      },
+      () => undefined,
+    )
   const started = await options.start({ config, engines: configuredEngines, log, metrics, signal, release, fail })
   health.add(started.checks)
-  pages = new Map([...pages, ...(started.pages?.(health) ?? [])])
+  for (const [path, page] of started.pages?.(health) ?? []) pages.set(path, page)
   isStarted = true
-}
-
-/**
- * Repeats the preflight check of engines that were unreachable at start: they may still reject our credentials, and the process
- * then ends with 78. An engine that has accepted us once is not checked again; later rejections are retried by its client.
- */
-async function watchUnreachable(
-  unreachable: readonly EngineProbe[],
-  { signal, end }: Lifetime,
-  log: Logger,
-): Promise<void> {
-  const rejections = await preflightLater(unreachable, signal)
-  if (rejections.length === 0) return
-  log.fatal({ problems: rejections.map(({ path, rule }) => `${path} ${rule}`) }, 'an engine rejects a setting')
-  end(configExitCode)
 }
 
 /** Ends the process once: releases what was registered, last in first out, within a deadline. */
@@ -198,17 +190,21 @@ class Lifetime {
 
 const jsonHeaders = { 'Content-Type': 'application/json' }
 
-/** Answering is enough: a process ends by itself after a fatal error. */
-const life: AdminPage = async () => ({ status: 200, headers: jsonHeaders, body: '{"status":"live"}\n' })
-
-const readiness =
-  (health: Health): AdminPage =>
-  async () => {
-    const results = await health.results()
-    const body = `${renderHealth(results, Date.now())}\n`
-    return { status: isHealthy(results) ? 200 : 503, headers: jsonHeaders, body }
-  }
-
-const metricsPage =
-  (metrics: Registry): AdminPage =>
-  async () => ({ status: 200, headers: { 'Content-Type': metrics.contentType }, body: await metrics.metrics() })
+/** The pages of every process. */
+const pagesOf = (health: Health, metrics: Registry): AdminPages =>
+  new Map([
+    // Answering is enough: a process ends by itself after a fatal error.
+    ['/livez', async () => ({ status: 200, headers: jsonHeaders, body: '{"status":"live"}\n' })],
+    [
+      '/readyz',
+      async () => {
+        const results = await health.results()
+        const body = `${renderHealth(results, Date.now())}\n`
+        return { status: isHealthy(results) ? 200 : 503, headers: jsonHeaders, body }
+      },
+    ],
+    [
+      '/metrics',
+      async () => ({ status: 200, headers: { 'Content-Type': metrics.contentType }, body: await metrics.metrics() }),
+    ],
+  ])

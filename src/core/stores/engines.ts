@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { connectKafka, kafkaProbe } from '../kafka/client.ts'
 import { type KafkaSink, kafkaSink } from '../kafka/sink.ts'
 import { type KafkaSource, kafkaSource } from '../kafka/source.ts'
-import type { Config, Engine } from '../process/config.ts'
+import type { Config, Need } from '../process/config.ts'
 import { connectElasticsearch, connectElasticsearchBytes, elasticsearchProbe } from './elasticsearch.ts'
 import type { EngineProbe } from './preflight.ts'
 import { connectRedis, type OnCommand, type RedisConnection, redisProbe } from './redis.ts'
@@ -31,7 +31,7 @@ export const configuredEngines: Engines = {
 }
 
 /** How the start of a process checks the engines that it needs. */
-export const probesOf = (config: Config, needed: readonly Engine[]): EngineProbe[] =>
+export const probesOf = (config: Config, needs: readonly Need[]): EngineProbe[] =>
   [elasticsearchProbe, kafkaProbe, redisProbe]
     .map((probe) => probe(config))
-    .filter(({ engine }) => needed.includes(engine))
+    .filter(({ engine }) => needs.includes(engine))

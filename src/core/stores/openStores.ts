@@ -15,16 +15,12 @@ export function openStores(
   { config, engines, log, metrics, release }: Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>,
   elasticsearch?: Client,
 ): { readonly redis: RedisConnection; readonly accountKeys: AccountKeyStore } {
-  const calls = engineCallMetrics(metrics)
+  const calls = measureCalls(metrics)
   if (elasticsearch !== undefined) {
-    measureElasticsearch(elasticsearch, calls)
+    calls.ofElasticsearch(elasticsearch)
     release('elasticsearch', () => elasticsearch.close())
   }
-  const redis = engines.redis(
-    config,
-    (error) => log.warn({ err: error }, 'Redis connection error'),
-    measureRedis(calls),
-  )
+  const redis = engines.redis(config, (error) => log.warn({ err: error }, 'Redis connection error'), calls.ofRedis)
   release('redis', () => redis.close())
   return { redis, accountKeys: new AccountKeyStore(redis) }
 }
@@ -45,42 +41,36 @@ export function openKafka({ config, engines, log, release }: Pick<Service, 'conf
 
 const durationBucketsSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-type EngineCallMetrics = ReturnType<typeof engineCallMetrics>
-
-/** The metrics of a process's calls to Elasticsearch and Redis. */
-export const engineCallMetrics = (registry: Registry) => ({
-  duration: new Histogram({
+/** Measures every request of an Elasticsearch client, and every command of a Redis client. */
+export function measureCalls(registry: Registry) {
+  const durations = new Histogram({
     name: 'tidemark_engine_call_duration_seconds',
     help: 'Duration of calls to an engine, failed calls included',
     labelNames: ['engine', 'call'] as const,
     buckets: durationBucketsSeconds,
     registers: [registry],
-  }),
-  errors: new Counter({
+  })
+  const errorCounter = new Counter({
     name: 'tidemark_engine_call_errors_total',
     help: 'Failed calls to an engine, by kind of failure',
     labelNames: ['engine', 'kind'] as const,
     registers: [registry],
-  }),
-})
-
-/** Measures every request of a client. */
-export function measureElasticsearch(client: Client, metrics: EngineCallMetrics): void {
-  client.diagnostic.on('response', (error, result) => {
-    const { duration, request } = result?.meta ?? {}
-    const labels = { engine: 'elasticsearch', call: callOf(request?.params.path ?? '') }
-    if (duration !== undefined) metrics.duration.observe(labels, duration / 1_000)
-    if (error !== null) metrics.errors.inc({ engine: 'elasticsearch', kind: elasticsearchKind(error) })
   })
-}
-
-/** Measures every command of a client. */
-export const measureRedis =
-  (metrics: EngineCallMetrics): OnCommand =>
-  (call, durationMs, error) => {
-    metrics.duration.observe({ engine: 'redis', call }, durationMs / 1_000)
-    if (error !== undefined) metrics.errors.inc({ engine: 'redis', kind: redisKind(error) })
+  const ofElasticsearch = ({ diagnostic }: Client): void => {
+    const engine = 'elasticsearch'
+    diagnostic.on('response', (error, result) => {
+      const { duration, request } = result?.meta ?? {}
+      if (duration !== undefined)
+        durations.observe({ engine, call: callOf(request?.params.path ?? '') }, duration / 1_000)
+      if (error !== null) errorCounter.inc({ engine, kind: elasticsearchKind(error) })
+    })
   }
+  const ofRedis: OnCommand = (call, durationMs, error) => {
+    durations.observe({ engine: 'redis', call }, durationMs / 1_000)
+    if (error !== undefined) errorCounter.inc({ engine: 'redis', kind: redisKind(error) })
+  }
+  return { ofElasticsearch, ofRedis }
+}
 
 /** The Elasticsearch API in a path: `search` in `/a,b/_search`. Names of indices never begin with `_`. */
 const callOf = (path: string): string => /\/_([a-z_]+)/.exec(path)?.[1] ?? 'index'

@@ -22,41 +22,33 @@ const deadlineMs = 3_000
 const retryMs = 2_000
 
 /**
- * Connects to each engine once, for three seconds at most, to check its certificate and our credentials. A rejection names the setting that
- * is wrong. An engine that is unreachable may come later.
+ * Connects to an engine once, for three seconds at most, to check its certificate and our credentials. An engine that is unreachable may
+ * come later.
  */
-export async function preflight(
-  probes: readonly EngineProbe[],
-  stop: AbortSignal,
-): Promise<{ readonly rejections: Problem[]; readonly unreachable: EngineProbe[] }> {
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(deadlineMs)])
-  const results = await Promise.all(
-    probes.map((probe) => rejectionOf(probe, signal).catch(() => 'unreachable' as const)),
-  )
-  return {
-    rejections: results.filter((result) => typeof result === 'object'),
-    unreachable: probes.filter((_, at) => results[at] === 'unreachable'),
+export async function probe(
+  { addresses, tryCredentials, ...of }: EngineProbe,
+  stop?: AbortSignal,
+): Promise<{ readonly rejected: Problem } | 'accepted' | 'unreachable'> {
+  const signal = AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(stop === undefined ? [] : [stop])])
+  try {
+    for (const address of addresses) {
+      const rejected = await certificateProblem(of, address, signal)
+      if (rejected !== undefined) return { rejected }
+    }
+    const rejected = await tryCredentials(signal)
+    return rejected === undefined ? 'accepted' : { rejected }
+  } catch {
+    return 'unreachable'
   }
 }
 
-/** Repeats the check of engines that were unreachable until each was reached, or one rejects a setting. Rejects once `signal` aborts. */
-export async function preflightLater(unreachable: readonly EngineProbe[], signal: AbortSignal): Promise<Problem[]> {
-  for (let left = unreachable; left.length > 0; ) {
+/** Repeats the check of an engine until it is reached. Returns what it rejects. Rejects once `signal` aborts. */
+export async function probeLater(engine: EngineProbe, signal: AbortSignal): Promise<Problem | undefined> {
+  for (;;) {
     await sleep(retryMs, undefined, { signal })
-    const checked = await preflight(left, signal)
-    if (checked.rejections.length > 0) return checked.rejections
-    left = checked.unreachable
+    const outcome = await probe(engine, signal)
+    if (outcome !== 'unreachable') return outcome === 'accepted' ? undefined : outcome.rejected
   }
-  return []
-}
-
-/** What the engine rejects; undefined when nothing. Rejects when the engine is unreachable. */
-async function rejectionOf(probe: EngineProbe, signal: AbortSignal): Promise<Problem | undefined> {
-  for (const address of probe.addresses) {
-    const problem = await certificateProblem(probe, address, signal)
-    if (problem !== undefined) return problem
-  }
-  return await probe.tryCredentials(signal)
 }
 
 /** The host and port of a URL. */
@@ -70,7 +62,7 @@ export function addressIn(url: string, defaultPort: number): Address {
  * own authorities count.
  */
 async function certificateProblem(
-  { engine, caSetting, ca }: EngineProbe,
+  { engine, caSetting, ca }: Pick<EngineProbe, 'engine' | 'caSetting' | 'ca'>,
   { host, port }: Address,
   signal: AbortSignal,
 ): Promise<Problem | undefined> {

@@ -30,16 +30,7 @@ export const elasticsearchAnswers =
   (signal) =>
     client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }).then(() => undefined, doesNotAnswer)
 
-/** Sooner than the deadline of a check, so that a node without a master says so. */
-const masterTimeout = '1s'
 const noMasterBlock = 'cluster.no_master_block'
-
-type ClusterHealth = { readonly number_of_nodes?: number }
-type ClusterSettings = Partial<
-  Readonly<
-    Record<'transient' | 'persistent' | 'defaults', { readonly cluster?: { readonly no_master_block?: string } }>
-  >
->
 
 /**
  * Whether a node that has lost its master stops answering searches. By default it goes on with what it held then, while the rest of the
@@ -48,22 +39,24 @@ type ClusterSettings = Partial<
 export const isolatedNodesAnswerNothing =
   (client: Client): Check =>
   async (signal) => {
-    const ask = async <T>(path: string, querystring: Readonly<Record<string, string | boolean>>): Promise<T> =>
-      parsedBody<T>(await client.transport.request<RawBody | object>({ method: 'GET', path, querystring }, { signal }))
+    const ask = async <T>(path: string, query: Readonly<Record<string, string | boolean>> = {}): Promise<T> => {
+      // Sooner than the deadline of a check, so that a node without a master says so.
+      const querystring = { ...query, master_timeout: '1s' }
+      return parsedBody<T>(
+        await client.transport.request<RawBody | object>({ method: 'GET', path, querystring }, { signal }),
+      )
+    }
+    type Group = { readonly cluster?: { readonly no_master_block?: string } }
     try {
-      const [{ number_of_nodes: nodes = 1 }, settings] = await Promise.all([
-        ask<ClusterHealth>('/_cluster/health', { master_timeout: masterTimeout }),
-        ask<ClusterSettings>('/_cluster/settings', {
-          master_timeout: masterTimeout,
+      const [{ number_of_nodes: nodes = 1 }, { transient, persistent, defaults }] = await Promise.all([
+        ask<{ number_of_nodes?: number }>('/_cluster/health'),
+        ask<{ transient?: Group; persistent?: Group; defaults?: Group }>('/_cluster/settings', {
           // The file of the node is among the defaults.
           include_defaults: true,
           filter_path: `*.${noMasterBlock}`,
         }),
       ])
-      const { transient, persistent, defaults } = settings
-      const [value = 'unknown'] = [transient, persistent, defaults].flatMap(
-        (each) => each?.cluster?.no_master_block ?? [],
-      )
+      const value = { ...defaults?.cluster, ...persistent?.cluster, ...transient?.cluster }.no_master_block ?? 'unknown'
       if (nodes === 1 || value === 'all') return undefined
       return `${noMasterBlock} is ${value}, but must be all in a cluster of ${nodes} nodes: a node without its master answers searches with old data`
     } catch (error) {

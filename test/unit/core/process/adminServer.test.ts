@@ -7,7 +7,7 @@ const body = 'here it is'
 let server: Server
 beforeAll(async () => {
   const address = { host: '127.0.0.1', port: 0, allowedHosts: ['indexer', 'Status.Example'] }
-  server = await serveAdmin(address, () => new Map([['/status', async () => ({ status: 200, headers: {}, body })]]))
+  server = await serveAdmin(address, new Map([['/status', async () => ({ status: 200, headers: {}, body })]]))
 })
 afterAll(() => stopServing(server))
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { Client } from '@elastic/elasticsearch'
 import { Registry } from 'prom-client'
-import { engineCallMetrics, measureElasticsearch } from '../../../../src/core/stores/openStores.ts'
+import { measureCalls } from '../../../../src/core/stores/openStores.ts'
 
 test.each([
   ['/_bulk', 'bulk'],
@@ -12,7 +12,7 @@ test.each([
 ])('%s is a call of %s', async (path, call) => {
   const registry = new Registry()
   const diagnostic = new EventEmitter()
-  measureElasticsearch({ diagnostic } as unknown as Client, engineCallMetrics(registry))
+  measureCalls(registry).ofElasticsearch({ diagnostic } as unknown as Client)
   diagnostic.emit('response', null, { meta: { duration: 1, request: { params: { path } } } })
   const counts = 'tidemark_engine_call_duration_seconds_count'
   expect(await registry.metrics()).toContain(`${counts}{engine="elasticsearch",call="${call}"} 1`)
