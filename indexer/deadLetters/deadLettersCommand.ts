@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { type KafkaSink, kafkaSink } from '../../src/core/kafka/sink.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
-import { printable } from '../../src/core/process/log.ts'
+import { jsonLine, printable } from '../../src/core/process/log.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
 import { type DeadLetter, originalRecord, readDeadLetter } from './deadLetters.ts'
 
@@ -14,18 +14,19 @@ type Letter = DeadLetter & { readonly place: string }
 type ReadLetters = (onLetter: (letter: Letter) => Promise<void>) => Promise<void>
 
 export const command = new Command()
-filtered(command.command('list').description('place, time, source, key and reason of each')).action(
-  async (filter: Filter) => {
+filtered(command.command('list').description('prints place, time, source, key and reason of each'))
+  .option('--json', 'print one JSON object a line')
+  .action(async ({ json, ...filter }: Filter & { json?: true }) => {
     let count = 0
     await withLetters(filter, async (readLetters) => {
       await readLetters(async (letter) => {
         count++
-        if (!process.stdout.write(`${describe(letter)}\n`)) await once(process.stdout, 'drain')
+        const line = json ? jsonLine(shown(letter)) : `${describe(letter)}\n`
+        if (!process.stdout.write(line)) await once(process.stdout, 'drain')
       })
       process.stderr.write(`${count} dead letters\n`)
     })
-  },
-)
+  })
 filtered(
   command.command('replay').description('sends records to their topics again; the dead letters stay where they are'),
 )
@@ -95,6 +96,12 @@ function matches(letter: Letter, { topic, path, key }: Filter): boolean {
   if (path !== undefined && letter.path !== path) return false
   return key === undefined || (letter.key?.toString().includes(key) ?? false)
 }
+
+/** What `--json` prints: all but the value and the record's own headers. */
+const shown = ({ value: _value, headers: _headers, key, ...letter }: Letter) => ({
+  ...letter,
+  key: key?.toString() ?? null,
+})
 
 const describe = ({ place, deadLetteredAt, topic, partition, offset, key, path, reason }: Letter): string =>
   [place, deadLetteredAt, `${topic}/${partition}/${offset}`, key?.toString() ?? '-', `${path} ${reason}`]

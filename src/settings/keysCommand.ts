@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { connectKafka } from '../core/kafka/client.ts'
 import { kafkaSink } from '../core/kafka/sink.ts'
 import type { EntityId, TeamId } from '../core/model/ids.ts'
-import { printable } from '../core/process/log.ts'
+import { jsonLine, printable } from '../core/process/log.ts'
 import { configOrExit } from '../core/process/service.ts'
 import { AccountKeyStore, type StoredKey } from '../core/stores/accountKeyStore.ts'
 import { readLastUse } from '../core/stores/keyLastUse.ts'
@@ -32,11 +32,13 @@ command
   )
 command
   .command('list')
+  .description('prints the keys of a team, revoked ones included')
   .requiredOption('--team <id>')
-  .action(({ team }: { team: string }) =>
+  .option('--json', 'print one JSON object a line')
+  .action(({ team, json }: { team: string; json?: true }) =>
     withKeys(async (keys, lastUse) => {
-      const listed = await keys.list(team)
-      process.stdout.write(table(listed, await lastUse(team as TeamId)))
+      const [listed, used] = [await keys.list(team), await lastUse(team as TeamId)]
+      process.stdout.write(json ? listed.map((key) => jsonLine(shown(key, used))).join('') : table(listed, used))
     }),
   )
 for (const [change, description] of [
@@ -103,6 +105,12 @@ async function untilComplete(store: AccountKeyStore, signal: AbortSignal): Promi
   }
   throw new Error(reason)
 }
+
+/** A key as `--json` prints it: without its digest. */
+const shown = (
+  { digest: _digest, revision: _revision, ...key }: StoredKey,
+  lastUse: Awaited<ReturnType<LastUse>>,
+): Readonly<Record<string, unknown>> => ({ ...key, lastUsedAt: lastUse.get(key.id as EntityId) ?? null })
 
 function table(keys: readonly StoredKey[], lastUse: Awaited<ReturnType<LastUse>>): string {
   const rows = keys.map((key) => {

@@ -53,6 +53,11 @@ test('the letters that a filter leaves are listed, and sent again by their place
     `0/2\tthen\t${forms}/0/9\t-\tform.title is wrong\n`,
   ]
   expect(await deadLetters('list')).toEqual({ code: 0, stdout: listed.join(''), stderr: '3 dead letters\n' })
+  const { stdout } = await deadLetters('list', '--json', '--path', 'revision')
+  expect(JSON.parse(stdout)).toEqual({
+    ...{ place: '0/1', deadLetteredAt: 'then', topic: submissions, partition: '0', offset: '8' },
+    ...{ key: 'acme/8', path: 'revision', reason: 'is wrong' },
+  })
   for (const filter of [
     ['--path', 'revision'],
     ['--topic', submissions],

@@ -37,6 +37,21 @@ test('a key is created, used, listed, revoked and deleted', async () => {
   expect(listed.stdout).toMatch(/active.*rqp_acct_.{4} .*never/)
   expect(listed.stdout).not.toContain('\u001b')
 
+  const { stdout } = await keys(['list', '--team', 'acme', '--json'])
+  const start = plaintext.slice(0, 'rqp_acct_'.length + 4)
+  expect(JSON.parse(stdout)).toEqual({
+    ...{
+      id,
+      name: 'Dash\u001b[31mboard',
+      state: 'active',
+      start,
+      createdAt: expect.any(String),
+      createdBy: expect.any(String),
+    },
+    ...{ expiresAt: null, revokedAt: null, revokedBy: null, lastUsedAt: expect.any(String) },
+  })
+  expect(stdout).toMatch(/^.*\n$/)
+
   expect(await keys(['revoke', '--team', 'acme', '--id', id])).toMatchObject({ code: 0, stdout: '' })
   expect(await statusWith(plaintext)).toBe(401)
   expect((await keys(['list', '--team', 'acme'])).stdout).toContain('revoked')

@@ -74,3 +74,9 @@ const framesOf = ({ stack }: Error): string =>
 
 /** Text that is safe to print on a terminal: every control character becomes U+FFFD. */
 export const printable = (text: string): string => text.replace(/\p{C}/gu, '\ufffd')
+
+/** A line of JSON that is safe to print on a terminal: every control character is escaped. */
+export const jsonLine = (value: unknown): string => {
+  const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return `${JSON.stringify(value).replace(/\p{C}/gu, (found) => found.split('').map(escaped).join(''))}\n`
+}

@@ -1,6 +1,6 @@
 import { errors } from '@elastic/elasticsearch'
 import { ReplyError } from 'ioredis'
-import { createLog } from '../../../../src/core/process/log.ts'
+import { createLog, jsonLine } from '../../../../src/core/process/log.ts'
 
 const logged = (error: unknown): string => {
   let line = ''
@@ -63,3 +63,10 @@ function parsingError(): unknown {
     return error
   }
 }
+
+test('a line of JSON holds no control character, and says the same', () => {
+  const value = { text: 'a\u001b\u009b1m\u202e\u{e0001}\nb', more: [1, null, '上海'] }
+  const line = jsonLine(value)
+  expect(line.slice(0, -1)).not.toMatch(/\p{C}/u)
+  expect([JSON.parse(line), line.at(-1)]).toEqual([value, '\n'])
+})
