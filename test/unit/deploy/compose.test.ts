@@ -149,7 +149,7 @@ test('an engine is alone in a network that leads nowhere, and keeps its data', (
     expect(service(name)).toMatchObject({ networks: [name], volumes: [expect.stringMatching(`^${name}:/`)] })
     expect(networks[name]).toEqual({ internal: true })
   }
-  expect(Object.keys(volumes).sort()).toEqual([...engines, 'sample'])
+  expect(Object.keys(volumes).sort()).toEqual([...engines, 'sample', 'verification'])
 })
 
 test.each(processes)('%s reaches the engines that it uses and no other, and starts after them', (name) => {
