@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { startProgressBar } from '../../src/core/process/progressBar.ts'
 import { aliasOf } from '../../src/core/stores/indices.ts'
 import { waitUntil } from '../engines/waiting.ts'
-import { busyTimes } from '../sample/calendar.ts'
 import { seededRandom } from '../sample/random.ts'
 import { startBareReader } from './api/bareProcesses.ts'
 import { compareAtRest, compareUnderWrites, type ListSize } from './api/comparisons.ts'
@@ -21,7 +20,7 @@ import {
 } from './replica.ts'
 import type { Results } from './report.ts'
 import type { Stage } from './stage.ts'
-import { newestMs, type SubmissionRecord, submissionMaker, windowDays } from './submissions.ts'
+import { newestMs, type SubmissionRecord, submissionMaker, timeOf } from './submissions.ts'
 
 type Size = {
   readonly teams: TeamSizes
@@ -133,7 +132,6 @@ export const totalOf = ({ largeTeam, otherTeams, ofEach }: TeamSizes): number =>
 export function* submissionsOf(sizes: TeamSizes): Generator<SubmissionRecord> {
   const random = seededRandom(seed)
   const make = submissionMaker(seed)
-  const timeOf = busyTimes(newestMs, windowDays)
   const total = totalOf(sizes)
   const ofLarge = (count: number): number => Math.floor((count * sizes.largeTeam) / total)
   let others = 0

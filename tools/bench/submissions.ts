@@ -12,8 +12,10 @@ export type MakeSubmission = (teamId: string, createdMs: number, revision?: numb
 
 /** Some moment: times of creation decide nothing but the order. */
 export const newestMs = Date.UTC(2026, 0, 1)
-/** How many days submissions are spread over. */
-export const windowDays = 300
+/** Submissions are spread over so long. */
+const windowMs = 300 * 86_400_000
+/** When a share of all submissions, 0 to 1, was there. */
+export const timeOf = (share: number): number => Math.floor(newestMs - (1 - share) * windowMs)
 
 const seed = 'bench'
 /** So many that hardly two of the same stand in one compressed block. */

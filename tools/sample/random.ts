@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+
 /** A deterministic pseudo-random generator. */
 export type Random = {
   /** From 0 up to, not including, 1. */
@@ -20,7 +22,7 @@ const alphanumeric = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz23456789'
 
 /** The same sequence for the same `seed`, an unrelated one for any other. */
 export function seededRandom(seed: string): Random {
-  const float = sfc32(hash128(seed))
+  const float = sfc32(hash('sha256', seed, 'buffer'))
   const below = (limit: number): number => Math.floor(float() * limit)
   return {
     float,
@@ -59,24 +61,9 @@ export const entityId = (random: Random, createdMs: number): string =>
 /** A short token for public URLs, without characters that are easily mistaken for one another. */
 export const token = (random: Random, length: number): string => random.text(alphanumeric, length)
 
-type State = [number, number, number, number]
-
-/** Four FNV-1a hashes of the text with different offset bases, each mixed at the end. */
-function hash128(text: string): State {
-  const hashes: State = [0x811c9dc5, 0x9e3779b9, 0x85ebca6b, 0xc2b2ae35]
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    hashes[0] = Math.imul(hashes[0] ^ code, 0x01000193)
-    hashes[1] = Math.imul(hashes[1] ^ code, 0x01000193)
-    hashes[2] = Math.imul(hashes[2] ^ code, 0x01000193)
-    hashes[3] = Math.imul(hashes[3] ^ code, 0x01000193)
-  }
-  return hashes.map((hash) => Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 0) as State
-}
-
 /** Chris Doty-Humphrey's small fast counting generator. */
-function sfc32([first, second, third, fourth]: State): () => number {
-  let [a, b, c, counter] = [first, second, third, fourth]
+function sfc32(state: Buffer): () => number {
+  let [a, b, c, counter] = [state.readInt32LE(0), state.readInt32LE(4), state.readInt32LE(8), state.readInt32LE(12)]
   const next = (): number => {
     const sum = (a + b + counter) | 0
     counter = (counter + 1) | 0

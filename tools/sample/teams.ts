@@ -1,6 +1,5 @@
 import { chinese } from './languages/chinese.ts'
 import { english } from './languages/english.ts'
-import { german } from './languages/german.ts'
 import type { Language } from './languages/language.ts'
 
 export type Team = {
@@ -27,14 +26,11 @@ export const teams: readonly Team[] = [
     ],
   },
   {
-    id: 'team_talwerk',
-    name: 'Talwerk Personalberatung',
+    id: 'team_brightwater',
+    name: 'Brightwater Consulting',
     sharePercent: 25,
     editions: 3,
-    catalogue: [
-      { language: german, subjects: ['arbeitssicherheit', 'zeitmanagement', 'datenschutz'] },
-      { language: english, subjects: ['team-leadership'] },
-    ],
+    catalogue: [{ language: english, subjects: ['team-leadership', 'data-protection'] }],
   },
   {
     id: 'team_hanabi',

@@ -1,5 +1,4 @@
 import type { ReportStatus } from '../../src/core/model/submission.ts'
-import { busyTimes } from './calendar.ts'
 import { EventQueue } from './eventQueue.ts'
 import { type FormPlan, planForms, renderForm } from './forms.ts'
 import { type Random, seededRandom } from './random.ts'
@@ -77,11 +76,10 @@ class SampleWorld implements World {
   *past(): Generator<WorldRecord> {
     const { nowMs, submissions } = this.#options
     yield* this.#createForms()
-    const timeOf = busyTimes(nowMs, windowDays)
     const deletions = Math.floor(submissions / submissionsPerDeletion)
     const total = submissions + deletions
     for (let index = 0; index < total; index++) {
-      const submittedMs = timeOf((index + this.#random.float()) / total)
+      const submittedMs = Math.floor(nowMs - (1 - (index + this.#random.float()) / total) * windowDays * dayMs)
       for (const { atMs, event } of this.#queue.due(submittedMs)) yield event(atMs)
       const isDeletedLater = Math.floor(((index + 1) * deletions) / total) > Math.floor((index * deletions) / total)
       yield this.#pastSubmission(submittedMs, isDeletedLater)

@@ -6,11 +6,10 @@ import { createTopics } from '../../../src/core/kafka/source.ts'
 import { toOffset } from '../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
 import { documentKinds, type Indices, physicalName, readDefinition } from '../../../src/core/stores/indices.ts'
-import { busyTimes } from '../../sample/calendar.ts'
 import { seededRandom } from '../../sample/random.ts'
 import { appendAll, connect } from '../replica.ts'
 import type { Stage } from '../stage.ts'
-import { newestMs, type SubmissionRecord, submissionMaker, windowDays } from '../submissions.ts'
+import { type SubmissionRecord, submissionMaker, timeOf } from '../submissions.ts'
 import { zipf } from '../zipf.ts'
 
 const partitions = 4
@@ -55,7 +54,6 @@ const topicLike = (size: number) => ({
 function* submissionsOf(count: number): Generator<SubmissionRecord> {
   const random = seededRandom(seed)
   const make = submissionMaker(seed, true)
-  const timeOf = busyTimes(newestMs, windowDays)
   const byTeam = zipf(teams, skew)
   for (let index = 0; index < count; index++)
     yield make(`team_${byTeam.rankAt(random.float())}`, timeOf((index + random.float()) / count))
