@@ -7,9 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { Redis } from 'ioredis'
 import { Kafka, logLevel } from 'kafkajs'
 import { type Engine, type EngineUrls, startEngines } from '../../tools/engines/engines.ts'
-import { processStart } from '../../tools/engines/runningProcess.ts'
 import { waitUntil } from '../../tools/engines/waiting.ts'
-import { treeOf } from '../support/processTree.ts'
+import { isRunning, treeOf } from '../support/processTree.ts'
 import { temporaryFolder } from '../support/temporaryFolder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -33,7 +32,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   stub.close()
-  for (const pid of forgotten) if ((await processStart(pid)) !== undefined) process.kill(pid, 'SIGTERM')
+  for (const pid of forgotten) if (await isRunning(pid)) process.kill(pid, 'SIGTERM')
   await untilGone(forgotten)
   forgotten = []
   await rm(folder, { recursive: true })
@@ -64,8 +63,7 @@ const readEnginesFile = async (): Promise<Record<string, string>> => {
 
 /** What engines.env says once the program says that all engines answer. */
 const untilReady = async (running: ReturnType<typeof start>): Promise<EngineUrls> => {
-  const told = async () =>
-    running.output().includes('All engines answer') || (await processStart(running.pid)) === undefined
+  const told = async () => running.output().includes('All engines answer') || !(await isRunning(running.pid))
   expect(await waitUntil(told, { deadlineMs: startMs, signal })).toBe(true)
   const urls = await readEnginesFile()
   if (urls['REDIS_URL'] === undefined) throw new Error(`The engines did not start:\n${running.output()}`)
@@ -79,7 +77,7 @@ const watchedTreeOf = async (pid: number): Promise<number[]> => {
 }
 
 const untilGone = (pids: number[]): Promise<boolean> =>
-  waitUntil(async () => (await Promise.all(pids.map(processStart))).every((found) => found === undefined), {
+  waitUntil(async () => !(await Promise.all(pids.map(isRunning))).includes(true), {
     deadlineMs: stopMs,
     signal,
   })

@@ -12,3 +12,10 @@ export async function treeOf(pid: number): Promise<number[]> {
   for (const parent of tree) tree.push(...pairs.flatMap(([child = 0, of]) => (of === parent ? [child] : [])))
   return tree
 }
+
+/** Whether the process runs; one that has ended and that nobody has waited for does not. */
+export const isRunning = (pid: number): Promise<boolean> =>
+  promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]).then(
+    ({ stdout }) => !stdout.trim().startsWith('Z'),
+    () => false,
+  )

@@ -10,7 +10,7 @@ import { progressView } from '../engines/progress.ts'
 import { within } from '../engines/waiting.ts'
 import { signInEnvironment } from '../sample/signIn.ts'
 import { type LiveOptions, live } from './live.ts'
-import { failWhenEnded, type Service, startService } from './services.ts'
+import { failWhenEnded, type Service, type ServiceName, startService } from './services.ts'
 
 export type DemoOptions = {
   /** How many submissions there are when the demo is ready. */
@@ -83,7 +83,7 @@ async function runServices(
 
 type Plan = Pick<LiveOptions, 'baseUrl' | 'signIn' | 'environment'> & {
   statusUrl: string
-  environments: Record<Service['name'], Record<string, string>>
+  environments: Record<ServiceName, Record<string, string>>
 }
 
 /** Chooses different ports for all, and a secret for this demo's sign-in links. */

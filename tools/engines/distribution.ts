@@ -36,12 +36,17 @@ const pluginVersion = '3.8.1'
  * or `jar` fails; their output is in the log.
  */
 export const ensureUnpacked = (folder: string, distribution: Distribution, options: FetchOptions): Promise<string> =>
-  unpackOnce(folder, distribution.name, async (draft) => {
-    const fetched = await fetch(draft, distribution, options)
-    options.report('unpacking')
-    const jar = (archive: string, into: string) => unpackArchive(archive, into, options)
-    return distribution.unpack({ fetched, jar })
-  })
+  unpackOnce(
+    folder,
+    distribution.name,
+    async (draft) => {
+      const fetched = await fetch(draft, distribution, options)
+      options.report('unpacking')
+      const jar = (archive: string, into: string) => unpackArchive(archive, into, options)
+      return distribution.unpack({ fetched, jar })
+    },
+    options.signal,
+  )
 
 const fetch = async (draft: string, { artifacts }: Distribution, options: FetchOptions): Promise<string> => {
   const { jdk, logPath, report, signal } = options

@@ -4,12 +4,11 @@ import { type ClusterPlan, planCluster } from './clusterPlan.ts'
 import type { ReportFetch } from './distribution.ts'
 import { type Engine, type EngineDefinition, type EngineName, engineNames, startEngine } from './engine.ts'
 import { type ClusterUrls, type EngineUrls, untilReachable, variableOf, writeEnginesFile } from './engineUrls.ts'
-import { acquireLock, type Lock } from './lock.ts'
+import { acquireLock, type Lock, waitForLock } from './lock.ts'
 import { ownUsers } from './network.ts'
 import { accessibleFolder, unprivilegedUser } from './permissions.ts'
 import { sentinelName } from './redis.ts'
 import { setUp } from './setup.ts'
-import { waitUntil } from './waiting.ts'
 
 export { type Engine, type EngineDefinition, type EngineName, engineNames } from './engine.ts'
 export { type EngineUrls, externalEngines, variableOf } from './engineUrls.ts'
@@ -213,15 +212,9 @@ const startOne = async (
 
 /** Waits for the lock first: an engine whose starter was killed may still be shutting down. */
 const removeData = async (dataFolder: string, lockPath: string, signal: AbortSignal): Promise<void> => {
-  let lock: Lock | undefined
-  const locked = async (): Promise<boolean> => {
-    const outcome = await acquireLock(lockPath)
-    lock = 'lock' in outcome ? outcome.lock : undefined
-    return lock !== undefined
-  }
-  if (!(await waitUntil(locked, { deadlineMs: dataDeadlineMs, signal }))) throw new Error(`${dataFolder} is in use`)
+  const lock = await waitForLock(lockPath, { deadlineMs: dataDeadlineMs, signal })
   await rm(dataFolder, { recursive: true, force: true })
-  await lock?.release()
+  await lock.release()
 }
 
 const untilExternalAnswers = async (

@@ -1,5 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { DatabaseSync } from 'node:sqlite'
+import { type WaitOptions, waitUntil } from './waiting.ts'
 
 export type Lock = { release(): Promise<void> }
 type LockOutcome = { lock: Lock } | { holderPid: number }
@@ -26,4 +27,16 @@ export const acquireLock = async (path: string): Promise<LockOutcome> => {
     database.close()
   }
   return { lock: { release } }
+}
+
+/** Takes the lock once its holder lets it go. Rejects after the deadline, and when aborted. */
+export const waitForLock = async (path: string, options: WaitOptions): Promise<Lock> => {
+  let outcome = { holderPid: 0 } as LockOutcome
+  const isTaken = async (): Promise<boolean> => {
+    outcome = await acquireLock(path)
+    return 'lock' in outcome
+  }
+  await waitUntil(isTaken, options)
+  if ('lock' in outcome) return outcome.lock
+  throw new Error(`process ${outcome.holderPid} still holds ${path}`)
 }

@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
-import { acquireLock, type Lock } from './lock.ts'
+import { waitForLock } from './lock.ts'
 import { signalGroup } from './runningProcess.ts'
 
 export type SupervisorRequest = {
@@ -56,16 +56,6 @@ const endGroup = async (pid: number, graceMs: number): Promise<void> => {
   await groupEmpty(pid, killMs)
 }
 
-const takeLock = async (path: string, stopped: AbortSignal): Promise<Lock> => {
-  const end = performance.now() + lockDeadlineMs
-  for (;;) {
-    const outcome = await acquireLock(path)
-    if ('lock' in outcome) return outcome.lock
-    if (performance.now() >= end) throw new Error(`it still runs, supervised by process ${outcome.holderPid}`)
-    await delay(pollMs, undefined, { signal: stopped })
-  }
-}
-
 const run = async (request: SupervisorRequest, stopped: AbortSignal): Promise<void> => {
   const { command, args, cwd, env, user } = request
   const program = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 2, 2], ...user })
@@ -80,7 +70,10 @@ const run = async (request: SupervisorRequest, stopped: AbortSignal): Promise<vo
 }
 
 const runLocked = async (request: SupervisorRequest, stopped: AbortSignal): Promise<void> => {
-  const lock = request.lockPath === undefined ? undefined : await takeLock(request.lockPath, stopped)
+  const lock =
+    request.lockPath === undefined
+      ? undefined
+      : await waitForLock(request.lockPath, { deadlineMs: lockDeadlineMs, signal: stopped })
   try {
     stopped.throwIfAborted()
     await run(request, stopped)

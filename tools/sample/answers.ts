@@ -39,6 +39,7 @@ export function answer(form: FormPlan, random: Random): Answers {
   }
 }
 
+/** The more able, the more often the best option, or that of the preferred outcome; else any. */
 function choose(
   { scene }: FormPlan,
   { options }: Question,
@@ -46,24 +47,10 @@ function choose(
   preferred: number,
   random: Random,
 ): Option {
-  switch (scene) {
-    case 'scored_quiz': {
-      const leaning = ability + (random.float() - 0.5) * 0.5
-      const at = Math.round(leaning * (options.length - 1))
-      return options[Math.min(Math.max(at, 0), options.length - 1)] ?? random.pick(options)
-    }
-    case 'outcome_quiz':
-      return random.chance(0.5) ? optionOf(options, preferred, random) : random.pick(options)
-    case 'knowledge_quiz':
-    case 'random_knowledge_quiz': {
-      const right = options.find(({ points }) => points > 0)
-      return right !== undefined && random.chance(0.2 + 0.8 * ability) ? right : random.pick(options)
-    }
-  }
+  if (!random.chance(ability)) return random.pick(options)
+  if (scene === 'outcome_quiz') return options.find(({ dimension }) => dimension === preferred) ?? random.pick(options)
+  return options.reduce((best, option) => (option.points > best.points ? option : best))
 }
-
-const optionOf = (options: readonly Option[], dimension: number, random: Random): Option =>
-  options.find((option) => option.dimension === dimension) ?? random.pick(options)
 
 const mostPoints = (options: readonly Option[], dimension: number): number =>
   Math.max(0, ...options.filter((option) => option.dimension === dimension).map(({ points }) => points))

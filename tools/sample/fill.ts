@@ -41,7 +41,7 @@ export async function fill(world: World, options: FillOptions): Promise<Pick<Ser
   await untilTopicsExist(kafka.admin, config, signal)
   const [keys] = await Promise.all([keysOf(world.teams.map(({ id }) => id)), produceAndIndex(world, options)])
   const teams = world.teams.map((team, index) => ({ ...team, ...world.counts(team.id), key: keys[index] ?? '' }))
-  await Promise.all(teams.map((team) => untilServed(baseUrl, { teamId: team.id, key: team.key }, team, signal)))
+  await Promise.all(teams.map((team) => untilServed(baseUrl, team.key, signal)))
   return { teams, formId: await newestFormId(baseUrl, keys[0] ?? '', signal) }
 }
 

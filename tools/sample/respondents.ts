@@ -18,30 +18,14 @@ export function renderExaminee(form: FormPlan, random: Random): Record<string, u
 function personOf({ team, language }: FormPlan, number: number): Record<string, unknown> {
   const random = seededRandom(`${team.id}/${language.locale}/person/${number}`)
   const { given, family, order } = language.people
-  const [givenName, givenLatin] = spellings(random.pick(given))
-  const [familyName, familyLatin] = spellings(random.pick(family))
-  const isEastAsian = order === 'family first'
+  const [givenName, familyName] = [random.pick(given), random.pick(family)]
   return {
     id: entityId(random, firstJoinedMs + number * 3_600_000),
     examineeId: `P-${String(number).padStart(5, '0')}`,
-    email: `${givenLatin}.${familyLatin}${number}@${random.pick(mailDomains)}`,
-    name: isEastAsian ? `${familyName}${givenName}` : `${givenName} ${familyName}`,
+    email: `person.${number}@${random.pick(mailDomains)}`,
+    name: order === 'family first' ? `${familyName}${givenName}` : `${givenName} ${familyName}`,
     customData: random.chance(0.65) ? null : { department: random.pick(departments), employeeNumber: 10_000 + number },
   }
-}
-
-/** A name, and its spelling in e-mail addresses. */
-function spellings(entry: string): [name: string, latin: string] {
-  const [name = '', latin] = entry.split('|')
-  return [
-    name,
-    latin ??
-      name
-        .normalize('NFKD')
-        .toLowerCase()
-        .replace(/ß/g, 'ss')
-        .replace(/[^a-z]/g, ''),
-  ]
 }
 
 type Channel = readonly [source: string | null, medium: string | null, referrer: string | null, weight: number]

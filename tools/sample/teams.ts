@@ -21,7 +21,7 @@ export const teams: readonly Team[] = [
     sharePercent: 70,
     editions: 3,
     catalogue: [
-      { language: english, subjects: ['data-protection', 'team-leadership', 'career-path', 'workplace-safety'] },
+      { language: english, subjects: ['data-protection', 'team-leadership', 'career-path'] },
       { language: chinese, subjects: ['information-security-cn', 'career-personality-cn'] },
     ],
   },

@@ -23,7 +23,7 @@ async function startBare(
   requests: readonly HttpRequest[],
 ): Promise<string> {
   const port = await choosePort()
-  await startProgram(stage, { name, file: `api/${name}Process.ts`, args: [String(port), ...args] })
+  await startProgram(stage, name, `api/${name}Process.ts`, [String(port), ...args])
   const origin = `http://127.0.0.1:${port}`
   for (const request of requests) await untilAnswered(origin, request, stage)
   return origin

@@ -45,7 +45,7 @@ export async function runCeiling(
     const { indices } = await createGeneration(client, shards, ceilingGeneration, { signal, requestTimeout })
     const targets = [indices.submissions, indices['submission-details']]
     const args = [urls.ELASTICSEARCH_URL, targets.join(','), String(requestsAtOnce), list]
-    const start = (): Promise<Program> => startProgram(stage, { name: 'ceiling', file: 'indexer/push.ts', args })
+    const start = (): Promise<Program> => startProgram(stage, 'ceiling', 'indexer/push.ts', args)
     return await measureIndexing(stage, { records: recordsIn(chosen), targets, start })
   })
 }

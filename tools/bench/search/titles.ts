@@ -29,14 +29,6 @@ const english = words(`
   insurance bank invest market price retail store warehouse logistics delivery supply quality process audit machine
   engine electrical energy water climate environment recycling chemical hazard ladder helmet forklift driver vehicle
   traffic road bicycle train flight hotel restaurant waiter barista hygiene allergy medicine nurse patient anatomy
-  heart brain blood vaccine hospital emergency rescue dental vision cyber password phishing network cloud server
-  database code python javascript algorithm design graphic photo video writing spelling reading literature poem
-  shakespeare philosophy religion economics politics election government rights revolution empire ancient medieval war
-  art painting opera dance theatre fashion beauty skin hair color decade planet space rocket ocean river mountain
-  forest weather earthquake volcano dinosaur fossil insect bird whale algebra geometry fraction equation statistics
-  probability calculus matter force motion light sound electricity magnet atom acid element reaction cell genetics
-  evolution ecosystem plant photosynthesis microscope laboratory scholarship admission interview resume volunteer
-  fundraising community neighbor housing apartment mortgage retirement pension wellbeing mindfulness yoga
 `)
 
 const german = words(`

@@ -1,4 +1,4 @@
-import { type Language, questions } from './language.ts'
+import { type Language, levels, questions } from './language.ts'
 
 export const chinese: Language = {
   locale: 'zh_CN',
@@ -19,28 +19,12 @@ export const chinese: Language = {
     channels: ['公众号', '同事推荐', '社交媒体', '线下活动'],
   },
   agreement: ['非常不同意', '不同意', '一般', '同意', '非常同意'],
-  levels: [
-    {
-      name: '入门',
-      summary: '在《{subject}》中，您刚刚起步，部分基础知识还需要补充。',
-      suggestions: '建议先学习入门单元，两周后再次测验。每天十分钟比一次学两小时更有效。',
-    },
-    {
-      name: '进阶',
-      summary: '您已了解《{subject}》的主要概念，但在具体情境中还不够熟练。',
-      suggestions: '请选择得分最低的两个维度，各完成一个实际案例练习。',
-    },
-    {
-      name: '熟练',
-      summary: '您在《{subject}》方面基础扎实，能够从容应对大多数情况。',
-      suggestions: '补齐剩余的薄弱点，并把经验分享给新同事。',
-    },
-    {
-      name: '精通',
-      summary: '成绩优异！在《{subject}》中，您位居本季度参与者前列。',
-      suggestions: '可以尝试指导他人，并参加高级测验以保持水平。',
-    },
-  ],
+  levels: levels(`
+    入门 | 在《{subject}》中，您刚刚起步，部分基础知识还需要补充。 | 建议先学习入门单元，两周后再次测验。每天十分钟比一次学两小时更有效。
+    进阶 | 您已了解《{subject}》的主要概念，但在具体情境中还不够熟练。 | 请选择得分最低的两个维度，各完成一个实际案例练习。
+    熟练 | 您在《{subject}》方面基础扎实，能够从容应对大多数情况。 | 补齐剩余的薄弱点，并把经验分享给新同事。
+    精通 | 成绩优异！在《{subject}》中，您位居本季度参与者前列。 | 可以尝试指导他人，并参加高级测验以保持水平。
+  `),
   remarks: [
     '“{dimension}”的提升空间最大，多道题的作答显示出犹豫。',
     '“{dimension}”表现中等，多加练习会让判断更快。',
@@ -57,18 +41,8 @@ export const chinese: Language = {
   ],
   comments: ['题目清晰，谢谢。', '第三题的选项有点相似。', '可以把报告导出为 PDF 吗？', '手机上作答很流畅。'],
   people: {
-    given: [
-      '伟|wei',
-      '芳|fang',
-      '子涵|zihan',
-      '浩然|haoran',
-      '静怡|jingyi',
-      '磊|lei',
-      '欣妍|xinyan',
-      '宇轩|yuxuan',
-      '丽娜|lina',
-    ],
-    family: ['王|wang', '李|li', '张|zhang', '刘|liu', '陈|chen', '赵|zhao', '周|zhou', '吴|wu', '欧阳|ouyang'],
+    given: ['伟', '芳', '子涵', '浩然', '静怡', '磊', '欣妍', '宇轩', '丽娜'],
+    family: ['王', '李', '张', '刘', '陈', '赵', '周', '吴', '欧阳'],
     order: 'family first',
   },
   editions: ['{title}', '{title}（{year}年版）', '{title} 复习版'],

@@ -1,4 +1,4 @@
-import { type Language, questions } from './language.ts'
+import { type Language, levels, questions } from './language.ts'
 
 export const english: Language = {
   locale: 'en_US',
@@ -19,30 +19,12 @@ export const english: Language = {
     channels: ['Newsletter', 'A colleague', 'Social media', 'Event'],
   },
   agreement: ['Strongly disagree', 'Disagree', 'Neutral', 'Agree', 'Strongly agree'],
-  levels: [
-    {
-      name: 'Getting started',
-      summary:
-        'You have made a first step in "{subject}". Several basics are still open, which is normal at this stage.',
-      suggestions:
-        'Begin with the introductory unit and repeat the quiz in two weeks. Short, regular sessions help most.',
-    },
-    {
-      name: 'Developing',
-      summary: 'You know the main ideas behind "{subject}", but they do not yet hold in every situation.',
-      suggestions: 'Pick the two weakest areas below and work through one practical example for each of them.',
-    },
-    {
-      name: 'Proficient',
-      summary: 'You are on solid ground in "{subject}" and handle most situations with confidence.',
-      suggestions: 'Close the remaining gaps and share what works for you with a colleague who is new to the topic.',
-    },
-    {
-      name: 'Expert',
-      summary: 'An excellent result: in "{subject}" you rank among the strongest participants of this quarter.',
-      suggestions: 'Consider mentoring others, and take the advanced quiz to keep your knowledge fresh.',
-    },
-  ],
+  levels: levels(`
+    Getting started | You have made a first step in "{subject}". Several basics are still open, which is normal at this stage. | Begin with the introductory unit and repeat the quiz in two weeks. Short, regular sessions help most.
+    Developing | You know the main ideas behind "{subject}", but they do not yet hold in every situation. | Pick the two weakest areas below and work through one practical example for each of them.
+    Proficient | You are on solid ground in "{subject}" and handle most situations with confidence. | Close the remaining gaps and share what works for you with a colleague who is new to the topic.
+    Expert | An excellent result: in "{subject}" you rank among the strongest participants of this quarter. | Consider mentoring others, and take the advanced quiz to keep your knowledge fresh.
+  `),
   remarks: [
     '{dimension} is where you can gain the most. The answers show uncertainty in everyday cases.',
     '{dimension} is in fair shape; a little more routine would make your decisions quicker.',
@@ -65,19 +47,7 @@ export const english: Language = {
   ],
   people: {
     given: ['Olivia', 'James', 'Amara', 'Noah', 'Priya', 'Ethan', 'Grace', 'Liam', 'Zoe', 'Marcus', 'Hannah', 'Owen'],
-    family: [
-      'Carter',
-      'Okafor',
-      'Bennett',
-      'Patel',
-      'Murphy',
-      'Hughes',
-      'Nguyen',
-      'Foster',
-      'Reid',
-      'Coleman',
-      'Walsh',
-    ],
+    family: ['Carter', 'Okafor', 'Bennett', 'Patel', 'Murphy', 'Hughes', 'Nguyen', 'Foster', 'Reid', 'Coleman'],
     order: 'given first',
   },
   editions: ['{title}', '{title} {year}', '{title} – Refresher'],
@@ -127,21 +97,6 @@ export const english: Language = {
         Praise that you remember best? | You found the cause | Nobody else would have thought of it | You made us a team | Everything just worked
         A project is late. Your first move? | Find out why | Look for another way | Talk to everyone involved | Write a new plan
         Which tool would you miss most? | The spreadsheet | The whiteboard | The phone | The calendar
-      `),
-    },
-    {
-      scene: 'knowledge_quiz',
-      key: 'workplace-safety',
-      title: 'Workplace Safety Essentials',
-      description: 'The yearly check for everybody on site: escape routes, lifting, machines and first aid.',
-      dimensions: ['Emergency', 'Ergonomics', 'Machines', 'First aid'],
-      questions: questions(`
-        The fire alarm sounds. What do you do first? | Leave by the nearest safe exit | Finish your email | Take the lift | Look for the fire
-        How do you lift a heavy box? | With bent knees and a straight back | With a bent back | With one arm | As fast as possible
-        A guard on a machine is missing. What now? | Stop and report it | Work more carefully | Remove the others too | Wait for the break
-        A colleague has a deep cut. First step? | Press a clean dressing on it | Rinse it for an hour | Drive them home | Take a picture
-        Where may pallets be parked? | In marked areas | In front of exits | On stairs | Below hydrants
-        How far from your eyes should a screen be? | About an arm’s length | As near as possible | Two metres | It does not matter
       `),
     },
   ],

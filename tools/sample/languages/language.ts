@@ -23,7 +23,6 @@ export type Language = {
   readonly advice: readonly string[]
   readonly comments: readonly string[]
   readonly people: {
-    /** `name`, or `name|spelling in e-mail addresses`. */
     readonly given: readonly string[]
     readonly family: readonly string[]
     readonly order: 'given first' | 'family first'
@@ -54,13 +53,23 @@ export type Subject =
   | (About<'scored_quiz'> & { readonly dimensions: Four; readonly statements: readonly string[] })
   | (About<'outcome_quiz'> & { readonly outcomes: Four; readonly questions: readonly Question[] })
 
-/** Questions, one a line, each with its four answers behind bars. Throws for a line with another number of them. */
-export const questions = (table: string): Question[] =>
+const rows = (table: string, columns: number): string[][] =>
   table
     .trim()
     .split('\n')
     .map((line) => {
-      const parts = line.split(' | ').map((part) => part.trim())
-      if (parts.length !== 5) throw new Error(`a question has four answers: ${line}`)
-      return parts as unknown as Question
+      const cells = line.split(' | ').map((cell) => cell.trim())
+      if (cells.length !== columns) throw new Error(`a line has ${columns} cells: ${line}`)
+      return cells
     })
+
+/** Questions, one a line, each with its four answers behind bars. Throws for a line with another number of them. */
+export const questions = (table: string): Question[] => rows(table, 5) as unknown as Question[]
+
+/** Levels, one a line: name, summary, suggestions. */
+export const levels = (table: string): Language['levels'] =>
+  rows(table, 3).map(([name = '', summary = '', suggestions = '']) => ({
+    name,
+    summary,
+    suggestions,
+  })) as unknown as Language['levels']

@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { withLog } from '../../../../tools/engines/logTail.ts'
-import { processStart } from '../../../../tools/engines/runningProcess.ts'
 import { runSupervised } from '../../../../tools/engines/supervisedProgram.ts'
 import type { SupervisorRequest } from '../../../../tools/engines/supervisor.ts'
 import { waitUntil } from '../../../../tools/engines/waiting.ts'
+import { isRunning } from '../../../support/processTree.ts'
 
 const { signal } = new AbortController()
 let folder: string
@@ -36,7 +36,7 @@ const printedPids = async (count: number): Promise<number[]> => {
 }
 
 const allGone = (pids: number[]) =>
-  waitUntil(async () => (await Promise.all(pids.map(processStart))).every((start) => start === undefined), {
+  waitUntil(async () => !(await Promise.all(pids.map(isRunning))).includes(true), {
     deadlineMs: 10_000,
     signal,
   })
