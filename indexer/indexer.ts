@@ -19,7 +19,7 @@ import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/servedGeneration.ts'
 import { indexerMetrics, pipelineMetrics, surveyMetrics } from './metrics.ts'
 import { type OwnState, observe } from './status/observe.ts'
-import { statusPages } from './status/statusPages.ts'
+import { statusPages } from './status/statusPage.ts'
 import { ensureTopics, sourceTopics, type TopicRules } from './topics.ts'
 
 /** Builds the indexer from its clients and starts it. It waits for engines that are unreachable. */

@@ -3,16 +3,12 @@ import type { Client } from '@elastic/elasticsearch'
 import type { KafkaSource } from '../../src/core/kafka/source.ts'
 import { partitionName, type TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Config } from '../../src/core/process/config.ts'
+import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
 import { type RedisConnection, type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
 import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
-import {
-  type GroupSurvey,
-  type IndexSurvey,
-  type PartitionSurvey,
-  progressBetween,
-  surveyGroup,
-  surveyIndices,
-} from './surveys.ts'
+import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
+import { readTag } from '../generations/generations.ts'
+import { documentTopics, sourceTopics } from '../topics.ts'
 
 /** The state of this indexer itself; what is undefined is not known yet. */
 export type OwnState = {
@@ -50,8 +46,10 @@ const redisEveryMs = 5_000
 const indicesEveryMs = 30_000
 /** An older survey no longer counts as the current state. */
 const staleMs = 3 * groupEveryMs
+const retryMs = 5_000
+const requestTimeoutMs = 10_000
 
-/** Polls Kafka, Redis and Elasticsearch until `signal` aborts, too rarely to burden them. Returns what tells the newest known state. */
+/** Polls Kafka, Redis and Elasticsearch until `signal` aborts. Returns what tells the newest known state. */
 export function observe(
   from: {
     readonly config: Config
@@ -64,37 +62,131 @@ export function observe(
   { clock, signal }: { readonly clock: () => number; readonly signal: AbortSignal },
 ): () => Observed {
   const { config, source, elasticsearch, redis, own } = from
-  const every = (everyMs: number) => ({ everyMs, clock, signal })
+  /** Asks every so often, one call at a time. The newest result outlives later failures. */
+  const poll = <T>(everyMs: number, ask: () => Promise<T>): (() => Seen<T> | undefined) => {
+    let latest: Seen<T> | undefined
+    const run = async (): Promise<void> => {
+      while (!signal.aborted) {
+        const value = await ask().catch(() => undefined)
+        if (value !== undefined) latest = { value, atMs: clock() }
+        await sleep(value === undefined ? Math.min(retryMs, everyMs) : everyMs, undefined, { signal, ref: false })
+      }
+    }
+    // `sleep` rejects when the signal aborts, which ends the loop.
+    run().catch(() => undefined)
+    return () => latest
+  }
   let before: Seen<GroupSurvey> | undefined
-  const group = poll(async () => {
+  const group = poll(groupEveryMs, async () => {
     const { generation } = own()
     if (generation === undefined) throw new Error('topics and indices are not prepared yet')
-    const survey = await surveyGroup(source, config, generation)
-    const now: Seen<GroupSurvey> = { value: survey, atMs: clock() }
-    const recordsPerSecond = before === undefined ? undefined : rateOf(before, now)
-    before = now
-    return { ...survey, recordsPerSecond }
-  }, every(groupEveryMs))
-  const watermark = poll(() => readWatermark(redis), every(redisEveryMs))
-  const redisMemory = poll(() => readRedisMemory(redis), every(redisEveryMs))
-  const indices = poll((until) => surveyIndices(elasticsearch, config.INDEX_PREFIX, until), every(indicesEveryMs))
-  return () => ({
-    group: group(),
-    watermarkMs: newest(own().watermarkMs, watermark()?.value.watermarkMs),
-    marks: watermark()?.value.partitionWatermarks ?? new Map(),
-    redisMemory: redisMemory(),
-    indices: indices(),
+    const value = await surveyGroup(source, config, generation)
+    const atMs = clock()
+    const passedMs = before && Math.max(1, atMs - before.atMs)
+    const recordsPerSecond = before && passedMs && (progressBetween(before.value, value) * 1_000) / passedMs
+    before = { value, atMs }
+    return { ...value, recordsPerSecond }
   })
+  const watermark = poll(redisEveryMs, () => readWatermark(redis))
+  const redisMemory = poll(redisEveryMs, () => readRedisMemory(redis))
+  const indices = poll(indicesEveryMs, () => surveyIndices(elasticsearch, config.INDEX_PREFIX, signal))
+  return () => {
+    // The greater one is the newer, because the watermark never decreases.
+    const known = [own().watermarkMs, watermark()?.value.watermarkMs].filter((ms) => ms !== undefined)
+    return {
+      group: group(),
+      watermarkMs: known.length === 0 ? undefined : Math.max(...known),
+      marks: watermark()?.value.partitionWatermarks ?? new Map(),
+      redisMemory: redisMemory(),
+      indices: indices(),
+    }
+  }
 }
 
-/** The newer of two watermarks: the greater one, because the watermark never decreases. */
-const newest = (one: number | undefined, other: number | undefined): number | undefined =>
-  one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
+/** How far a partition is processed, whichever indexer owns it, if any. */
+export type PartitionSurvey = TopicPartition & {
+  /** The committed offset: the first that is not processed. */
+  readonly position: bigint
+  readonly behindRecords: number
+  /** Whether any indexer owns it. */
+  readonly isOwned: boolean
+}
 
-const rateOf = (before: Seen<GroupSurvey>, after: Seen<GroupSurvey>): number =>
-  (progressBetween(before.value, after.value) * 1_000) / Math.max(1, after.atMs - before.atMs)
+/** A rebuild: a generation that is built beside the one that serves. */
+export type RebuildSurvey = {
+  readonly isRunning: boolean
+  /** Share of all records that it has processed, 0 to 1. */
+  readonly progress: number
+}
 
-/** How far a partition is behind, whichever indexer reads it, if any. */
+/** What Kafka knows about the whole consumer group. */
+export type GroupSurvey = {
+  readonly partitions: readonly PartitionSurvey[]
+  readonly indexers: number
+  /** Dead letters that Kafka still keeps. */
+  readonly deadLetters: number
+  readonly rebuild: RebuildSurvey | undefined
+}
+
+/** Reads the group's progress from Kafka; `serving` is the generation that its commits belong to. */
+export async function surveyGroup(source: KafkaSource, config: Config, serving: number): Promise<GroupSurvey> {
+  const { CONSUMER_GROUP: groupId, TOPIC_DEAD_LETTERS: deadLetters } = config
+  const rebuildGroupId = rebuildGroup(groupId)
+  const [ends, commits, rebuilt, letters, members, rebuilding] = await Promise.all([
+    source.offsetRanges(sourceTopics(config)),
+    fetchCommittedOffsets(source, groupId, sourceTopics(config)),
+    fetchCommittedOffsets(source, rebuildGroupId, documentTopics(config)),
+    source.offsetRanges([deadLetters]),
+    source.groupMembers(groupId),
+    source.groupMembers(rebuildGroupId),
+  ])
+  const owned = new Set(members.flat().map(partitionName))
+  const partitions = [...ends].map(([name, { topic, partition, low, high }]) => {
+    const position = commits.get(name)?.position ?? low
+    const behindRecords = Math.max(0, Number(high - position))
+    return { topic, partition, position, behindRecords, isOwned: owned.has(name) }
+  })
+  return {
+    partitions,
+    indexers: members.length,
+    deadLetters: [...letters.values()].reduce((sum, { low, high }) => sum + Number(high - low), 0),
+    rebuild: rebuildOf(ends, rebuilt, documentTopics(config), rebuilding.length > 0, serving),
+  }
+}
+
+/**
+ * The rebuild that runs, or was left unfinished; undefined if there is none. Its commits name a newer generation than the one that serves;
+ * those of a finished rebuild name the one that serves.
+ */
+function rebuildOf(
+  ends: Awaited<ReturnType<KafkaSource['offsetRanges']>>,
+  rebuilt: ReadonlyMap<string, CommittedOffset>,
+  topics: readonly string[],
+  isRunning: boolean,
+  serving: number,
+): RebuildSurvey | undefined {
+  const isNewer = ({ generation }: CommittedOffset): boolean => (readTag(generation)?.number ?? 0) > serving
+  const isUnderWay = [...rebuilt.values()].some(isNewer)
+  if (!isRunning && !isUnderWay) return undefined
+  let [done, total] = [0, 0]
+  for (const [name, { topic, low, high }] of ends) {
+    if (!topics.includes(topic)) continue
+    const commit = rebuilt.get(name)
+    total += Number(high - low)
+    if (commit !== undefined && isNewer(commit)) done += Math.max(0, Number(commit.position - low))
+  }
+  return { isRunning, progress: total === 0 ? 1 : Math.min(1, done / total) }
+}
+
+/** Records processed between two surveys. A partition whose position went back counts nothing: a new generation reads from the start. */
+export function progressBetween(before: GroupSurvey, after: GroupSurvey): number {
+  const known = new Map(before.partitions.map((each) => [partitionName(each), each.position]))
+  return after.partitions.reduce((sum, each) => {
+    const from = known.get(partitionName(each))
+    return from === undefined || each.position < from ? sum : sum + Number(each.position - from)
+  }, 0)
+}
+
 export type PartitionLag = PartitionSurvey & {
   /** Age of the oldest record that is not visible at most; undefined when the partition has no watermark, as account keys. */
   readonly behindSeconds: number | undefined
@@ -115,26 +207,35 @@ export const lagsOf = (
 export const currentLags = ({ group, marks }: Observed, nowMs: number): readonly PartitionLag[] =>
   group !== undefined && nowMs - group.atMs <= staleMs ? lagsOf(group, marks) : []
 
-/** The longest time that a failed poll waits before its next try. */
-const retryMs = 5_000
+/** The size of an index. */
+type IndexSurvey = {
+  readonly name: string
+  readonly generation: number
+  /** Includes the tombstones of deleted entities. */
+  readonly documents: number
+  /** Of all shard copies together. */
+  readonly bytes: number
+}
 
-/**
- * Calls `ask` every `everyMs`, one call at a time, until `signal` aborts. The function it returns gives the newest result, which
- * outlives later failures, and undefined before the first.
- */
-function poll<T>(
-  ask: (signal: AbortSignal) => Promise<T>,
-  { everyMs, clock, signal }: { everyMs: number; clock: () => number; signal: AbortSignal },
-): () => Seen<T> | undefined {
-  let latest: Seen<T> | undefined
-  const run = async (): Promise<void> => {
-    while (!signal.aborted) {
-      const value = await ask(signal).catch(() => undefined)
-      if (value !== undefined) latest = { value, atMs: clock() }
-      await sleep(value === undefined ? Math.min(retryMs, everyMs) : everyMs, undefined, { signal, ref: false })
-    }
-  }
-  // `sleep` rejects when the signal aborts, which ends the loop.
-  run().catch(() => undefined)
-  return () => latest
+/** Reads the sizes of all indices of a prefix, of every generation, from Elasticsearch. Rejects while there are none. */
+export async function surveyIndices(client: Client, prefix: string, signal: AbortSignal): Promise<IndexSurvey[]> {
+  const { indices = {} } = await client.indices.stats(
+    {
+      index: documentKinds.map((kind) => `${aliasOf(prefix, kind)}-v*`),
+      metric: ['docs', 'store'],
+      filter_path: 'indices.*.primaries.docs.count,indices.*.total.store.size_in_bytes',
+    },
+    { requestTimeout: requestTimeoutMs, signal },
+  )
+  const found = Object.entries(indices)
+    .flatMap(([name, { primaries, total }]): IndexSurvey[] => {
+      const read = readPhysicalName(prefix, name)
+      if (read === undefined) return []
+      const { generation } = read
+      const documents = primaries?.docs?.count ?? 0
+      return [{ name, generation, documents, bytes: total?.store?.size_in_bytes ?? 0 }]
+    })
+    .sort((a, b) => a.generation - b.generation || a.name.localeCompare(b.name))
+  if (found.length === 0) throw new Error('there are no indices yet')
+  return found
 }

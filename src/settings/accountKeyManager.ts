@@ -1,27 +1,63 @@
+import { hkdfSync } from 'node:crypto'
+import type { Logger } from 'pino'
 import type { KafkaSink, NewRecord } from '../core/kafka/sink.ts'
 import {
   type AccountKeyState,
+  accountKeySchema,
   accountKeyValue,
   deletedAfter,
+  digestOf,
   maxKeysPerTeam,
+  plaintextFrom,
   recordValueOf,
+  startOf,
 } from '../core/model/accountKey.ts'
-import { documentId, type EntityId, isIdentifier, type TeamId } from '../core/model/ids.ts'
-import { type Instant, toInstant } from '../core/model/instant.ts'
+import {
+  documentId,
+  type EntityId,
+  identifierRule,
+  isIdentifier,
+  type Revision,
+  type TeamId,
+} from '../core/model/ids.ts'
+import { type Instant, instantRule, parseInstant, toInstant } from '../core/model/instant.ts'
 import type { Config } from '../core/process/config.ts'
 import { type AccountKeyStore, type StoredKey, stateOf } from '../core/stores/accountKeyStore.ts'
-import {
-  type CreatedKey,
-  type CreateKeyRequest,
-  KeyChangeIncomplete,
-  KeyRefused,
-  newKey,
-  readTeam,
-  revokedKey,
-} from './keyRules.ts'
+
+/** The rule that a request breaks; `deleted`: the key was deleted while it was being created or revoked. */
+type KeyRefusal = 'team' | 'name' | 'expires' | 'full' | 'unknown-key' | 'deleted'
+
+/** A request that breaks a rule of account keys; the message is for people. */
+export class KeyRefused extends Error {
+  override readonly name = 'KeyRefused'
+  readonly reason: KeyRefusal
+
+  constructor(reason: KeyRefusal, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** The change took effect in Redis or in Kafka only; repeating the request is safe and completes it. */
+export class KeyChangeIncomplete extends Error {
+  override readonly name = 'KeyChangeIncomplete'
+}
+
+/** `seed` is 32 secret bytes; without one, every request creates another key. */
+export type CreateKeyRequest = {
+  readonly team: string
+  readonly name: string
+  readonly by: string
+  readonly expires?: string | undefined
+  readonly seed?: Uint8Array | undefined
+}
+
+export type CreatedKey = { readonly plaintext: string; readonly key: StoredKey }
+
+type ChangeKeyRequest = { readonly team: string; readonly id: string; readonly by: string }
 
 /** A record of the audit topic: who changed which key of a team, and when. */
-export type KeyChange = {
+type KeyChange = {
   readonly at: Instant
   readonly by: string
   readonly team: TeamId
@@ -34,24 +70,25 @@ export type KeyChange = {
   }
 }
 
-type AccountKeyManagerDeps = {
-  readonly store: AccountKeyStore
-  readonly sink: Pick<KafkaSink, 'append'>
-  readonly topics: Pick<Config, 'TOPIC_ACCOUNT_KEYS' | 'TOPIC_KEY_AUDIT'>
-  /** Called after every completed change. */
-  readonly onChange: (change: KeyChange) => void
-  readonly nowMs: () => number
-  readonly randomBytes: (count: number) => Uint8Array
-}
-
+const idBytes = 12
+const plaintextBytes = 32
+const seedBytes = 32
 const kafkaTimeoutMs = 8_000
 /**
  * Longer than KafkaJS may take to send (six tries, each with its wait for an answer), so that a slot is never given to another key while
  * the record of the first may still be written.
  */
 const reservationMs = 600_000
-const seedBytes = 32
 const maxConflicts = 5
+
+type AccountKeyManagerDeps = {
+  readonly store: AccountKeyStore
+  readonly sink: Pick<KafkaSink, 'append'>
+  readonly topics: Pick<Config, 'TOPIC_ACCOUNT_KEYS' | 'TOPIC_KEY_AUDIT'>
+  readonly log: Logger
+  readonly nowMs: () => number
+  readonly randomBytes: (count: number) => Uint8Array
+}
 
 /**
  * Lists and changes account keys by one set of rules: ten slots a team, revoked keys included. Redis serves the keys, Kafka makes
@@ -65,12 +102,9 @@ export class AccountKeyManager {
     this.#deps = deps
   }
 
-  /**
-   * Creates a key; the plaintext exists in this answer only. With a `seed` of 32 secret bytes, the same request gives the same
-   * key again, and never a second one.
-   */
+  /** Creates a key; the plaintext exists in this answer only. With a `seed`, the same request gives the same key again, and never a second one. */
   async create(request: CreateKeyRequest): Promise<CreatedKey> {
-    const { nowMs, randomBytes, onChange } = this.#deps
+    const { nowMs, randomBytes } = this.#deps
     const team = readTeam(request.team)
     const { key, plaintext } = newKey(request, request.seed ?? randomBytes(seedBytes), nowMs())
     const id = key.id as EntityId
@@ -78,40 +112,42 @@ export class AccountKeyManager {
       case 'full':
         throw allTaken(team)
       case 'deleted':
-        throw new KeyRefused('deleted', `key ${id} was deleted`)
+        throw deletedMeanwhile(id)
       case 'held':
       case 'surplus':
         return { plaintext, key: await this.#find(team, id) }
       case 'reserved': {
         const change = this.#changeOf('created', team, request.by, key)
         await this.#add(team, key, change)
-        onChange(change)
+        this.#log(change)
         return { plaintext, key }
       }
     }
   }
 
+  /** The keys of a team, the oldest first. */
   async list(team: string): Promise<StoredKey[]> {
     return (await this.#deps.store.list(readTeam(team))).sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
   }
 
   /** The key stops working at once; it still holds its slot. */
-  async revoke({ team, id, by }: { team: string; id: string; by: string }): Promise<void> {
+  async revoke({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store, nowMs } = this.#deps
     const teamId = readTeam(team)
-    const keyId = id as EntityId
     for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
       const key = await this.#find(teamId, id)
-      const revoked = key.state === 'revoked' ? key : revokedKey(key, by, nowMs())
-      const applied = key.state === 'revoked' ? 'applied' : (await store.apply(teamId, keyId, stateOf(revoked))).kind
-      if (applied !== 'applied') continue
+      const isRevoked = key.state === 'revoked'
+      const revision = (key.revision + 1) as Revision
+      const revocation = { state: 'revoked', revokedAt: toInstant(nowMs()), revokedBy: by.toWellFormed() } as const
+      const revoked = isRevoked ? key : { ...key, ...revocation, revision }
+      if (!isRevoked && (await store.apply(teamId, id as EntityId, stateOf(revoked))).kind !== 'applied') continue
       return await this.#complete(stateOf(revoked), this.#changeOf('revoked', teamId, by, revoked))
     }
     throw new KeyChangeIncomplete(`key ${id} changes too often; try again`)
   }
 
   /** The key is gone for good and its slot is free. Deleting again completes a deletion that Kafka did not take. */
-  async delete({ team, id, by }: { team: string; id: string; by: string }): Promise<void> {
+  async delete({ team, id, by }: ChangeKeyRequest): Promise<void> {
     const { store } = this.#deps
     const teamId = readTeam(team)
     const keyId = id as EntityId
@@ -119,7 +155,7 @@ export class AccountKeyManager {
     if (stored === undefined) throw unknownKey(teamId, id)
     const deleted = stored.key === null ? stored : deletedAfter(stored.revision)
     if (stored.key !== null) await store.apply(teamId, keyId, deleted)
-    await this.#complete(deleted, this.#changeOf('deleted', teamId, by, stored.key ?? { id: keyId }))
+    await this.#complete(deleted, this.#changeOf('deleted', teamId, by, stored.key ?? { id }))
   }
 
   async #find(team: TeamId, id: string): Promise<StoredKey> {
@@ -139,7 +175,11 @@ export class AccountKeyManager {
     const id = key.id as EntityId
     try {
       await this.#record(stateOf(key), change)
-      await this.#expectSlot(team, id)
+      // Redis may have lost the slot meanwhile, and given it to another key. From the record on, a Redis that loses its data holds the key
+      // again before it gives out a slot: the later one of two creations sees the other, and both may be refused.
+      const reserved = await this.#reserve(team, id)
+      if (reserved === 'full' || reserved === 'surplus') throw allTaken(team)
+      if (reserved === 'deleted') throw deletedMeanwhile(id)
     } catch (error) {
       if (error instanceof KeyRefused && error.reason === 'deleted') throw error
       const reason = `its record was not completed (${(error as Error).message})`
@@ -161,19 +201,8 @@ export class AccountKeyManager {
   }
 
   /**
-   * Throws unless a key still has a slot after its record was appended: Redis may have lost the slot before, and given it to another key.
-   * From the record on, a Redis that loses its data holds the key again before it gives out a slot. So the later one of two creations sees
-   * the other; both may be refused.
-   */
-  async #expectSlot(team: TeamId, id: EntityId): Promise<void> {
-    const reserved = await this.#reserve(team, id)
-    if (reserved === 'full' || reserved === 'surplus') throw allTaken(team)
-    if (reserved === 'deleted') throw deletedMeanwhile(id)
-  }
-
-  /**
-   * Makes a change durable that has taken effect in Redis, and tells of it. Redis may have lost it meanwhile, and been filled again from
-   * records that do not tell of it: there it takes effect once more.
+   * Makes a change durable that has taken effect in Redis. There it takes effect once more: Redis may have lost it meanwhile, and been
+   * filled again from records that do not tell of it.
    */
   async #complete(state: AccountKeyState, change: KeyChange): Promise<void> {
     const { id } = change.key
@@ -186,7 +215,7 @@ export class AccountKeyManager {
         `key ${id} no longer works, but that is not durable yet (${(error as Error).message}): try again`,
       )
     }
-    this.#deps.onChange(change)
+    this.#log(change)
   }
 
   /**
@@ -194,11 +223,11 @@ export class AccountKeyManager {
    * appended before this one; so it is appended again, until the newest record is the last.
    */
   async #record(state: AccountKeyState, change: KeyChange): Promise<void> {
-    const { store, sink, topics } = this.#deps
+    const { store, topics } = this.#deps
     const { team } = change
     const id = change.key.id as EntityId
     const audit = { topic: topics.TOPIC_KEY_AUDIT, key: documentId(team, id), value: JSON.stringify(change) }
-    await sink.append([audit, this.#recordOf(team, id, state)], kafkaTimeoutMs)
+    await this.#append(team, id, state, audit)
     let appended = state
     for (let conflicts = 0; conflicts < maxConflicts; conflicts++) {
       const newest = await store.find(team, id)
@@ -210,13 +239,11 @@ export class AccountKeyManager {
     if (appended.key === null && state.key !== null) throw deletedMeanwhile(id)
   }
 
-  async #append(team: TeamId, id: EntityId, state: AccountKeyState): Promise<void> {
-    await this.#deps.sink.append([this.#recordOf(team, id, state)], kafkaTimeoutMs)
-  }
-
-  #recordOf(team: TeamId, id: EntityId, state: AccountKeyState): NewRecord {
-    const value = recordValueOf(state)
-    return { topic: this.#deps.topics.TOPIC_ACCOUNT_KEYS, key: documentId(team, id), value }
+  /** Appends the record of a state, after its audit record. */
+  async #append(team: TeamId, id: EntityId, state: AccountKeyState, ...audit: NewRecord[]): Promise<void> {
+    const { sink, topics } = this.#deps
+    const record = { topic: topics.TOPIC_ACCOUNT_KEYS, key: documentId(team, id), value: recordValueOf(state) }
+    await sink.append([...audit, record], kafkaTimeoutMs)
   }
 
   #changeOf(change: KeyChange['change'], team: TeamId, by: string, key: KeyChange['key']): KeyChange {
@@ -224,6 +251,44 @@ export class AccountKeyManager {
     const at = toInstant(this.#deps.nowMs())
     return { at, by: by.toWellFormed(), team, change, key: { id, name, start, expiresAt } }
   }
+
+  #log({ change, team, by, key }: KeyChange): void {
+    this.#deps.log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed')
+  }
+}
+
+/** The key that a request describes. Throws `KeyRefused` for an expiry or a name that breaks its rule. */
+function newKey({ name, by, expires }: CreateKeyRequest, seed: Uint8Array, nowMs: number): CreatedKey {
+  // HKDF: neither id nor plaintext can be computed from the other, only from the seed.
+  const derive = (use: string, bytes: number): Buffer => Buffer.from(hkdfSync('sha256', seed, '', use, bytes))
+  const plaintext = plaintextFrom(derive('account key', plaintextBytes))
+  const key: StoredKey = {
+    id: `key_${derive('account key id', idBytes).toString('base64url')}`,
+    name: name.toWellFormed(),
+    digest: digestOf(plaintext),
+    start: startOf(plaintext),
+    state: 'active',
+    createdAt: toInstant(nowMs),
+    createdBy: by.toWellFormed(),
+    expiresAt: readExpiry(expires, nowMs),
+    revision: 1 as Revision,
+  }
+  if (!accountKeySchema.shape.name.safeParse(key.name).success)
+    throw new KeyRefused('name', 'name must be 1 to 100 characters')
+  return { key, plaintext }
+}
+
+function readExpiry(text: string | undefined, nowMs: number): Instant | null {
+  if (text === undefined) return null
+  const expiresAt = parseInstant(text)
+  if (expiresAt === undefined) throw new KeyRefused('expires', `expires must be ${instantRule}`)
+  if (Date.parse(expiresAt) <= nowMs) throw new KeyRefused('expires', 'expires must lie in the future')
+  return expiresAt
+}
+
+function readTeam(team: string): TeamId {
+  if (!isIdentifier(team)) throw new KeyRefused('team', `team must be ${identifierRule}`)
+  return team as TeamId
 }
 
 const unknownKey = (team: TeamId, id: string): KeyRefused =>

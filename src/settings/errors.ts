@@ -2,12 +2,10 @@ import type { Logger } from 'pino'
 import { HttpError, type HttpErrorDetails } from '../core/process/httpError.ts'
 import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
 import { RedisUnavailable } from '../core/stores/redis.ts'
-import type { SettingsMiddleware } from './context.ts'
-import { KeyChangeIncomplete, KeyRefused } from './keyRules.ts'
+import { KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import type { Messages } from './pages/english.ts'
-import { messagesIn } from './pages/languages.ts'
-import { type MessageParts, messagePage } from './pages/layout.ts'
-import type { RespondWithPage } from './respond.ts'
+import { messagePage } from './pages/layout.ts'
+import { respondWithPage, type SettingsMiddleware } from './respond.ts'
 
 /** The reasons under which the metrics count rejected requests. */
 export const rejectionReasons = [
@@ -22,12 +20,14 @@ type RejectionReason = (typeof rejectionReasons)[number]
 /** An error page; `Messages` holds its text under the same code. */
 type ErrorCode = keyof Messages['errors']
 
+const refusedSignIn = { status: 403, rejection: 'sign_in_refused' } as const
+
 /** Whoever forges sign-in tokens learns no more from their codes than a person must know. */
 const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly rejection?: RejectionReason }>> = {
-  'link-expired': { status: 403, rejection: 'sign_in_refused' },
-  'link-used': { status: 403, rejection: 'sign_in_refused' },
-  'link-not-valid': { status: 403, rejection: 'sign_in_refused' },
-  'not-owner': { status: 403, rejection: 'sign_in_refused' },
+  'link-expired': refusedSignIn,
+  'link-used': refusedSignIn,
+  'link-not-valid': refusedSignIn,
+  'not-owner': refusedSignIn,
   'no-session': { status: 403, rejection: 'no_session' },
   'foreign-form': { status: 403, rejection: 'foreign_form' },
   'not-found': { status: 404 },
@@ -61,28 +61,24 @@ function toSettingsError(thrown: unknown): SettingsError {
   return settingsError('internal-error', { cause: thrown })
 }
 
-/**
- * Answers everything thrown by later middleware with an error page. `signInPage` is the product's page that gives a new sign-in
- * link; `onRejected` counts rejected requests.
- */
+/** Answers everything thrown by later middleware with an error page, which links to `signInPage` where a sign-in is missing. */
 export const errors =
-  (
-    log: Logger,
-    respondWithPage: RespondWithPage,
-    signInPage: string | undefined,
-    onRejected: (reason: RejectionReason) => void,
-  ): SettingsMiddleware =>
+  (log: Logger, signInPage: string | undefined, countRejected: (reason: RejectionReason) => void): SettingsMiddleware =>
   async (ctx, next) => {
     try {
       await next()
     } catch (thrown) {
       const error = toSettingsError(thrown)
-      const { requestId, language } = ctx.state
+      const { code, status, rejection } = error
+      const { requestId, say } = ctx.state
       // After the client has disconnected, errors say nothing about the server.
       if (ctx.writable) logError(log, requestId, error)
-      if (error.rejection !== undefined) onRejected(error.rejection)
+      if (rejection !== undefined) countRejected(rejection)
       ctx.set(error.headers)
-      await respondWithPage(ctx, error.status, messagePage(partsOf(error, messagesIn[language], signInPage, requestId)))
+      const isSignedOut = rejection === 'sign_in_refused' || rejection === 'no_session'
+      const link = isSignedOut ? { href: signInPage, label: say.newLink } : { href: '/keys', label: say.backToKeys }
+      const reference = code === 'internal-error' ? requestId : undefined
+      respondWithPage(ctx, status, messagePage({ ...say.errors[code], link, reference }))
     }
   }
 
@@ -91,18 +87,4 @@ function logError(log: Logger, requestId: string, { code, rejection, cause }: Se
   else if (code === 'unavailable' || code === 'change-incomplete') log.warn({ requestId, err: cause }, code)
   else if (code === 'foreign-form') log.warn({ requestId }, code)
   else if (rejection === 'sign_in_refused') log.info({ requestId, reason: code }, 'sign-in-refused')
-}
-
-function partsOf(
-  { code, rejection }: SettingsError,
-  say: Messages,
-  signInPage: string | undefined,
-  requestId: string,
-): MessageParts {
-  const text = say.errors[code]
-  if (code === 'internal-error')
-    return { ...text, link: { href: '/keys', label: say.backToKeys }, reference: requestId }
-  if (rejection !== 'sign_in_refused' && rejection !== 'no_session')
-    return { ...text, link: { href: '/keys', label: say.backToKeys } }
-  return { ...text, link: signInPage === undefined ? undefined : { href: signInPage, label: say.newLink } }
 }

@@ -1,21 +1,33 @@
+import { createHmac } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Router } from '@koa/router'
 import { maxKeysPerTeam } from '../core/model/accountKey.ts'
-import { toInstant } from '../core/model/instant.ts'
-import type { SettingsContext, SettingsMiddleware, SettingsState } from './context.ts'
-import { createKey, fromKeys, readCreateKeyForm, withDeadline } from './createKey.ts'
-import type { RouteDeps } from './deps.ts'
+import { type EntityId, randomToken, type TeamId } from '../core/model/ids.ts'
+import { type Instant, parseInstant, toInstant } from '../core/model/instant.ts'
+import { AccountKeysIncomplete } from '../core/stores/accountKeyStore.ts'
+import { fromRedis } from '../core/stores/redis.ts'
+import { type AccountKeyManager, type CreatedKey, KeyChangeIncomplete, KeyRefused } from './accountKeyManager.ts'
 import { settingsError } from './errors.ts'
-import type { CreatedKey } from './keyRules.ts'
-import { type ListedKey, listedKey } from './pages/keyList.ts'
-import { confirmPage, createdPage, shownAlreadyPage } from './pages/keyPages.ts'
-import { type CreateForm, type CreateProblem, type KeysView, keysPage } from './pages/keysPage.ts'
-import { writerIn } from './pages/languages.ts'
-import { seeOther } from './respond.ts'
-import type { OpenSession } from './sessions.ts'
+import {
+  type CreateForm,
+  type CreateProblem,
+  confirmPage,
+  createdPage,
+  keysPage,
+  type ListedKey,
+  listedKey,
+} from './pages/keyPages.ts'
+import { messagePage } from './pages/layout.ts'
+import {
+  respondWithPage,
+  type SettingsContext,
+  type SettingsMiddleware,
+  type SettingsState,
+  seeOther,
+} from './respond.ts'
+import type { BrowserSessions, OpenSession } from './sessions.ts'
 
 type Change = 'revoke' | 'delete'
-
-const notices = { revoke: 'revoked', delete: 'deleted' } as const satisfies Record<Change, KeysView['notice']>
 
 const problemStatuses: Readonly<Record<CreateProblem | 'full', number>> = {
   name: 422,
@@ -25,6 +37,9 @@ const problemStatuses: Readonly<Record<CreateProblem | 'full', number>> = {
   unfinished: 503,
 }
 
+/** Shorter than browsers wait for an answer, longer than Kafka takes to elect a partition leader. */
+const changeDeadlineMs = 15_000
+const oncePattern = /^[A-Za-z0-9_-]{16,64}$/
 /**
  * How long a repeated form shows the plaintext again: long enough for a double click. Whoever reloads the answer later must not
  * find the key there.
@@ -32,79 +47,115 @@ const problemStatuses: Readonly<Record<CreateProblem | 'full', number>> = {
 const shownAgainMs = 10_000
 
 /** The pages and forms by which an owner manages the team's keys. */
-export const keyRoutes = (deps: RouteDeps): Router<SettingsState, object> =>
-  new Router<SettingsState, object>({ sensitive: true })
-    .get('/', async (ctx) => seeOther(ctx, '/keys'))
+export function keyRoutes(
+  keys: AccountKeyManager,
+  lastUse: (team: TeamId) => Promise<ReadonlyMap<EntityId, Instant>>,
+  { forOwner }: BrowserSessions,
+  nowMs: () => number,
+): Router<SettingsState, object> {
+  const listKeys = async ({ team }: OpenSession): Promise<ListedKey[]> => {
+    const [all, uses] = await fromKeys(Promise.all([keys.list(team), lastUse(team)]))
+    return all.map((key) => listedKey(key, uses, nowMs()))
+  }
+  const showKeys = async (ctx: SettingsContext, session: OpenSession, status: number, form: CreateForm | 'full') => {
+    const all = await listKeys(session)
+    const isFull = form === 'full' || all.length >= maxKeysPerTeam
+    const today = toInstant(nowMs()).slice(0, 10)
+    const notice = (['revoked', 'deleted'] as const).find((each) => each === ctx.query['notice'])
+    const view = { csrf: session.csrf, keys: all, form: isFull ? undefined : form, today, notice }
+    respondWithPage(ctx, status, keysPage(view, ctx.state.say))
+  }
+  const create = forOwner(async (ctx, session, fields) => {
+    const form = readCreateForm(fields)
+    const result = await createKey(keys, session, form)
+    if (typeof result !== 'string') return showCreatedKey(ctx, result, nowMs())
+    const status = problemStatuses[result]
+    if (result === 'full') return showKeys(ctx, session, status, result)
+    // With the same token, the form completes a key that is unfinished; a key that was deleted needs another token.
+    const once = result === 'deleted' ? randomToken() : form.once
+    return showKeys(ctx, session, status, { ...form, once, problem: result })
+  })
+  const confirm = (change: Change): SettingsMiddleware =>
+    forOwner(async (ctx, session) => {
+      const key = (await listKeys(session)).find(({ id }) => id === ctx['params']['id'])
+      if (key === undefined) throw settingsError('not-found')
+      if (change === 'revoke' && key.state === 'revoked') return showNotice(ctx, change)
+      respondWithPage(ctx, 200, confirmPage(change, key, session.csrf, ctx.state.say))
+    })
+  const apply = (change: Change): SettingsMiddleware =>
+    forOwner(async (ctx, { team, sub }) => {
+      await fromKeys(withDeadline(keys[change]({ team, id: ctx['params']['id'] ?? '', by: sub })))
+      showNotice(ctx, change)
+    })
+  return new Router<SettingsState, object>({ sensitive: true })
+    .get('/', (ctx) => seeOther(ctx, '/keys'))
     .get(
       '/keys',
-      deps.requireSession.page((ctx, session) => showKeys(deps, ctx, session, { status: 200 })),
+      forOwner((ctx, session) => showKeys(ctx, session, 200, { name: '', expires: '', once: randomToken() })),
     )
-    .post('/keys', create(deps))
-    .get('/keys/:id/revoke', confirm(deps, 'revoke'))
-    .post('/keys/:id/revoke', apply(deps, 'revoke'))
-    .get('/keys/:id/delete', confirm(deps, 'delete'))
-    .post('/keys/:id/delete', apply(deps, 'delete'))
+    .post('/keys', create)
+    .get('/keys/:id/revoke', confirm('revoke'))
+    .post('/keys/:id/revoke', apply('revoke'))
+    .get('/keys/:id/delete', confirm('delete'))
+    .post('/keys/:id/delete', apply('delete'))
+}
 
-/** Responds with the list of keys and the form for another one, which is empty unless `form` is given. */
-async function showKeys(
-  deps: RouteDeps,
-  ctx: SettingsContext,
+const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${change}d`)
+
+function showCreatedKey(ctx: SettingsContext, { plaintext, key }: CreatedKey, nowMs: number): void {
+  const { say } = ctx.state
+  const isNew = key.state === 'active' && nowMs - Date.parse(key.createdAt) <= shownAgainMs
+  const { title, text } = say.shownAlready
+  const link = { href: '/keys', label: say.backToKeys }
+  if (isNew) respondWithPage(ctx, 200, createdPage(key.name, plaintext, say))
+  else respondWithPage(ctx, 409, messagePage({ title: title(key.name), text, link }))
+}
+
+function readCreateForm(form: URLSearchParams): CreateForm {
+  const once = form.get('once') ?? ''
+  if (!oncePattern.test(once)) throw settingsError('foreign-form')
+  return { name: (form.get('name') ?? '').trim(), expires: (form.get('expires') ?? '').trim(), once }
+}
+
+/**
+ * Creates the key that a form describes, or says why there is none. Sending the same form again gives the same key, never a
+ * second one.
+ */
+async function createKey(
+  keys: AccountKeyManager,
   session: OpenSession,
-  { status, form, isFull = false }: { readonly status: number; readonly form?: CreateForm; readonly isFull?: boolean },
-): Promise<void> {
-  const all = await listKeys(deps, session)
-  const view = {
-    csrf: session.csrf,
-    keys: all,
-    form: form ?? { name: '', expires: '', once: deps.randomToken() },
-    isFull: isFull || all.length >= maxKeysPerTeam,
-    today: toInstant(deps.nowMs()).slice(0, 10),
-    notice: Object.values(notices).find((notice) => notice === ctx.query['notice']),
+  { name, expires, once }: CreateForm,
+): Promise<CreatedKey | CreateProblem | 'full'> {
+  const endOfDay = expires === '' ? undefined : parseInstant(`${expires}T23:59:59.999Z`)
+  if (expires !== '' && endOfDay === undefined) return 'expires'
+  const request = { team: session.team, name, by: session.sub, expires: endOfDay, seed: keySeed(session, once) }
+  try {
+    return await fromKeys(withDeadline(keys.create(request)))
+  } catch (error) {
+    if (error instanceof KeyChangeIncomplete) return 'unfinished'
+    if (!(error instanceof KeyRefused) || error.reason === 'team' || error.reason === 'unknown-key') throw error
+    return error.reason
   }
-  await deps.respondWithPage(ctx, status, keysPage(view, writerIn(ctx.state.language)))
 }
 
-async function listKeys({ keys, lastUse, nowMs }: RouteDeps, { team }: OpenSession): Promise<ListedKey[]> {
-  const [all, uses] = await fromKeys(Promise.all([keys.list(team), lastUse(team)]))
-  return all.map((key) => listedKey(key, uses, nowMs()))
-}
+/**
+ * The secret bytes that a key is derived from: the same for the same form of the same session. Redis has no session id and the
+ * browser has no session secret, so that neither can compute the seed alone.
+ */
+export const keySeed = ({ id, secret }: Pick<OpenSession, 'id' | 'secret'>, once: string): Uint8Array =>
+  createHmac('sha256', Buffer.from(id + secret))
+    .update(once)
+    .digest()
 
-const create = (deps: RouteDeps): SettingsMiddleware =>
-  deps.requireSession.form(async (ctx, session, fields) => {
-    const form = readCreateKeyForm(fields)
-    const result = await createKey(deps.keys, session, form)
-    if (typeof result !== 'string') return showCreatedKey(deps, ctx, result)
-    const status = problemStatuses[result]
-    if (result === 'full') return showKeys(deps, ctx, session, { status, isFull: true })
-    // With the same token, the form completes a key that is unfinished; a key that was deleted needs another token.
-    const once = result === 'deleted' ? deps.randomToken() : form.once
-    return showKeys(deps, ctx, session, { status, form: { ...form, once, problem: result } })
-  })
+/** Awaits `AccountKeyManager`. Any error but its own is an outage of Redis. */
+const fromKeys = <T>(answer: Promise<T>): Promise<T> =>
+  fromRedis(answer, KeyRefused, KeyChangeIncomplete, AccountKeysIncomplete)
 
-async function showCreatedKey(
-  { nowMs, respondWithPage }: RouteDeps,
-  ctx: SettingsContext,
-  { plaintext, key }: CreatedKey,
-): Promise<void> {
-  const writer = writerIn(ctx.state.language)
-  const isNew = key.state === 'active' && nowMs() - Date.parse(key.createdAt) <= shownAgainMs
-  if (isNew) return respondWithPage(ctx, 200, createdPage(key.name, plaintext, writer))
-  await respondWithPage(ctx, 409, shownAlreadyPage(listedKey(key, new Map(), nowMs()), writer))
-}
-
-/** The page that asks for confirmation before a change. */
-const confirm = (deps: RouteDeps, change: Change): SettingsMiddleware =>
-  deps.requireSession.page(async (ctx, session) => {
-    const key = (await listKeys(deps, session)).find(({ id }) => id === ctx['params']['id'])
-    if (key === undefined) throw settingsError('not-found')
-    if (change === 'revoke' && key.state === 'revoked') return showNotice(ctx, change)
-    await deps.respondWithPage(ctx, 200, confirmPage(change, key, session.csrf, writerIn(ctx.state.language)))
-  })
-
-const apply = ({ keys, requireSession }: RouteDeps, change: Change): SettingsMiddleware =>
-  requireSession.form(async (ctx, { team, sub }) => {
-    await fromKeys(withDeadline(keys[change]({ team, id: ctx['params']['id'] ?? '', by: sub })))
-    showNotice(ctx, change)
-  })
-
-const showNotice = (ctx: SettingsContext, change: Change): void => seeOther(ctx, `/keys?notice=${notices[change]}`)
+/** Waits for a change of a key. After the deadline the change goes on in the background; requesting it again completes it. */
+const withDeadline = <T>(change: Promise<T>): Promise<T> =>
+  Promise.race([
+    change,
+    sleep(changeDeadlineMs, undefined, { ref: false }).then(() => {
+      throw new KeyChangeIncomplete(`not done within ${changeDeadlineMs} ms`)
+    }),
+  ])

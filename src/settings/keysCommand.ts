@@ -71,14 +71,14 @@ type LastUse = (teamId: TeamId) => ReturnType<typeof readLastUse>
 async function withKeys(action: (keys: AccountKeyManager, lastUse: LastUse) => Promise<void>): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS', 'REDIS_URL'])
   const redis = connectRedis(config, () => undefined)
-  const sink = kafkaSink(connectKafka(config, pino({ level: 'silent' })))
+  // The command itself reports its change.
+  const silent = pino({ level: 'silent' })
+  const sink = kafkaSink(connectKafka(config, silent))
   const giveUp = new AbortController()
   try {
     const store = new AccountKeyStore(redis)
     await Promise.all([untilComplete(store, giveUp.signal), sink.connect()])
-    // Not logged: the command itself reports its change.
-    const onChange = (): void => undefined
-    const keys = new AccountKeyManager({ store, sink, topics: config, onChange, nowMs: Date.now, randomBytes })
+    const keys = new AccountKeyManager({ store, sink, topics: config, log: silent, nowMs: Date.now, randomBytes })
     await action(keys, (teamId) => readLastUse(redis, teamId))
   } catch (error) {
     process.stderr.write(`keys: ${(error as Error).message}\n`)

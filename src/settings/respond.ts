@@ -1,31 +1,85 @@
-import type { AssetPaths } from '../core/process/staticFile.ts'
-import type { SettingsContext } from './context.ts'
-import { layout, type Page } from './pages/layout.ts'
+import { readFileSync } from 'node:fs'
+import type { RouterContext, RouterMiddleware } from '@koa/router'
+import type { TeamId } from '../core/model/ids.ts'
+import type { AssetPaths } from '../core/process/html.ts'
+import { hashedFile, readIcon, readStyle, type StaticFile } from '../core/process/staticFile.ts'
+import type { Messages } from './pages/english.ts'
+import { catalogues, layout, type Page } from './pages/layout.ts'
+
+/** What middleware has found out about a request: the texts of its language, and the session once its cookie was found valid. */
+export type SettingsState = {
+  requestId: string
+  say: Messages
+  session?: { readonly team: TeamId; readonly csrf: string }
+}
+
+export type SettingsContext = RouterContext<SettingsState, object>
+export type SettingsMiddleware = RouterMiddleware<SettingsState, object>
 
 const retryAfterSeconds = 5
+const languageCookie = 'tidemark-language'
+const yearSeconds = 365 * 86_400
 
-/** Responds with a page in the request's language. */
-export type RespondWithPage = (ctx: SettingsContext, status: number, page: Page) => Promise<void>
-
-export const pageResponder =
-  (assets: AssetPaths): RespondWithPage =>
-  async (ctx, status, page) => {
-    const { language, session } = ctx.state
-    const frame = { language, assets, owner: session, path: pathInOtherLanguages(ctx) }
-    ctx.status = status
-    if (status === 503) ctx.set('Retry-After', String(retryAfterSeconds))
-    ctx.type = 'html'
-    ctx.set('Content-Language', language)
-    ctx.vary('Accept-Language, Cookie')
-    ctx.body = String(layout(frame, page))
+/** Chooses the language of the answer: the URL's `language`, which a cookie then keeps, else the cookie's, else the browser's. */
+export const chooseLanguage =
+  (isSecure: boolean): SettingsMiddleware =>
+  (ctx, next) => {
+    const { language } = ctx.query
+    const asked = catalogues.find((each) => each.language === language)
+    if (asked !== undefined) setCookie(ctx, languageCookie, asked.language, yearSeconds, isSecure)
+    const kept = ctx.cookies.get(languageCookie)
+    ctx.state.say = asked ?? catalogues.find((each) => each.language === kept) ?? preferred(ctx.acceptsLanguages())
+    return next()
   }
 
+/** The first language in order of preference that there is. Any Chinese is answered in simplified Chinese, also `zh-TW`. */
+function preferred(tags: readonly string[]): Messages {
+  const primary = (tag: string): string | undefined => tag.split('-')[0]?.toLowerCase()
+  const known = tags.map((tag) => catalogues.find(({ language }) => primary(language) === primary(tag)))
+  return known.find((each) => each !== undefined) ?? catalogues[0]
+}
+
+/**
+ * Appends a `Set-Cookie` header; `Secure` for an origin of https:// alone, as http:// is for loopback. Koa's `ctx.cookies` refuses
+ * `Secure` on the plain connection that a TLS proxy leaves.
+ */
+export function setCookie(ctx: SettingsContext, name: string, value: string, maxAgeSeconds: number, isSecure: boolean) {
+  const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
+  ctx.append('Set-Cookie', `${name}=${value}; ${attributes}`)
+}
+
+type Assets = { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, StaticFile> }
+
+let assets: Assets | undefined
+
+/** The files that pages load, read once. */
+export function settingsAssets(): Assets {
+  if (assets !== undefined) return assets
+  const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
+  const style = hashedFile('/assets', 'css', readStyle(own('settings.css')))
+  const script = hashedFile('/assets', 'js', readFileSync(own('settings.js'), 'utf8'))
+  const icon = hashedFile('/assets', 'svg', readIcon())
+  const files = new Map([style, script, icon].map(({ path, file }) => [path, file]))
+  assets = { paths: { style: style.path, script: script.path, icon: icon.path }, files }
+  return assets
+}
+
+/** Responds with a page in the request's language. */
+export function respondWithPage(ctx: SettingsContext, status: number, page: Page): void {
+  const { say, session } = ctx.state
+  ctx.status = status
+  if (status === 503) ctx.set('Retry-After', String(retryAfterSeconds))
+  ctx.type = 'html'
+  ctx.set('Content-Language', say.language)
+  ctx.vary('Accept-Language, Cookie')
+  ctx.body = String(layout({ say, assets: settingsAssets().paths, session, path: pathInOtherLanguages(ctx) }, page))
+}
+
 /** Undefined for the answer to a form, which no GET repeats. A sign-in link works once, so that the list of keys stands in for it. */
-function pathInOtherLanguages(ctx: SettingsContext): string | undefined {
-  const isAnswerToForm = ctx.method !== 'GET' && ctx.method !== 'HEAD'
-  if (isAnswerToForm) return undefined
+function pathInOtherLanguages({ method, path }: SettingsContext): string | undefined {
+  if (method !== 'GET' && method !== 'HEAD') return undefined
   // A path that begins with two slashes would be read as the name of another host.
-  return ctx.path === '/sign-in' ? '/keys' : ctx.path.replace(/^[/\\]+/, '/')
+  return path === '/sign-in' ? '/keys' : path.replace(/^[/\\]+/, '/')
 }
 
 /** Redirects the browser to another page, which it requests with GET (303 See Other). */

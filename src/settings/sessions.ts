@@ -1,28 +1,13 @@
-import { createHash } from 'node:crypto'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import readBody from 'raw-body'
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
 import { identifier } from '../core/model/schema.ts'
 import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
+import { settingsError } from './errors.ts'
+import { type SettingsContext, type SettingsMiddleware, setCookie } from './respond.ts'
 
-/** A person whom the product has signed in, and the team. */
-export type Owner = { readonly team: TeamId; readonly sub: string }
-
-/** `csrf` is in every form; `secret` never leaves the server. */
-type Session = Owner & { readonly csrf: string; readonly secret: string; readonly expiresAtMs: number }
-
-/** A session with its id, which only the browser keeps. */
-export type OpenSession = Session & { readonly id: string }
-
-export type Sessions = {
-  open(owner: Owner): Promise<OpenSession>
-  /** Null for an unknown id, and for a session that has expired or was ended. */
-  find(id: string): Promise<OpenSession | null>
-  end(id: string): Promise<void>
-}
-
-export const sessionLifeMs = 15 * 60_000
-const randomLength = 32
-
+/** `sub` is the person whom the product has signed in. `csrf` is in every form; `secret` never leaves the server. */
 const storedSession = z.object({
   team: identifier.transform((text) => text as TeamId),
   sub: z.string(),
@@ -30,43 +15,118 @@ const storedSession = z.object({
   secret: z.string(),
   expiresAtMs: z.number(),
 })
+type StoredSession = z.output<typeof storedSession>
+
+/** A person whom the product has signed in, and the team. */
+export type Owner = Pick<StoredSession, 'team' | 'sub'>
+
+/** A session with its id, which only the browser keeps. */
+export type OpenSession = Readonly<StoredSession> & { readonly id: string }
+
+type Sessions = ReturnType<typeof createSessions>
+
+const sessionLifeMs = 15 * 60_000
+const randomLength = 32
 
 /** Keeps sessions in Redis under the digest of their id: whoever reads Redis cannot take a session over. */
 export function createSessions(
   { client, keys }: RedisConnection,
   nowMs: () => number,
   randomBytes: (count: number) => Uint8Array,
-): Sessions {
+) {
   const random = (): string => Buffer.from(randomBytes(randomLength)).toString('base64url')
-  const keyOf = (id: string): string => keys.session(digestOf(id))
+  const keyOf = (id: string): string => keys.session(createHash('sha256').update(id).digest('hex'))
   return {
-    open: async (owner) => {
-      const session: Session = { ...owner, csrf: random(), secret: random(), expiresAtMs: nowMs() + sessionLifeMs }
+    open: async (owner: Owner): Promise<OpenSession> => {
+      const session = { ...owner, csrf: random(), secret: random(), expiresAtMs: nowMs() + sessionLifeMs }
       const id = random()
       await fromRedis(client.set(keyOf(id), JSON.stringify(session), 'PX', sessionLifeMs))
       return { ...session, id }
     },
-    find: async (id) => {
+    /** Null for an unknown id, and for a session that has expired or was ended. */
+    find: async (id: string): Promise<OpenSession | null> => {
       const text = await fromRedis(client.get(keyOf(id)))
       if (text === null) return null
       const session = storedSession.parse(JSON.parse(text))
       return nowMs() < session.expiresAtMs ? { ...session, id } : null
     },
-    end: async (id) => {
+    end: async (id: string): Promise<void> => {
       await fromRedis(client.del(keyOf(id)))
     },
   }
 }
 
-/** Marks a sign-in token as used; false when it was used before. `usableUntilMs` is when the token has expired for good. */
-export type ConsumeToken = (tokenId: string, usableUntilMs: number) => Promise<boolean>
+/** Handles a request of a signed-in owner; `form` is empty unless the request is a POST. */
+type OwnerHandler = (ctx: SettingsContext, session: OpenSession, form: URLSearchParams) => Promise<void>
 
-/** Keeps used tokens in Redis until they have expired, so that each signs in once. */
-export const usedTokens =
-  ({ client, keys }: RedisConnection, nowMs: () => number): ConsumeToken =>
-  async (tokenId, usableUntilMs) => {
-    const leftMs = Math.max(1, Math.ceil(usableUntilMs - nowMs()))
-    return (await fromRedis(client.set(keys.usedSignIn(digestOf(tokenId)), '1', 'PX', leftMs, 'NX'))) === 'OK'
+const idPattern = /^[A-Za-z0-9_-]{43}$/
+
+export type BrowserSessions = ReturnType<typeof browserSessions>
+
+/** Sessions by a cookie that holds their id. The prefix `__Host-` keeps other hosts of the same domain from setting the cookie. */
+export function browserSessions(sessions: Sessions, isSecure: boolean) {
+  const cookie = isSecure ? '__Host-tidemark-session' : 'tidemark-session'
+  const idIn = (ctx: SettingsContext): string | undefined => {
+    const id = ctx.cookies.get(cookie)
+    return id !== undefined && idPattern.test(id) ? id : undefined
+  }
+  return {
+    /** Opens a session, and ends the one that the browser had: against session fixation. */
+    start: async (ctx: SettingsContext, owner: Owner): Promise<void> => {
+      const former = idIn(ctx)
+      if (former !== undefined) await sessions.end(former)
+      const session = await sessions.open(owner)
+      ctx.state.session = session
+      setCookie(ctx, cookie, session.id, sessionLifeMs / 1_000, isSecure)
+    },
+    end: async (ctx: SettingsContext, { id }: OpenSession): Promise<void> => {
+      await sessions.end(id)
+      setCookie(ctx, cookie, '', 0, isSecure)
+    },
+    /** Ends any request that no signed-in owner sent with `no-session`, and a POST without the session's CSRF token with `foreign-form`. */
+    forOwner:
+      (handle: OwnerHandler): SettingsMiddleware =>
+      async (ctx) => {
+        const id = idIn(ctx)
+        const session = id === undefined ? null : await sessions.find(id)
+        if (session === null) throw settingsError('no-session')
+        ctx.state.session = session
+        await handle(ctx, session, ctx.method === 'POST' ? await readForm(ctx, session.csrf) : new URLSearchParams())
+      },
+  }
+}
+
+/** Rejects a request other than GET and HEAD unless the browser says that a page of `origin` sent it, in `Origin` or, without that, in `Sec-Fetch-Site`. */
+export const requireSameOrigin =
+  (origin: string): SettingsMiddleware =>
+  (ctx, next) => {
+    if (ctx.method === 'GET' || ctx.method === 'HEAD') return next()
+    const sender = ctx.get('Origin')
+    const isOwn = sender === '' ? ctx.get('Sec-Fetch-Site') === 'same-origin' : sender === origin
+    if (!isOwn) throw settingsError('foreign-form')
+    return next()
   }
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+const maxFormBytes = 16 * 1024
+
+/** The rest of the body stays unread; on a kept-alive connection it would be parsed as the next request. */
+const headers = { Connection: 'close' }
+
+async function readForm(ctx: SettingsContext, csrf: string): Promise<URLSearchParams> {
+  const isForm = ctx.is('application/x-www-form-urlencoded') !== false && ctx.get('Content-Encoding') === ''
+  if (!isForm) throw settingsError('no-form', { headers })
+  const { req, request } = ctx
+  const text = await readBody(req, { limit: maxFormBytes, length: request.length, encoding: 'utf-8' }).catch(
+    (error: Error & { type?: unknown }) => {
+      throw error.type === 'entity.too.large' ? settingsError('form-too-large', { headers }) : error
+    },
+  )
+  const form = new URLSearchParams(text)
+  if (!isSameSecret(form.get('csrf') ?? '', csrf)) throw settingsError('foreign-form')
+  return form
+}
+
+/** Compares in constant time; digests give both sides the same length. */
+const isSameSecret = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -1,16 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KafkaSink } from '../core/kafka/sink.ts'
-import { randomToken } from '../core/model/ids.ts'
 import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { type Service, type Started, serviceCommand } from '../core/process/service.ts'
-import { readLastUse } from '../core/stores/keyLastUse.ts'
 import { openKafka, openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, kafkaAnswers, redisAnswers } from '../core/stores/readinessChecks.ts'
 import { AccountKeyManager } from './accountKeyManager.ts'
-import { answerClientError, createSettingsApp } from './app.ts'
-import { createSessions, usedTokens } from './sessions.ts'
-import { tokenVerifier } from './signIn/verifyToken.ts'
+import { answerClientError, createSettingsApp } from './settingsApp.ts'
 
 /** The port it listens on unless it is told another one. */
 export const defaultPort = 3_001
@@ -34,15 +30,7 @@ export async function startSettings(
     await sink.disconnect()
   })
 
-  const keys = new AccountKeyManager({
-    store,
-    sink,
-    topics: config,
-    onChange: ({ change, team, by, key }) =>
-      log.info({ change, teamId: team, keyId: key.id, by }, 'account key changed'),
-    nowMs,
-    randomBytes,
-  })
+  const keys = new AccountKeyManager({ store, sink, topics: config, log, nowMs, randomBytes })
   const server = await serve(
     (request, response) => app(request, response),
     { port: config.PORT ?? defaultPort, host: config.HOST },
@@ -51,19 +39,8 @@ export async function startSettings(
   release('server', () => stopServing(server))
   const port = portOf(server)
   // The origin needs the port, which the system may have chosen only now.
-  const app = createSettingsApp({
-    origin: config.SETTINGS_URL ?? `http://127.0.0.1:${port}`,
-    signInPage: config.SIGN_IN_PAGE,
-    keys,
-    lastUse: (team) => readLastUse(redis, team),
-    verifyToken: tokenVerifier(config, nowMs),
-    consumeToken: usedTokens(redis, nowMs),
-    sessions: createSessions(redis, nowMs, randomBytes),
-    nowMs,
-    randomToken,
-    log,
-    metrics,
-  })
+  const origin = config.SETTINGS_URL ?? `http://127.0.0.1:${port}`
+  const app = createSettingsApp({ config, origin, keys, redis, nowMs, log, metrics })
   log.info({ port }, 'listening')
 
   return {

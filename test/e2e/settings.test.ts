@@ -65,7 +65,7 @@ async function create(page: Page, name: string, expires = ''): Promise<string> {
   expect(plaintext).toMatch(/^rqp_acct_[A-Za-z0-9_-]{43}$/)
   return plaintext
 }
-const backToKeys = (page: Page): Promise<void> => page.locator('main a.primary').click()
+const backToKeys = (page: Page): Promise<void> => page.locator('main p > a.button').click()
 const heading = (page: Page): Promise<string> => page.locator('h1').innerText()
 const statusWith = async (key: string): Promise<number> =>
   (await fetch(`${api.url}/api/v1/forms`, { headers: { authorization: `Bearer ${key}` } })).status
@@ -84,7 +84,7 @@ test('an owner creates a key, uses it, revokes it and deletes it', async () => {
 
   await page.getByRole('link', { name: 'Revoke Nightly export' }).click()
   await page.getByRole('button', { name: 'Revoke key' }).click()
-  expect(await page.getByRole('status').innerText()).toBe('The key is revoked and no longer works.')
+  expect(await page.getByRole('alert').innerText()).toBe('The key is revoked and no longer works.')
   expect(page.url()).toBe(`${area.url}/keys`)
   expect(await statusWith(plaintext)).toBe(401)
   expect(await page.locator('.slots strong').innerText()).toBe('1 of 10')
@@ -127,7 +127,7 @@ test('everything can be done without JavaScript, and by keyboard alone', async (
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: 'Delete key' }).focus()
   await page.keyboard.press('Enter')
-  await page.getByRole('status').waitFor()
+  await page.getByRole('alert').waitFor()
   expect(await page.locator('.slots strong').innerText()).toBe('0 of 10')
   await close()
 })
@@ -214,7 +214,7 @@ describe.each([
 
     await signIn(page, fullTeam)
     await expectGood('full')
-    await page.locator('.key').first().locator('a.danger').click()
+    await page.locator('.key').first().locator('a[data-variant=danger]').click()
     await expectGood('delete')
     await page.goto(`${area.url}/nowhere`)
     await expectGood('not-found')

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { pino } from 'pino'
 import { type KafkaSink, kafkaSink } from '../../src/core/kafka/sink.ts'
 import { digestOf } from '../../src/core/model/accountKey.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
@@ -55,7 +56,7 @@ function keysSending(append: KafkaSink['append']): AccountKeyManager {
     store: keyStore,
     sink: { append },
     topics: testConfig(pipeline.names),
-    onChange: () => undefined,
+    log: pino({ level: 'silent' }),
     nowMs: Date.now,
     randomBytes,
   })

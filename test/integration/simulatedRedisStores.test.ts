@@ -32,7 +32,8 @@ import {
   setWatermarkGeneration,
   withdrawWatermark,
 } from '../../src/core/stores/watermark.ts'
-import { createSessions, usedTokens } from '../../src/settings/sessions.ts'
+import { createSessions } from '../../src/settings/sessions.ts'
+import { usedTokens } from '../../src/settings/signIn.ts'
 import { clearRedis, namesOf } from '../support/clearRedis.ts'
 import { connectReal, connectSimulated } from '../support/redisPair.ts'
 

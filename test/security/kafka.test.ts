@@ -1,7 +1,7 @@
 import type { AclEntry } from 'kafkajs'
 import { pino } from 'pino'
 import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/committedOffsets.ts'
-import { surveyGroup } from '../../indexer/status/surveys.ts'
+import { surveyGroup } from '../../indexer/status/observe.ts'
 import { documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
 import { connectKafka } from '../../src/core/kafka/client.ts'
 import { kafkaSink } from '../../src/core/kafka/sink.ts'

@@ -114,8 +114,9 @@ export class System {
       const { accountKeys: store } = openStores(service)
       const { sink } = openKafka(service)
       await sink.connect()
-      const onChange = (): void => undefined
-      use(new AccountKeyManager({ store, sink, topics: service.config, onChange, nowMs: Date.now, randomBytes }))
+      use(
+        new AccountKeyManager({ store, sink, topics: service.config, log: service.log, nowMs: Date.now, randomBytes }),
+      )
     })
   }
 

@@ -10,7 +10,7 @@ const descriptionPath = '/api/v1/openapi.json'
 /** The routes that need no key: the OpenAPI description, and the page that shows it. */
 export function publicRoutes(description: unknown): Router<ApiState, object> {
   const router = new Router<ApiState, object>({ sensitive: true })
-  const json = staticFile({ type: 'json', text: JSON.stringify(description), cacheControl: 'public, max-age=300' })
+  const json = staticFile('json', JSON.stringify(description), 'public, max-age=300')
   page ??= readDocsPage()
   for (const [path, file] of [...page, [descriptionPath, json] as const])
     router.get(path, (ctx) => respondWithFile(ctx, file))
@@ -43,7 +43,7 @@ function readDocsPage(): ReadonlyMap<string, StaticFile> {
     <script src="${add(own('docs.js'), 'js')}" defer></script>
   </head>
   <body>
-    <main id="docs" data-description="${descriptionPath}"></main>
+    <div id="docs" data-description="${descriptionPath}"></div>
     <noscript>This page needs JavaScript. The same is in <a href="${descriptionPath}">${descriptionPath}</a>.</noscript>
   </body>
 </html>
@@ -51,5 +51,5 @@ function readDocsPage(): ReadonlyMap<string, StaticFile> {
   // The viewer draws icons from its own style, and sends requests.
   const policy = contentSecurityPolicy({ 'img-src': "'self' data:", 'connect-src': "'self'" })
   const headers = { 'Content-Security-Policy': policy, 'Referrer-Policy': 'no-referrer' }
-  return files.set('/docs', staticFile({ type: 'html', text: String(text), cacheControl: 'public, no-cache', headers }))
+  return files.set('/docs', staticFile('html', String(text), 'public, no-cache', headers))
 }

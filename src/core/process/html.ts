@@ -52,11 +52,13 @@ export const contentSecurityPolicy = (more: Readonly<Record<string, string>>): s
     .map(([directive, sources]) => `${directive} ${sources}`)
     .join('; ')
 
+/** URL paths of the files that every page of an area loads. */
+export type AssetPaths = { readonly style: string; readonly script: string; readonly icon: string }
+
 type HtmlDocument = {
   readonly language: string
   readonly title: string
-  /** URL paths of the icon and the style sheet. */
-  readonly assets: { readonly icon: string; readonly style: string }
+  readonly assets: AssetPaths
   /** Further elements of `<head>`. */
   readonly head: Html | ''
   /** The name at the start of the bar on top, and where it leads. */
@@ -81,14 +83,14 @@ ${head}
 </head>
 <body>
 <header class="bar">
-<div class="bar-inner">
-<a class="brand" href="${brand.href}"><img src="${assets.icon}" alt="" width="28" height="28"><span>${brand.name}</span></a>
-<div class="bar-end">
+<div class="container hstack justify-between">
+<a class="brand unstyled hstack" href="${brand.href}"><img src="${assets.icon}" alt="" width="28" height="28">${brand.name}</a>
+<div class="hstack">
 ${barEnd}
 </div>
 </div>
 </header>
-<main>
+<main class="container">
 ${main}
 </main>
 </body>

@@ -1,37 +1,33 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
 import type { ParameterizedContext } from 'koa'
 
-/** A public file in memory. */
+/** A public file in memory. The ETag among its headers is weak, because the compressed file has other bytes. */
 export type StaticFile = {
   readonly type: string
   readonly bytes: Buffer
-  /** Weak, because the compressed file has other bytes. */
-  readonly etag: string
-  readonly cacheControl: string
-  readonly headers: Readonly<Record<string, string>>
   readonly gzipped: Buffer
+  readonly etag: string
+  readonly headers: Readonly<Record<string, string>>
 }
 
-export function staticFile({
-  type,
-  text,
-  cacheControl,
-  headers = {},
-}: Pick<StaticFile, 'type' | 'cacheControl'> & {
-  readonly text: string
-  readonly headers?: StaticFile['headers']
-}): StaticFile {
+export function staticFile(
+  type: string,
+  text: string,
+  cacheControl: string,
+  more: StaticFile['headers'] = {},
+): StaticFile {
   const bytes = Buffer.from(text)
-  return {
-    type,
-    bytes,
-    cacheControl,
-    headers: { ...headers, 'X-Content-Type-Options': 'nosniff' },
-    etag: `W/"${digestOf(text)}"`,
-    gzipped: gzipSync(bytes),
+  const etag = `W/"${digestOf(text)}"`
+  const fixed = {
+    ETag: etag,
+    'Cache-Control': cacheControl,
+    Vary: 'Accept-Encoding',
+    'X-Content-Type-Options': 'nosniff',
   }
+  return { type, bytes, gzipped: gzipSync(bytes), etag, headers: { ...more, ...fixed } }
 }
 
 /** A short hash of content, for ETags and paths. */
@@ -43,31 +39,17 @@ export function hashedFile(
   type: 'css' | 'js' | 'svg',
   text: string,
 ): { readonly path: string; readonly file: StaticFile } {
-  const cacheControl = 'public, max-age=31536000, immutable'
-  return { path: `${folder}/${digestOf(text)}.${type}`, file: staticFile({ type, text, cacheControl }) }
+  const file = staticFile(type, text, 'public, max-age=31536000, immutable')
+  return { path: `${folder}/${digestOf(text)}.${type}`, file }
 }
 
-/** URL paths of the files that every page of an area loads. */
-export type AssetPaths = { readonly style: string; readonly script: string; readonly icon: string }
+/** The style of an area: Oat (https://oat.ink), what all areas share, and the area's own. */
+export const readStyle = (own: URL): string =>
+  [createRequire(import.meta.url).resolve('@knadh/oat/oat.min.css'), new URL('assets/base.css', import.meta.url), own]
+    .map((file) => readFileSync(file, 'utf8'))
+    .join('\n')
 
-/**
- * Reads what the pages of an area load: the style that all areas share followed by `<name>.css` of `folder`, `<name>.js`, and
- * the icon.
- */
-export function readAssets(
-  folder: URL,
-  name: string,
-): { readonly paths: AssetPaths; readonly files: ReadonlyMap<string, StaticFile> } {
-  const read = (file: string, from: string | URL = folder): string => readFileSync(new URL(file, from), 'utf8')
-  const own = import.meta.url
-  const style = hashedFile('/assets', 'css', `${read('assets/base.css', own)}\n${read(`${name}.css`)}`)
-  const script = hashedFile('/assets', 'js', read(`${name}.js`))
-  const icon = hashedFile('/assets', 'svg', read('assets/icon.svg', own))
-  return {
-    paths: { style: style.path, script: script.path, icon: icon.path },
-    files: new Map([style, script, icon].map(({ path, file }) => [path, file])),
-  }
-}
+export const readIcon = (): string => readFileSync(new URL('assets/icon.svg', import.meta.url), 'utf8')
 
 /**
  * Whether `If-None-Match` matches `etag` by weak comparison; `*` matches all. `Cache-Control: no-cache` in the request changes
@@ -80,7 +62,7 @@ type AnswerContext = Pick<ParameterizedContext, 'get' | 'set' | 'status' | 'type
 
 /** Answers with a file, compressed if the client accepts gzip, or with 304 if it has the file. */
 export function respondWithFile(ctx: AnswerContext, file: StaticFile): void {
-  ctx.set({ ...file.headers, Vary: 'Accept-Encoding', ETag: file.etag, 'Cache-Control': file.cacheControl })
+  ctx.set(file.headers)
   if (namesEtag(ctx.get('If-None-Match'), file.etag)) {
     ctx.status = 304
     return

@@ -37,19 +37,6 @@ const offerCopying = () => {
   }
 }
 
-/** Disables the button of a form that is being sent; a page restored from the back/forward cache gets its buttons back. */
-const sendOnce = () => {
-  addEventListener('submit', ({ submitter }) => {
-    // After the event: the form data leaves out a button that is disabled already.
-    setTimeout(() => {
-      if (submitter !== null) submitter.disabled = true
-    })
-  })
-  addEventListener('pageshow', ({ persisted }) => {
-    if (persisted) for (const button of document.querySelectorAll('button:disabled')) button.disabled = false
-  })
-}
-
 /** Removes the notice from the URL, so that a reload does not repeat it. */
 const forgetNotice = () => {
   const url = new URL(location.href)
@@ -61,5 +48,4 @@ const forgetNotice = () => {
 writeAgo()
 setInterval(writeAgo, 30_000)
 offerCopying()
-sendOnce()
 forgetNotice()

@@ -1,6 +1,8 @@
 import type { Messages } from './english.ts'
 
 export const chinese: Messages = {
+  language: 'zh-Hans',
+  languageName: '简体中文',
   area: 'Tidemark 设置',
   languageSwitch: '语言',
   signOut: '退出登录',
@@ -9,7 +11,7 @@ export const chinese: Messages = {
   backToKeys: '返回密钥列表',
   keys: {
     title: '账户密钥',
-    about: '脚本或仪表板可以凭密钥通过 API 读取您团队的全部表单和提交记录，除此之外没有其他权限。',
+    about: '脚本或仪表板可以凭密钥读取您团队的全部表单和提交记录，除此之外没有其他权限。',
     slots: (held, max) => `${held} / ${max}`,
     slotsRule: '已撤销的密钥在删除之前仍占用名额。',
     listTitle: '团队的密钥',
@@ -36,16 +38,13 @@ export const chinese: Messages = {
     expires: '到期日（可选）',
     expiresHint: '密钥在这一天结束（UTC）之前有效。',
     submit: '创建密钥',
-    full: {
-      title: '十个名额已全部占用',
-      text: '每个团队最多持有十个密钥，已撤销的也计算在内。请删除一个不再使用的密钥以腾出名额。',
-    },
+    full: { title: '十个名额已全部占用', text: '已撤销的密钥也计算在内。请删除一个不再使用的密钥。' },
     problemsTitle: '密钥没有创建',
     problems: {
       name: '请输入 1 到 100 个字符的名称。',
       expires: '请选择今天或以后的日期，或者留空。',
       deleted: '密钥没有创建。请重试。',
-      unfinished: '目前还不能确定密钥是否已创建。可以放心地在此重试：只会完成同一个密钥，绝不会多出一个。',
+      unfinished: '密钥可能已经创建。可以放心地在此重试：绝不会多出一个。',
     },
   },
   rotation: {
@@ -70,41 +69,34 @@ export const chinese: Messages = {
   },
   shownAlready: {
     title: (name) => `密钥“${name}”已经显示过`,
-    texts: [
-      '此表单已经创建过该密钥，没有再创建第二个。密钥只显示一次，之后任何人都无法再次查看。',
-      '如果没有保存，请撤销或删除它，然后重新创建。',
-    ],
+    text: '密钥只显示一次。如果没有保存，请撤销或删除它，然后重新创建。',
   },
-  confirmRevoke: {
-    title: (name) => `撤销“${name}”？`,
-    effects: ['从下一次请求起，所有使用它的集成都会收到 401。', '撤销后不能恢复；在删除之前仍占用一个名额。'],
-    submit: '撤销密钥',
+  confirm: {
+    consequence: '从下一次请求起，所有使用它的集成都会收到 401。',
+    revoke: {
+      title: (name) => `撤销“${name}”？`,
+      effect: '撤销后不能恢复；在删除之前仍占用一个名额。',
+      submit: '撤销密钥',
+    },
+    delete: { title: (name) => `删除“${name}”？`, effect: '名额会被释放，此操作无法撤回。', submit: '删除密钥' },
+    cancel: '取消',
   },
-  confirmDelete: {
-    title: (name) => `删除“${name}”？`,
-    effects: ['从下一次请求起，所有使用它的集成都会收到 401。', '名额会被释放，此操作无法撤回。'],
-    submit: '删除密钥',
-  },
-  cancel: '取消',
   notices: { revoked: '密钥已撤销，不再有效。', deleted: '密钥已删除，名额已释放。' },
   newLink: '获取新链接',
   signedOut: { title: '您已退出登录', text: '如需返回，请从产品中打开设置页面。' },
   errors: {
-    'link-expired': { title: '链接已过期', text: '设置页面的链接只在几分钟内有效。请从产品中重新打开设置页面。' },
-    'link-used': { title: '链接已被使用', text: '设置页面的链接只能使用一次。请从产品中重新打开设置页面。' },
+    'link-expired': { title: '链接已过期', text: '请从产品中重新打开设置页面。' },
+    'link-used': { title: '链接已被使用', text: '请从产品中重新打开设置页面。' },
+    'link-not-valid': { title: '链接无效', text: '请从产品中重新打开设置页面。' },
     'not-owner': { title: '只有团队所有者可以管理密钥', text: '请联系团队所有者代为操作，或请其将您设为所有者。' },
-    'link-not-valid': { title: '链接无效', text: '链接可能在传递过程中被截断。请从产品中重新打开设置页面。' },
     'no-session': { title: '您尚未登录', text: '请从产品中打开设置页面。登录状态保持 15 分钟。' },
-    'foreign-form': { title: '没有任何更改', text: '此请求不是来自当前的设置页面。请重新打开页面，在那里再操作一次。' },
+    'foreign-form': { title: '没有任何更改', text: '页面已不是最新。请重新打开页面，再操作一次。' },
     'not-found': { title: '这里没有内容', text: '页面不存在，或者密钥已被删除。' },
     'method-not-allowed': { title: '无法执行此操作', text: '此页面不接受这种请求。' },
-    'form-too-large': { title: '内容过大', text: '表单内容超出限制。没有任何更改。' },
-    'no-form': { title: '这不是表单', text: '此页面只接受设置页面的表单。没有任何更改。' },
-    'change-incomplete': {
-      title: '尚未完成',
-      text: '正在撤销或删除的密钥已经失效，但尚未永久记录。请稍后重试；重试是安全的，并会完成该操作。',
-    },
-    unavailable: { title: '暂时无法访问密钥', text: '没有丢失任何内容。请几秒钟后重试；重试是安全的。' },
+    'form-too-large': { title: '内容过大', text: '没有任何更改。' },
+    'no-form': { title: '这不是表单', text: '没有任何更改。' },
+    'change-incomplete': { title: '尚未完成', text: '密钥已经失效，但尚未永久记录。重试是安全的，并会完成该操作。' },
+    unavailable: { title: '暂时无法访问密钥', text: '没有丢失任何内容。重试是安全的。' },
     'internal-error': { title: '出错了', text: '这是我们的故障。请重试；如果问题依旧，请把下面的编号告诉客服。' },
   },
 }

@@ -1,35 +1,161 @@
-import { html } from '../../core/process/html.ts'
-import { keyFacts, type ListedKey, stateBadge } from './keyList.ts'
-import type { Writer } from './languages.ts'
-import { csrfField, type Page } from './layout.ts'
+import { maxKeysPerTeam } from '../../core/model/accountKey.ts'
+import type { EntityId } from '../../core/model/ids.ts'
+import type { Instant } from '../../core/model/instant.ts'
+import { type Html, html } from '../../core/process/html.ts'
+import type { StoredKey } from '../../core/stores/accountKeyStore.ts'
+import type { Messages } from './english.ts'
+import { csrfField, type Page, timeAgo, timeIn } from './layout.ts'
+
+/** A stored key as pages show it. */
+export type ListedKey = StoredKey & {
+  readonly shownState: 'active' | 'expired' | 'revoked'
+  readonly lastUsed: Instant | undefined
+}
+
+export function listedKey(key: StoredKey, lastUse: ReadonlyMap<EntityId, Instant>, nowMs: number): ListedKey {
+  const isExpired = key.expiresAt != null && Date.parse(key.expiresAt) <= nowMs
+  const shownState = key.state === 'active' && isExpired ? 'expired' : key.state
+  return { ...key, shownState, lastUsed: lastUse.get(key.id as EntityId) }
+}
+
+/** Why no key was created, and the form is shown again. */
+export type CreateProblem = keyof Messages['create']['problems']
+
+/** What the form is filled in with, and what is wrong with it. */
+export type CreateForm = {
+  readonly name: string
+  readonly expires: string
+  /** Idempotency token: a form that is sent twice creates one key. */
+  readonly once: string
+  readonly problem?: CreateProblem
+}
+
+type KeysView = {
+  readonly csrf: string
+  readonly keys: readonly ListedKey[]
+  /** Undefined when all slots are taken; a key that is being created takes one before it is listed. */
+  readonly form: CreateForm | undefined
+  /** The first day on which a new key may expire. */
+  readonly today: string
+  readonly notice: keyof Messages['notices'] | undefined
+}
+
+/** The keys of a team, newest first, and, while a slot is free, the form that creates another one. */
+export const keysPage = ({ csrf, keys, form, today, notice }: KeysView, say: Messages): Page => ({
+  title: say.keys.title,
+  content: html`${notice === undefined ? '' : html`<p role="alert" data-variant="success">${say.notices[notice]}</p>`}
+<h1>${say.keys.title}</h1>
+<p class="text-light">${say.keys.about}</p>
+<div class="row">
+<section class="col-8" aria-labelledby="list-title">
+<h2 id="list-title">${say.keys.listTitle}</h2>
+<p class="slots hstack"><meter value="${keys.length}" max="${maxKeysPerTeam}" aria-hidden="true"></meter> <strong>${say.keys.slots(keys.length, maxKeysPerTeam)}</strong> <span class="text-light">${say.keys.slotsRule}</span></p>
+${
+  keys.length === 0
+    ? html`<div class="card align-center"><h3>${say.keys.none.title}</h3><p>${say.keys.none.text}</p></div>`
+    : html`<ul class="unstyled vstack" role="list">${keys.toReversed().map((key) => html`<li>${keyCard(key, say)}</li>`)}</ul>`
+}
+</section>
+<div class="col-4">
+${
+  form === undefined
+    ? html`<section class="card"><h2>${say.create.full.title}</h2><p>${say.create.full.text}</p></section>`
+    : createForm(form, csrf, today, say)
+}
+<section class="rotation mt-6"><h2>${say.rotation.title}</h2><ol class="text-light">${say.rotation.steps.map((step) => html`<li>${step}</li>`)}</ol></section>
+</div>
+</div>`,
+})
+
+function keyCard(key: ListedKey, say: Messages): Html {
+  const path = `/keys/${encodeURIComponent(key.id)}`
+  return html`<article class="key card">
+<header class="hstack"><h3>${key.name}</h3>${stateBadge(key, say)}</header>
+${keyFacts(key, say)}
+<p class="hstack">${
+    key.shownState === 'revoked'
+      ? ''
+      : html`<a class="button outline" href="${path}/revoke" aria-label="${say.keys.revokeNamed(key.name)}">${say.keys.revoke}</a>`
+  } <a class="button outline" data-variant="danger" href="${path}/delete" aria-label="${say.keys.deleteNamed(key.name)}">${say.keys.delete}</a></p>
+</article>`
+}
+
+const variants = { active: 'success', expired: 'warning', revoked: 'secondary' } as const
+
+const stateBadge = ({ shownState }: ListedKey, say: Messages): Html =>
+  html`<span class="badge" data-variant="${variants[shownState]}">${say.keys.states[shownState]}</span>`
+
+/** The details by which a person recognises a key. */
+function keyFacts(key: ListedKey, say: Messages): Html {
+  const { lastUsed, expiresAt, revokedAt, shownState } = key
+  const expiryTerm = shownState === 'expired' ? say.keys.expired : say.keys.expires
+  return html`<dl class="facts">
+<div><dt>${say.keys.start}</dt><dd><code>${key.start ?? ''}…</code></dd></div>
+<div><dt>${say.keys.lastUsed}</dt><dd>${lastUsed === undefined ? say.keys.neverUsed : timeAgo(say, lastUsed)}</dd></div>
+<div><dt>${say.keys.created}</dt><dd>${timeIn(say, key.createdAt)} <small class="text-light">${say.keys.createdBy(key.createdBy)}</small></dd></div>
+${
+  revokedAt == null
+    ? html`<div><dt>${expiryTerm}</dt><dd>${expiresAt == null ? say.keys.neverExpires : timeIn(say, expiresAt)}</dd></div>`
+    : html`<div><dt>${say.keys.revoked}</dt><dd>${timeIn(say, revokedAt)}</dd></div>`
+}
+</dl>`
+}
+
+function createForm(form: CreateForm, csrf: string, today: string, say: Messages): Html {
+  const { create } = say
+  const field = (name: 'name' | 'expires', input: Html, label: string, hint: string): Html => {
+    const isWrong = form.problem === name
+    return html`<div data-field="${isWrong ? 'error' : ''}">
+<label for="${name}">${label}</label>
+<input id="${name}" name="${name}" value="${form[name]}"${input} aria-describedby="${isWrong ? `${name}-wrong ` : ''}${name}-hint"${isWrong ? html` aria-invalid="true"` : ''}>
+<p id="${name}-hint" data-hint>${hint}</p>
+${isWrong ? html`<p class="error" id="${name}-wrong">${create.problems[name]}</p>` : ''}
+</div>`
+  }
+  return html`<form class="create card" method="post" action="/keys" aria-labelledby="create-title">
+<h2 id="create-title">${create.title}</h2>
+${form.problem === undefined ? '' : problemSummary(form.problem, say)}
+${csrfField(csrf)}<input type="hidden" name="once" value="${form.once}">
+${field('name', html` required autocomplete="off"`, create.name, create.nameHint)}
+${field('expires', html` type="date" min="${today}" max="9999-12-31"`, create.expires, create.expiresHint)}
+<button class="w-100">${create.submit}</button>
+</form>`
+}
+
+function problemSummary(problem: CreateProblem, { create }: Messages): Html {
+  const text = create.problems[problem]
+  const isOfField = problem === 'name' || problem === 'expires'
+  return html`<div role="alert" data-variant="danger"><p>${
+    isOfField ? html`<strong>${create.problemsTitle}</strong> <a href="#${problem}">${text}</a>` : text
+  }</p></div>`
+}
 
 /** Asks the owner to confirm a change, and says what will stop working. */
-export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: string, writer: Writer): Page {
-  const { say } = writer
-  const confirmation = change === 'revoke' ? say.confirmRevoke : say.confirmDelete
-  const title = confirmation.title(key.name)
+export function confirmPage(change: 'revoke' | 'delete', key: ListedKey, csrf: string, say: Messages): Page {
+  const { consequence, cancel, [change]: asked } = say.confirm
+  const title = asked.title(key.name)
   return {
     title,
-    content: html`<div class="single panel">
-<header><h1>${title}</h1>${stateBadge(key.shownState, writer)}</header>
-${keyFacts(key, writer)}
-<ul class="effects">${confirmation.effects.map((effect) => html`<li>${effect}</li>`)}</ul>
-<form method="post" action="/keys/${encodeURIComponent(key.id)}/${change}" class="actions">
-${csrfField(csrf)}<button class="solid">${confirmation.submit}</button>
-<a class="button" href="/keys">${say.cancel}</a>
+    content: html`<div class="single card">
+<header class="hstack"><h1>${title}</h1>${stateBadge(key, say)}</header>
+${keyFacts(key, say)}
+<ul><li>${consequence}</li><li>${asked.effect}</li></ul>
+<form method="post" action="/keys/${encodeURIComponent(key.id)}/${change}" class="hstack">
+${csrfField(csrf)}<button data-variant="danger">${asked.submit}</button>
+<a class="button outline" href="/keys">${cancel}</a>
 </form>
 </div>`,
   }
 }
 
 /** The only page that shows a plaintext key. */
-export const createdPage = (name: string, plaintext: string, { say }: Writer): Page => ({
+export const createdPage = (name: string, plaintext: string, say: Messages): Page => ({
   title: say.created.title(name),
-  content: html`<div class="single panel">
+  content: html`<div class="single card">
 <h1>${say.created.title(name)}</h1>
-<p class="notice warn" role="status">${say.created.once}</p>
-<p class="label" id="key-label">${say.created.label}</p>
-<div class="secret" role="group" aria-labelledby="key-label">
+<p role="alert" data-variant="warning">${say.created.once}</p>
+<h2 id="key-label">${say.created.label}</h2>
+<div class="secret hstack" role="group" aria-labelledby="key-label">
 <code id="key">${plaintext}</code>
 <button type="button" hidden data-copy="key" data-copied="${say.created.copied}" data-not-copied="${say.created.notCopied}">${say.created.copy}</button>
 </div>
@@ -37,20 +163,6 @@ export const createdPage = (name: string, plaintext: string, { say }: Writer): P
 <p>${say.created.care}</p>
 <p>${say.created.use}</p>
 <pre><code>Authorization: Bearer &lt;API_KEY&gt;</code></pre>
-<p class="actions"><a class="button primary" href="/keys">${say.created.done}</a></p>
+<p><a class="button" href="/keys">${say.created.done}</a></p>
 </div>`,
 })
-
-/** The answer to a form that was sent again after its key was shown. */
-export const shownAlreadyPage = (key: ListedKey, writer: Writer): Page => {
-  const { say } = writer
-  return {
-    title: say.shownAlready.title(key.name),
-    content: html`<div class="single panel">
-<h1>${say.shownAlready.title(key.name)}</h1>
-${say.shownAlready.texts.map((text) => html`<p>${text}</p>`)}
-${keyFacts(key, writer)}
-<p class="actions"><a class="button primary" href="/keys">${say.backToKeys}</a></p>
-</div>`,
-  }
-}

@@ -1,54 +1,64 @@
-import { type Html, html, htmlDocument } from '../../core/process/html.ts'
-import type { AssetPaths } from '../../core/process/staticFile.ts'
-import type { Messages } from './english.ts'
-import { type Language, languageNames, languages, messagesIn } from './languages.ts'
+import type { Instant } from '../../core/model/instant.ts'
+import { type AssetPaths, type Html, html, htmlDocument } from '../../core/process/html.ts'
+import { chinese } from './chinese.ts'
+import { english, type Messages } from './english.ts'
+
+/** The languages of the settings area; the first is the default. */
+export const catalogues = [english, chinese] as const satisfies readonly Messages[]
+
+/** A time in UTC, to the minute. */
+export function timeIn({ language, utc }: Messages, instant: Instant, attributes: Html | '' = ''): Html {
+  const format = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
+  return html`<time datetime="${instant}"${attributes}>${utc(format.format(Date.parse(instant)))}</time>`
+}
+
+/** With JavaScript, the browser shows how long ago the time was instead. */
+export const timeAgo = (say: Messages, instant: Instant): Html => timeIn(say, instant, html` data-ago`)
 
 export type Page = { readonly title: string; readonly content: Html }
 
 type Frame = {
-  readonly language: Language
+  readonly say: Messages
   readonly assets: AssetPaths
   /** The session of the signed-in owner. */
-  readonly owner?: { readonly team: string; readonly csrf: string } | undefined
+  readonly session: { readonly team: string; readonly csrf: string } | undefined
   /** Where the language switch leads; undefined when only this answer holds the page. */
   readonly path: string | undefined
 }
 
 /** The whole document around a page's content. */
-export function layout(frame: Frame, { title, content }: Page): Html {
-  const { language, assets, owner, path } = frame
-  const say = messagesIn[language]
-  return htmlDocument({
-    language,
+export const layout = ({ say, assets, session, path }: Frame, { title, content }: Page): Html =>
+  htmlDocument({
+    language: say.language,
     title: `${title} – ${say.area}`,
     assets,
     head: html`<script src="${assets.script}" defer></script>`,
     brand: { name: say.area, href: '/keys' },
-    barEnd: html`${path === undefined ? '' : languageSwitch(language, say, path)}
-${owner === undefined ? '' : signedIn(owner, say)}`,
+    barEnd: html`${path === undefined ? '' : languageSwitch(say, path)}
+${
+  session === undefined
+    ? ''
+    : html`<span class="text-light">${say.signedInFor(session.team)}</span>
+<form method="post" action="/sign-out">${csrfField(session.csrf)}<button class="outline">${say.signOut}</button></form>`
+}`,
     main: content,
   })
-}
 
 /** The session's CSRF token, which every form carries. */
 export const csrfField = (csrf: string): Html => html`<input type="hidden" name="csrf" value="${csrf}">`
 
-const languageSwitch = (current: Language, say: Messages, path: string): Html =>
-  html`<nav class="languages" aria-label="${say.languageSwitch}">${languages.map((language) =>
-    language === current
-      ? html`<span aria-current="true" lang="${language}">${languageNames[language]}</span>`
-      : html`<a href="${path}?language=${language}" lang="${language}" hreflang="${language}">${languageNames[language]}</a>`,
+const languageSwitch = (say: Messages, path: string): Html =>
+  html`<nav class="hstack" aria-label="${say.languageSwitch}">${catalogues.map(({ language, languageName }) =>
+    language === say.language
+      ? html`<strong aria-current="true" lang="${language}">${languageName}</strong>`
+      : html`<a href="${path}?language=${language}" lang="${language}" hreflang="${language}">${languageName}</a>`,
   )}</nav>`
 
-const signedIn = ({ team, csrf }: { team: string; csrf: string }, say: Messages): Html =>
-  html`<span class="team">${say.signedInFor(team)}</span>
-<form method="post" action="/sign-out">${csrfField(csrf)}<button>${say.signOut}</button></form>`
-
-export type MessageParts = {
+type MessageParts = {
   readonly title: string
   readonly text: string
   /** The page to go on with. */
-  readonly link?: { readonly href: string; readonly label: string } | undefined
+  readonly link?: { readonly href: string | undefined; readonly label: string }
   /** The request id, for support. */
   readonly reference?: string | undefined
 }
@@ -56,10 +66,10 @@ export type MessageParts = {
 /** A page with nothing but a message. */
 export const messagePage = ({ title, text, link, reference }: MessageParts): Page => ({
   title,
-  content: html`<div class="single panel message">
+  content: html`<div class="single card">
 <h1>${title}</h1>
 <p>${text}</p>
 ${reference === undefined ? '' : html`<p><code>${reference}</code></p>`}
-${link === undefined ? '' : html`<p class="actions"><a class="button primary" href="${link.href}">${link.label}</a></p>`}
+${link?.href === undefined ? '' : html`<p><a class="button" href="${link.href}">${link.label}</a></p>`}
 </div>`,
 })

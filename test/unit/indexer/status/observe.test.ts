@@ -1,4 +1,15 @@
-import { currentLags, type Observed } from '../../../../indexer/status/observe.ts'
+import { commitMetadata } from '../../../../indexer/committedOffsets.ts'
+import {
+  currentLags,
+  type GroupSurvey,
+  type Observed,
+  progressBetween,
+  type RebuildSurvey,
+  surveyGroup,
+} from '../../../../indexer/status/observe.ts'
+import type { KafkaSource } from '../../../../src/core/kafka/source.ts'
+import type { Config } from '../../../../src/core/process/config.ts'
+import type { GenerationTag } from '../../../../src/core/stores/indices.ts'
 
 const nowMs = 1_000_000
 const partition = { topic: 'forms', position: 5n, isOwned: true }
@@ -43,4 +54,50 @@ test('a partition at its end is not behind, and nothing is told of what Kafka sa
   const atEnd = { ...others, group: { ...group, value: { ...group.value, partitions } } }
   expect(currentLags(atEnd, nowMs).map(({ behindSeconds }) => behindSeconds)).toEqual([0])
   expect(currentLags(atEnd, nowMs + 60_000)).toEqual([])
+})
+
+const ends = new Map([
+  ['forms/0', { topic: 'forms', partition: 0, low: 10n, high: 110n }],
+  ['submissions/0', { topic: 'submissions', partition: 0, low: 0n, high: 300n }],
+  ['account-keys/0', { topic: 'account-keys', partition: 0, low: 0n, high: 999n }],
+])
+const config = {
+  CONSUMER_GROUP: 'indexer',
+  TOPIC_FORMS: 'forms',
+  TOPIC_SUBMISSIONS: 'submissions',
+  TOPIC_ACCOUNT_KEYS: 'account-keys',
+  TOPIC_DEAD_LETTERS: 'dead-letters',
+} as Config
+const [serving, next] = ['1-0123456789abcdef', '2-0123456789abcdef'] as [GenerationTag, GenerationTag]
+const commit = (topic: string, position: bigint, generation: GenerationTag) => {
+  return { topic, partition: 0, position, metadata: commitMetadata(generation, 0n, 0, 0) }
+}
+
+/** What the survey says of a rebuild with these commits while generation 1 serves. */
+async function rebuild(commits: ReturnType<typeof commit>[], isRunning: boolean): Promise<RebuildSurvey | undefined> {
+  const source = {
+    offsetRanges: async (topics: string[]) => new Map([...ends].filter(([, { topic }]) => topics.includes(topic))),
+    committedOffsets: async (group: string) => (group === 'indexer-rebuild' ? commits : []),
+    groupMembers: async (group: string) => (group === 'indexer-rebuild' && isRunning ? [[]] : []),
+  } as unknown as KafkaSource
+  return (await surveyGroup(source, config, 1)).rebuild
+}
+
+test('a rebuild has come as far as its commits say, and is over once its generation serves', async () => {
+  expect(await rebuild([], true)).toEqual({ isRunning: true, progress: 0 })
+  const commits = [commit('forms', 110n, next), commit('submissions', 100n, next)]
+  expect(await rebuild(commits, true)).toEqual({ isRunning: true, progress: 0.5 })
+  expect(await rebuild(commits, false)).toEqual({ isRunning: false, progress: 0.5 })
+  expect(await rebuild([commit('forms', 110n, serving)], false)).toBeUndefined()
+})
+
+test('progress is what all partitions have gone on by; one that began again, or was added, counts nothing', () => {
+  const survey = (...positions: bigint[]): GroupSurvey => ({
+    partitions: positions.map((position, at) => ({ ...partition, position, partition: at, behindRecords: 0 })),
+    indexers: 1,
+    deadLetters: 0,
+    rebuild: undefined,
+  })
+  expect(progressBetween(survey(5n, 10n), survey(8n, 30n))).toBe(23)
+  expect(progressBetween(survey(50n), survey(3n, 40n))).toBe(0)
 })

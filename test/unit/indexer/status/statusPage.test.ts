@@ -1,4 +1,4 @@
-import { count, duration, rate, size } from '../../../../indexer/status/format.ts'
+import { count, duration, rate, size } from '../../../../indexer/status/statusPage.ts'
 
 test.each([
   [0, '0 s'],

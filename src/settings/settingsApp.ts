@@ -1,20 +1,21 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { type RequestListener, STATUS_CODES } from 'node:http'
 import Koa from 'koa'
 import type { Logger } from 'pino'
+import type { Registry } from 'prom-client'
 import { type Refuse, refusal, statusOf } from '../core/process/clientErrors.ts'
+import type { Config } from '../core/process/config.ts'
 import { contentSecurityPolicy } from '../core/process/html.ts'
 import { observeRequests, requestMetrics } from '../core/process/requests.ts'
-import { readAssets, respondWithFile, type StaticFile } from '../core/process/staticFile.ts'
-import type { SettingsMiddleware, SettingsState } from './context.ts'
-import { sessionCookie } from './cookies.ts'
-import type { SettingsDeps } from './deps.ts'
+import { respondWithFile } from '../core/process/staticFile.ts'
+import { readLastUse } from '../core/stores/keyLastUse.ts'
+import type { RedisConnection } from '../core/stores/redis.ts'
+import type { AccountKeyManager } from './accountKeyManager.ts'
 import { errors, rejectionReasons, settingsError } from './errors.ts'
 import { keyRoutes } from './keyRoutes.ts'
-import { chooseLanguage } from './language.ts'
-import { requireSameOrigin, requireSession } from './requireSession.ts'
-import { pageResponder } from './respond.ts'
-import { signInRoutes } from './signIn/routes.ts'
+import { chooseLanguage, type SettingsMiddleware, type SettingsState, settingsAssets } from './respond.ts'
+import { browserSessions, createSessions, requireSameOrigin } from './sessions.ts'
+import { signInRoutes, tokenVerifier, usedTokens } from './signIn.ts'
 
 /** Sent with every answer. With the referrer policy `no-referrer`, browsers would send `Origin: null` with every form. */
 const securityHeaders: Readonly<Record<string, string>> = {
@@ -26,28 +27,35 @@ const securityHeaders: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 }
 
-/** The settings area as a listener for Node's HTTP server. */
-export function createSettingsApp(deps: SettingsDeps): RequestListener {
-  const { origin, sessions, log } = deps
+/** The settings area as a listener for Node's HTTP server. `origin` is where browsers reach it. */
+export function createSettingsApp(deps: {
+  readonly config: Config
+  readonly origin: string
+  readonly keys: AccountKeyManager
+  readonly redis: RedisConnection
+  readonly nowMs: () => number
+  readonly log: Logger
+  readonly metrics: Registry
+}): RequestListener {
+  const { config, origin, keys, redis, nowMs, log, metrics } = deps
   const isSecure = origin.startsWith('https:')
-  const requests = requestMetrics(deps.metrics, rejectionReasons)
-  const assets = readAssets(new URL('assets/', import.meta.url), 'settings')
-  const respondWithPage = pageResponder(assets.paths)
-  const cookie = sessionCookie(isSecure)
-  const routeDeps = { ...deps, cookie, respondWithPage, requireSession: requireSession(sessions, cookie) }
-  const app = new Koa<SettingsState>()
+  const requests = requestMetrics(metrics, rejectionReasons)
+  const sessions = browserSessions(createSessions(redis, nowMs, randomBytes), isSecure)
+  const signIn = signInRoutes(tokenVerifier(config, nowMs), usedTokens(redis, nowMs), sessions)
+  const manageKeys = keyRoutes(keys, (team) => readLastUse(redis, team), sessions, nowMs)
   const reportUnsent = (error: unknown, ctx?: { readonly state: SettingsState }): void =>
     log.warn({ requestId: ctx?.state.requestId, err: error }, 'an answer could not be sent')
+  const app = new Koa<SettingsState>()
   app.on('error', reportUnsent)
   const handle = app
     .use(observeRequests<SettingsState>(log, requests, ({ session }) => ({ teamId: session?.team })))
     .use(chooseLanguage(isSecure))
-    .use(errors(log, respondWithPage, deps.signInPage, requests.rejected))
+    .use(errors(log, config.SIGN_IN_PAGE, requests.rejected))
     .use(setSecurityHeaders)
-    .use(serveAssets(assets.files))
+    .use(serveAssets)
     .use(requireSameOrigin(origin))
-    .use(signInRoutes(routeDeps).routes())
-    .use(keyRoutes(routeDeps).routes())
+    .use(signIn.routes())
+    .use(manageKeys.routes())
     .use(rejectUnrouted)
     .callback()
   return (request, response) => {
@@ -76,12 +84,10 @@ const setSecurityHeaders: SettingsMiddleware = (ctx, next) => {
   return next()
 }
 
-const serveAssets =
-  (files: ReadonlyMap<string, StaticFile>): SettingsMiddleware =>
-  (ctx, next) => {
-    const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? files.get(ctx.path) : undefined
-    return file === undefined ? next() : respondWithFile(ctx, file)
-  }
+const serveAssets: SettingsMiddleware = (ctx, next) => {
+  const file = ctx.method === 'GET' || ctx.method === 'HEAD' ? settingsAssets().files.get(ctx.path) : undefined
+  return file === undefined ? next() : respondWithFile(ctx, file)
+}
 
 type Matched = { readonly matched?: readonly { readonly methods: readonly string[] }[] }
 

@@ -1,0 +1,267 @@
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
+import type { AdminAnswer, AdminPages } from '../../src/core/process/adminServer.ts'
+import { type CheckResult, type Health, isHealthy } from '../../src/core/process/health.ts'
+import { contentSecurityPolicy, type Html, html, htmlDocument } from '../../src/core/process/html.ts'
+import { readIcon, readStyle } from '../../src/core/process/staticFile.ts'
+import type { RecordOutcome } from '../metrics.ts'
+import { lagsOf, type Observed, type OwnState, type PartitionLag } from './observe.ts'
+
+/** All data that the status page shows. */
+type StatusView = {
+  readonly nowMs: number
+  /** The state of the indexer that serves the page. */
+  readonly own: OwnState
+  /** Its host and process, such as `host, process 12`. */
+  readonly name: string
+  readonly residentBytes: number
+  /** Records that it has processed since it started. */
+  readonly records: Readonly<Record<RecordOutcome, number>>
+  readonly checks: readonly CheckResult[]
+  readonly observed: Observed
+  readonly isRefreshing: boolean
+}
+
+const refreshSeconds = 5
+const assets = { style: '/status.css', script: '/status.js', icon: '/icon.svg' }
+const pageHeaders = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': contentSecurityPolicy({ 'connect-src': "'self'" }),
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+}
+
+/** The status page at `/status`, a redirect from `/`, and the files that the page loads. */
+export function statusPages(from: {
+  own(): OwnState
+  records(): Promise<StatusView['records']>
+  observed(): Observed
+  readonly health: Pick<Health, 'results'>
+  readonly clock: () => number
+}): AdminPages {
+  const page = async (query: URLSearchParams): Promise<AdminAnswer> => {
+    const view: StatusView = {
+      checks: await from.health.results(),
+      records: await from.records(),
+      own: from.own(),
+      name: `${hostname()}, process ${process.pid}`,
+      residentBytes: process.memoryUsage.rss(),
+      observed: from.observed(),
+      isRefreshing: query.get('refresh') !== 'off',
+      nowMs: from.clock(),
+    }
+    return { status: 200, headers: pageHeaders, body: String(statusPage(view)) }
+  }
+  const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)
+  const asset = (type: string, read: () => string) => async (): Promise<AdminAnswer> => ({
+    status: 200,
+    headers: { 'Content-Type': `${type}; charset=utf-8` },
+    body: read(),
+  })
+  return new Map([
+    ['/status', page],
+    ['/', async () => ({ status: 302, headers: { Location: '/status' }, body: '' })],
+    [assets.style, asset('text/css', () => readStyle(own('status.css')))],
+    [assets.script, asset('text/javascript', () => readFileSync(own('status.js'), 'utf8'))],
+    [assets.icon, asset('image/svg+xml', readIcon)],
+  ])
+}
+
+/** The whole document. The script replaces its content; without JavaScript the browser reloads it. */
+export function statusPage(view: StatusView): Html {
+  const { nowMs, checks, observed, isRefreshing, name } = view
+  const { watermarkMs } = observed
+  const ageSeconds = watermarkMs === undefined ? undefined : Math.max(0, nowMs - watermarkMs) / 1_000
+  const isReady = isHealthy(checks)
+  const problems = checks.filter(({ problem }) => problem !== undefined)
+  const are = problems.length === 1 ? 'is' : 'are'
+  return htmlDocument({
+    language: 'en',
+    title: `${isReady ? '' : 'Not ready · '}${ageSeconds === undefined ? 'no watermark' : duration(ageSeconds)} – Tidemark status`,
+    assets,
+    head: isRefreshing
+      ? html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}"></noscript>
+<script src="${assets.script}" data-seconds="${refreshSeconds}" defer></script>`
+      : '',
+    brand: { name: 'Tidemark status', href: '/status' },
+    barEnd: isRefreshing
+      ? html`<span class="text-light">Refreshes every ${refreshSeconds} s</span> <a href="/status?refresh=off">Pause</a>`
+      : html`<span class="text-light">Paused</span> <a href="/status">Resume</a>`,
+    main: html`<p class="lost" role="alert" data-variant="danger" hidden>The indexer does not answer. What you see is what it said last.</p>
+<h1 class="hstack">${isReady ? 'Ready' : 'Not ready'} ${isReady ? badge('success', 'every check is ok') : badge('danger', `${problems.length} of ${checks.length} checks ${are} not ok`)}</h1>
+<p class="lead text-light">${
+      watermarkMs === undefined
+        ? 'There is no watermark: how complete answers are is unknown.'
+        : html`Everything appended to Kafka before ${timeOfDay(watermarkMs)} is searchable.`
+    } Seen by ${name} at ${timeOfDay(nowMs)} UTC.</p>
+${isReady ? '' : html`<ul class="problems card unstyled" role="list">${problems.map((check) => html`<li><strong>${check.name}</strong> ${check.problem}</li>`)}</ul>`}
+${tiles(ageSeconds, observed)}
+${partitionTables(view)}
+<div class="row">
+<div class="col-8">
+${indexTable(view)}
+${thisIndexer(view)}
+</div>
+<section class="checks card col-4">
+<h2>Checks</h2>
+<ul class="unstyled" role="list">${checks.map(
+      (check) =>
+        html`<li class="hstack justify-between">${check.name} ${check.problem === undefined ? badge('success', 'ok') : badge('danger', 'not ok')}</li>`,
+    )}</ul>
+</section>
+</div>`,
+  })
+}
+
+type Level = 'success' | 'warning' | 'danger'
+
+const badge = (level: Level, text: string): Html => html`<span class="badge" data-variant="${level}">${text}</span>`
+
+/** The four most important figures. */
+function tiles(ageSeconds: number | undefined, { group }: Observed): Html {
+  const { partitions, recordsPerSecond, deadLetters } = group?.value ?? {}
+  const behind = partitions?.reduce((sum, { behindRecords }) => sum + behindRecords, 0)
+  const tile = (
+    title: string,
+    level: Level,
+    now: number | undefined,
+    say: (value: number) => string,
+    about: string,
+  ): Html => html`<article class="tile card">
+<h2>${title}</h2>
+<p class="figure" data-level="${level}">${now === undefined ? 'not known' : say(now)}</p>
+<small class="text-light">${about}</small>
+</article>`
+  return html`<section class="tiles" aria-label="Figures">
+${tile('Watermark age', watermarkLevel(ageSeconds), ageSeconds, duration, 'Everything appended to Kafka before it is searchable.')}
+${tile('Records behind', 'success', behind, count, 'Appended to Kafka and not visible yet, all partitions.')}
+${tile('Records a second', 'success', recordsPerSecond, rate, 'Made visible by all indexers together.')}
+${tile('Dead letters', deadLetters ? 'warning' : 'success', deadLetters, count, 'Dead-lettered records that Kafka still keeps.')}
+</section>`
+}
+
+const lateSeconds = 30
+const veryLateSeconds = 300
+
+/** The level of a watermark's age, by the thresholds of the alerts. */
+function watermarkLevel(ageSeconds: number | undefined): Level {
+  if (ageSeconds === undefined || ageSeconds > veryLateSeconds) return 'danger'
+  return ageSeconds > lateSeconds ? 'warning' : 'success'
+}
+
+/** Every partition of the source topics: its lag, and whether this or another indexer owns it. */
+function partitionTables({ own, observed: { group, marks } }: StatusView): Html {
+  if (group === undefined) return html`<section><h2>Partitions</h2><p class="card">Not known yet.</p></section>`
+  const { indexers } = group.value
+  const owned = new Set(own.partitions.map(partitionName))
+  const row = (lag: PartitionLag): Html => {
+    const { partition, behindRecords, behindSeconds, isOwned } = lag
+    const owner = owned.has(partitionName(lag)) ? 'this' : html`<span class="text-light">other</span>`
+    return html`<tr><th scope="row">${partition}</th><td class="number">${count(behindRecords)}</td><td class="number">${behindSeconds === undefined ? 'not known' : duration(behindSeconds)}</td><td>${isOwned || owner === 'this' ? owner : badge('danger', 'none')}</td></tr>`
+  }
+  const table = (topic: string, lags: readonly PartitionLag[]): Html => html`<div class="card">
+<table>
+<caption>${topic}</caption>
+<thead><tr><th scope="col">Partition</th><th scope="col" class="number">Records behind</th><th scope="col" class="number">Time behind</th><th scope="col">Indexer</th></tr></thead>
+<tbody>${lags.toSorted((a, b) => a.partition - b.partition).map(row)}</tbody>
+</table>
+</div>`
+  const byTopic = Map.groupBy(lagsOf(group, marks), ({ topic }) => topic)
+  return html`<section>
+<div class="hstack justify-between mb-2"><h2>Partitions</h2><p class="text-light">${indexers === 1 ? 'One indexer reads' : `${count(indexers)} indexers read`} · as of ${timeOfDay(group.atMs)}</p></div>
+<div class="topics">${[...byTopic].map(([topic, lags]) => table(topic, lags))}</div>
+</section>`
+}
+
+/** The indices by generation, and the progress of a rebuild. */
+function indexTable({ observed: { indices, group }, own }: StatusView): Html {
+  if (indices === undefined) return html`<section><h2>Indices</h2><p class="card">Not known yet.</p></section>`
+  const others = new Set(indices.value.map(({ generation }) => generation).filter((each) => each !== own.generation))
+  const written = own.generation === undefined ? 'No generation is written' : `Generation ${own.generation} is written`
+  const rebuild = group?.value.rebuild
+  return html`<section>
+<div class="hstack justify-between mb-2"><h2>Indices</h2><p class="text-light">as of ${timeOfDay(indices.atMs)}</p></div>
+${
+  rebuild === undefined
+    ? ''
+    : html`<div class="rebuild card mb-4">
+<p><strong>${rebuild.isRunning ? 'A rebuild is running' : 'A rebuild was left half way'}</strong> <span class="text-light">${Math.floor(100 * rebuild.progress)} % of the records are in the next generation.${rebuild.isRunning ? '' : ' Run it again to go on.'}</span></p>
+${meter('Records in the next generation', rebuild.progress, `${Math.floor(100 * rebuild.progress)} %`)}
+</div>`
+}
+<div class="card">
+<table class="wide">
+<caption>${written}${others.size === 0 ? '' : `; there is also ${[...others].join(', ')}`}</caption>
+<thead><tr><th scope="col">Index</th><th scope="col" class="number">Documents</th><th scope="col" class="number">Size</th><th scope="col">Generation</th></tr></thead>
+<tbody>${indices.value.map(
+    ({ name, documents, bytes, generation }) =>
+      html`<tr><th scope="row">${name}</th><td class="number">${count(documents)}</td><td class="number">${size(bytes)}</td><td>${generation} ${generation === own.generation ? badge('success', 'written') : ''}</td></tr>`,
+  )}</tbody>
+</table>
+</div>
+</section>`
+}
+
+/** What this indexer has processed, and the memory it takes. */
+function thisIndexer({ own, nowMs, observed, name, residentBytes, records }: StatusView): Html {
+  const fact = (term: string, value: Html | string): Html => html`<div><dt>${term}</dt><dd>${value}</dd></div>`
+  const share = (label: string, used: number, limit: number): Html => {
+    const inWords = `${size(used)} of ${size(limit)}`
+    return html`${inWords}${meter(label, used / limit, inWords)}`
+  }
+  const { usedBytes, limitBytes } = observed.redisMemory?.value ?? {}
+  return html`<section class="card mt-6">
+<h2>This indexer</h2>
+<dl class="facts">
+${fact('Process', name)}
+${fact('Running for', duration((nowMs - own.startedAtMs) / 1_000))}
+${fact('Partitions', count(own.partitions.length))}
+${fact('Memory', size(residentBytes))}
+${fact('Records since it started', `${count(records.indexed)} indexed, ${count(records.stale)} stale, ${count(records['dead-letter'])} dead-lettered`)}
+${fact('In flight', share('Bytes in flight', own.inFlightBytes, own.maxInFlightBytes))}
+${usedBytes === undefined ? '' : fact('Redis holds', limitBytes === undefined ? `${size(usedBytes)}, without a bound` : share('Memory of Redis', usedBytes, limitBytes))}
+</dl>
+</section>`
+}
+
+/** A bar for a share of a whole, 0 to 1. */
+const meter = (label: string, share: number, inWords: string): Html =>
+  html`<meter value="${share.toFixed(3)}" aria-label="${label}: ${inWords}"></meter>`
+
+/** `14:03:22` in UTC. */
+const timeOfDay = (epochMs: number): Html => {
+  const instant = new Date(epochMs).toISOString()
+  return html`<time datetime="${instant}">${instant.slice(11, 19)}</time>`
+}
+
+const minute = 60
+const hour = 3_600
+const day = 86_400
+const kibi = 1024
+
+/** A duration in the largest unit that is precise enough. */
+export function duration(seconds: number): string {
+  if (seconds === 0) return '0 s'
+  if (seconds < 10) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`
+  if (seconds < 2 * minute) return `${Math.floor(seconds)} s`
+  if (seconds < 2 * hour) return `${Math.floor(seconds / minute)} min`
+  return seconds < 2 * day ? `${Math.floor(seconds / hour)} h` : `${Math.floor(seconds / day)} days`
+}
+
+/** A number of bytes in the largest unit that leaves it at 1 or above. */
+export function size(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  let [value, unit] = [bytes, 0]
+  while (value >= kibi && unit < units.length - 1) {
+    value /= kibi
+    unit++
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
+}
+
+export const count = (value: number): string => Math.round(value).toLocaleString('en')
+
+/** A rate: with a decimal only where it is small. */
+export const rate = (perSecond: number): string =>
+  perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : count(perSecond)

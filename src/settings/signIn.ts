@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import { Router } from '@koa/router'
+import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import { z } from 'zod'
+import type { TeamId } from '../core/model/ids.ts'
+import { identifier } from '../core/model/schema.ts'
+import type { Config } from '../core/process/config.ts'
+import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
+import { settingsError } from './errors.ts'
+import { messagePage } from './pages/layout.ts'
+import { respondWithPage, type SettingsState, seeOther } from './respond.ts'
+import type { BrowserSessions, Owner } from './sessions.ts'
+
+/** Signing in with a link from the product, and signing out. */
+export const signInRoutes = (
+  verifyToken: ReturnType<typeof tokenVerifier>,
+  consumeToken: ReturnType<typeof usedTokens>,
+  sessions: BrowserSessions,
+): Router<SettingsState, object> =>
+  new Router<SettingsState, object>({ sensitive: true })
+    .get('/sign-in', async (ctx) => {
+      // A link preview (HEAD) must not consume the token.
+      if (ctx.method === 'HEAD') throw settingsError('method-not-allowed', { headers: { Allow: 'GET' } })
+      // This URL holds a secret. Its pages have no forms, which would be sent with `Origin: null` under this policy.
+      ctx.set('Referrer-Policy', 'no-referrer')
+      const { token } = ctx.query
+      const { owner, tokenId, usableUntilMs } = await verifyToken(typeof token === 'string' ? token : '')
+      if (!(await consumeToken(tokenId, usableUntilMs))) throw settingsError('link-used')
+      await sessions.start(ctx, owner)
+      seeOther(ctx, '/keys')
+    })
+    .post(
+      '/sign-out',
+      sessions.forOwner(async (ctx, session) => {
+        await sessions.end(ctx, session)
+        seeOther(ctx, '/signed-out')
+      }),
+    )
+    .get('/signed-out', (ctx) => respondWithPage(ctx, 200, messagePage(ctx.state.say.signedOut)))
+
+/**
+ * Keeps used tokens in Redis until they have expired for good, so that each signs in once. What it returns marks a token as used; false when
+ * it was used before.
+ */
+export const usedTokens =
+  ({ client, keys }: RedisConnection, nowMs: () => number) =>
+  async (tokenId: string, usableUntilMs: number): Promise<boolean> => {
+    const key = keys.usedSignIn(createHash('sha256').update(tokenId).digest('hex'))
+    const leftMs = Math.max(1, Math.ceil(usableUntilMs - nowMs()))
+    return (await fromRedis(client.set(key, '1', 'PX', leftMs, 'NX'))) === 'OK'
+  }
+
+type VerifiedToken = { readonly owner: Owner; readonly tokenId: string; readonly usableUntilMs: number }
+
+type SignInConfig = Pick<Config, 'SIGN_IN_SECRET' | 'SIGN_IN_JWKS_URL' | 'SIGN_IN_ISSUER' | 'SIGN_IN_AUDIENCE'>
+
+const toleranceSeconds = 5
+const maxLifeSeconds = 300
+const maxOwnerCharacters = 200
+const maxTokenIdCharacters = 200
+const fetchTimeoutMs = 3_000
+/** Against algorithm confusion: a public key is never tried as a shared secret, nor a secret as a public key. */
+const secretAlgorithms = ['HS256']
+const publicKeyAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
+
+const claimsSchema = z.object({
+  sub: z
+    .string()
+    .refine((text) => text.trim() !== '' && [...text].length <= maxOwnerCharacters)
+    .transform((text) => text.toWellFormed()),
+  team: identifier.transform((text) => text as TeamId),
+  role: z.string(),
+  exp: z.number(),
+  jti: z.string().min(1).max(maxTokenIdCharacters),
+})
+
+/** Verifies signature, claims and lifetime of the product's tokens. Rejects with `link-expired`, `link-not-valid` or `not-owner`. */
+export function tokenVerifier(config: SignInConfig, nowMs: () => number) {
+  const { SIGN_IN_SECRET: secret, SIGN_IN_JWKS_URL: url, SIGN_IN_ISSUER: issuer = '' } = config
+  const key: JWTVerifyGetKey =
+    url === undefined
+      ? async () => new TextEncoder().encode(secret)
+      : createRemoteJWKSet(new URL(url), { timeoutDuration: fetchTimeoutMs })
+  const rules = {
+    issuer,
+    audience: config.SIGN_IN_AUDIENCE,
+    algorithms: url === undefined ? secretAlgorithms : publicKeyAlgorithms,
+    clockTolerance: toleranceSeconds,
+    requiredClaims: Object.keys(claimsSchema.shape),
+  }
+  return async (token: string): Promise<VerifiedToken> => {
+    const now = nowMs()
+    const { payload } = await jwtVerify(token, key, { ...rules, currentDate: new Date(now) }).catch(throwSettingsError)
+    const claims = claimsSchema.safeParse(payload)
+    if (!claims.success) throw settingsError('link-not-valid')
+    const { sub, team, role, exp, jti } = claims.data
+    if (exp * 1_000 > now + (maxLifeSeconds + toleranceSeconds) * 1_000) throw settingsError('link-not-valid')
+    if (role !== 'owner') throw settingsError('not-owner')
+    return { owner: { team, sub }, tokenId: jti, usableUntilMs: (exp + toleranceSeconds) * 1_000 }
+  }
+}
+
+/** Throws `unavailable` when the product's public keys, and not the token, are the reason. */
+function throwSettingsError(error: Error): never {
+  if (error instanceof errors.JWTExpired) throw settingsError('link-expired')
+  const isKeySetMissing = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid
+  if (error instanceof errors.JOSEError && !isKeySetMissing && error.code !== 'ERR_JOSE_GENERIC')
+    throw settingsError('link-not-valid')
+  const cause = new Error(`the keys of SIGN_IN_JWKS_URL could not be fetched: ${error.message}`)
+  throw settingsError('unavailable', { cause })
+}

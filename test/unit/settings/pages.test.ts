@@ -1,0 +1,57 @@
+import type { Instant } from '../../../src/core/model/instant.ts'
+import type { StoredKey } from '../../../src/core/stores/accountKeyStore.ts'
+import { chinese } from '../../../src/settings/pages/chinese.ts'
+import { english } from '../../../src/settings/pages/english.ts'
+import { listedKey } from '../../../src/settings/pages/keyPages.ts'
+import { catalogues, timeAgo, timeIn } from '../../../src/settings/pages/layout.ts'
+
+/** Every text of a catalogue by its path; what takes a name is given one. */
+function textsOf(value: unknown, path = ''): [path: string, text: string][] {
+  if (typeof value === 'string') return [[path, value]]
+  if (typeof value === 'function') return [[path, String(value('NAME', 10))]]
+  return Object.entries(value as object).flatMap(([name, inner]) => textsOf(inner, `${path}.${name}`))
+}
+
+test.each(catalogues.map((each) => [each.languageName, each] as const))(
+  'no text of %s is empty or lacks its name',
+  (_, say) => {
+    const texts = textsOf(say)
+    expect(texts.length).toBeGreaterThan(80)
+    for (const [path, text] of texts) {
+      expect([path, text.trim()]).toEqual([path, text])
+      expect([path, text]).not.toEqual([path, ''])
+    }
+    for (const [path, text] of texts.filter(
+      ([path]) => /\.title$|Named$/.test(path) && /confirm|created|Named/.test(path),
+    ))
+      expect([path, text]).toEqual([path, expect.stringContaining('NAME')])
+  },
+)
+
+test('each catalogue is in its own language', () => {
+  expect(textsOf(english).filter(([, text]) => /\p{Script=Han}/u.test(text))).toEqual([])
+  const foreign = textsOf(chinese).filter(([, text]) => !/\p{Script=Han}/u.test(text))
+  expect(foreign.map(([path]) => path)).toEqual(['.language', '.utc', '.keys.slots'])
+})
+
+const instant = '2026-02-28T23:59:59.999Z' as Instant
+
+test('times are written in UTC, whatever the time zone of the server', () => {
+  expect(String(timeIn(english, instant))).toMatch(
+    /^<time datetime="2026-02-28T23:59:59.999Z">Feb 28, 2026, 11:59\sPM UTC<\/time>$/,
+  )
+  expect(String(timeAgo(chinese, instant))).toBe(
+    '<time datetime="2026-02-28T23:59:59.999Z" data-ago>2026年2月28日 23:59 UTC</time>',
+  )
+})
+
+test('a key is expired from its instant on, and revoked whether or not it is expired', () => {
+  const nowMs = Date.parse('2026-11-21T12:00:00.000Z')
+  const stateOf = (changes: Partial<StoredKey>): string =>
+    listedKey({ id: 'k1', state: 'active', ...changes } as StoredKey, new Map(), nowMs).shownState
+  const [soon, now] = ['2026-11-21T12:00:00.001Z', '2026-11-21T12:00:00.000Z'] as [Instant, Instant]
+  const states = [{}, { expiresAt: soon }, { expiresAt: now }, { expiresAt: now, state: 'revoked' as const }].map(
+    stateOf,
+  )
+  expect(states).toEqual(['active', 'active', 'expired', 'revoked'])
+})
