@@ -23,13 +23,8 @@ export async function listeningProblems(config: Config, { port, adminPort }: Def
 export const isListeningError = (error: unknown): boolean =>
   error instanceof Error && (error as NodeJS.ErrnoException).syscall === 'listen'
 
-const isOfPort = ({ code }: NodeJS.ErrnoException): boolean => code === 'EADDRINUSE' || code === 'EACCES'
-
 /** Listens for a moment. A client that connects in it is refused. */
-async function problemAt(
-  address: ListenAddress,
-  [port, host]: readonly [string, string],
-): Promise<Problem | undefined> {
+async function problemAt(address: ListenAddress, [port, host]: [string, string]): Promise<Problem | undefined> {
   const server = createServer((socket) => socket.destroy())
   try {
     server.listen(address)
@@ -38,7 +33,8 @@ async function problemAt(
     await once(server, 'close')
     return undefined
   } catch (error) {
-    const path = isOfPort(error as Error) ? port : host
-    return { path, rule: `cannot be listened on here: ${(error as Error).message}` }
+    const { code = '', message } = error as NodeJS.ErrnoException
+    const path = ['EADDRINUSE', 'EACCES'].includes(code) ? port : host
+    return { path, rule: `cannot be listened on here: ${message}` }
   }
 }

@@ -7,18 +7,8 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 const noRoute = 'none'
 const durationBucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-type RequestMetrics<Reason extends string> = {
-  readonly duration: Histogram<'route' | 'method' | 'status'>
-  readonly inFlight: Gauge
-  /** Counts a request that was rejected, or could not be answered for now. */
-  rejected(reason: Reason): void
-}
-
 /** The metrics of requests; `reasons` are all reasons for rejecting one. */
-export function requestMetrics<Reason extends string>(
-  registry: Registry,
-  reasons: readonly Reason[],
-): RequestMetrics<Reason> {
+export function requestMetrics<Reason extends string>(registry: Registry, reasons: readonly Reason[]) {
   const registers = [registry]
   const rejected = new Counter({
     name: 'tidemark_http_rejected_total',
@@ -36,12 +26,9 @@ export function requestMetrics<Reason extends string>(
       buckets: durationBucketsSeconds,
       registers,
     }),
-    inFlight: new Gauge({
-      name: 'tidemark_http_requests_in_flight',
-      help: 'Requests in progress',
-      registers,
-    }),
-    rejected: (reason) => rejected.inc({ reason }),
+    inFlight: new Gauge({ name: 'tidemark_http_requests_in_flight', help: 'Requests in progress', registers }),
+    /** Counts a request that was rejected, or could not be answered for now. */
+    rejected: (reason: Reason): void => rejected.inc({ reason }),
   }
 }
 
@@ -89,7 +76,7 @@ type ObservedState = { requestId: string; readonly waited?: Stopwatch }
 export const observeRequests =
   <State extends ObservedState>(
     log: Logger,
-    { duration, inFlight }: Pick<RequestMetrics<string>, 'duration' | 'inFlight'>,
+    { duration, inFlight }: Pick<ReturnType<typeof requestMetrics>, 'duration' | 'inFlight'>,
     whose: (state: State) => Readonly<Record<string, string | undefined>>,
   ): RouterMiddleware<State, object> =>
   (ctx, next) => {

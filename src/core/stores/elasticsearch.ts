@@ -29,9 +29,6 @@ export const textOf = (body: RawBody): string => (typeof body === 'string' ? bod
 export const parsedBody = <T>(body: RawBody | object): T =>
   typeof body === 'string' || body instanceof Uint8Array ? (JSON.parse(textOf(body)) as T) : (body as T)
 
-/** Returns all bytes as a Uint8Array: the client would turn a Buffer into text. */
-type BodyOfUndici = { bytes(): Promise<Uint8Array> }
-
 type Options = ConnectionRequestOptions | ConnectionRequestOptionsAsStream
 
 /**
@@ -65,11 +62,10 @@ class AbortableConnection extends UndiciConnection {
 /** Leaves responses as bytes. Errors stay text, which the client copies, redacts and parses. */
 class BytesConnection extends AbortableConnection {
   protected override async read(params: ConnectionRequestParams, options: Options): Promise<unknown> {
-    const answer = (await super.read(params, { ...options, asStream: true })) as {
-      readonly statusCode: number
-      readonly body: BodyOfUndici
-    }
+    type Answer = { readonly statusCode: number; readonly body: { bytes(): Promise<Uint8Array> } }
+    const answer = (await super.read(params, { ...options, asStream: true })) as Answer
     try {
+      // The client would turn a Buffer into text, but not this.
       const bytes = await answer.body.bytes()
       return { ...answer, body: answer.statusCode < 400 ? bytes : Buffer.from(bytes).toString() }
     } catch (error) {
@@ -115,6 +111,8 @@ const httpsPort = 443
 const major = 9
 const needed = `Elasticsearch ${major} is needed`
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
+/** Answers of a server that was reached. */
+const refusals = [400, 401, 403, 404, 405, 406]
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
 /** How the start of a process checks Elasticsearch. */
@@ -125,11 +123,12 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   addresses: config.ELASTICSEARCH_URL.filter((url) => url.startsWith('https:')).map((url) => addressIn(url, httpsPort)),
   tryCredentials: async (signal) => {
     const client = connectElasticsearch(config)
+    const ask = async (params: TransportRequestParams): Promise<{ statusCode: number; body: unknown }> =>
+      await client.transport.request(params, { signal, meta: true, headers: mediaTypes, ignore: refusals })
     try {
       // Needs no privilege. Without security the endpoint is missing, and the answer is an error other than 401.
-      const who = await ask(client, { method: 'GET', path: '/_security/_authenticate' }, signal)
-      if (who.status === 401) return credentialsProblem(config)
-      return await versionProblem((params) => ask(client, params, signal))
+      const who = await ask({ method: 'GET', path: '/_security/_authenticate' })
+      return who.statusCode === 401 ? credentialsProblem(config) : await versionProblem(ask)
     } catch (error) {
       if (!(error instanceof errors.ProductNotSupportedError)) throw error
       return { path: 'ELASTICSEARCH_URL', rule: `names something else; ${needed}` }
@@ -139,34 +138,22 @@ export const elasticsearchProbe = (config: Config): EngineProbe => ({
   },
 })
 
-type Answer = { readonly status: number; readonly body: unknown }
-
-async function ask(client: Client, params: TransportRequestParams, signal: AbortSignal): Promise<Answer> {
-  try {
-    const { statusCode, body } = await client.transport.request(params, { signal, meta: true, headers: mediaTypes })
-    return { status: statusCode, body }
-  } catch (error) {
-    if (!(error instanceof errors.ResponseError)) throw error
-    return { status: error.statusCode ?? 0, body: error.body }
-  }
-}
-
 /** Why a server is none that this release works with; undefined when it is, or does not say. */
 async function versionProblem(
-  asking: (params: TransportRequestParams) => Promise<Answer>,
+  ask: (params: TransportRequestParams) => Promise<{ readonly statusCode: number; readonly body: unknown }>,
 ): Promise<Problem | undefined> {
   const path = 'ELASTICSEARCH_URL'
   // Needs `cluster:monitor/main`, which our roles do not have.
-  const about = await asking({ method: 'GET', path: '/' })
+  const about = await ask({ method: 'GET', path: '/' })
   const { version } = (about.body ?? {}) as { version?: { number?: unknown } }
-  if (about.status === 200 && typeof version?.number === 'string') {
+  if (about.statusCode === 200 && typeof version?.number === 'string') {
     const number = printable(version.number)
     return number.startsWith(`${major}.`) ? undefined : { path, rule: `names version ${number}; ${needed}` }
   }
   // Any body in the media type of this release is refused by those before it, whoever asks for what.
-  const { status, body } = await asking({ method: 'POST', path: '/', body: {} })
+  const { statusCode, body } = await ask({ method: 'POST', path: '/', body: {} })
   const { error } = (body ?? {}) as { error?: { type?: unknown } }
-  const isOlder = status === 406 || (status === 400 && error?.type === 'media_type_header_exception')
+  const isOlder = statusCode === 406 || (statusCode === 400 && error?.type === 'media_type_header_exception')
   return isOlder ? { path, rule: `names an older release; ${needed}` } : undefined
 }
 

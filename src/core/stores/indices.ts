@@ -46,31 +46,23 @@ export const writeAliasOf = (index: PhysicalIndex): Alias => `${index}-write` as
 export const physicalName = (prefix: string, kind: DocumentKind, version: number, generation: number): PhysicalIndex =>
   `${prefix}-${kind}-v${version}-${generation}` as PhysicalIndex
 
-/** Parses the name of a physical index; undefined for an index of another prefix. */
+/** Parses the name of a physical index; undefined for an index of another prefix, which has no character of a pattern. */
 export function readPhysicalName(
   prefix: string,
   name: string,
 ): { readonly kind: DocumentKind; readonly version: number; readonly generation: number } | undefined {
-  for (const kind of documentKinds) {
-    const [, version, generation] =
-      (name.startsWith(`${prefix}-${kind}-v`) && /^v(\d+)-(\d+)$/.exec(name.slice(prefix.length + kind.length + 2))) ||
-      []
-    if (version !== undefined && generation !== undefined)
-      return { kind, version: Number(version), generation: Number(generation) }
-  }
-  return undefined
+  const pattern = new RegExp(`^${prefix}-(${documentKinds.join('|')})-v(\\d+)-(\\d+)$`)
+  const [, kind, version, generation] = pattern.exec(name) ?? []
+  if (kind === undefined) return undefined
+  return { kind: kind as DocumentKind, version: Number(version), generation: Number(generation) }
 }
 
 const definitions = new Map<DocumentKind, Promise<IndexDefinition>>()
 
 /** Reads `mappings/<kind>.json`, once. */
 export function readDefinition(kind: DocumentKind): Promise<IndexDefinition> {
-  const known = definitions.get(kind) ?? readJson(kind)
+  const file = new URL(`../../../mappings/${kind}.json`, import.meta.url)
+  const known = definitions.get(kind) ?? readFile(file, 'utf8').then((text) => JSON.parse(text) as IndexDefinition)
   definitions.set(kind, known)
   return known
-}
-
-async function readJson(kind: DocumentKind): Promise<IndexDefinition> {
-  const file = new URL(`../../../mappings/${kind}.json`, import.meta.url)
-  return JSON.parse(await readFile(file, 'utf8')) as IndexDefinition
 }

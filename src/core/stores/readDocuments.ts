@@ -27,10 +27,8 @@ export async function multiGet(
   if (ids.length === 0) return []
   const wanted = members === undefined ? {} : { _source: members.length > 0 && members }
   const docs = ids.map((id) => ({ _id: id, routing: teamIdOf(id), ...wanted }))
-  const body = await raw.transport.request<RawBody>(
-    { method: 'POST', path: `/${index}/_mget`, body: { docs } },
-    options,
-  )
+  const request = { method: 'POST', path: `/${index}/_mget`, body: { docs } }
+  const body = await raw.transport.request<RawBody>(request, options)
   const found = rawElements(rawMembers(textOf(body)).get('docs') ?? '').map(rawMembers)
   return ids.map((id, at) => {
     const document = found[at]
@@ -71,12 +69,10 @@ export async function* scan(
   { preference, size: maxSize, ...asked }: ScanQuery,
   options: { readonly signal: AbortSignal; readonly requestTimeout: number },
 ): AsyncGenerator<ScannedDocument[]> {
+  const post = (path: string, querystring: object, body?: object): Promise<RawBody> =>
+    raw.transport.request<RawBody>({ method: 'POST', path, querystring, ...(body !== undefined && { body }) }, options)
   const opening = { keep_alive: keepAlive, ...(preference !== undefined && { preference }) }
-  const opened = await raw.transport.request<RawBody>(
-    { method: 'POST', path: `/${index}/_pit`, querystring: opening },
-    options,
-  )
-  let { id } = parsedBody<{ id: string }>(opened)
+  let { id } = parsedBody<{ id: string }>(await post(`/${index}/_pit`, opening))
   let size = asked._source === false ? maxSize : Math.min(maxSize, firstSize)
   try {
     for (let after: unknown; ; ) {
@@ -84,12 +80,7 @@ export async function* scan(
         ...{ ...asked, size, version: true, track_total_hits: false, pit: { id, keep_alive: keepAlive } },
         ...{ sort: ['_shard_doc'], ...(after !== undefined && { search_after: after }) },
       }
-      const querystring = { allow_partial_search_results: false }
-      const response = await raw.transport.request<RawBody>(
-        { method: 'POST', path: '/_search', querystring, body },
-        options,
-      )
-      const text = textOf(response)
+      const text = textOf(await post('/_search', { allow_partial_search_results: false }, body))
       const answer = rawMembers(text)
       id = JSON.parse(answer.get('pit_id') ?? JSON.stringify(id)) as string
       const found = rawMembers(answer.get('hits') ?? '').get('hits')

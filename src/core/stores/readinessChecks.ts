@@ -7,13 +7,22 @@ import { parsedBody, type RawBody } from './elasticsearch.ts'
 import { aliasOf } from './indices.ts'
 import type { RedisConnection } from './redis.ts'
 
-const doesNotAnswer = (error: unknown): string => `does not answer: ${summaryOf(error)}`
+/** Whether an engine answers a question. */
+const answers =
+  (ask: (signal: AbortSignal) => Promise<unknown>): Check =>
+  (signal) =>
+    ask(signal).then(
+      () => undefined,
+      (error: unknown) => `does not answer: ${summaryOf(error)}`,
+    )
 
-/** Whether Redis answers. */
-export const redisAnswers =
-  ({ client }: RedisConnection): Check =>
-  () =>
-    client.ping().then(() => undefined, doesNotAnswer)
+export const redisAnswers = ({ client }: RedisConnection): Check => answers(() => client.ping())
+
+export const kafkaAnswers = (source: KafkaSource): Check => answers(() => source.ping())
+
+/** Whether Elasticsearch answers a request about the indices of this prefix; none of them need exist. */
+export const elasticsearchAnswers = (client: Client, prefix: string): Check =>
+  answers((signal) => client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }))
 
 /** Whether every account key is in Redis; `obstacle` says why the last replay failed. */
 export const accountKeysAreComplete =
@@ -23,12 +32,6 @@ export const accountKeysAreComplete =
       (isComplete) => (isComplete ? undefined : ['is not complete', obstacle() ?? []].flat().join(': ')),
       () => 'cannot be read from Redis',
     )
-
-/** Whether Elasticsearch answers a request about the indices of this prefix; none of them need exist. */
-export const elasticsearchAnswers =
-  (client: Client, prefix: string): Check =>
-  (signal) =>
-    client.indices.exists({ index: `${aliasOf(prefix, 'forms')}*` }, { signal }).then(() => undefined, doesNotAnswer)
 
 const noMasterBlock = 'cluster.no_master_block'
 
@@ -65,9 +68,3 @@ export const isolatedNodesAnswerNothing =
       return `cannot be checked: ${summaryOf(error)}`
     }
   }
-
-/** Whether a Kafka broker answers. */
-export const kafkaAnswers =
-  (source: KafkaSource): Check =>
-  () =>
-    source.ping().then(() => undefined, doesNotAnswer)

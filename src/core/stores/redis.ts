@@ -191,17 +191,11 @@ export const redisProbe = (config: Config): EngineProbe => ({
   addresses: addressesOf(config),
   tryCredentials: async (signal) => {
     const answer = Promise.withResolvers<Problem | undefined>()
-    const onError = (error: Error): void => {
-      const { message } = error
-      if (message.startsWith('WRONGPASS'))
-        answer.resolve({ path: 'REDIS_URL', rule: 'names a user or a password that Redis refuses' })
-      else if (message.startsWith('NOAUTH'))
-        answer.resolve({ path: 'REDIS_URL', rule: 'must name a user and a password: Redis asks who connects' })
-      else if (refusesDatabase(error))
-        answer.resolve({ path: 'REDIS_URL', rule: `names a database that Redis refuses: ${printable(message)}` })
-      else answer.reject(new Error(message))
-    }
-    const redis = connectRedis(config, onError)
+    const redis = connectRedis(config, (error) => {
+      const rule = refusalOf(error)
+      if (rule === undefined) answer.reject(new Error(error.message))
+      else answer.resolve({ path: 'REDIS_URL', rule })
+    })
     redis.client.once('ready', () => answer.resolve(undefined))
     try {
       return await Promise.race([answer.promise, aborted(signal)])
@@ -210,6 +204,12 @@ export const redisProbe = (config: Config): EngineProbe => ({
     }
   },
 })
+
+function refusalOf(error: Error): string | undefined {
+  if (error.message.startsWith('WRONGPASS')) return 'names a user or a password that Redis refuses'
+  if (error.message.startsWith('NOAUTH')) return 'must name a user and a password: Redis asks who connects'
+  return refusesDatabase(error) ? `names a database that Redis refuses: ${printable(error.message)}` : undefined
+}
 
 /** The TLS address of a Redis that is named itself; Sentinels name theirs later. */
 const addressesOf = ({ REDIS_URL: url = '', REDIS_SENTINELS: sentinels }: Config): EngineProbe['addresses'] =>
