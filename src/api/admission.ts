@@ -1,50 +1,25 @@
 import type { ServerResponse } from 'node:http'
 import type { TeamId } from '../core/model/ids.ts'
 import type { ApiMiddleware, ApiState } from './context.ts'
-import { type ApiError, unavailable } from './errors.ts'
+import { apiError, unavailable } from './errors.ts'
+import { FairQueue, type NotAdmitted, type Release } from './fairQueue.ts'
 
 /** Concurrent requests of one process, authenticated or not. */
 const maxRequests = 8_192
 /** Concurrent authenticated requests, in total and of one team. Each may hold an answer in memory that its client has not read. */
-const maxAuthenticated = { total: 1_024, perTenant: 512 }
+const maxAuthenticated = { maxRunning: 1_024, maxRunningPerTenant: 512 }
+const retryAfterSeconds = 2
 
-/** Returns a permit. */
-export type Release = () => void
-
-/** A semaphore with a limit in total and a limit for each tenant. */
-export class Permits {
-  readonly #maxTotal: number
-  readonly #maxPerTenant: number
-  readonly #perTenant = new Map<string, number>()
-  #total = 0
-
-  constructor({ total, perTenant }: { readonly total: number; readonly perTenant: number }) {
-    this.#maxTotal = total
-    this.#maxPerTenant = perTenant
-  }
-
-  /** Takes a permit, or says which of the two limits is reached. */
-  acquire(tenant: string): Release | 'total-reached' | 'tenant-reached' {
-    if ((this.#perTenant.get(tenant) ?? 0) >= this.#maxPerTenant) return 'tenant-reached'
-    if (this.#total >= this.#maxTotal) return 'total-reached'
-    return this.take(tenant)
-  }
-
-  /** Takes a permit beyond any limit, for who was admitted before. */
-  take(tenant: string): Release {
-    this.#perTenant.set(tenant, (this.#perTenant.get(tenant) ?? 0) + 1)
-    this.#total++
-    return () => {
-      const left = (this.#perTenant.get(tenant) ?? 1) - 1
-      if (left === 0) this.#perTenant.delete(tenant)
-      else this.#perTenant.set(tenant, left)
-      this.#total--
-    }
-  }
+/** The permit, or 429 if the team's own requests leave no room, else 503. */
+export function granted(permit: Release | NotAdmitted, ofWhat: string): Release {
+  if (permit === 'own-share')
+    throw apiError('rate_limited', `too many ${ofWhat} of the team are running; retry when one has ended`, {
+      headers: { 'Retry-After': String(retryAfterSeconds) },
+      rejection: 'rate_limited',
+    })
+  if (typeof permit === 'string') throw unavailable('capacity', new Error(`too many ${ofWhat} (${permit})`))
+  return permit
 }
-
-/** The error of a request for which there is no capacity. */
-export const overCapacity = (what: string): ApiError => unavailable('capacity', new Error(`no capacity: ${what}`))
 
 /** Calls `listener` when the response is closed; at once if it is closed already, because a client may disconnect early. */
 export function whenClosed(response: ServerResponse, listener: () => void): void {
@@ -62,47 +37,35 @@ export function disconnectionOf(response: ServerResponse): AbortSignal {
   return disconnected.signal
 }
 
-/** Gives a request its permit, which it returns when its response is closed. */
-function holdPermit(ctx: PermitHolder, permits: Permits, tenant: string, acquired: Release): void {
-  let release: Release | undefined = acquired
-  const pause = (): void => {
-    release?.()
-    release = undefined
-  }
-  const resume = (): void => {
-    if (!ctx.res.closed) release ??= permits.take(tenant)
-  }
-  whenClosed(ctx.res, pause)
-  ctx.state.permits = [...(ctx.state.permits ?? []), { pause, resume }]
-}
-
-type PermitHolder = { readonly res: ServerResponse; readonly state: Pick<ApiState, 'permits'> }
-
-/** Returns a request's permits while it does nothing but wait, until the returned function is called. */
-export function pausePermits({ state: { permits = [] } }: PermitHolder): () => void {
-  for (const permit of permits) permit.pause()
-  return () => {
-    for (const permit of permits) permit.resume()
-  }
-}
-
 /** Refuses requests while too many are in progress. */
 export function admitRequests(): ApiMiddleware {
-  const permits = new Permits({ total: maxRequests, perTenant: maxRequests })
+  let inProgress = 0
   return (ctx, next) => {
-    const permit = permits.acquire('all')
-    if (typeof permit === 'string') throw overCapacity('too many requests are in progress')
-    holdPermit(ctx, permits, 'all', permit)
+    if (inProgress >= maxRequests) throw unavailable('capacity', new Error('too many requests'))
+    inProgress++
+    whenClosed(ctx.res, () => inProgress--)
     return next()
   }
 }
 
-/** Refuses a team's request while too many of the team are in progress, so that one team leaves capacity for the others. */
-export function createTeamAdmission(): (ctx: PermitHolder, teamId: TeamId) => void {
-  const permits = new Permits(maxAuthenticated)
-  return (ctx, teamId) => {
-    const permit = permits.acquire(teamId)
-    if (typeof permit === 'string') throw overCapacity('too many requests of one team are in progress')
-    holdPermit(ctx, permits, teamId, permit)
+/**
+ * Refuses a team's request while too many of the team are in progress, so that one team leaves capacity for the others. The request returns
+ * its permit while it waits for a change.
+ */
+export function createTeamAdmission() {
+  const queue = new FairQueue(maxAuthenticated)
+  return (ctx: { readonly res: ServerResponse; readonly state: Pick<ApiState, 'permit'> }, teamId: TeamId): void => {
+    const acquired = queue.acquireNow(teamId)
+    if (typeof acquired === 'string') throw unavailable('capacity', new Error('too many requests of one team'))
+    let release: Release | undefined = acquired
+    const pause = (): void => {
+      release?.()
+      release = undefined
+    }
+    const resume = (): void => {
+      if (!ctx.res.closed) release ??= queue.takeBack(teamId)
+    }
+    whenClosed(ctx.res, pause)
+    ctx.state.permit = { pause, resume }
   }
 }

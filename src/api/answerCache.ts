@@ -7,17 +7,14 @@ export type Rendered = { readonly body: Buffer; readonly totalDocs?: number }
 /** An answer with its body as it is sent, and the `Content-Encoding` of a compressed one. */
 export type Answer = Rendered & { readonly compression: string | undefined }
 
-/** No answer may take more than this part of the cache, so that a few large ones do not displace all others. */
+/** Of one answer at most, so that a few large ones do not displace all others. */
 const maxPartOfCache = 1 / 16
 /** About what an entry takes besides its body and its name. */
 const entryBytes = 300
-/** A character of a name takes one byte. */
-const sizeOf = ({ body }: Answer, name: string): number => body.length + name.length + entryBytes
 
-/** How an answer was found: kept, made for somebody else who asked at the same time, or made. */
 type Found = 'hit' | 'shared' | 'miss'
 
-/** An answer that is being made. `isAbandoned`: the client for which it is made has disconnected. */
+/** An answer that is being made. `isAbandoned`: its client has disconnected. */
 type Making = { readonly answer: Promise<Answer>; isAbandoned(): boolean }
 
 /**
@@ -38,7 +35,8 @@ export class AnswerCache {
         : new LRUCache({
             maxSize: maxBytes,
             maxEntrySize: Math.ceil(maxBytes * maxPartOfCache),
-            sizeCalculation: sizeOf,
+            // A character of a name takes one byte.
+            sizeCalculation: ({ body }, name) => body.length + name.length + entryBytes,
           })
     this.#lookups = new Counter({
       name: 'tidemark_http_answer_cache_lookups_total',

@@ -6,118 +6,77 @@ import {
   AccountKeysIncomplete,
   type KeyHolder,
   type Lookup,
+  type RequestWindow,
 } from '../core/stores/accountKeyStore.ts'
 import { minuteOf } from '../core/stores/keyLastUse.ts'
-import type { Freshness } from '../core/stores/listVersions.ts'
 import { fromRedis } from '../core/stores/redis.ts'
 import { createTeamAdmission } from './admission.ts'
 import type { ApiContext, ApiMiddleware, RouteContext } from './context.ts'
-import { type ApiError, apiError, errorMessages } from './errors.ts'
-import { type CountedRequest, enforceRateLimit } from './rateLimit.ts'
+import { type ApiError, apiError } from './errors.ts'
 
-/** Keys that a process remembers. */
+/** The rate limit's window, which all API processes share in Redis. Refused requests do not extend it. */
+const windowSeconds = 60
+/** Keys whose last use a process remembers. */
 const maxKeys = 10_000
 
-type AcceptedKey = {
-  readonly holder: KeyHolder
-  readonly freshness: Freshness
-  readonly counted: Promise<CountedRequest>
-}
-
-type HolderLookup = (digest: Digest) => Promise<AcceptedKey>
-
-type AuthenticationDeps = {
-  readonly lookUpHolder: HolderLookup
-  readonly requestsPerMinute: number
-  readonly recordUse: (holder: KeyHolder) => void
-}
+type LookUp = Pick<AccountKeyStore, 'lookup'>
+type Carrier = Pick<ApiContext, 'req' | 'get'>
+type Accepted = Extract<Lookup, { readonly freshness: unknown }>
 
 /**
  * Lets a request pass if it has an active account key, and neither its key's rate limit nor its team's share of concurrent requests is
  * exceeded. Sets the key's holder and the freshness of the team's lists in the state.
  */
-export function authenticate({ lookUpHolder, requestsPerMinute, recordUse }: AuthenticationDeps): ApiMiddleware {
+export function authenticate(
+  keys: LookUp,
+  requestsPerMinute: number,
+  recordUse: (holder: KeyHolder) => void,
+  nowMs: () => number,
+): ApiMiddleware {
   const admitTeam = createTeamAdmission()
   return async (ctx, next) => {
-    const { holder, counted, freshness } = await lookUpHolder(keyDigestOf(ctx))
-    ctx.state.holder = holder
-    recordUse(holder)
+    const { found, freshness, window } = await lookUp(keys, ctx, nowMs(), windowSeconds * 1_000)
+    ctx.state.holder = found
+    recordUse(found)
     // The limit first, so that a refusal for want of capacity tells it, too.
-    enforceRateLimit(ctx, requestsPerMinute, await fromRedis(counted))
-    admitTeam(ctx, holder.teamId)
+    enforceRateLimit(ctx, requestsPerMinute, window)
+    admitTeam(ctx, found.teamId)
     Object.assign(ctx.state, { freshness })
     return next()
   }
 }
 
+/** Judges the key of a request again after a wait, and sets the freshness of now in the state. Counts no request. */
+export const createRecheck =
+  (keys: LookUp, nowMs: () => number) =>
+  async (ctx: RouteContext): Promise<void> => {
+    const { found, freshness } = await lookUp(keys, ctx, nowMs(), 0)
+    if (!isHeldBy(ctx.state.holder, found, nowMs())) throw unauthorized(true)
+    ctx.state.freshness = freshness
+  }
+
+/** Throws `unauthorized` without a valid key, another error when the key cannot be judged now. */
+async function lookUp(keys: LookUp, ctx: Carrier, nowMs: number, windowMs: number): Promise<Accepted> {
+  const lookup = await fromRedis(keys.lookup(keyDigestOf(ctx), windowMs))
+  if (lookup === 'incomplete') throw new AccountKeysIncomplete()
+  if (lookup.found === null || !isValid(lookup.found, nowMs)) throw unauthorized(true)
+  return lookup
+}
+
 /** The digest of the key that a request carries. Throws `unauthorized` without one. */
-export function keyDigestOf(ctx: Pick<ApiContext, 'req' | 'get'>): Digest {
+export function keyDigestOf(ctx: Carrier): Digest {
   if ((ctx.req.headersDistinct['authorization'] ?? []).length > 1)
     throw apiError('bad_request', 'Authorization must be sent only once')
-  const token = bearerToken(ctx.get('Authorization'))
+  const token = /^Bearer +(?<token>.*)$/i.exec(ctx.get('Authorization'))?.groups?.['token'] ?? ''
   if (!token.startsWith(accountKeyPrefix)) throw unauthorized(token !== '')
   return digestOf(token)
 }
 
-export const unauthorized = (isTokenSent: boolean): ApiError =>
-  apiError('unauthorized', errorMessages.unauthorized, {
+const unauthorized = (isTokenSent: boolean): ApiError =>
+  apiError('unauthorized', undefined, {
     headers: { 'WWW-Authenticate': isTokenSent ? 'Bearer error="invalid_token"' : 'Bearer' },
     rejection: 'unauthorized',
   })
-
-/** The token of an Authorization header; empty if it carries none. */
-const bearerToken = (header: string): string => /^Bearer +(?<token>.*)$/i.exec(header)?.groups?.['token'] ?? ''
-
-/**
- * Looks up the holder of a key, and counts its request. The request is counted together with the lookup if the key's last holder is
- * remembered, which saves a round trip to Redis. If the lookup finds another holder, that result is discarded.
- */
-export function createHolderLookup(
-  keys: Pick<AccountKeyStore, 'lookup'>,
-  count: (holder: KeyHolder) => Promise<CountedRequest>,
-  nowMs: () => number,
-): HolderLookup {
-  const lastHolders = new LRUCache<Digest, KeyHolder>({ max: maxKeys })
-  const startCounting = (holder: KeyHolder): Promise<CountedRequest> => {
-    const counted = count(holder)
-    // A refused request does not await the result, and an unhandled rejection would end the process. Others still see the error.
-    counted.catch(() => undefined)
-    return counted
-  }
-  return async (digest) => {
-    const lookingUp = lookUp(keys, digest)
-    const expected = lastHolders.get(digest)
-    const early = expected === undefined ? undefined : startCounting(expected)
-    const lookup = await lookingUp
-    if (lookup.found === null || !isValid(lookup.found, nowMs())) {
-      lastHolders.delete(digest)
-      throw unauthorized(true)
-    }
-    const { found: holder, freshness } = lookup
-    lastHolders.set(digest, holder)
-    const isExpected = expected?.teamId === holder.teamId && expected.keyId === holder.keyId
-    return { holder, freshness, counted: isExpected && early !== undefined ? early : startCounting(holder) }
-  }
-}
-
-/** Throws when the key cannot be judged now. */
-async function lookUp(keys: Pick<AccountKeyStore, 'lookup'>, digest: Digest): Promise<Exclude<Lookup, 'incomplete'>> {
-  const lookup = await fromRedis(keys.lookup(digest))
-  if (lookup === 'incomplete') throw new AccountKeysIncomplete()
-  return lookup
-}
-
-/**
- * Judges the key of a request again, which may have been revoked or have expired while the request waited, and sets the freshness of
- * now in the state. Counts no request.
- */
-export const createRecheck =
-  (keys: Pick<AccountKeyStore, 'lookup'>, nowMs: () => number) =>
-  async (ctx: RouteContext): Promise<void> => {
-    const lookup = await lookUp(keys, keyDigestOf(ctx))
-    if (lookup.found === null || !isHeldBy(ctx.state.holder, lookup.found, nowMs())) throw unauthorized(true)
-    ctx.state.freshness = lookup.freshness
-  }
 
 /** Whether a key is still valid, and that of the holder for whom its request was accepted. */
 export const isHeldBy = ({ teamId, keyId }: KeyHolder, found: KeyHolder | null, nowMs: number): boolean =>
@@ -125,6 +84,18 @@ export const isHeldBy = ({ teamId, keyId }: KeyHolder, found: KeyHolder | null, 
 
 const isValid = ({ state, expiresAtMs }: KeyHolder, nowMs: number): boolean =>
   state === 'active' && (expiresAtMs === null || nowMs < expiresAtMs)
+
+/** Sets the rate limit headers, and throws `rate_limited` if the request exceeds the limit. */
+function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: RequestWindow): void {
+  const resetSeconds = Math.max(1, Math.ceil(leftMs / 1000))
+  ctx.set('RateLimit-Policy', `"key";q=${limit};w=${windowSeconds}`)
+  ctx.set('RateLimit', `"key";r=${Math.max(0, limit - requests)};t=${resetSeconds}`)
+  if (requests > limit)
+    throw apiError('rate_limited', `too many requests with this key; retry in ${resetSeconds} s`, {
+      headers: { 'Retry-After': String(resetSeconds) },
+      rejection: 'rate_limited',
+    })
+}
 
 /** Records each key's use at most once a minute. No request waits for the record, or fails without it. */
 export function createUseRecorder(

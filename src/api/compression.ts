@@ -1,21 +1,13 @@
 import { pipeline, Readable, type Transform } from 'node:stream'
 import { promisify } from 'node:util'
-import {
-  brotliCompress,
-  constants,
-  createBrotliCompress,
-  createDeflate,
-  createGzip,
-  createZstdCompress,
-  deflate,
-  gzip,
-  zstdCompress,
-} from 'node:zlib'
+import zlib from 'node:zlib'
 import Negotiator from 'negotiator'
 import type { RouteContext, RouteMiddleware } from './context.ts'
 
 /** Compressing a smaller answer costs more than it saves. */
 const minCompressedBytes = 1_024
+
+const { constants } = zlib
 
 /** The encodings that the API can send, the preferred ones first. */
 const encodings = ['zstd', 'br', 'gzip', 'deflate', 'identity'] as const
@@ -28,18 +20,38 @@ const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQualit
 /** Streams look back 256 KiB: dozens of exports at once would take hundreds of megabytes with the default windows. */
 const windowBits = 18
 
-const compressors: Readonly<Record<Compression, (body: Buffer) => Promise<Buffer>>> = {
-  zstd: promisify<Buffer, Buffer>(zstdCompress),
-  br: (body) => promisify<Buffer, typeof brotliOptions, Buffer>(brotliCompress)(body, brotliOptions),
-  gzip: promisify<Buffer, Buffer>(gzip),
-  deflate: promisify<Buffer, Buffer>(deflate),
+type Compressor = { whole(body: Buffer): Promise<Buffer>; stream(): Transform }
+
+/** Of a stream every part is flushed, so that rows are not held until the next part. */
+const compressors: Readonly<Record<Compression, Compressor>> = {
+  zstd: {
+    whole: promisify<Buffer, Buffer>(zlib.zstdCompress),
+    stream: () =>
+      zlib.createZstdCompress({ flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } }),
+  },
+  br: {
+    whole: (body) => promisify<Buffer, typeof brotliOptions, Buffer>(zlib.brotliCompress)(body, brotliOptions),
+    stream: () =>
+      zlib.createBrotliCompress({
+        flush: constants.BROTLI_OPERATION_FLUSH,
+        params: { ...brotliOptions.params, [constants.BROTLI_PARAM_LGWIN]: windowBits },
+      }),
+  },
+  gzip: {
+    whole: promisify<Buffer, Buffer>(zlib.gzip),
+    stream: () => zlib.createGzip({ flush: constants.Z_SYNC_FLUSH }),
+  },
+  deflate: {
+    whole: promisify<Buffer, Buffer>(zlib.deflate),
+    stream: () => zlib.createDeflate({ flush: constants.Z_SYNC_FLUSH }),
+  },
 }
 
-/** Compresses a whole answer. */
-export const compressed = (body: Buffer, compression: Compression): Promise<Buffer> => compressors[compression](body)
-
-/** Whether an answer is long enough to be compressed. */
-export const isWorthCompressing = (body: Buffer): boolean => body.length >= minCompressedBytes
+/** A whole answer, compressed unless it is too short. */
+export const compressed = async (body: Buffer, compression: Compression | undefined) =>
+  compression === undefined || body.length < minCompressedBytes
+    ? { body, compression: undefined }
+    : { body: await compressors[compression].whole(body), compression }
 
 /** How a client wants its answer compressed; undefined for not at all, also when it accepts nothing that the API can send. */
 export function compressionFor(ctx: RouteContext): Compression | undefined {
@@ -50,19 +62,6 @@ export function compressionFor(ctx: RouteContext): Compression | undefined {
   const request = { headers: { 'accept-encoding': accepted } }
   const encoding = new Negotiator(request).encoding(encodings, { preferred: encodings })
   return encoding === undefined || encoding === 'identity' ? undefined : encoding
-}
-
-/** Every part is flushed, so that rows are not held until the next part. */
-const compressorOfStream: Readonly<Record<Compression, () => Transform>> = {
-  zstd: () =>
-    createZstdCompress({ flush: constants.ZSTD_e_flush, params: { [constants.ZSTD_c_windowLog]: windowBits } }),
-  br: () =>
-    createBrotliCompress({
-      flush: constants.BROTLI_OPERATION_FLUSH,
-      params: { ...brotliOptions.params, [constants.BROTLI_PARAM_LGWIN]: windowBits },
-    }),
-  gzip: () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
-  deflate: () => createDeflate({ flush: constants.Z_SYNC_FLUSH }),
 }
 
 /** Compresses streams as the client wants. HEAD has the headers of GET. */
@@ -76,6 +75,6 @@ export function compressStreams(): RouteMiddleware {
     if (compression === undefined) return
     ctx.set('Content-Encoding', compression)
     // Koa handles the error of the last stream.
-    ctx.body = pipeline(body, compressorOfStream[compression](), () => undefined)
+    ctx.body = pipeline(body, compressors[compression].stream(), () => undefined)
   }
 }

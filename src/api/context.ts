@@ -9,26 +9,22 @@ import type { AnswerCache } from './answerCache.ts'
 import type { IndexReader } from './search/indexReader.ts'
 import type { RunQuery } from './search/searchClient.ts'
 
-/** The permit of one request, which it returns when its response is closed. */
-type HeldPermit = {
-  /** Returns the permit for now. */
-  pause(): void
-  /** Takes it again, whatever the limits: how many wait is bounded elsewhere. */
-  resume(): void
-}
+/** A request's part of its team's share. `resume` takes it back whatever the limit: how many requests wait is bounded elsewhere. */
+type Permit = { pause(): void; resume(): void }
 
-/** The state of every request; `holder` is set once its key is accepted, `permits` are what it returns at its end. */
+/** The state of every request; `holder` is set once its key is accepted. */
 export type ApiState = {
   requestId: string
   holder?: KeyHolder
-  permits?: readonly HeldPermit[]
+  permit?: Permit
   /** How long the request was held because it prefers to wait; undefined when it does not. */
   waited?: Stopwatch
 }
 
-/** The state of an authenticated request: whose key it carries, how fresh the team's answers are, and how to run a query. */
+/** The state of an authenticated request. */
 export type RouteState = ApiState & {
   holder: KeyHolder
+  permit: Permit
   freshness: Freshness
   runQuery: RunQuery
   /** The same for what is sent part by part, with more time to wait for the team's turn. */
@@ -45,18 +41,24 @@ export type RouteMiddleware = RouterMiddleware<RouteState, object>
 /** Reads and validates a route's parameters. Throws `bad_request`; reports and counts unknown parameters. */
 export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, schema: Schema) => z.output<Schema>
 
-/** What an export sends, part by part. */
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 
-/** Starts an export. Resolves once its first part has arrived, so that an earlier failure is answered like that of any request. */
-export type StartExport = (ctx: RouteContext, open: (runQuery: RunQuery) => ExportParts) => Promise<Readable>
+/**
+ * Starts to send a whole list, or a page whose rows are too large to be held in memory together. Resolves once the first part has arrived, so
+ * that an earlier failure is answered like that of any request.
+ */
+export type StartStream = (
+  what: 'exports' | 'large pages',
+  ctx: RouteContext,
+  open: (runQuery: RunQuery) => ExportParts,
+) => Promise<Readable>
 
 /** Calls `onRefused` once the key of a request is no longer accepted; the returned function ends that. */
 export type WatchKey = (ctx: RouteContext, onRefused: () => void) => () => void
 
 /**
- * What a list by time of change has for a request. `held`: an answer that the client names holds it all; `none`: nothing; `unpromised`: rows
- * that the client may have, because no later watermark than the one from which it asks has been published; `promised`: anything else.
+ * What a list by time of change has for a request: only what the client's own answer holds, nothing, rows that the client may have because no
+ * later watermark than the one from which it asks is published (`unpromised`), or anything else.
  */
 export type News = 'held' | 'none' | 'unpromised' | 'promised'
 
@@ -65,10 +67,7 @@ export type WaitForChange = (ctx: RouteContext, type: EntityType, readNews: () =
 
 /** What the routes need besides the request. */
 export type RouteDeps = {
-  /** Starts to send a list as a whole. */
-  readonly startExport: StartExport
-  /** Starts to send a page whose rows are too large to be held in memory together. */
-  readonly startPage: StartExport
+  readonly startStream: StartStream
   readonly indexReader: IndexReader
   readonly readParameters: ParameterReader
   readonly waitForChange: WaitForChange

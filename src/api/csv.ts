@@ -1,9 +1,9 @@
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
 import type { Served } from '../core/json/scanner.ts'
 
-/**
- * Cells of CSV (RFC 4180) made from JSON text. Every text stands in quotes, numbers and booleans do not, and null is an empty cell:
- * a reader that tells quoted cells from others can tell text from numbers, and an empty text from null.
+/*
+ * CSV (RFC 4180) made from JSON text. Text stands in quotes, numbers and booleans do not, and null is an empty cell: so a reader that sees
+ * quotes can tell text from numbers, and an empty text from null.
  */
 
 /** The first characters of a formula, also in full width, which spreadsheets in East Asian languages take as well. */
@@ -12,9 +12,8 @@ const formulaStart = '[=+\\-@＝＋－＠]'
 const skipped = "[ '\\0\\v\\f\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*"
 
 /**
- * Where text would be run: at its start, and after what would begin a cell for a reader that separates cells by semicolons or tabs.
- * Such a reader does not see that the text stands in quotes, because they are not the first character of its cell. At the start of
- * text, tab, line break and NUL count as well: spreadsheets may drop them.
+ * Where text would be run: at its start, and after what would begin a cell for a reader that separates cells by semicolons or tabs, to
+ * which quotes within its cell say nothing. At the start of text, tab, line break and NUL count as well: spreadsheets may drop them.
  */
 const runnable = new RegExp(`(?<=^|[;\\t\\r\\n])(?=${skipped}${formulaStart})|^(?=${skipped}[\\t\\r\\n\\0])`, 'g')
 /** The same in JSON text, which has neither tabs nor line breaks and never begins like a formula. */
@@ -41,10 +40,9 @@ const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
 
 const lineEnd = '\r\n'
 
-/** Renders the summaries of a list as the lines of one table. */
 export type CsvTable = { readonly header: string; row(summary: Buffer): string }
 
-/** Columns that are made of one member of a summary: their names, and their cells in a row. */
+/** The columns of one member of a summary. */
 type Columns = { readonly names: readonly string[]; cells(raw: string | undefined): readonly string[] }
 
 /**
@@ -97,13 +95,10 @@ function answerColumns(codes: readonly string[]): Columns {
 /** The column of the answers that have no column of their own, and so no code of a column. */
 export const otherAnswers = 'other'
 
-/** The most answer codes that get a column: it bounds what a row costs, however many fields a form has. */
+/** Bounds what a row costs, however many fields a form has. */
 const maxCodes = 1_000
 
-/**
- * The codes of a form's fields in their order, each once, as far as they become columns; also those of fields within fields. Text that is
- * no Unicode, such as a lone surrogate, becomes none.
- */
+/** The codes of a form's fields, and of fields within these, that become columns: in their order, each once. */
 export function answerCodes(form: Buffer): string[] {
   const codes = new Set<string>()
   collect(JSON.parse(rawMembers(form.toString()).get('fields') ?? 'null'), codes)

@@ -1,30 +1,18 @@
 import type { z } from 'zod'
-import type { TeamId } from '../core/model/ids.ts'
 import type { EntityType } from '../core/model/teamList.ts'
-import type { Rendered } from './answerCache.ts'
 import type { Route } from './context.ts'
 import { apiError } from './errors.ts'
 import { respond } from './respond.ts'
+import { detailKinds, readDetail } from './search/details.ts'
 import { weighDetail } from './search/large.ts'
-import type { SearchClient } from './search/searchClient.ts'
 import { validatorsOf } from './validators.ts'
 
-/** Reads the detail of an entity as raw JSON; undefined if the team has no such entity. */
-type ReadDetail<Parameters> = (
-  client: SearchClient,
-  teamId: TeamId,
-  id: string,
-  parameters: Parameters,
-  signal: AbortSignal,
-) => Promise<Buffer | undefined>
-
-/** The route of a single entity, whose error answers call it `what`. */
+/** The route of a single entity, which `render` makes of the stored JSON. */
 export const detailRoute =
   <Schema extends z.ZodObject>(
     type: EntityType,
-    what: 'form' | 'record',
     schema: Schema,
-    read: ReadDetail<z.output<Schema>>,
+    render: (detail: Buffer, parameters: z.output<Schema>) => Buffer,
   ): Route =>
   async (ctx, { readParameters, indexReader, answers }) => {
     const parameters = readParameters(ctx, schema)
@@ -32,12 +20,12 @@ export const detailRoute =
     const { holder, runQuery, holdAnswer } = ctx.state
     const { teamId } = holder
     const id = ctx.params['id'] ?? ''
-    const whole = async (): Promise<Rendered> => {
+    const whole = async (): Promise<{ readonly body: Buffer }> => {
       const bytes = await weighDetail(indexReader, type, { teamId, version: validators.version }, id, runQuery)
       await holdAnswer(bytes)
-      const found = await runQuery((signal) => read(indexReader, teamId, id, parameters, signal), bytes)
-      if (found === undefined) throw apiError('not_found', `no such ${what}`)
-      return { body: found }
+      const found = await runQuery((signal) => readDetail(indexReader, detailKinds[type], teamId, id, signal), bytes)
+      if (found === undefined) throw apiError('not_found', type === 'forms' ? 'no such form' : 'no such record')
+      return { body: render(found, parameters) }
     }
     await respond(ctx, answers, validators, { whole, mayBeMissing: true })
   }

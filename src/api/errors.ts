@@ -7,38 +7,24 @@ import { RedisUnavailable } from '../core/stores/redis.ts'
 import type { ApiContext, ApiMiddleware } from './context.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
 
-/** The status of every error answer, by its code. */
-export const errorStatuses = {
-  bad_request: 400,
-  unauthorized: 401,
-  not_found: 404,
-  method_not_allowed: 405,
-  request_timeout: 408,
-  uri_too_long: 414,
-  rate_limited: 429,
-  headers_too_long: 431,
-  internal_error: 500,
-  service_unavailable: 503,
-} as const
-
-type ErrorCode = keyof typeof errorStatuses
-
 /** The methods of every route: all are read-only. */
 export const allowedMethods = 'GET, HEAD, OPTIONS'
 
-/** What error answers say; where it depends on the request, an example of it. */
-export const errorMessages: Readonly<Record<ErrorCode, string>> = {
-  bad_request: 'limit must be an integer from 1 to 100, not "500"',
-  unauthorized: 'a valid account API key is required: Authorization: Bearer <API_KEY>',
-  not_found: 'no such form',
-  method_not_allowed: `only ${allowedMethods} are supported`,
-  request_timeout: 'the request took too long to arrive',
-  uri_too_long: 'the URL is too long',
-  rate_limited: 'too many requests with this key; retry in 42 s',
-  headers_too_long: 'the headers are too long',
-  internal_error: 'an unexpected error; the X-Request-Id header identifies it',
-  service_unavailable: 'temporarily unavailable; retry later',
-}
+/** Every error answer: its status and its message, or an example of that where it depends on the request. */
+export const errorAnswers = {
+  bad_request: [400, 'limit must be an integer from 1 to 100, not "500"'],
+  unauthorized: [401, 'a valid account API key is required: Authorization: Bearer <API_KEY>'],
+  not_found: [404, 'no such form'],
+  method_not_allowed: [405, `only ${allowedMethods} are supported`],
+  request_timeout: [408, 'the request took too long to arrive'],
+  uri_too_long: [414, 'the URL is too long'],
+  rate_limited: [429, 'too many requests with this key; retry in 42 s'],
+  headers_too_long: [431, 'the headers are too long'],
+  internal_error: [500, 'an unexpected error; the X-Request-Id header identifies it'],
+  service_unavailable: [503, 'temporarily unavailable; retry later'],
+} as const
+
+export type ErrorCode = keyof typeof errorAnswers
 
 /** The headers of every answer to one team: shared caches must not store what it may read, nor serve it to another key. */
 export const privateHeaders = {
@@ -56,13 +42,16 @@ type RejectionReason = (typeof rejectionReasons)[number]
 export type ApiError = HttpError<ErrorCode, RejectionReason>
 
 /** An error whose code and message are sent as JSON. */
-export const apiError = (code: ErrorCode, message: string, details?: HttpErrorDetails<RejectionReason>): ApiError =>
-  new HttpError(errorStatuses[code], code, message, details)
+export const apiError = (
+  code: ErrorCode,
+  message: string = errorAnswers[code][1],
+  details?: HttpErrorDetails<RejectionReason>,
+): ApiError => new HttpError(errorAnswers[code][0], code, message, details)
 
 const unavailableRetryAfterSeconds = 5
 
 export const unavailable = (dependency: (typeof dependencies)[number], cause: Error): ApiError =>
-  apiError('service_unavailable', errorMessages.service_unavailable, {
+  apiError('service_unavailable', undefined, {
     headers: { 'Retry-After': String(unavailableRetryAfterSeconds) },
     rejection: dependency,
     cause,
@@ -74,13 +63,17 @@ function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ElasticsearchUnavailable) return unavailable('elasticsearch', thrown)
   if (thrown instanceof RedisUnavailable) return unavailable('redis', thrown)
   if (thrown instanceof AccountKeysIncomplete) return unavailable('account_keys', thrown)
-  return apiError('internal_error', errorMessages.internal_error, { cause: thrown })
+  return apiError('internal_error', undefined, { cause: thrown })
 }
 
-/** Answers everything thrown by later middleware as JSON; `onRejected` counts requests that were refused or may be retried. */
+/**
+ * Gives every answer its private headers, and answers everything thrown by later middleware as JSON; `onRejected` counts requests that were
+ * refused or may be retried.
+ */
 export const errors =
   (log: Logger, onRejected: (reason: RejectionReason) => void): ApiMiddleware =>
   async (ctx, next) => {
+    ctx.set(privateHeaders)
     try {
       await next()
     } catch (thrown) {
@@ -113,7 +106,7 @@ function respond(ctx: ApiContext, { status, headers, code, message }: ApiError):
 /** The body of every error answer. */
 const renderError = (code: string, message: string): string => JSON.stringify({ error: { code, message } })
 
-const clientErrors: Readonly<Record<ClientError, readonly [code: ErrorCode, message?: string]>> = {
+const clientErrors: Readonly<Record<ClientError, readonly [ErrorCode, message?: string]>> = {
   timeout: ['request_timeout'],
   'long-url': ['uri_too_long'],
   'long-headers': ['headers_too_long'],
@@ -127,14 +120,15 @@ const clientErrors: Readonly<Record<ClientError, readonly [code: ErrorCode, mess
 export const answerClientError =
   (log: Logger): Refuse =>
   (reason) => {
-    const [code, message = errorMessages[code]] = clientErrors[reason]
+    const [code, text] = clientErrors[reason]
+    const [status, message] = errorAnswers[code]
     const requestId = randomUUID()
-    log.info({ requestId, status: errorStatuses[code] }, 'request')
+    log.info({ requestId, status }, 'request')
     const headers = {
       'Content-Type': 'application/json; charset=utf-8',
       ...privateHeaders,
       'X-Request-Id': requestId,
       ...(code === 'method_not_allowed' && { Allow: allowedMethods }),
     }
-    return refusal(errorStatuses[code], headers, renderError(code, message))
+    return refusal(status, headers, renderError(code, text ?? message))
   }

@@ -2,23 +2,17 @@ import { Readable } from 'node:stream'
 import type { Served } from '../core/json/scanner.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { cutOff } from '../core/process/httpServer.ts'
-import { disconnectionOf, overCapacity, whenClosed } from './admission.ts'
-import type { ExportParts, RouteContext, RouteDeps, StartExport, WatchKey } from './context.ts'
+import { disconnectionOf, granted, whenClosed } from './admission.ts'
+import type { ExportParts, RouteContext, StartStream, WatchKey } from './context.ts'
 import { answerCodes, type CsvTable, csvTable } from './csv.ts'
-import { FairQueue, type NotAdmitted } from './fairQueue.ts'
-import { teamIsBusy } from './queryQueue.ts'
+import { FairQueue } from './fairQueue.ts'
 import { readDetail } from './search/details.ts'
 import type { IndexReader } from './search/indexReader.ts'
 import { weighDetail } from './search/large.ts'
 import type { RunQuery } from './search/searchClient.ts'
 
-/** The media type of newline-delimited JSON. */
 export const ndjson = 'application/x-ndjson'
-
-/** The media type of comma-separated values. */
 export const csv = 'text/csv'
-
-/** The media type of an export. */
 export type ExportFormat = typeof ndjson | typeof csv
 
 /** Which export of a whole list a request asks for; undefined for a page of it. */
@@ -27,41 +21,27 @@ export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   return accepted === ndjson || accepted === csv ? accepted : undefined
 }
 
-/** Concurrent exports of one process, in total and of one team. */
-const maxExports = { maxRunning: 32, maxRunningPerTenant: 4 }
-/** The same of large pages, which take turns. */
-const maxPages = { maxRunning: 16, maxRunningPerTenant: 2 }
-/**
- * Exports that waited for a change, and then begin together, take turns. At most a thousand requests wait (`waiting/waitingRoom.ts`).
- */
+/** Exports that waited for a change, and then begin together, take turns. At most a thousand requests wait (`waiting.ts`). */
 const turns = { maxWaiting: 1_000, maxWaitMs: 5_000 }
+/** Concurrent exports of one process, in total and of one team. */
+const maxExports = { maxRunning: 32, maxRunningPerTenant: 4, ...turns }
+/** The same of large pages, which always take turns. */
+const maxPages = { maxRunning: 16, maxRunningPerTenant: 2, ...turns }
 
 /** Limits what is sent part by part. What fails midway, or whose key is revoked, resets its connection: no client takes a part for the whole. */
-export function createStreams(watchKey: WatchKey): Pick<RouteDeps, 'startExport' | 'startPage'> {
-  const exports = new FairQueue({ ...maxExports, ...turns })
-  const pages = new FairQueue({ ...maxPages, ...turns })
-  const inTurn = (queue: FairQueue, { res, state }: RouteContext): Acquired =>
-    queue.acquire(state.holder.teamId, disconnectionOf(res))
-  return {
-    startExport: start(watchKey, async (ctx) =>
-      ctx.state.waited === undefined ? exports.acquireNow(ctx.state.holder.teamId) : await inTurn(exports, ctx),
-    ),
-    startPage: start(watchKey, (ctx) => inTurn(pages, ctx)),
-  }
-}
-
-type Acquired = Promise<ReturnType<FairQueue['acquireNow']> | NotAdmitted>
-
-const start =
-  (watchKey: WatchKey, acquire: (ctx: RouteContext) => Acquired): StartExport =>
-  async (ctx, open) => {
-    const permit = await acquire(ctx)
-    if (permit === 'tenant-reached' || permit === 'own-share')
-      throw teamIsBusy("too many of the team's exports are running; retry when one has ended")
-    if (typeof permit === 'string') throw overCapacity(`too many exports are running (${permit})`)
-    const parts = open(ctx.state.runPart)
+export function createStreams(watchKey: WatchKey): StartStream {
+  const queues = { exports: new FairQueue(maxExports), 'large pages': new FairQueue(maxPages) }
+  return async (what, ctx, open) => {
+    const { holder, waited, runPart } = ctx.state
+    const takesTurns = what === 'large pages' || waited !== undefined
+    const queue = queues[what]
+    const acquired = takesTurns
+      ? await queue.acquire(holder.teamId, disconnectionOf(ctx.res))
+      : queue.acquireNow(holder.teamId)
+    const release = granted(acquired, what)
+    const parts = open(runPart)
     const first = await parts.next().catch((error: unknown) => {
-      permit()
+      release()
       throw error
     })
     const stream = Readable.from(startingWith(first, parts), { objectMode: false })
@@ -74,7 +54,7 @@ const start =
     const unwatch = watchKey(ctx, () => breakOff(new Error('its key is no longer accepted')))
     stream.once('close', () => {
       unwatch()
-      permit()
+      release()
       parts.return().catch(() => undefined)
     })
     stream.once('error', breakOff)
@@ -85,6 +65,7 @@ const start =
     if (ctx.method === 'HEAD') stream.destroy()
     return stream
   }
+}
 
 async function* startingWith(first: IteratorResult<Buffer, void>, parts: ExportParts): AsyncGenerator<Buffer> {
   for (let part = first; !part.done; part = await parts.next()) yield part.value

@@ -1,18 +1,23 @@
-import type { Release } from './admission.ts'
+/** Returns a permit. */
+export type Release = () => void
 
-/**
- * Why no permit was given: the queue is full; the wait was too long, for what others hold (`timed-out`) or for what the tenant holds itself
- * (`own-share`); or the caller aborted it.
- */
-export type NotAdmitted = 'queue-full' | 'timed-out' | 'own-share' | 'aborted'
+/** Why there is no permit: others hold too much (`full`), the tenant itself does (`own-share`), or the caller has aborted. */
+export type NotAdmitted = 'full' | 'own-share' | 'aborted'
+
+type Bounds = {
+  /** The weight of all permits together, and of one tenant's. */
+  readonly maxRunning: number
+  readonly maxRunningPerTenant: number
+  readonly maxWaiting?: number
+  readonly maxWaitMs?: number
+}
 
 type Waiter = { readonly weight: number; admit(): void }
 type Tenant = { running: number; readonly waiting: Set<Waiter> }
 
 /**
- * A semaphore with a bounded queue. Tenants are served round robin: free room goes to the waiting tenant whose last turn is longest
- * ago. So a tenant that asks for much delays only itself. A permit weighs 1 unless told; one that is heavier than all room that its tenant
- * may have gets all of that.
+ * A semaphore whose bounded queue serves tenants round robin, so that a tenant that asks for much delays only itself. A permit weighs 1 unless
+ * told; one that is heavier than its tenant's share gets all of that.
  */
 export class FairQueue {
   readonly #bounds: Bounds
@@ -20,19 +25,18 @@ export class FairQueue {
   readonly #tenants = new Map<string, Tenant>()
   #running = 0
   #waiting = 0
-  /** The part of all room that is given away, at most 1. */
-  #openShare = 1
+  #share = 1
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds
   }
 
-  /** For how many tenants anything is remembered. */
+  /** How many tenants are remembered. */
   get tenants(): number {
     return this.#tenants.size
   }
 
-  /** Resolves with a permit to release, or with why there is none. */
+  /** Waits for a permit. */
   async acquire(
     name: string,
     signal: AbortSignal,
@@ -43,22 +47,30 @@ export class FairQueue {
     const tenant = this.#tenantOf(name)
     const weight = Math.min(wanted, this.#bounds.maxRunningPerTenant)
     if (tenant.waiting.size === 0 && this.#hasRoomFor(tenant, weight)) return this.#take(name, tenant, weight)
-    if (this.#waiting >= this.#bounds.maxWaiting) return 'queue-full'
-    return await this.#wait(name, tenant, { weight, maxWaitMs }, signal)
+    if (this.#waiting >= (this.#bounds.maxWaiting ?? 0)) return 'full'
+    return await this.#wait(name, tenant, weight, maxWaitMs, signal)
   }
 
-  /** A permit at once, or which limit is reached. */
-  acquireNow(name: string): Release | 'total-reached' | 'tenant-reached' {
+  /** A permit at once, or none. */
+  acquireNow(name: string): Release | NotAdmitted {
     const tenant = this.#tenantOf(name)
-    if (this.#running + 1 > this.#bounds.maxRunning) return 'total-reached'
-    if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return 'tenant-reached'
-    return this.#take(name, tenant, 1)
+    if (tenant.waiting.size > 0 || tenant.running + 1 > this.#bounds.maxRunningPerTenant) return 'own-share'
+    return this.#running + 1 > this.#bounds.maxRunning ? 'full' : this.#take(name, tenant, 1)
   }
 
-  /** Gives away only a part of all room from now on, and of each tenant's; at least one permit whatever it weighs. */
+  /** A permit beyond all bounds, for a tenant that has returned one only for a while. */
+  takeBack = (name: string): Release => this.#take(name, this.#tenantOf(name), 1)
+
+  /** The part of all room, and of each tenant's, that is given away, at most 1. */
+  get share(): number {
+    return this.#share
+  }
+
+  /** Gives away this share from now on; at least one permit whatever it weighs. */
   open(share: number): void {
-    this.#openShare = share
-    while (this.#admitNext()) {}
+    if (share === this.#share) return
+    this.#share = share
+    this.#admitWaiting()
   }
 
   /** Remembered only once it runs or waits. */
@@ -70,13 +82,13 @@ export class FairQueue {
   #isWithinShare = ({ running }: Tenant, weight: number): boolean =>
     this.#fits(running, weight, this.#bounds.maxRunningPerTenant)
 
-  #fits = (taken: number, weight: number, room: number): boolean =>
-    taken === 0 || taken + weight <= room * this.#openShare
+  #fits = (taken: number, weight: number, room: number): boolean => taken === 0 || taken + weight <= room * this.#share
 
   #wait(
     name: string,
     tenant: Tenant,
-    { weight, maxWaitMs }: { readonly weight: number; readonly maxWaitMs: number },
+    weight: number,
+    maxWaitMs: number | undefined,
     signal: AbortSignal,
   ): Promise<Release | NotAdmitted> {
     const { promise, resolve } = Promise.withResolvers<Release | NotAdmitted>()
@@ -86,16 +98,15 @@ export class FairQueue {
       tenant.waiting.delete(waiter)
       this.#waiting--
     }
-    const giveUp = (why: () => NotAdmitted) => (): void => {
+    const giveUp = (why: NotAdmitted): void => {
       dequeue()
       this.#forget(name, tenant)
-      resolve(why())
+      resolve(why)
       // What waited behind it may be lighter.
-      while (this.#admitNext()) {}
+      this.#admitWaiting()
     }
-    const onAbort = giveUp(() => 'aborted')
-    const whyLate = (): NotAdmitted => (this.#isWithinShare(tenant, weight) ? 'timed-out' : 'own-share')
-    const timer = setTimeout(giveUp(whyLate), maxWaitMs)
+    const onAbort = (): void => giveUp('aborted')
+    const timer = setTimeout(() => giveUp(this.#isWithinShare(tenant, weight) ? 'full' : 'own-share'), maxWaitMs)
     signal.addEventListener('abort', onAbort, { once: true })
     const waiter = {
       weight,
@@ -120,29 +131,23 @@ export class FairQueue {
       tenant.running -= weight
       this.#running -= weight
       this.#forget(name, tenant)
-      while (this.#admitNext()) {}
+      this.#admitWaiting()
     }
   }
 
-  /** Gives room to the first tenant in turn whose next waiter finds enough; whether there was one. */
-  #admitNext(): boolean {
-    for (const tenant of this.#tenants.values()) {
-      const [first] = tenant.waiting
-      if (first === undefined || !this.#hasRoomFor(tenant, first.weight)) continue
-      first.admit()
-      return true
+  /** Gives room to the first tenant in turn whose next waiter finds enough, until none does. */
+  #admitWaiting(): void {
+    for (let isAdmitted = this.#waiting > 0; isAdmitted; ) {
+      const next = this.#tenants.values().find((tenant) => {
+        const [first] = tenant.waiting
+        return first !== undefined && this.#hasRoomFor(tenant, first.weight)
+      })
+      isAdmitted = next !== undefined
+      next?.waiting.values().next().value?.admit()
     }
-    return false
   }
 
   #forget(name: string, tenant: Tenant): void {
     if (tenant.running === 0 && tenant.waiting.size === 0) this.#tenants.delete(name)
   }
-}
-
-type Bounds = {
-  readonly maxRunning: number
-  readonly maxRunningPerTenant: number
-  readonly maxWaiting: number
-  readonly maxWaitMs: number
 }

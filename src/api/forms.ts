@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { rawMembers, renderObject } from '../core/json/rawJson.ts'
-import { scenes, servedFormSummary } from '../core/model/form.ts'
+import { scenes } from '../core/model/form.ts'
 import type { TeamId } from '../core/model/ids.ts'
 import { detailRoute } from './detailRoute.ts'
 import { listRoute } from './lists.ts'
-import { changedParameters, exportParameters, flag, oneOf, pageParameters, title } from './parameterSchemas.ts'
+import { flag, listParameters, oneOf, title } from './parameters.ts'
 import { termClauses, windowClauses } from './search/clauses.ts'
-import { readDetail } from './search/details.ts'
-import type { SearchClient } from './search/searchClient.ts'
 import type { Filters } from './search/searchPage.ts'
 import { exactTitle, similarTitles } from './search/titleQuery.ts'
 
@@ -16,24 +14,19 @@ export const listFormsParameters = z.object({
   titleContains: title.describe(
     'Only forms whose title holds this text, or all of its words in any order; when there are none, those with words that differ by small slips.',
   ),
-  ...pageParameters,
-  ...changedParameters,
-  ...exportParameters,
+  ...listParameters,
 })
-
-/** The parameters that select forms; a blank `titleContains` selects every title. */
-type FormsSelection = Omit<
-  z.output<typeof listFormsParameters>,
-  keyof typeof pageParameters | keyof typeof exportParameters
->
 
 export const getFormParameters = z.object({
   includeFields: flag(true).describe('`false` leaves out `fields`.'),
   includeReport: flag(true).describe('`false` leaves out `report`.'),
 })
 
-/** The first filter finds titles as typed; each later one allows more misspelt letters. */
-function formsFilters(teamId: TeamId, { scene, titleContains, changedSince, changedUntil }: FormsSelection): Filters {
+/** The first filter finds titles as typed; each later one allows more misspelt letters. A blank `titleContains` selects every title. */
+function formsFilters(
+  teamId: TeamId,
+  { scene, titleContains, changedSince, changedUntil }: z.output<typeof listFormsParameters>,
+): Filters {
   const filters = [...termClauses('scene', scene), ...windowClauses('changedAt', changedSince, changedUntil)]
   const typed = titleContains?.trim() ?? ''
   if (typed === '') return [filters]
@@ -41,30 +34,18 @@ function formsFilters(teamId: TeamId, { scene, titleContains, changedSince, chan
   return [exact, ...similarTitles(teamId, typed).map((similar) => [...filters, similar])]
 }
 
-/** A form as raw JSON, without the parts that are left out; undefined if the team has no such form. */
-export async function readForm(
-  client: SearchClient,
-  teamId: TeamId,
-  id: string,
+/** A form as raw JSON, without the parts that are left out. */
+export function withoutParts(
+  form: Buffer,
   { includeFields, includeReport }: z.output<typeof getFormParameters>,
-  signal: AbortSignal,
-): Promise<Buffer | undefined> {
-  const form = await readDetail(client, 'form-details', teamId, id, signal)
-  if (form === undefined || (includeFields && includeReport)) return form
+): Buffer {
+  if (includeFields && includeReport) return form
   const omitted = new Set([...(includeFields ? [] : ['fields']), ...(includeReport ? [] : ['report'])])
   return Buffer.from(renderObject([...rawMembers(form.toString())].filter(([name]) => !omitted.has(name))))
 }
 
 /** GET /api/v1/forms */
-export const listForms = listRoute(
-  {
-    type: 'forms',
-    filtersOf: formsFilters,
-    served: servedFormSummary,
-    formIdOf: () => undefined,
-  },
-  listFormsParameters,
-)
+export const listForms = listRoute('forms', listFormsParameters, formsFilters)
 
 /** GET /api/v1/forms/{id} */
-export const getForm = detailRoute('forms', 'form', getFormParameters, readForm)
+export const getForm = detailRoute('forms', getFormParameters, withoutParts)

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
-import type { Served } from '../core/json/scanner.ts'
+import { servedFormSummary } from '../core/model/form.ts'
 import type { TeamId } from '../core/model/ids.ts'
+import { servedSubmissionSummary } from '../core/model/submission.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { largeBytes } from '../core/stores/documents.ts'
 import type { ExportParts, Route, RouteContext, RouteDeps } from './context.ts'
@@ -14,62 +15,53 @@ import {
   ndjsonLines,
   readCsvTable,
 } from './exports.ts'
-import {
-  type ExportParameters,
-  exportParameters,
-  noExportParameters,
-  noLineParameters,
-  noPageParameters,
-} from './parameterSchemas.ts'
+import { exportParameters, type ListParameters, listParameters, pageParameters } from './parameters.ts'
 import { type Making, respond } from './respond.ts'
 import { windowClauses } from './search/clauses.ts'
 import { hasMatches } from './search/counts.ts'
 import { type ExportContent, exportList, exportPage } from './search/exports.ts'
 import { hasLarge } from './search/large.ts'
-import { maxPageBytes, type Page, type PageRequest, pageLinks, renderPage, renderPageParts } from './search/page.ts'
+import { maxPageBytes, type Page, pageLinks, renderPage, renderPageParts } from './search/page.ts'
 import type { RunQuery } from './search/searchClient.ts'
 import { type Filters, searchPage } from './search/searchPage.ts'
-import { type ChangeWindow, holdsWindow, type Validators, validatorsOf } from './validators.ts'
+import { holdsWindow, type Validators, validatorsOf } from './validators.ts'
 
-/** The paths of the lists below the URL of the API. */
-const paths: Readonly<Record<EntityType, string>> = { forms: 'forms', submissions: 'records' }
+/** The path of each list below the URL of the API, and the members of its items, which become columns of CSV. */
+const lists = {
+  forms: { path: 'forms', served: servedFormSummary },
+  submissions: { path: 'records', served: servedSubmissionSummary },
+} as const
 
-/** What is particular to a list. */
-type ListOf<Selection> = {
+type Parameters = ListParameters & { readonly formId?: string | undefined }
+
+/** A request for a list: the rows are those of the first of its filters that finds any. */
+type Asked = {
   readonly type: EntityType
-  /** The rows are those of the first filter that finds any. */
-  filtersOf(teamId: TeamId, selection: Selection): Filters
-  /** The members of an item, which become columns of CSV. */
-  readonly served: Served
-  /** The form whose fields become columns; undefined for none. */
-  formIdOf(selection: Selection): string | undefined
+  readonly filters: Filters
+  readonly parameters: Parameters
 }
 
-/** What every list has of a request in any format; what its format does not have is undefined. */
-type Parameters<Selection> = Selection & PageRequest & ExportParameters
-
 /** The route of a list: one page of it as JSON, or all of it as NDJSON or CSV. */
-export function listRoute<Selection extends ChangeWindow>(
-  list: ListOf<Selection>,
-  schema: z.ZodObject & z.ZodType<Parameters<Selection>>,
+export function listRoute<Selection extends Parameters>(
+  type: EntityType,
+  schema: z.ZodObject & z.ZodType<Selection>,
+  filtersOf: (teamId: TeamId, selection: Selection) => Filters,
 ): Route {
   const schemas = {
-    page: schema.extend(noExportParameters),
-    [ndjson]: schema.extend(noPageParameters).superRefine(refuseUnlistedDeletions),
-    [csv]: schema.extend({ ...noPageParameters, ...noLineParameters }),
+    page: schema.superRefine(refuseMeaningless(undefined)),
+    [ndjson]: schema.superRefine(refuseMeaningless(ndjson)),
+    [csv]: schema.superRefine(refuseMeaningless(csv)),
   }
   return async (ctx, deps) => {
     const format = exportFormat(ctx)
-    const parameters = deps.readParameters(ctx, schemas[format ?? 'page']) as unknown as Parameters<Selection>
-    const formId = format === csv ? list.formIdOf(parameters) : undefined
-    const named = format === undefined ? parameters : { ...parameters, as: format }
-    const validate = () => validatorsOf(ctx, list.type, named, formId === undefined ? [] : ['forms'])
-    await untilChanged(list, parameters, ctx, deps, validate)
+    const parameters = deps.readParameters(ctx, schemas[format ?? 'page']) as Selection
+    const asked = { type, parameters, filters: filtersOf(ctx.state.holder.teamId, parameters) }
+    // The columns of a form's submissions are its fields.
+    const otherTypes = format === csv && parameters.formId !== undefined ? (['forms'] as const) : []
+    const validate = () => validatorsOf(ctx, type, { ...parameters, as: format }, otherTypes)
+    await untilChanged(asked, ctx, deps, validate)
     const validators = validate()
-    const making =
-      format === undefined
-        ? makePage(list, parameters, validators, ctx, deps)
-        : makeExport(list, parameters, format, ctx, deps)
+    const making = format === undefined ? makePage(asked, validators, ctx, deps) : makeExport(asked, format, ctx, deps)
     await respond(ctx, deps.answers, validators, making)
   }
 }
@@ -78,20 +70,19 @@ export function listRoute<Selection extends ChangeWindow>(
  * Holds a request that prefers to wait for changes until there is one, or its time is over; `validate` reads its validators anew. A change is
  * any match, unless the request names an answer that holds it.
  */
-async function untilChanged<Selection extends ChangeWindow>(
-  { type, filtersOf }: ListOf<Selection>,
-  selection: Selection & Partial<ExportParameters>,
+async function untilChanged(
+  { type, filters, parameters }: Asked,
   ctx: RouteContext,
   { indexReader, waitForChange }: RouteDeps,
   validate: () => Validators,
 ): Promise<void> {
-  const { changedSince } = selection
+  const { changedSince } = parameters
   if (changedSince === undefined) return
+  const { teamId } = ctx.state.holder
+  const content = { filters, deletions: deletionsOf(parameters) }
   await waitForChange(ctx, type, async () => {
     const { etag, watermark } = validate()
-    if (holdsWindow(ctx, { etag })) return 'held'
-    const { teamId } = ctx.state.holder
-    const content = { filters: filtersOf(teamId, selection), deletions: deletionsOf(selection) }
+    if (holdsWindow(ctx, etag)) return 'held'
     const isFound = await ctx.state.runQuery((signal) => hasMatches(indexReader, type, teamId, content, signal))
     if (!isFound) return 'none'
     return watermark !== null && watermark > changedSince ? 'promised' : 'unpromised'
@@ -99,21 +90,19 @@ async function untilChanged<Selection extends ChangeWindow>(
 }
 
 /**
- * What a page of a list with large rows counts while it is read: so a team's are read two at a time. Its rows are found and weighed by several
- * searches, each of which, among thousands of long titles, takes Elasticsearch as long as many small pages.
+ * What a page of a list with large rows counts while it is read, so that a team's are read two at a time: its rows are found and weighed by
+ * several searches, each of which, among thousands of long titles, costs Elasticsearch as much as many small pages.
  */
 const largeListBytes = 8 * 1024 * 1024
 
-function makePage<Selection>(
-  { type, filtersOf }: ListOf<Selection>,
-  parameters: Selection & PageRequest,
+function makePage(
+  { type, filters, parameters }: Asked,
   { isSettled, version: known }: Validators,
   ctx: RouteContext,
-  { indexReader, startPage, baseUrl }: RouteDeps,
+  { indexReader, startStream, baseUrl }: RouteDeps,
 ): Making {
   const { holder, holdAnswer, runQuery } = ctx.state
   const { teamId } = holder
-  const filters = filtersOf(teamId, parameters)
   // While a change may be visible already, a snapshot of this version may lack what other pages show.
   const version = isSettled ? known : null
   return {
@@ -128,52 +117,57 @@ function makePage<Selection>(
     },
     parts: async () => {
       let totalDocs = 0
-      const body = await startPage(ctx, (runPart) => {
+      const body = await startStream('large pages', ctx, (runPart) => {
         const parts = exportPage(indexReader, type, teamId, filters, parameters, runPart)
         return renderPageParts(parameters, parts, (total) => (totalDocs = total))
       })
       return { body, totalDocs, contentType: 'json' }
     },
-    linkOf: (totalDocs) => pageLinks(`${baseUrl}/${paths[type]}`, ctx.querystring, parameters, totalDocs),
+    linkOf: (totalDocs) => pageLinks(`${baseUrl}/${lists[type].path}`, ctx.querystring, parameters, totalDocs),
   }
 }
 
-function makeExport<Selection extends ChangeWindow>(
-  { type, filtersOf, served, formIdOf }: ListOf<Selection>,
-  parameters: Selection & Partial<ExportParameters>,
+function makeExport(
+  { type, filters, parameters }: Asked,
   format: ExportFormat,
   ctx: RouteContext,
-  { indexReader, startExport }: RouteDeps,
+  { indexReader, startStream }: RouteDeps,
 ): Making {
   const { teamId } = ctx.state.holder
-  const { view = 'summary' } = parameters
-  const content = { filters: filtersOf(teamId, parameters), view, deletions: deletionsOf(parameters) }
-  const lines = (runQuery: RunQuery): ExportParts => {
-    const rows = exportList(indexReader, type, teamId, content, runQuery)
+  const content = { filters, view: parameters.view, deletions: deletionsOf(parameters) }
+  const lines = (runPart: RunQuery): ExportParts => {
+    const rows = exportList(indexReader, type, teamId, content, runPart)
     if (format === ndjson) return ndjsonLines(rows)
-    return csvLines(() => readCsvTable(indexReader, teamId, served, formIdOf(parameters), runQuery), rows)
+    return csvLines(() => readCsvTable(indexReader, teamId, lists[type].served, parameters.formId, runPart), rows)
   }
   const contentType = format === csv ? csvContentType : format
-  return { parts: async () => ({ body: await startExport(ctx, lines), contentType }) }
+  return { parts: async () => ({ body: await startStream('exports', ctx, lines), contentType }) }
 }
 
-const deletionsOf = ({
-  includeDeleted,
-  changedSince,
-  changedUntil,
-}: ChangeWindow & Partial<ExportParameters>): ExportContent['deletions'] =>
-  includeDeleted === true ? windowClauses('tombstone.deletedAt', changedSince, changedUntil) : undefined
+const deletionsOf = ({ includeDeleted, changedSince, changedUntil }: Parameters): ExportContent['deletions'] =>
+  includeDeleted ? windowClauses('tombstone.deletedAt', changedSince, changedUntil) : undefined
 
-/** Besides these, every parameter of a list selects by something that a deleted entity has not any more. */
-const besideDeletions = new Set(['changedSince', 'changedUntil', ...Object.keys(exportParameters)])
-
-/** Refuses `includeDeleted` where it could not be told which deletions belong to the list. */
-function refuseUnlistedDeletions(parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
-  if (parameters['includeDeleted'] !== true) return
-  const refuse = (message: string): void => context.addIssue({ code: 'custom', path: ['includeDeleted'], message })
-  if (parameters['changedSince'] === undefined)
-    refuse('must be false without changedSince (deletions are listed by their time)')
-  for (const [name, value] of Object.entries(parameters))
-    if (value !== undefined && !besideDeletions.has(name))
-      refuse(`must be false with ${name} (of what was deleted only the id is known)`)
-}
+/**
+ * Refuses parameters that mean nothing in a format, unless they have their default value, as programs send it; and `includeDeleted` where it
+ * could not be told which deletions belong to the list.
+ */
+const refuseMeaningless =
+  (format: ExportFormat | undefined) =>
+  (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
+    const refuse = (name: string, message: string): void => context.addIssue({ code: 'custom', path: [name], message })
+    const refuseUnlessDefault = (schemas: Readonly<Record<string, z.ZodType>>, message: string): void => {
+      for (const [name, schema] of Object.entries(schemas))
+        if (parameters[name] !== schema.parse(undefined)) refuse(name, message)
+    }
+    if (format === undefined)
+      refuseUnlessDefault(exportParameters, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`)
+    else refuseUnlessDefault(pageParameters, 'belongs to pages: it must be left out of an export')
+    if (format === csv)
+      refuseUnlessDefault(exportParameters, `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`)
+    if (format !== ndjson || parameters['includeDeleted'] === false) return
+    if (parameters['changedSince'] === undefined)
+      refuse('includeDeleted', 'must be false without changedSince (deletions are listed by their time)')
+    for (const [name, value] of Object.entries(parameters))
+      if (value !== undefined && !Object.hasOwn(listParameters, name))
+        refuse('includeDeleted', `must be false with ${name} (of what was deleted only the id is known)`)
+  }

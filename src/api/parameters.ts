@@ -1,6 +1,7 @@
 import { Counter, type Registry } from 'prom-client'
-import type { z } from 'zod'
-import { accepted, type Result, refused } from '../core/model/result.ts'
+import { z } from 'zod'
+import type { Branded } from '../core/model/ids.ts'
+import { parseWindowBound, windowBoundRule } from '../core/model/instant.ts'
 import { routeOf } from '../core/process/requests.ts'
 import type { ParameterReader } from './context.ts'
 import { apiError } from './errors.ts'
@@ -26,28 +27,29 @@ export function parameterReader(registry: Registry): ParameterReader {
       ignoredTotal.inc({ route: routeOf(ctx) ?? '' }, ignored.length)
       ctx.set('Ignored-Parameters', renderIgnored(ignored))
     }
-    const read = readParameters(schema, query)
-    if (read.ok) return read.value
-    throw apiError('bad_request', `${read.problem.path} ${read.problem.rule}`)
+    return read(schema, query)
   }
 }
 
-/** Validates the parameters that `schema` names. The rule of the first problem ends with the value that was sent, if any. */
-function readParameters<Schema extends z.ZodObject>(schema: Schema, query: URLSearchParams): Result<z.output<Schema>> {
+/** Validates the parameters that `schema` names. An error names the first problem, and the value that was sent, if any. */
+function read<Schema extends z.ZodObject>(schema: Schema, query: URLSearchParams): z.output<Schema> {
   const sent: Record<string, string> = {}
   for (const name of Object.keys(schema.shape)) {
     const [value, ...more] = query.getAll(name)
     if (value === undefined) continue
     if (more.length > 0)
-      return refused(name, `must be given only once, not as ${[value, ...more].map(show).join(' and ')}`)
+      throw apiError(
+        'bad_request',
+        `${name} must be given only once, not as ${[value, ...more].map(show).join(' and ')}`,
+      )
     sent[name] = value
   }
-  const parsed = schema.safeParse(sent)
-  if (parsed.success) return accepted(parsed.data)
-  const issue = parsed.error.issues[0]
+  const { data, error } = schema.safeParse(sent)
+  if (error === undefined) return data
+  const [issue] = error.issues
   const name = String(issue?.path[0])
   const value = sent[name]
-  return refused(name, value === undefined ? `${issue?.message}` : `${issue?.message}, not ${show(value)}`)
+  throw apiError('bad_request', `${name} ${issue?.message}${value === undefined ? '' : `, not ${show(value)}`}`)
 }
 
 function show(value: string): string {
@@ -55,10 +57,12 @@ function show(value: string): string {
   return `"${characters.slice(0, maxShownCharacters).join('')}${characters.length > maxShownCharacters ? '…' : ''}"`
 }
 
-/** The value of `Ignored-Parameters`: as many percent-encoded names as fit. The first name is truncated if it alone is too long. */
+/** The value of `Ignored-Parameters`: as many percent-encoded names as fit, of the first one as much as fits. */
 function renderIgnored(names: readonly string[]): string {
   const [first = '', ...rest] = names.slice(0, maxIgnoredNames)
-  let value = truncate(first)
+  const characters = [...first].slice(0, maxIgnoredBytes)
+  while (encodeURIComponent(characters.join('')).length > maxIgnoredBytes) characters.pop()
+  let value = encodeURIComponent(characters.join(''))
   for (const name of rest) {
     const longer = `${value}, ${encodeURIComponent(name)}`
     if (longer.length > maxIgnoredBytes) break
@@ -67,8 +71,115 @@ function renderIgnored(names: readonly string[]): string {
   return value
 }
 
-function truncate(name: string): string {
-  const characters = [...name].slice(0, maxIgnoredBytes)
-  while (encodeURIComponent(characters.join('')).length > maxIgnoredBytes) characters.pop()
-  return encodeURIComponent(characters.join(''))
+/*
+ * Of what the routes' parameter schemas are made. A rule follows the parameter's name, as in "limit must be an integer from 1 to 100".
+ * All parameters are sent as text; `meta` describes their type in JSON Schema.
+ */
+
+export const maxLimit = 100
+export const defaultLimit = 20
+const maxTitleCharacters = 200
+
+/** Text that `parse` understands; it gives undefined for any other. */
+const parsed = <Value>(parse: (text: string) => Value | undefined, rule: string) =>
+  z.string().transform((text, context) => {
+    const value = parse(text)
+    if (value !== undefined) return value
+    context.addIssue(rule)
+    return z.NEVER
+  })
+
+function integer(max: number) {
+  const parse = (text: string): number | undefined => {
+    const value = /^\d+$/.test(text) ? Number(text) : 0
+    return value >= 1 && value <= max ? value : undefined
+  }
+  return parsed(parse, `must be an integer from 1 to ${max}`).meta({ type: 'integer', minimum: 1, maximum: max })
 }
+
+const windowBound = (edge: 'from' | 'to', description: string) =>
+  parsed((text) => parseWindowBound(text, edge), `must be ${windowBoundRule}`)
+    .optional()
+    .meta({
+      type: undefined,
+      anyOf: ['date-time', 'date'].map((format) => ({ type: 'string', format })),
+      description,
+      examples: ['2026-11-21T08:30:00Z', '2026-11-21'],
+    })
+
+export const pageParameters = {
+  limit: integer(maxLimit).default(defaultLimit).describe('Items per page.'),
+  page: integer(Number.MAX_SAFE_INTEGER).default(1).describe('Page number. A page past the last one is empty.'),
+}
+
+export const createdParameters = {
+  since: windowBound('from', 'Only what was created at or after this time. A date alone is its first moment in UTC.'),
+  until: windowBound('to', 'Only what was created at or before this time. A date alone is its last moment in UTC.'),
+}
+
+export const changedParameters = {
+  changedSince: windowBound('from', 'Only what changed at or after this time, such as the last `Replica-Watermark`.'),
+  changedUntil: windowBound('to', 'Only what changed at or before this time.'),
+}
+
+export type ChangeWindow = Partial<z.output<z.ZodObject<typeof changedParameters>>>
+
+export const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  z.enum(values, { error: `must be one of ${values.join(', ')}` }).optional()
+
+/** The name of a time zone, in the spelling of this process's time zone data. */
+export type TimeZone = Branded<string, 'TimeZone'>
+
+export const utc = 'UTC' as TimeZone
+
+/** Of the three-letter names that programs know, those that IANA knows: `PST` and `IST` mean several zones. */
+const shortNames = /^(?:CET|EET|EST|GMT|HST|MET|MST|PRC|ROC|ROK|UCT|UTC|WET)$/i
+
+/** Reads an IANA time zone name, but no offset, in any letter case; a space stands for the `+` that a query string turned into it. */
+export function parseTimeZone(sent: string): TimeZone | undefined {
+  const text = sent.replace(' ', '+')
+  const isName = /^[a-z]/i.test(text) && (text.length !== 3 || shortNames.test(text))
+  if (!isName) return undefined
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone as TimeZone
+  } catch {
+    return undefined
+  }
+}
+
+export const timeZone = parsed(parseTimeZone, 'must be the name of an IANA time zone, such as Europe/Berlin')
+  .optional()
+  .meta({ type: 'string', examples: ['Europe/Berlin', 'UTC'] })
+
+export const text = z.string().min(1, 'must not be empty').optional()
+
+/** Part of a title. An empty one matches every title. */
+export const title = z
+  .string()
+  .refine((value) => [...value].length <= maxTitleCharacters, `must be at most ${maxTitleCharacters} characters`)
+  .optional()
+  .meta({ maxLength: maxTitleCharacters })
+
+export const flag = (isDefault: boolean) =>
+  parsed(
+    (sent) => (/^(?:true|false)$/i.test(sent) ? sent.toLowerCase() === 'true' : undefined),
+    'must be true or false',
+  )
+    .default(isDefault)
+    .meta({ type: 'boolean' })
+
+/** What an export holds besides the items that its filters select. */
+export const exportParameters = {
+  view: oneOf(['summary', 'full'])
+    .unwrap()
+    .default('summary')
+    .describe('Only in NDJSON exports. `full` makes each line what the endpoint of a single item answers.'),
+  includeDeleted: flag(false).describe(
+    'Only in NDJSON exports with `changedSince`, and with no other filter than `changedUntil`: `true` adds a line for each item that was deleted in that time.',
+  ),
+}
+
+/** What every list has besides its filters. */
+export const listParameters = { ...pageParameters, ...changedParameters, ...exportParameters }
+
+export type ListParameters = z.output<z.ZodObject<typeof listParameters>>

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
-import { type Compression, compressed, compressionFor, isWorthCompressing } from './compression.ts'
+import { compressed, compressionFor } from './compression.ts'
 import type { RouteContext } from './context.ts'
 import { LargePage } from './search/page.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
@@ -9,17 +9,16 @@ import { holdsVersion, matchesAny, type Validators } from './validators.ts'
 /** An answer that is sent part by part; of a page with the total of its list. */
 type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
 
-/**
- * How an answer is made: as a whole, which may be kept; or in parts, if there is no other way, or if the whole would be a `LargePage`.
- * `mayBeMissing`: only who reads it knows that there is such an answer.
- */
+/** How an answer is made: as a whole, which may be kept; in parts, if there is no other way, or if the whole would be a `LargePage`. */
 export type Making = {
-  readonly whole?: () => Promise<Rendered>
-  readonly parts?: () => Promise<Streamed>
+  /** Only who reads it knows whether there is such an answer. */
   readonly mayBeMissing?: boolean
   /** The `Link` of a page, for the total of its list. An answer may be kept for queries that differ in what they ignore. */
   linkOf?(totalDocs: number): string | undefined
-}
+} & (
+  | { readonly whole: () => Promise<Rendered>; readonly parts?: () => Promise<Streamed> }
+  | { readonly whole?: undefined; readonly parts: () => Promise<Streamed> }
+)
 
 /** Answers a request: 304 if the client holds the answer, else one that is kept, else one that is made. */
 export async function respond(
@@ -28,10 +27,12 @@ export async function respond(
   validators: Validators,
   making: Making,
 ): Promise<void> {
+  const { etag, watermark } = validators
   const isUnchanged = isNotModified(ctx, validators)
   const mustRead = making.mayBeMissing === true && matchesAny(ctx)
   const answer = isUnchanged && !mustRead ? 'not-modified' : await keptOrStreamed(ctx, answers, validators, making)
-  setValidators(ctx, validators)
+  if (etag !== undefined) ctx.set('ETag', etag)
+  if (watermark !== null) ctx.set('Replica-Watermark', watermark)
   if (answer === 'not-modified' || isUnchanged) {
     ctx.status = 304
     return
@@ -47,13 +48,8 @@ export async function respond(
  * Whether the client holds what it asks for. While a change may be visible before its list has another version, only Elasticsearch
  * knows: otherwise a client could see the change in one answer, and be told in the next that nothing has changed.
  */
-const isNotModified = (ctx: RouteContext, validators: Validators): boolean =>
-  holdsVersion(ctx, validators) && (validators.isSettled || matchesAny(ctx))
-
-function setValidators(ctx: RouteContext, { etag, watermark }: Validators): void {
-  if (etag !== undefined) ctx.set('ETag', etag)
-  if (watermark !== null) ctx.set('Replica-Watermark', watermark)
-}
+const isNotModified = (ctx: RouteContext, { etag, isSettled }: Validators): boolean =>
+  holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))
 
 async function keptOrStreamed(
   ctx: RouteContext,
@@ -61,21 +57,21 @@ async function keptOrStreamed(
   validators: Validators,
   { whole, parts }: Making,
 ): Promise<Answer | Streamed | 'not-modified'> {
+  if (whole === undefined) return await parts()
   try {
-    if (whole !== undefined) return await keptOrMade(ctx, answers, validators, whole)
+    return await keptOrMade(ctx, answers, validators, whole)
   } catch (error) {
-    if (!(error instanceof LargePage)) throw error
+    if (parts === undefined || !(error instanceof LargePage)) throw error
+    return await parts()
   }
-  if (parts === undefined) throw new Error('there is no way to make an answer')
-  return await parts()
 }
 
 /**
  * The answer to a request, kept or made by `make`, compressed as the client wants. A kept answer was made from the version of the list
- * that Redis has just confirmed, so it holds all that the watermark promises. While a change may be visible before its list
- * has another version, Elasticsearch is asked: otherwise a client could see the change in one answer and miss it in the next.
- * If Elasticsearch cannot answer, nobody sees that change any more: then a client that holds an answer of this version is told so, and
- * another one is served the kept answer. Who has seen the change just before is led back by that, though not below the watermark.
+ * that Redis has just confirmed, so it holds all that the watermark promises. While a change may be visible before its list has another
+ * version, Elasticsearch is asked, for the same reason as in `isNotModified`. If it cannot answer, nobody sees that change any more: then a
+ * client that holds an answer of this version is told so, and another one is served the kept answer. Who has seen the change just before is led
+ * back by that, though not below the watermark.
  */
 export async function keptOrMade(
   ctx: RouteContext,
@@ -84,25 +80,20 @@ export async function keptOrMade(
   make: () => Promise<Rendered>,
 ): Promise<Answer | 'not-modified'> {
   const compression = compressionFor(ctx)
-  const makeAnswer = async (): Promise<Answer> => compressedAs(await make(), compression)
+  const makeAnswer = async (): Promise<Answer> => {
+    const rendered = await make()
+    return { ...rendered, ...(await compressed(rendered.body, compression)) }
+  }
   if (etag === undefined) return await makeAnswer()
   const name = `${ctx.state.holder.teamId} ${etag} ${compression ?? 'identity'}`
-  if (isSettled) return answers.get(name) ?? (await answers.make(name, makeAnswer, () => isGone(ctx)))
+  const isGone = (): boolean => ctx.res.closed && !ctx.res.writableFinished
+  if (isSettled) return answers.get(name) ?? (await answers.make(name, makeAnswer, isGone))
   try {
     return await makeAnswer()
   } catch (error) {
     if (!(error instanceof ElasticsearchUnavailable)) throw error
-    const kept = holdsVersion(ctx, { etag }) ? 'not-modified' : answers.get(name)
+    const kept = holdsVersion(ctx, etag) ? 'not-modified' : answers.get(name)
     if (kept === undefined) throw error
     return kept
   }
 }
-
-async function compressedAs(rendered: Rendered, compression: Compression | undefined): Promise<Answer> {
-  return compression === undefined || !isWorthCompressing(rendered.body)
-    ? { ...rendered, compression: undefined }
-    : { ...rendered, body: await compressed(rendered.body, compression), compression }
-}
-
-/** Whether the client has disconnected before it was answered. */
-const isGone = (ctx: RouteContext): boolean => ctx.res.closed && !ctx.res.writableFinished

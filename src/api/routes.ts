@@ -2,21 +2,26 @@ import { Router } from '@koa/router'
 import type { z } from 'zod'
 import { maxUrlBytes } from '../core/process/clientErrors.ts'
 import { routeOf } from '../core/process/requests.ts'
-import type { ApiMiddleware, RouteContext, RouteDeps, RouteState } from './context.ts'
-import { type ApiError, allowedMethods, apiError, errorMessages } from './errors.ts'
+import type { ApiMiddleware, Route, RouteDeps, RouteState } from './context.ts'
+import { type ApiError, allowedMethods, apiError } from './errors.ts'
 import { getForm, getFormParameters, listForms, listFormsParameters } from './forms.ts'
 import type { AnswerName } from './openapi/schemas.ts'
 import { maxCounts } from './search/counts.ts'
-import { countSubmissions, countSubmissionsParameters } from './submissionCounts.ts'
-import { getSubmission, getSubmissionParameters, listSubmissions, listSubmissionsParameters } from './submissions.ts'
+import {
+  countSubmissions,
+  countSubmissionsParameters,
+  getSubmission,
+  getSubmissionParameters,
+  listSubmissions,
+  listSubmissionsParameters,
+} from './submissions.ts'
 
 /** One endpoint: how its requests are answered, and what the description of the API tells of it. */
 export type Endpoint = {
   /** Below the URL of the API. */
   readonly path: string
-  readonly respond: (ctx: RouteContext, deps: RouteDeps) => Promise<void>
+  readonly respond: Route
   readonly operationId: string
-  readonly tag: 'Forms' | 'Records'
   readonly summary: string
   readonly description: string
   readonly parameters: z.ZodObject
@@ -25,13 +30,11 @@ export type Endpoint = {
   readonly line?: string
 }
 
-/** The five endpoints. */
 export const endpoints: readonly Endpoint[] = [
   {
     path: '/forms',
     respond: listForms,
     operationId: 'listForms',
-    tag: 'Forms',
     summary: 'List forms',
     description: "All forms of the key's team, newest first by `createdAt`, then by `id` descending.",
     parameters: listFormsParameters,
@@ -42,7 +45,6 @@ export const endpoints: readonly Endpoint[] = [
     path: '/forms/:id',
     respond: getForm,
     operationId: 'getForm',
-    tag: 'Forms',
     summary: 'Get one form',
     description: 'A form with its fields and its report configuration.',
     parameters: getFormParameters,
@@ -52,7 +54,6 @@ export const endpoints: readonly Endpoint[] = [
     path: '/records',
     respond: listSubmissions,
     operationId: 'listRecords',
-    tag: 'Records',
     summary: 'List submissions',
     description:
       'Submissions of the whole team, newest first by `submittedAt`, then by `id` descending. `since` and `until` act on that ' +
@@ -65,7 +66,6 @@ export const endpoints: readonly Endpoint[] = [
     path: '/records/:id',
     respond: getSubmission,
     operationId: 'getRecord',
-    tag: 'Records',
     summary: 'Get one submission',
     description: 'A submission with its full report.',
     parameters: getSubmissionParameters,
@@ -75,7 +75,6 @@ export const endpoints: readonly Endpoint[] = [
     path: '/record-counts',
     respond: countSubmissions,
     operationId: 'countRecords',
-    tag: 'Records',
     summary: 'Count submissions',
     description:
       'How many of the submissions that the same filters list were submitted in each hour, day or month, belong to each form, or have ' +
@@ -93,7 +92,7 @@ export function routes(deps: RouteDeps): Router<RouteState, object> {
 }
 
 const methodNotAllowed = (): ApiError =>
-  apiError('method_not_allowed', errorMessages.method_not_allowed, { headers: { Allow: allowedMethods } })
+  apiError('method_not_allowed', undefined, { headers: { Allow: allowedMethods } })
 
 /** Answers OPTIONS for any path, without a key. */
 export const options: ApiMiddleware = async (ctx, next) => {
@@ -116,9 +115,10 @@ export const unrouted: ApiMiddleware = (ctx) => {
 /** Normalises the request target, and `Accept`. */
 export const normalizeRequest: ApiMiddleware = (ctx, next) => {
   const { headers, url = '' } = ctx.req
-  if (url.length > maxUrlBytes) throw apiError('uri_too_long', errorMessages.uri_too_long)
+  if (url.length > maxUrlBytes) throw apiError('uri_too_long')
   ctx.req.url = originForm(url)
-  if (headers.accept !== undefined) headers.accept = withoutMediaTypeParameters(headers.accept)
+  // Parameters of a media type, such as a charset, select no other answer.
+  if (headers.accept !== undefined) headers.accept = headers.accept.replaceAll(mediaTypeParameters, '')
   return next()
 }
 
@@ -131,6 +131,3 @@ function originForm(target: string): string {
 
 /** Matches parameters of a media type other than its weight `q`. */
 const mediaTypeParameters = /;\s*(?!q=)[^\s;,=]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*)/gi
-
-/** `Accept` without parameters such as a charset, which select no other answer. */
-const withoutMediaTypeParameters = (accept: string): string => accept.replaceAll(mediaTypeParameters, '')

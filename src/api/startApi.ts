@@ -11,33 +11,27 @@ import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from
 import { fromRedis } from '../core/stores/redis.ts'
 import { admitRequests } from './admission.ts'
 import { AnswerCache } from './answerCache.ts'
-import { authenticate, createHolderLookup, createRecheck, createUseRecorder, keyDigestOf } from './authenticate.ts'
+import { authenticate, createRecheck, createUseRecorder } from './authenticate.ts'
 import { compressStreams } from './compression.ts'
-import type { ApiMiddleware, ApiState, RouteDeps, RouteState, WatchKey } from './context.ts'
-import { answerClientError, errors, privateHeaders, rejectionReasons } from './errors.ts'
+import type { ApiMiddleware, ApiState, RouteDeps, RouteState } from './context.ts'
+import { answerClientError, errors, rejectionReasons } from './errors.ts'
 import { createStreams } from './exports.ts'
-import { KeyWatch } from './keyWatch.ts'
+import { watchKeys } from './keyWatch.ts'
 import { publicRoutes } from './openapi/docsPage.ts'
 import { describeApi } from './openapi/openapi.ts'
 import { parameterReader } from './parameters.ts'
 import { queueQueries } from './queryQueue.ts'
-import { requestCounter } from './rateLimit.ts'
 import { normalizeRequest, options, otherMethods, routes, unrouted } from './routes.ts'
 import { createIndexReader, probe } from './search/indexReader.ts'
 import { readPrimaries } from './search/readPrimaries.ts'
 import { openSearchClient } from './search/searchClient.ts'
-import { createWaiting } from './waiting/waitForChange.ts'
-import { WaitingRoom } from './waiting/waitingRoom.ts'
+import { createWaiting, WaitingRoom } from './waiting.ts'
 
-/** The port it listens on unless it is told another one. */
 export const defaultPort = 3_000
 
 type ApiService = Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>
 
-/**
- * Connects the API's clients and listens on the configured port, also while an engine is unreachable. Everything that is opened is
- * registered with `release`; it is closed in reverse order.
- */
+/** Connects the API's clients and listens on the configured port, also while an engine is unreachable. */
 export async function startApi(
   service: ApiService,
   nowMs: () => number = Date.now,
@@ -52,7 +46,7 @@ export async function startApi(
   return { port: portOf(server), checks }
 }
 
-/** Connects the API's clients; `elapsedMs` is time that never steps. `listener` answers requests until `close`, which ends those that wait for a change. */
+/** Connects the API's clients; `elapsedMs` never steps. `close` ends requests that wait for a change. */
 export function openApi(
   service: ApiService,
   nowMs: () => number,
@@ -70,26 +64,18 @@ export function openApi(
     nowMs,
   )
   const indexReader = createIndexReader(search, config.DEEP_PAGE_FROM)
-  const room = new WaitingRoom({
-    readVersions: (lists) => readVersionsOf(redis, lists),
-    elapsedMs,
-    repeat,
-    registry: metrics,
-  })
-  const keyWatch = new KeyWatch({ readHolders: (digests) => readHolders(redis, digests), nowMs, repeat })
-  const watchKey: WatchKey = (ctx, onRefused) => keyWatch.watch(keyDigestOf(ctx), ctx.state.holder, onRefused)
+  const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)
+  const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
   const checkAgain = createRecheck(accountKeys, nowMs)
-  const requestsPerMinute = config.RATE_LIMIT_PER_MINUTE
-  const count = requestCounter(redis, requestsPerMinute)
-  const authentication = authenticate({
-    lookUpHolder: createHolderLookup(accountKeys, count, nowMs),
-    requestsPerMinute,
-    recordUse: createUseRecorder(({ teamId, keyId }, minuteMs) => recordKeyUse(redis, teamId, keyId, minuteMs), nowMs),
-  })
+  const recordUse = createUseRecorder(
+    ({ teamId, keyId }, minuteMs) => recordKeyUse(redis, teamId, keyId, minuteMs),
+    nowMs,
+  )
+  const authentication = authenticate(accountKeys, config.RATE_LIMIT_PER_MINUTE, recordUse, nowMs)
   const listener = listen(service, authentication, {
     indexReader,
     readParameters: parameterReader(metrics),
-    ...createStreams(watchKey),
+    startStream: createStreams(watchKey),
     waitForChange: createWaiting({ room, checkAgain, watchKey, elapsedMs }),
     baseUrl: config.BASE_URL ?? '/api/v1',
     nowMs,
@@ -115,11 +101,6 @@ export const command = serviceCommand({
   start: startApi,
 })
 
-function repeat(tick: () => void, everyMs: number): () => void {
-  const timer = setInterval(tick, everyMs)
-  return () => clearInterval(timer)
-}
-
 /** Several middlewares listen for the end of a response, and so do Koa and the compressor. */
 const maxListeners = 20
 
@@ -134,10 +115,6 @@ function listen(service: ApiService, authentication: ApiMiddleware, deps: RouteD
   const handle = app
     .use(observeRequests<ApiState>(log, metrics, ({ holder }) => ({ teamId: holder?.teamId, keyId: holder?.keyId })))
     .use(errors(log, metrics.rejected))
-    .use((ctx, next) => {
-      ctx.set(privateHeaders)
-      return next()
-    })
     .use(admitRequests())
     .use(normalizeRequest)
     .use(options)

@@ -1,43 +1,35 @@
 import { z } from 'zod'
 import type { TeamId } from '../core/model/ids.ts'
-import { reportStatuses, servedSubmissionSummary } from '../core/model/submission.ts'
+import type { WindowBound } from '../core/model/instant.ts'
+import { reportStatuses } from '../core/model/submission.ts'
+import type { Route } from './context.ts'
 import { detailRoute } from './detailRoute.ts'
+import { apiError } from './errors.ts'
 import { listRoute } from './lists.ts'
-import {
-  changedParameters,
-  createdParameters,
-  exportParameters,
-  oneOf,
-  pageParameters,
-  text,
-} from './parameterSchemas.ts'
+import { changedParameters, createdParameters, listParameters, oneOf, text, timeZone, utc } from './parameters.ts'
+import { respond } from './respond.ts'
 import { termClauses, windowClauses } from './search/clauses.ts'
-import { readDetail } from './search/details.ts'
+import { countByTime, countByValue, type TimeUnit, timeUnits } from './search/counts.ts'
 import type { Filters } from './search/searchPage.ts'
+import { validatorsOf } from './validators.ts'
 
-export const submissionsParameters = {
+/** The parameters that select submissions. */
+const selectionParameters = {
   formId: text.describe('Only submissions of this form.'),
   status: oneOf(reportStatuses).describe('Only submissions whose report has this status.'),
   ...createdParameters,
+  ...changedParameters,
 }
 
-export const listSubmissionsParameters = z.object({
-  ...submissionsParameters,
-  ...pageParameters,
-  ...changedParameters,
-  ...exportParameters,
-})
-
-/** The parameters that select submissions. */
-type SubmissionsSelection = Omit<
-  z.output<typeof listSubmissionsParameters>,
-  keyof typeof pageParameters | keyof typeof exportParameters
->
+export const listSubmissionsParameters = z.object({ ...selectionParameters, ...listParameters })
 
 export const getSubmissionParameters = z.object({})
 
 /** The filter that selects submissions. */
-export const submissionsFilters = (_teamId: TeamId, selection: SubmissionsSelection): Filters => [
+export const submissionsFilters = (
+  _teamId: TeamId,
+  selection: z.output<z.ZodObject<typeof selectionParameters>>,
+): Filters => [
   [
     ...termClauses('formId', selection.formId),
     ...termClauses('status', selection.status),
@@ -47,20 +39,57 @@ export const submissionsFilters = (_teamId: TeamId, selection: SubmissionsSelect
 ]
 
 /** GET /api/v1/records */
-export const listSubmissions = listRoute(
-  {
-    type: 'submissions',
-    filtersOf: submissionsFilters,
-    served: servedSubmissionSummary,
-    formIdOf: ({ formId }) => formId,
-  },
-  listSubmissionsParameters,
-)
+export const listSubmissions = listRoute('submissions', listSubmissionsParameters, submissionsFilters)
 
 /** GET /api/v1/records/{id} */
-export const getSubmission = detailRoute(
-  'submissions',
-  'record',
-  getSubmissionParameters,
-  (client, teamId, id, _parameters, signal) => readDetail(client, 'submission-details', teamId, id, signal),
-)
+export const getSubmission = detailRoute('submissions', getSubmissionParameters, (submission) => submission)
+
+const fields = { form: 'formId', status: 'status' } as const
+const groups = [...timeUnits, 'form', 'status'] as const
+
+type Group = (typeof groups)[number]
+
+const isTimeUnit = (group: Group): group is TimeUnit => (timeUnits as readonly string[]).includes(group)
+
+export const countSubmissionsParameters = z
+  .object({
+    by: oneOf(groups)
+      .nonoptional('is required: one of hour, day, month, form, status')
+      .describe(
+        'What is counted: submissions of each hour, day or month of `submittedAt`, of each form, of each status.',
+      ),
+    timeZone: timeZone.describe(
+      'The IANA time zone whose hours, days or months are counted, UTC unless it is given. Only with these.',
+    ),
+    ...selectionParameters,
+  })
+  .refine(({ by, timeZone: zone = utc }) => zone === utc || isTimeUnit(by), {
+    path: ['timeZone'],
+    error: `belongs to by=${timeUnits.join(', by=')}: it must be left out of other counts`,
+  })
+
+/** GET /api/v1/record-counts */
+export const countSubmissions: Route = async (ctx, { readParameters, indexReader, answers, nowMs }) => {
+  const parameters = readParameters(ctx, countSubmissionsParameters)
+  const validators = validatorsOf(ctx, 'submissions', parameters)
+  const { by, timeZone: zone = utc } = parameters
+  const { teamId } = ctx.state.holder
+  const [filter] = submissionsFilters(teamId, parameters)
+  const window = { sinceMs: toEpochMs(parameters.since), untilMs: toEpochMs(parameters.until) }
+  const whole = async (): Promise<{ readonly body: Buffer }> => {
+    const counts = await ctx.state.runQuery((signal) => {
+      const selection = { teamId, filter, signal }
+      return isTimeUnit(by)
+        ? countByTime(indexReader, selection, { unit: by, timeZone: zone, window, nowMs: nowMs() })
+        : countByValue(indexReader, selection, fields[by])
+    })
+    if (!counts.ok) throw apiError('bad_request', `${counts.problem.path} ${counts.problem.rule}`)
+    const { totalDocs, items } = counts.value
+    return { body: Buffer.from(JSON.stringify({ totalDocs, by, items })) }
+  }
+  await respond(ctx, answers, validators, { whole })
+}
+
+/** Undefined also for a bound beyond all instants, which leaves nothing to count. */
+const toEpochMs = (bound: WindowBound | undefined): number | undefined =>
+  bound === undefined || bound === 'beyond-all' ? undefined : Date.parse(bound)

@@ -1,16 +1,15 @@
 import { hash } from 'node:crypto'
-import type { Instant, WindowBound } from '../core/model/instant.ts'
+import type { Instant } from '../core/model/instant.ts'
 import type { EntityType } from '../core/model/teamList.ts'
 import { namesEtag } from '../core/process/staticFile.ts'
 import type { ListVersion } from '../core/stores/listVersions.ts'
 import type { RouteContext } from './context.ts'
 import { unavailable } from './errors.ts'
+import type { ChangeWindow } from './parameters.ts'
 
-/**
- * How fresh an answer is. Validators are read before the query, so the answer may hold more than they promise, never less.
- * `version` and `etag` are missing while the list's version is unknown, `watermark` while none is published.
- */
+/** How fresh an answer is. All are read before the query, so the answer may hold more than they promise, never less. */
 export type Validators = {
+  /** Null while it is unknown, like the ETag. */
   readonly version: ListVersion | null
   readonly etag: string | undefined
   /** Whether Elasticsearch shows just what the version stands for. */
@@ -19,8 +18,8 @@ export type Validators = {
 }
 
 /**
- * The validators of an answer made from entities of one type, and of other ones. `parameters` are all that select it, apart from team
- * and path. What is selected by time of change is complete only up to the watermark: without one it is refused (503).
+ * The validators of an answer made from entities of these types. `parameters` are all that select it, apart from team and path. What is
+ * selected by time of change is complete only up to the watermark: without one it is refused (503).
  */
 export function validatorsOf(
   ctx: RouteContext,
@@ -38,21 +37,12 @@ export function validatorsOf(
   return { version, etag, isSettled, watermark }
 }
 
-/** The parsed parameters that every list has, apart from the page. */
-export type ChangeWindow = {
-  readonly changedSince?: WindowBound | undefined
-  readonly changedUntil?: WindowBound | undefined
-}
-
 /** Part of every ETag. Increase it when the same data is rendered in another way. */
 const renderingVersion = 1
 /** 132 bits of the digest. */
 const etagCharacters = 22
 
-/**
- * A weak ETag: the same answer may be sent compressed or not. That of a list by time of change ends with where its window begins, so that
- * an answer can be told to hold another one that begins later.
- */
+/** A weak ETag: the same answer may be sent compressed or not. It ends with where a window of changes begins, for `holdsWindow`. */
 function etagOf(
   versions: readonly (ListVersion | null)[],
   path: string,
@@ -65,23 +55,20 @@ function etagOf(
   return changedSince === undefined ? `W/"${digest}"` : `W/"${digest}/${String(changedSince)}"`
 }
 
-/**
- * Whether an answer that `If-None-Match` names holds everything that a list by time of change holds now: it was made of the same version, of
- * the same selection, and of a window that began no later.
- */
-export function holdsWindow(ctx: RouteContext, { etag }: Pick<Validators, 'etag'>): boolean {
+/** Whether `If-None-Match` names an answer of this version and selection whose window of changes began no later: it holds all of this one. */
+export function holdsWindow(ctx: RouteContext, etag: string | undefined): boolean {
   if (etag === undefined) return false
   const [digest, begin = ''] = partsOf(etag)
   const named = ctx.get('If-None-Match').split(',').map(partsOf)
   return matchesAny(ctx) || named.some(([of, from]) => of === digest && from !== undefined && from <= begin)
 }
 
-/** The digest of an ETag, and where the window begins of which it tells. */
+/** The digest of an ETag, and where its window begins. */
 const partsOf = (etag: string): readonly (string | undefined)[] =>
   etag.trim().replace(/^W\//, '').replaceAll('"', '').split('/')
 
 /** Whether `If-None-Match` names the current ETag. */
-export const holdsVersion = (ctx: RouteContext, { etag }: Pick<Validators, 'etag'>): boolean =>
+export const holdsVersion = (ctx: RouteContext, etag: string | undefined): boolean =>
   etag !== undefined && namesEtag(ctx.get('If-None-Match'), etag)
 
 /** Whether `If-None-Match` is `*`, which matches only what exists. An entity must be read to know that; a list always exists. */

@@ -146,7 +146,7 @@ test('a page and a limit that are the defaults change nothing', async () => {
   }
 })
 
-test.each(['limit=10', 'limit=', 'page=2'])('%s belongs to pages: 400', async (parameter) => {
+test.each(['limit=10', 'page=2'])('%s belongs to pages: 400', async (parameter) => {
   const [name] = parameter.split('=')
   for (const list of ['forms', 'records']) {
     const { status, json } = await ask(`/api/v1/${list}?${parameter}`)

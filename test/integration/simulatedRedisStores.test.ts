@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import * as fc from 'fast-check'
-import { requestCounter } from '../../src/api/rateLimit.ts'
 import { type AccountKeyState, digestOf } from '../../src/core/model/accountKey.ts'
 import type { EntityId, TeamId } from '../../src/core/model/ids.ts'
 import { entityTypes, type TeamList, teamList } from '../../src/core/model/teamList.ts'
@@ -39,13 +38,11 @@ import { connectReal, connectSimulated } from '../support/redisPair.ts'
 
 const nowMs = Date.now()
 const minuteMs = 60_000
-const requestsPerMinute = 3
 
 /** What a process does with one Redis. */
 type Side = {
   readonly link: RedisConnection
   readonly store: AccountKeyStore
-  readonly countRequest: ReturnType<typeof requestCounter>
   /** The same tokens on both sides. */
   newToken(): string
   replay: { complete(): Promise<boolean> }
@@ -173,10 +170,13 @@ const keySteps = [
     side.store.reserve(team, id, ++side.reservedAtMs, side.reservedAtMs + lifeMs),
   ),
   step('list', teams, async ({ store }, team) => byText(await store.list(team))),
-  step('lookup', digests, async ({ store, link, newToken }, digest) => {
+  step('lookup', fc.tuple(digests, oneOf(0, minuteMs)), async ({ store, link, newToken }, [digest, windowMs]) => {
     // A look-up would create tokens of its own.
     for (const team of ['acme', 'b.team'] as TeamId[]) await readListVersions(link, team, newToken)
-    return await store.lookup(digest)
+    const lookup = await store.lookup(digest, windowMs)
+    if (lookup === 'incomplete' || lookup.found === null) return lookup
+    const { requests, leftMs } = lookup.window
+    return { ...lookup, window: [requests, requests === 0 ? leftMs : 0 < leftMs && leftMs <= minuteMs] }
   }),
   step('find', fc.tuple(teams, ids), ({ store }, [team, id]) => store.find(team, id)),
   step(
@@ -205,12 +205,6 @@ const keySteps = [
 ]
 
 const otherSteps = [
-  step('count a request', fc.tuple(teams, ids), async ({ countRequest }, [teamId, keyId]) => {
-    const { isRefused, window } = await countRequest({ teamId, keyId, state: 'active', expiresAtMs: null })
-    const { remainingPoints, consumedPoints, isFirstInDuration, msBeforeNext } = window
-    const isInWindow = 0 < msBeforeNext && msBeforeNext <= minuteMs
-    return { isRefused, remainingPoints, consumedPoints, isFirstInDuration, isInWindow }
-  }),
   step('open a session', teams, async (side, team) => {
     const session = await sessionsOf(side).open({ team, sub: 'someone' })
     side.sessionId = session.id
@@ -245,7 +239,6 @@ async function sideOf(connection: RedisConnection, prefix: string): Promise<Side
   return {
     link,
     store,
-    countRequest: requestCounter(link, requestsPerMinute),
     newToken: () => `token ${++tokens}`,
     replay: await store.beginReplay('first'),
     sessionId: '',

@@ -7,9 +7,8 @@ import { ForgottenEntities } from '../../indexer/generations/readAgain.ts'
 import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { surveyIndices } from '../../indexer/status/observe.ts'
 import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
-import { readForm } from '../../src/api/forms.ts'
 import { countOnly } from '../../src/api/search/clauses.ts'
-import { readDetails } from '../../src/api/search/details.ts'
+import { readDetail, readDetails } from '../../src/api/search/details.ts'
 import { searchTeam } from '../../src/api/search/hits.ts'
 import { createIndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
@@ -160,7 +159,7 @@ async function search(name: string): Promise<void> {
   const { signal } = options()
   await expectPassing(isolatedNodesAnswerNothing(client))
   await probe(replica, signal)
-  await readForm(replica, team, 'f1', { includeFields: true, includeReport: true }, signal)
+  await readDetail(replica, 'form-details', team, 'f1', signal)
   const snapshot = await openListSnapshot(replica, 'forms', team, { lifeMs: 30_000, signal })
   await snapshot.countsOf([], signal).countByTime(undefined, 86_400_000)
   const all = { clause: { match_all: {} }, skip: 0 }

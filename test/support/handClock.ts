@@ -1,22 +1,20 @@
+import { jest } from '@jest/globals'
+
 /** Lets promises that are settled be heard. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()
 }
 
-/** Time, and all that is repeated in it, in the hands of a test. */
+/** Time, and every timer, in the hands of a test. */
 export function handClock() {
-  let nowMs = 0
-  const ticks = new Set<() => void>()
+  jest.useFakeTimers()
+  const startMs = Date.now()
+  const nowMs = (): number => Date.now() - startMs
   return {
-    nowMs: (): number => nowMs,
-    repeat: (tick: () => void): (() => void) => {
-      ticks.add(tick)
-      return () => ticks.delete(tick)
-    },
-    isTicking: (): boolean => ticks.size > 0,
+    nowMs,
+    isTicking: (): boolean => jest.getTimerCount() > 0,
     tickAt: async (atMs: number): Promise<void> => {
-      nowMs = atMs
-      for (const tick of ticks) tick()
+      await jest.advanceTimersByTimeAsync(atMs - nowMs())
       await settle()
     },
   }

@@ -4,7 +4,7 @@ import { indexerMetrics, pipelineMetrics, surveyMetrics } from '../../indexer/me
 import { AnswerCache } from '../../src/api/answerCache.ts'
 import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts'
 import { parameterReader } from '../../src/api/parameters.ts'
-import { WaitingRoom } from '../../src/api/waiting/waitingRoom.ts'
+import { WaitingRoom } from '../../src/api/waiting.ts'
 import { processMetrics } from '../../src/core/process/processMetrics.ts'
 import { requestMetrics } from '../../src/core/process/requests.ts'
 import { measureCalls } from '../../src/core/stores/openStores.ts'
@@ -44,7 +44,11 @@ function registerApi(registry: Registry): void {
   new AnswerCache(0, registry)
   requestMetrics(registry, apiRejectionReasons)
   parameterReader(registry)
-  new WaitingRoom({ readVersions: async () => [], elapsedMs: () => 0, repeat: () => () => undefined, registry })
+  new WaitingRoom(
+    async () => [],
+    () => 0,
+    registry,
+  )
 }
 
 function registerIndexer(registry: Registry): void {

@@ -1,13 +1,11 @@
+import { z } from 'zod'
 import { accountKeyPrefix } from '../../core/model/accountKey.ts'
+import { maxUrlBytes } from '../../core/process/clientErrors.ts'
+import { allowedMethods, type ErrorCode, errorAnswers, privateHeaders } from '../errors.ts'
+import { csv, ndjson } from '../exports.ts'
 import { type Endpoint, endpoints } from '../routes.ts'
-import { maxWaitSeconds } from '../waiting/waitForChange.ts'
-import { errorResponses, headers, responsesOf } from './responses.ts'
+import { maxWaitSeconds } from '../waiting.ts'
 import { answerSchemas, exampleOf, type JsonSchema, sent } from './schemas.ts'
-
-type OpenApi = {
-  readonly openapi: string
-  readonly paths: Readonly<Record<string, { readonly get: Readonly<Record<string, unknown>> }>>
-} & Readonly<Record<string, unknown>>
 
 const introduction = `Read-only JSON for one team: its forms, and the submissions that these collected.
 
@@ -18,7 +16,7 @@ A known field without a value is \`null\`. Unknown parameters filter nothing and
 \`GET\` without a body, and a trailing slash is the same route.`
 
 /** The OpenAPI description of the API at `serverUrl`, generated from the schemas that validate requests and Kafka records. */
-export const describeApi = (serverUrl: string): OpenApi => ({
+export const describeApi = (serverUrl: string) => ({
   openapi: '3.1.1',
   info: { title: 'Tidemark', version: 'v1', description: introduction },
   servers: [{ url: serverUrl }],
@@ -33,7 +31,7 @@ export const describeApi = (serverUrl: string): OpenApi => ({
   components: {
     schemas: answerSchemas,
     responses: errorResponses(),
-    headers,
+    headers: headers(),
     securitySchemes: {
       accountKey: {
         type: 'http',
@@ -46,7 +44,7 @@ export const describeApi = (serverUrl: string): OpenApi => ({
 
 const describe = (endpoint: Endpoint) => ({
   operationId: endpoint.operationId,
-  tags: [endpoint.tag],
+  tags: [endpoint.path.startsWith('/forms') ? 'Forms' : 'Records'],
   summary: endpoint.summary,
   description: endpoint.description,
   parameters: [
@@ -77,23 +75,177 @@ const queryParameters = ({ properties = {}, required = [] }: JsonSchema) =>
     return { name, in: 'query', required: required.includes(name), description, schema }
   })
 
-const ifNoneMatch = {
-  name: 'If-None-Match',
+const header = (name: string, description: string) => ({
+  name,
   in: 'header',
   required: false,
-  description:
-    'The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since.',
+  description,
   schema: { type: 'string' },
-}
+})
+
+const ifNoneMatch = header(
+  'If-None-Match',
+  'The `ETag` of an earlier answer, several of them with commas between, or `*`: 304 when nothing has changed since.',
+)
 
 const prefer = {
-  name: 'Prefer',
-  in: 'header',
-  required: false,
-  description:
+  ...header(
+    'Prefer',
     `\`wait=N\`, from 1 to ${maxWaitSeconds} (RFC 7240): with \`changedSince\`, the answer comes as soon as there is something in it, and after so ` +
-    'many seconds at the latest. With the `ETag` of the last answer as `If-None-Match`, as soon as the list has changed after that one. Without `changedSince`, or when too many requests wait already, it comes at once, without ' +
-    '`Preference-Applied`.',
-  schema: { type: 'string' },
+      'many seconds at the latest. With the `ETag` of the last answer as `If-None-Match`, as soon as the list has changed after that one. Without `changedSince`, or when too many requests wait already, it comes at once, without ' +
+      '`Preference-Applied`.',
+  ),
   example: 'wait=30',
+}
+
+/** A header's description, example and schema. */
+type Header = readonly [description: string, example: string | number, schema?: JsonSchema]
+
+const allHeaders = {
+  'X-Request-Id': [
+    'Names the request in the logs.',
+    '6f1c6f0e-3f43-4d0c-9d6d-0d5b1c8f7a10',
+    { type: 'string', format: 'uuid' },
+  ],
+  'Cache-Control': ['Answers are for one key alone, and are to be asked for again.', privateHeaders['Cache-Control']],
+  Vary: ['The request headers that an answer depends on.', privateHeaders.Vary],
+  'RateLimit-Policy': ["The key's requests (`q`) in a window of so many seconds (`w`).", '"key";q=120;w=60'],
+  RateLimit: [
+    "What is left (`r`) of the key's window, and the seconds (`t`) until the next one. A window begins with the key's first " +
+      'request; refused requests do not extend it.',
+    '"key";r=119;t=60',
+  ],
+  'Replica-Watermark': [
+    'Every change appended to Kafka before this instant is in the answer. It never goes back. Left out when no such promise ' +
+      'can be made.',
+    '2026-11-21T08:30:00.000Z',
+    { type: 'string', format: 'date-time' },
+  ],
+  ETag: [
+    'A weak validator of the answer, for `If-None-Match`.',
+    'W/"2b7f0c9a"',
+    { type: 'string', pattern: '^W/".*"$' },
+  ],
+  Link: [
+    'Of a page: the `first`, `prev`, `next` and `last` page with the same query (RFC 8288). Left out when it takes more than 4 KiB.',
+    '<https://api.example.com/api/v1/records?page=2>; rel="next"',
+  ],
+  'Preference-Applied': [
+    'Of a request with `Prefer: wait=N` that was held, or would have been, until there was a change (RFC 7240).',
+    'wait=30',
+  ],
+  'Ignored-Parameters': [
+    'The parameters that were sent and are not known, percent-encoded: at most ten names and 256 bytes.',
+    'Limit',
+  ],
+  'Retry-After': ['Whole seconds after which asking again makes sense.', 5, { type: 'integer', minimum: 1 }],
+  'WWW-Authenticate': ['`Bearer`; with `error="invalid_token"` when a token was sent.', 'Bearer error="invalid_token"'],
+  Allow: ['The methods there are.', allowedMethods],
+} as const satisfies Readonly<Record<string, Header>>
+
+type HeaderName = keyof typeof allHeaders
+type Response = Readonly<Record<string, unknown>>
+
+const always: readonly HeaderName[] = ['X-Request-Id', 'Cache-Control', 'Vary']
+/** Never missing where they are named. */
+const required: readonly string[] = [...always, 'Retry-After', 'WWW-Authenticate', 'Allow']
+
+const headers = (): Response =>
+  Object.fromEntries(
+    Object.entries<Header>(allHeaders).map(([name, [description, example, schema = { type: 'string' }]]) => [
+      name,
+      { description, schema, example, ...(required.includes(name) && { required: true }) },
+    ]),
+  )
+
+const counted: readonly HeaderName[] = [...always, 'RateLimit-Policy', 'RateLimit']
+const read: readonly HeaderName[] = [...counted, 'Ignored-Parameters', 'Replica-Watermark', 'ETag']
+
+const errors = {
+  bad_request: [
+    'A parameter breaks its rule; the message names it, the rule and what was sent. Or `Host` is missing, or it or `Authorization` was ' +
+      'sent twice.',
+    [...counted, 'Ignored-Parameters'],
+  ],
+  unauthorized: [
+    'The key is missing, unknown, expired or revoked, or the token is no account key.',
+    [...always, 'WWW-Authenticate'],
+  ],
+  not_found: ['The team has nothing under this id.', [...counted, 'Ignored-Parameters']],
+  method_not_allowed: ['Only `GET`, `HEAD` and `OPTIONS` are supported.', [...counted, 'Allow']],
+  request_timeout: ['The request came too slowly.', always],
+  uri_too_long: [`The URL takes more than ${maxUrlBytes / 1024} KiB.`, always],
+  rate_limited: [
+    'The key has used up the requests of its window, or too many exports of its team are running.',
+    [...counted, 'Retry-After'],
+  ],
+  headers_too_long: ['The headers take more than 16 KiB.', always],
+  internal_error: ['A bug. `X-Request-Id` identifies the request in the logs.', [...counted, 'Ignored-Parameters']],
+  service_unavailable: [
+    'What the answer needs cannot be reached, or is not complete. Never half an answer.',
+    [...counted, 'Ignored-Parameters', 'Retry-After'],
+  ],
+} as const satisfies Readonly<Record<ErrorCode, readonly [description: string, headers: readonly HeaderName[]]>>
+
+const codes = Object.keys(errors) as ErrorCode[]
+
+const errorResponses = (): Response =>
+  Object.fromEntries(
+    codes.map((code) => {
+      const [description, headers] = errors[code]
+      const schema = z.object({
+        error: z.object({ code: z.literal(code), message: z.string().describe('For people; its text may change.') }),
+      })
+      const content = json(sent(schema), { error: { code, message: errorAnswers[code][1] } })
+      return [code, { description: `\`${code}\`: ${description}`, headers: named(headers), content }]
+    }),
+  )
+
+/** The answers of an endpoint by status; the errors are references. */
+function responsesOf({ path, summary, answer, line }: Endpoint): Response {
+  const answered = json({ $ref: `#/components/schemas/${answer}` }, exampleOf(answerSchemas[answer]))
+  return {
+    200: {
+      description: summary,
+      headers: named(line === undefined ? read : [...read, 'Link', 'Preference-Applied']),
+      content: line === undefined ? answered : { ...answered, ...exportsOf(line) },
+    },
+    304: {
+      description: 'Nothing has changed since the answer whose `ETag` was sent.',
+      headers: named(line === undefined ? read : [...read, 'Preference-Applied']),
+    },
+    ...Object.fromEntries(
+      codes
+        .filter((code) => code !== 'not_found' || path.includes(':id'))
+        .map((code) => [errorAnswers[code][0], { $ref: `#/components/responses/${code}` }]),
+    ),
+  }
+}
+
+const exportsOf = (line: string): Response => ({
+  [ndjson]: {
+    schema: {
+      type: 'string',
+      description:
+        `Every ${line} that matches, one a line, all of one moment; without \`limit\` and \`page\`. With \`view=full\` each line is what the ` +
+        `endpoint of a single ${line} answers. With \`includeDeleted=true\`, lines \`{"id": "…", "deleted": true}\` follow for what was deleted. An ` +
+        'answer that breaks off is not whole.',
+    },
+  },
+  [csv]: {
+    schema: {
+      type: 'string',
+      description:
+        `The same as RFC 4180 in UTF-8, after a header: a ${line} a line, a column for each field, named by its path with dots. Text is quoted, ` +
+        'and what a spreadsheet would run begins with a single quote.',
+    },
+  },
+})
+
+const json = (schema: JsonSchema, example: unknown): Response => ({
+  'application/json': { schema, examples: { example: { value: example } } },
+})
+
+function named(names: readonly HeaderName[]): Response {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }

@@ -2,15 +2,15 @@ import { z } from 'zod'
 import type { Served } from '../../core/json/scanner.ts'
 import { formSchema, servedForm, servedFormSummary } from '../../core/model/form.ts'
 import { servedSubmission, servedSubmissionSummary, submissionSchema } from '../../core/model/submission.ts'
-import { defaultLimit, maxLimit } from '../parameterSchemas.ts'
+import { defaultLimit, maxLimit } from '../parameters.ts'
 import { maxCounts } from '../search/counts.ts'
-import { countSubmissionsParameters } from '../submissionCounts.ts'
+import { countSubmissionsParameters } from '../submissions.ts'
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema
 
 /** The JSON Schema of the input of `schema`. */
-export const sent = (schema: z.ZodObject): JsonSchema =>
-  z.toJSONSchema(schema, {
+export function sent(schema: z.ZodObject): JsonSchema {
+  const { $schema: _dialect, ...jsonSchema } = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
     // Zod omits the defaults and examples of a schema that transforms its input.
@@ -20,6 +20,8 @@ export const sent = (schema: z.ZodObject): JsonSchema =>
       if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue
     },
   })
+  return jsonSchema
+}
 
 /** The schema of an object that is served with `members` alone; those not in `omissible` are always present. */
 function served(schema: JsonSchema, members: Served, omissible: readonly string[] = []): JsonSchema {
@@ -32,63 +34,52 @@ function served(schema: JsonSchema, members: Served, omissible: readonly string[
   })
   return {
     ...(schema.description !== undefined && { description: schema.description }),
-    ...objectOf(Object.fromEntries(properties), omissible),
-    ...(others.length > 0 && { type: ['object', 'null'] as never }),
+    type: others.length > 0 ? (['object', 'null'] as never) : 'object',
+    properties: Object.fromEntries(properties),
+    required: properties.map(([name]) => name).filter((name) => !omissible.includes(name)),
   }
 }
 
-export const objectOf = (
-  properties: Readonly<Record<string, JsonSchema>>,
-  omissible: readonly string[] = [],
-): JsonSchema => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties).filter((name) => !omissible.includes(name)),
-})
-
-const count = (description: string, example: number): JsonSchema => ({
-  type: 'integer',
-  minimum: 0,
-  description,
-  examples: [example],
-})
+const count = (description: string, example: number) =>
+  z
+    .int()
+    .min(0)
+    .meta({ description, examples: [example] })
 
 const list = (item: string): JsonSchema =>
-  objectOf({
-    totalDocs: count('How many match on all pages; exact.', 1),
-    page: {
-      type: 'integer',
-      minimum: 1,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description: 'The page that was asked for.',
-      examples: [1],
-    },
-    limit: {
-      type: 'integer',
-      minimum: 1,
-      maximum: maxLimit,
-      description: 'The items per page that were asked for.',
-      examples: [defaultLimit],
-    },
-    items: { type: 'array', items: { $ref: `#/components/schemas/${item}` }, description: 'Newest first.' },
-  })
+  sent(
+    z.object({
+      totalDocs: count('How many match on all pages; exact.', 1),
+      page: z
+        .int()
+        .min(1)
+        .meta({ description: 'The page that was asked for.', examples: [1] }),
+      limit: z
+        .int()
+        .min(1)
+        .max(maxLimit)
+        .meta({ description: 'The items per page that were asked for.', examples: [defaultLimit] }),
+      items: z.array(z.unknown().meta({ $ref: `#/components/schemas/${item}` })).describe('Newest first.'),
+    }),
+  )
 
-const counts = (): JsonSchema =>
-  objectOf({
-    totalDocs: count('How many match; exact, and the sum of all counts.', 3),
-    by: sent(countSubmissionsParameters).properties?.['by'] as JsonSchema,
-    items: {
-      type: 'array',
-      maxItems: maxCounts,
-      items: objectOf({
-        key: {
-          type: 'string',
-          description:
+const counts = z.object({
+  totalDocs: count('How many match; exact, and the sum of all counts.', 3),
+  by: countSubmissionsParameters.shape.by,
+  items: z
+    .array(
+      z.object({
+        key: z
+          .string()
+          .describe(
             'The form, the status, or when the hour, day or month begins: the clock of the time zone with its offset, as in ' +
-            '`2026-03-29T03:00:00.000+02:00`.',
-        },
-        count: { type: 'integer', minimum: 0 },
+              '`2026-03-29T03:00:00.000+02:00`.',
+          ),
+        count: z.int().min(0),
       }),
+    )
+    .max(maxCounts)
+    .meta({
       description:
         'Time: oldest first, without a gap from the first to the last that has any. Forms and status: those that have any, the ' +
         'most frequent first, then by key.',
@@ -98,8 +89,8 @@ const counts = (): JsonSchema =>
           { key: '2026-03-29T03:00:00.000+02:00', count: 1 },
         ],
       ],
-    },
-  })
+    }),
+})
 
 const form = sent(formSchema)
 const submission = sent(submissionSchema)
@@ -112,7 +103,7 @@ export const answerSchemas = {
   Submission: served(submission, servedSubmission),
   FormList: list('FormSummary'),
   SubmissionList: list('SubmissionSummary'),
-  SubmissionCounts: counts(),
+  SubmissionCounts: sent(counts),
 } as const satisfies Readonly<Record<string, JsonSchema>>
 
 export type AnswerName = keyof typeof answerSchemas

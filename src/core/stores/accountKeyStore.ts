@@ -22,9 +22,12 @@ export const stateOf = ({ revision, ...key }: StoredKey): AccountKeyState => ({ 
 /** Where a record was appended, as text that sorts in the order of its partition. */
 export type AppendPosition = Branded<string, 'AppendPosition'>
 
-/** The holder of a key, with how fresh the lists of its team are. */
+/** The requests with a key in its current window, and when that ends. */
+export type RequestWindow = { readonly requests: number; readonly leftMs: number }
+
+/** The holder of a key, with how fresh the lists of its team are. `window` has no requests unless this one was counted. */
 export type Lookup =
-  | { readonly found: KeyHolder; readonly freshness: Freshness }
+  | { readonly found: KeyHolder; readonly freshness: Freshness; readonly window: RequestWindow }
   | { readonly found: null }
   | 'incomplete'
 
@@ -143,13 +146,27 @@ if redis.call('DEL', KEYS[2]) == 0 then return 0 end
 redis.call('SET', KEYS[1], ARGV[1])
 return 1`)
 
+/** Counts the request of an active key in a window that its first request opens; with a window of 0 ms, it counts none. */
 const lookupScript = script(`${freshnessLua}
 local complete, holders = redis.call('GET', ARGV[1]), redis.call('HVALS', ARGV[2])
 if #holders ~= 1 then return {complete, false} end
-return {complete, holders[1], unpack(freshnessOf(cjson.decode(holders[1]).teamId, 3))}`)
+local holder, windowMs = cjson.decode(holders[1]), tonumber(ARGV[4])
+local requests, leftMs = 0, 0
+if windowMs > 0 and holder.state == 'active' then
+  local window = ARGV[3] .. ':' .. holder.teamId .. '/' .. holder.keyId
+  redis.call('SET', window, 0, 'PX', windowMs, 'NX')
+  requests, leftMs = redis.call('INCRBY', window, 1), redis.call('PTTL', window)
+end
+return {complete, holders[1], requests, leftMs, unpack(freshnessOf(holder.teamId, 5))}`)
 
 type ApplyReply = readonly [kind: Applied['kind'], newest?: string | null]
-type LookupReply = readonly [complete: string | null, holder: string | null, ...FreshnessReply]
+type LookupReply = readonly [
+  complete: string | null,
+  holder: string | null,
+  requests: number,
+  leftMs: number,
+  ...FreshnessReply,
+]
 
 /**
  * The account keys in Redis, by which requests are authenticated. Kafka is their durable copy. Every write goes through a script that
@@ -169,18 +186,19 @@ export class AccountKeyStore {
   }
 
   /**
-   * Looks a key up by its digest, and reads the freshness of its team's lists (see `readListVersions`), if the store is complete. Nothing is
-   * found by a digest that several live keys claim, revoked ones included, until one of them is deleted or has another.
+   * Looks a key up by its digest, counts a request of an active key in its window of `windowMs`, and reads the freshness of its team's lists
+   * (see `readListVersions`), if the store is complete. Nothing is found by a digest that several live keys claim, revoked ones included, until one of them is deleted or has another.
    */
-  async lookup(digest: Digest): Promise<Lookup> {
+  async lookup(digest: Digest, windowMs = 0): Promise<Lookup> {
     const redis = this.#redis
-    const names = [redis.keys.accountKeysComplete, redis.keys.accountKey(digest), ...freshnessNames(redis.keys)]
-    const [complete, holder, ...read] = (await lookupScript(redis, [], names)) as LookupReply
+    const { accountKeysComplete, accountKey, limitPrefix } = redis.keys
+    const values = [accountKeysComplete, accountKey(digest), limitPrefix, windowMs, ...freshnessNames(redis.keys)]
+    const [complete, holder, requests, leftMs, ...read] = (await lookupScript(redis, [], values)) as LookupReply
     if (complete === null || complete !== redis.runId()) return 'incomplete'
     if (holder === null) return { found: null }
     const found = JSON.parse(holder) as KeyHolder
     const freshness = lacksToken(read) ? await readListVersions(redis, found.teamId) : freshnessIn(read, redis.runId())
-    return { found, freshness }
+    return { found, freshness, window: { requests, leftMs } }
   }
 
   /** Applies a state; `when complete`: to a complete store only. `position`: where its record was appended, if there is one yet. */

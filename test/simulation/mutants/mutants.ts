@@ -99,8 +99,8 @@ export const mutants: readonly Mutant[] = [
     name: 'not-modified-while-a-change-is-pending',
     themes: ['groups'],
     file: 'src/api/respond.ts',
-    from: 'holdsVersion(ctx, validators) && (validators.isSettled || matchesAny(ctx))',
-    to: 'holdsVersion(ctx, validators)',
+    from: 'holdsVersion(ctx, etag) && (isSettled || matchesAny(ctx))',
+    to: 'holdsVersion(ctx, etag)',
   },
   {
     name: 'revoked-key-accepted',

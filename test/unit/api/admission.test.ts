@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { createTeamAdmission, pausePermits } from '../../../src/api/admission.ts'
+import { createTeamAdmission } from '../../../src/api/admission.ts'
+import type { RouteState } from '../../../src/api/context.ts'
 import type { TeamId } from '../../../src/core/model/ids.ts'
 import { HttpError } from '../../../src/core/process/httpError.ts'
 
@@ -13,12 +14,15 @@ function admission(): (teamId: string, isClosed?: boolean) => Request {
   const admit = createTeamAdmission()
   return (teamId, isClosed = false) => {
     const response = Object.assign(new EventEmitter(), { closed: isClosed })
-    const ctx = { res: response as unknown as ServerResponse, state: {} }
+    const ctx = { res: response as unknown as ServerResponse, state: {} as RouteState }
     const close = () => {
       response.closed = true
       response.emit('close')
     }
-    const pause = () => pausePermits(ctx)
+    const pause = () => {
+      ctx.state.permit.pause()
+      return ctx.state.permit.resume
+    }
     try {
       admit(ctx, teamId as TeamId)
       return { isAdmitted: true, pause, close }

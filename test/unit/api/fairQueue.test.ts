@@ -1,7 +1,6 @@
 import { jest } from '@jest/globals'
 import fc from 'fast-check'
-import type { Release } from '../../../src/api/admission.ts'
-import { FairQueue, type NotAdmitted } from '../../../src/api/fairQueue.ts'
+import { FairQueue, type NotAdmitted, type Release } from '../../../src/api/fairQueue.ts'
 
 const bounds = { maxRunning: 4, maxRunningPerTenant: 2, maxWaiting: 6, maxWaitMs: 1_000 }
 const stays = new AbortController().signal
@@ -43,7 +42,7 @@ test('whoever waits too long is told so', async () => {
   await queue.acquire('a', stays)
   const second = queue.acquire('b', stays)
   await jest.advanceTimersByTimeAsync(bounds.maxWaitMs)
-  expect(await second).toBe('timed-out')
+  expect(await second).toBe('full')
   jest.useRealTimers()
 })
 
@@ -51,10 +50,10 @@ test('who does not wait gets a permit at once, or hears which limit is reached; 
   const queue = new FairQueue(bounds)
   const first = queue.acquireNow('a')
   expect([typeof first, typeof queue.acquireNow('a')]).toEqual(['function', 'function'])
-  expect(queue.acquireNow('a')).toBe('tenant-reached')
+  expect(queue.acquireNow('a')).toBe('own-share')
   const waiting = queue.acquire('a', stays)
   expect([typeof queue.acquireNow('b'), typeof queue.acquireNow('b')]).toEqual(['function', 'function'])
-  expect(queue.acquireNow('c')).toBe('total-reached')
+  expect(queue.acquireNow('c')).toBe('full')
   if (typeof first === 'function') first()
   expect(await waiting).toBeInstanceOf(Function)
 })
@@ -101,7 +100,7 @@ test('whatever comes and goes, no bound is passed, no place stays free while one
         await settle()
       }
       expect(waiting).toBe(0)
-      expect(new Set(refused)).toEqual(new Set(refused.length > 0 ? ['queue-full'] : []))
+      expect(new Set(refused)).toEqual(new Set(refused.length > 0 ? ['full'] : []))
     }),
   )
 })
@@ -149,15 +148,15 @@ test('whoever waits in vain hears whether it was its own tenant that left no roo
   await Promise.all(['a', 'a', 'b', 'b'].map((name) => queue.acquire(name, stays)))
   const late = [queue.acquire('a', stays), queue.acquire('c', stays)]
   await jest.advanceTimersByTimeAsync(bounds.maxWaitMs)
-  expect(await Promise.all(late)).toEqual(['own-share', 'timed-out'])
+  expect(await Promise.all(late)).toEqual(['own-share', 'full'])
   jest.useRealTimers()
 })
 
 test('nothing is remembered of tenants that neither run nor wait, also of those that were refused', async () => {
   const queue = new FairQueue({ maxRunning: 1, maxRunningPerTenant: 1, maxWaiting: 0, maxWaitMs: 1_000 })
   const permit = queue.acquireNow('a')
-  for (const name of ['b', 'c', 'd']) expect(await queue.acquire(name, stays)).toBe('queue-full')
-  for (const name of ['e', 'f']) expect(queue.acquireNow(name)).toBe('total-reached')
+  for (const name of ['b', 'c', 'd']) expect(await queue.acquire(name, stays)).toBe('full')
+  for (const name of ['e', 'f']) expect(queue.acquireNow(name)).toBe('full')
   expect(queue.tenants).toBe(1)
   if (typeof permit === 'function') permit()
   expect(queue.tenants).toBe(0)

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { z } from 'zod'
 import type { ParameterReader } from '../../../src/api/context.ts'
 import { getFormParameters, listFormsParameters } from '../../../src/api/forms.ts'
-import { parameterReader } from '../../../src/api/parameters.ts'
+import { parameterReader, parseTimeZone } from '../../../src/api/parameters.ts'
 import { getSubmissionParameters, listSubmissionsParameters } from '../../../src/api/submissions.ts'
 
 const schemas: readonly z.ZodObject[] = [
@@ -133,4 +133,39 @@ describe('Ignored-Parameters', () => {
       }),
     )
   })
+})
+
+test('every zone that this process lists is read, in any letter case, also with spaces for its plus', () => {
+  for (const zone of Intl.supportedValuesOf('timeZone')) {
+    expect(parseTimeZone(zone)).toBe(zone)
+    expect(parseTimeZone(zone.toLowerCase().replace('+', ' '))).toBe(zone)
+  }
+})
+
+test.each([
+  ['Asia/Kolkata', 'Asia/Calcutta'],
+  ['US/Pacific', 'America/Los_Angeles'],
+  ['GB', 'Europe/London'],
+  ['GMT', 'UTC'],
+])('%s is another name of %s', (name, zone) => {
+  expect(parseTimeZone(name)).toBe(zone)
+})
+
+test.each([
+  '',
+  'Z',
+  '+02:00',
+  '-0200',
+  '02:00',
+  'UTC+2',
+  'GMT+2',
+  'PST',
+  'IST',
+  'Europe',
+  'Europe/',
+  ' UTC',
+  'UTC\0',
+  'Etc/Unknown',
+])('%p is no name', (text) => {
+  expect(parseTimeZone(text)).toBeUndefined()
 })

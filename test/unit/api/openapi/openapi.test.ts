@@ -5,8 +5,11 @@ import type { RouteDeps } from '../../../../src/api/context.ts'
 import { getFormParameters, listFormsParameters } from '../../../../src/api/forms.ts'
 import { describeApi } from '../../../../src/api/openapi/openapi.ts'
 import { routes } from '../../../../src/api/routes.ts'
-import { countSubmissionsParameters } from '../../../../src/api/submissionCounts.ts'
-import { getSubmissionParameters, listSubmissionsParameters } from '../../../../src/api/submissions.ts'
+import {
+  countSubmissionsParameters,
+  getSubmissionParameters,
+  listSubmissionsParameters,
+} from '../../../../src/api/submissions.ts'
 import { pointer, schemaJudge } from '../../../support/description.ts'
 import { documentedTypes } from '../../../support/documentedTypes.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'

@@ -1,4 +1,4 @@
-import { utc } from '../../../../src/api/parameterSchemas.ts'
+import { utc } from '../../../../src/api/parameters.ts'
 import { countByTime, countByValue, maxCounts } from '../../../../src/api/search/counts.ts'
 import { InvalidSearch, type SearchClient, type SearchRequest } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'

@@ -1,4 +1,4 @@
-import { preferredWaitSeconds } from '../../../../src/api/waiting/waitForChange.ts'
+import { preferredWaitSeconds } from '../../../../src/api/waiting.ts'
 
 test.each([
   ['wait=1', 1],

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
+import { jest } from '@jest/globals'
 import { Registry } from 'prom-client'
 import type { News, RouteContext } from '../../../../src/api/context.ts'
-import { createWaiting } from '../../../../src/api/waiting/waitForChange.ts'
-import { WaitingRoom } from '../../../../src/api/waiting/waitingRoom.ts'
+import { createWaiting, WaitingRoom } from '../../../../src/api/waiting.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import { stallMs } from '../../../../src/core/process/httpServer.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
@@ -12,15 +12,10 @@ const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
 
 /** Requests of one team with `Prefer: wait=60`; clock, ticks, versions and news are in the hands of the test. */
 function openHouse() {
-  const { nowMs, repeat, tickAt } = handClock()
+  const { nowMs, tickAt } = handClock()
   let version = first
   let news: News = 'none'
-  const room = new WaitingRoom({
-    readVersions: async (lists) => lists.map(() => version),
-    elapsedMs: nowMs,
-    repeat,
-    registry: new Registry(),
-  })
+  const room = new WaitingRoom(async (lists) => lists.map(() => version), nowMs, new Registry())
   const freshness = () => ({ watermark: null, versions: { forms: version, submissions: version } })
   const waitForChange = createWaiting({
     room,
@@ -64,7 +59,7 @@ function openHouse() {
         state: {
           holder: { teamId: 'acme' as TeamId },
           freshness: freshness(),
-          permits: [{ pause: () => permits.push('paused'), resume: () => permits.push('resumed') }],
+          permit: { pause: () => permits.push('paused'), resume: () => permits.push('resumed') },
         },
       } as unknown as RouteContext
       waitForChange(ctx, 'forms', async () => news).then(
@@ -75,6 +70,8 @@ function openHouse() {
     },
   }
 }
+
+afterEach(() => jest.useRealTimers())
 
 test('while the watermark stands still, rows that the client may have are answered once a second', async () => {
   const { ask, now, passTo } = openHouse()
@@ -90,7 +87,7 @@ test('while the watermark stands still, rows that the client may have are answer
 
 test.each<[string, News, number, News, number]>([
   // What it finds at first, what it finds from when on, and when it is answered.
-  ['rows that the client may have: sooner once the watermark moves', 'unpromised', 150, 'promised', 325],
+  ['rows that the client may have: sooner once the watermark moves', 'unpromised', 150, 'promised', 300],
   ['nothing: at once when any rows come', 'none', 100, 'unpromised', 125],
   ['what it holds: when the list has another version, however late', 'held', 30_000, 'unpromised', 30_025],
   ['what it holds: no more often than once a second', 'held', 100, 'unpromised', 1_000],

@@ -1,0 +1,224 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { TeamId } from '../core/model/ids.ts'
+import { type EntityType, type TeamList, teamList } from '../core/model/teamList.ts'
+import { stallMs } from '../core/process/httpServer.ts'
+import { Stopwatch } from '../core/process/requests.ts'
+import type { ListVersion } from '../core/stores/listVersions.ts'
+import { whenClosed } from './admission.ts'
+import type { News, RouteContext, WaitForChange, WatchKey } from './context.ts'
+import { unavailable } from './errors.ts'
+import { FairQueue, type Release } from './fairQueue.ts'
+
+/** The rest of a request after a change that was none for it, which doubles each time. */
+const firstRestMs = 100
+const maxRestMs = 2_000
+/**
+ * Rows that the client may have already are held back so long. While the watermark stands still, a client that tells nothing of its last
+ * answer would otherwise get the same rows as often as it can ask.
+ */
+const paceMs = 1_000
+
+type WaitingDeps = {
+  readonly room: WaitingRoom
+  /** Judges the key of a request again, and reads the freshness of the team's lists anew. */
+  checkAgain(ctx: RouteContext): Promise<void>
+  readonly watchKey: WatchKey
+  /** Time that never steps. */
+  readonly elapsedMs: () => number
+}
+
+/**
+ * Holds requests that prefer to wait (`Prefer: wait=N`) while their list has nothing new for them. A request that waits has neither
+ * permit nor turn. When it goes on, its key is judged again and the freshness is read anew.
+ */
+export const createWaiting =
+  (deps: WaitingDeps): WaitForChange =>
+  async (ctx, type, readNews) => {
+    const seconds = preferredWaitSeconds(ctx.get('Prefer'))
+    const leave = seconds === undefined ? undefined : deps.room.enter(ctx.state.holder.teamId)
+    if (seconds === undefined || leave === undefined) return
+    ctx.set('Preference-Applied', `wait=${seconds}`)
+    ctx.state.waited = new Stopwatch(deps.elapsedMs)
+    try {
+      await untilNews(ctx, deps, { type, readNews, waitMs: seconds * 1_000 })
+    } finally {
+      leave()
+    }
+  }
+
+type Asked = { readonly type: EntityType; readonly waitMs: number; readNews(): Promise<News> }
+
+async function untilNews(ctx: RouteContext, deps: WaitingDeps, { type, readNews, waitMs }: Asked): Promise<void> {
+  const { room, elapsedMs, checkAgain } = deps
+  const list = teamList(type, ctx.state.holder.teamId)
+  const deadlineMs = elapsedMs() + waitMs
+  const pacedMs = elapsedMs() + Math.min(waitMs, paceMs)
+  let wasEmpty = false
+  for (let restMs = 0; !room.isClosed; restMs = nextRestMs(restMs)) {
+    const news = await readNews()
+    wasEmpty ||= news === 'none'
+    const nowMs = elapsedMs()
+    // Rows that the client may have count after an empty list, or once the request was held for long enough.
+    if (news === 'promised' || (news === 'unpromised' && (wasEmpty || nowMs >= pacedMs))) return
+    const version = ctx.state.freshness.versions[type]
+    // An unknown version cannot be seen to change.
+    if (version === null) return
+    const wait =
+      news === 'unpromised'
+        ? { notBeforeMs: deadlineMs, deadlineMs: Math.min(pacedMs, nowMs + nextRestMs(restMs)) }
+        : { notBeforeMs: nowMs + restMs, deadlineMs }
+    await hold(ctx, deps, { list, version, ...wait })
+    await checkAgain(ctx)
+    if (elapsedMs() >= deadlineMs) return
+  }
+}
+
+const nextRestMs = (restMs: number): number => Math.min(maxRestMs, Math.max(firstRestMs, 2 * restMs))
+
+/** Holds the request, without its permit, until its list or its key may have changed, or the wait is over. */
+async function hold(ctx: RouteContext, { room, watchKey }: WaitingDeps, wait: Wait): Promise<void> {
+  const { req, res, state } = ctx
+  const woken = new AbortController()
+  const wake = (): void => woken.abort()
+  const unwatch = watchKey(ctx, wake)
+  whenClosed(res, wake)
+  state.permit.pause()
+  // Neither side says anything for as long as the request waits.
+  req.socket.setTimeout(0)
+  state.waited?.start()
+  await room.untilChanged(wait, woken.signal)
+  state.waited?.stop()
+  unwatch()
+  res.off('close', wake)
+  if (res.closed) throw unavailable('capacity', new Error('the client has disconnected'))
+  req.socket.setTimeout(stallMs)
+  state.permit.resume()
+}
+
+export const maxWaitSeconds = 60
+
+/** A preference of `Prefer`, whose quoted strings may hold commas. An open string extends to the end, so that matching stays linear. */
+const preference = /(?:[^,"]|"(?:[^"\\]|\\.?)*(?:"|$))+/g
+const waitPreference = /^\s*wait\s*(?:[=;]|$)/i
+const waitSeconds = /^\s*wait\s*=\s*(?<quote>"?)(?<seconds>\d{1,9})\k<quote>\s*(?:;|$)/i
+
+/** The `wait` of a `Prefer` header (RFC 7240), of which the first counts; undefined, so ignored, unless it is from 1 to 60. */
+export function preferredWaitSeconds(prefer: string): number | undefined {
+  const first = prefer.match(preference)?.find((each) => waitPreference.test(each))
+  const seconds = Number(waitSeconds.exec(first ?? '')?.groups?.['seconds'])
+  return seconds >= 1 && seconds <= maxWaitSeconds ? seconds : undefined
+}
+
+/** Requests that wait in one process, in total and of one team. */
+const maxWaiting = { maxRunning: 1_000, maxRunningPerTenant: 10 }
+const tickMs = 25
+/** A change of everything, or a common deadline, must not send more queries at once than can be answered in time. */
+const maxWokenPerTick = 50
+
+/** What a request waits for: another version of a list, not before a time, not beyond another one. */
+export type Wait = {
+  readonly list: TeamList
+  readonly version: ListVersion
+  readonly notBeforeMs: number
+  readonly deadlineMs: number
+}
+
+type Waiter = Wait & { goOn(): void }
+
+/**
+ * The requests of a process that wait for a change. While there are any, one ticker reads the versions of all their lists in one round trip to
+ * Redis, and looks for waits whose time is over. A waiting request costs neither timer nor connection to Redis.
+ */
+export class WaitingRoom {
+  readonly #readVersions: (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
+  /** Time that never steps. */
+  readonly #elapsedMs: () => number
+  readonly #places = new FairQueue(maxWaiting)
+  readonly #waiters = new Set<Waiter>()
+  #timer: NodeJS.Timeout | undefined
+  #isReading = false
+  #isClosed = false
+
+  /** `readVersions` reads the current versions of lists, in their order. */
+  constructor(
+    readVersions: (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>,
+    elapsedMs: () => number,
+    registry: Registry,
+  ) {
+    this.#readVersions = readVersions
+    this.#elapsedMs = elapsedMs
+    const waiters = this.#waiters
+    new Gauge({
+      name: 'tidemark_http_requests_waiting',
+      help: 'Requests that wait for a change (Prefer: wait)',
+      registers: [registry],
+      collect() {
+        this.set(waiters.size)
+      },
+    })
+  }
+
+  /** Whether the process stops, so that nobody waits any more. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** A place for a request of the team, to be returned; undefined when all are taken, or the process stops. */
+  enter(teamId: TeamId): Release | undefined {
+    const place = this.#isClosed ? undefined : this.#places.acquireNow(teamId)
+    return typeof place === 'function' ? place : undefined
+  }
+
+  /** Resolves once the list has another version, the time is over, the process stops, or `signal` aborts. */
+  async untilChanged(wait: Wait, signal: AbortSignal): Promise<void> {
+    if (this.#isClosed || signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const waiter = { ...wait, goOn: resolve }
+    signal.addEventListener('abort', () => this.#wake(waiter), { once: true })
+    this.#waiters.add(waiter)
+    this.#timer ??= setInterval(() => this.#tick(), tickMs)
+    await promise
+  }
+
+  /** Lets everybody go on, and nobody wait any more. */
+  close(): void {
+    this.#isClosed = true
+    for (const waiter of this.#waiters) this.#wake(waiter)
+  }
+
+  #wake(waiter: Waiter): void {
+    this.#waiters.delete(waiter)
+    waiter.goOn()
+    if (this.#waiters.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #tick(): void {
+    const nowMs = this.#elapsedMs()
+    this.#wakeSome([...this.#waiters].filter(({ deadlineMs }) => deadlineMs <= nowMs))
+    if (this.#isReading) return
+    const ready = [...this.#waiters].filter(({ notBeforeMs }) => notBeforeMs <= nowMs)
+    if (ready.length === 0) return
+    this.#isReading = true
+    const wake = (waiters: readonly Waiter[]): void => {
+      this.#isReading = false
+      this.#wakeSome(waiters)
+    }
+    // When Redis cannot tell, each one shall notice that for itself.
+    this.#changedAmong(ready).then(wake, () => wake(ready))
+  }
+
+  /** Those whose list has another version than the one with which they wait. */
+  async #changedAmong(waiters: readonly Waiter[]): Promise<readonly Waiter[]> {
+    const lists = [...new Set(waiters.map(({ list }) => list))]
+    const versions = await this.#readVersions(lists)
+    const current = new Map(lists.map((list, at) => [list, versions[at]]))
+    return waiters.filter(({ list, version }) => current.get(list) !== version)
+  }
+
+  #wakeSome(waiters: readonly Waiter[]): void {
+    const waiting = waiters.filter((waiter) => this.#waiters.has(waiter))
+    for (const waiter of waiting.slice(0, maxWokenPerTick)) this.#wake(waiter)
+  }
+}
