@@ -66,12 +66,6 @@ test.each([
   expect(read).toMatch(/^Allow: GET, HEAD, OPTIONS\r$/m)
 })
 
-test.each(['PROPFIND', 'QUERY', 'PURGE', 'SOURCE'])('%s gives 405 with Allow', async (method) => {
-  const read = await ask(`${method} ${path} HTTP/1.1\r\n${host}${authorization}${close}Content-Length: 2\r\n`, '{}')
-  expectRefused(read, 405, 'method_not_allowed')
-  expect(read).toMatch(/^Allow: GET, HEAD, OPTIONS\r$/m)
-})
-
 test.each([
   ['HTTP/2', Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0')],
   ['TLS', Buffer.from('16030100c8010000c40303', 'hex')],

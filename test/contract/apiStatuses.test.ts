@@ -63,13 +63,16 @@ describe.each(endpoints)('%s', (endpoint) => {
     }
   })
 
-  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND'])('%s gives 405 with Allow', async (method) => {
-    for (const target of [endpoint, `${endpoint}/`]) {
-      const answer = await api.get(target, { method })
-      expectError(answer, 405, 'method_not_allowed')
-      expect(answer.headers['allow']).toBe('GET, HEAD, OPTIONS')
-    }
-  })
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'QUERY', 'PURGE'])(
+    '%s gives 405 with Allow',
+    async (method) => {
+      for (const target of [endpoint, `${endpoint}/`]) {
+        const answer = await api.get(target, { method })
+        expectError(answer, 405, 'method_not_allowed')
+        expect(answer.headers['allow']).toBe('GET, HEAD, OPTIONS')
+      }
+    },
+  )
 
   test.each(['text/html', 'application/xml', 'image/*;q=0.1', '???', ''])('Accept: %s gives JSON', async (accept) => {
     const { status, headers } = await api.get(endpoint, { headers: { accept } })

@@ -46,9 +46,7 @@ describe('a key that is judged again', () => {
 
   test.each([
     ['unknown', null, 0],
-    ['revoked', { ...holder, state: 'revoked' as const }, 0],
     ['expired', { ...holder, expiresAtMs: 100 }, 100],
-    ['now that of another holder', { ...holder, keyId: 'key-2' as EntityId }, 0],
     ['now that of another team', { ...holder, teamId: 'team-2' as TeamId }, 0],
   ])('is refused when it is %s', async (_why, found, nowMs) => {
     expect(await judgeAgain(lookupOf(found), nowMs)).toMatchObject({
