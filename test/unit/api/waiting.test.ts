@@ -1,0 +1,330 @@
+import { EventEmitter } from 'node:events'
+import { jest } from '@jest/globals'
+import { Registry } from 'prom-client'
+import type { News, RouteContext } from '../../../src/api/context.ts'
+import { createWaiting, preferredWaitSeconds, type Wait, WaitingRoom } from '../../../src/api/waiting.ts'
+import type { TeamId } from '../../../src/core/model/ids.ts'
+import { type TeamList, teamList } from '../../../src/core/model/teamList.ts'
+import { stallMs } from '../../../src/core/process/httpServer.ts'
+import type { ListVersion } from '../../../src/core/stores/listVersions.ts'
+import { handClock, settle } from '../../support/handClock.ts'
+
+const [first, second] = ['run gen 1', 'run gen 2'] as [ListVersion, ListVersion]
+
+afterEach(() => jest.useRealTimers())
+
+/** Requests of one team with `Prefer: wait=60`; clock, ticks, versions and news are in the hands of the test. */
+function openHouse() {
+  const { nowMs, tickAt } = handClock()
+  let version = first
+  let news: News = 'none'
+  const room = new WaitingRoom(async (lists) => lists.map(() => version), nowMs, new Registry())
+  const freshness = () => ({ watermark: null, versions: { forms: version, submissions: version } })
+  const waitForChange = createWaiting({
+    room,
+    checkAgain: async (ctx) => {
+      Object.assign(ctx.state, { freshness: freshness() })
+    },
+    watchKey: () => {
+      watched++
+      return () => {
+        watched--
+      }
+    },
+    elapsedMs: nowMs,
+  })
+  let watched = 0
+  const timeoutsMs: number[] = []
+  const permits: string[] = []
+  const passTo = async (untilMs: number): Promise<void> => {
+    while (nowMs() < untilMs) await tickAt(nowMs() + 25)
+  }
+  return {
+    passTo,
+    permits,
+    timeoutsMs,
+    watched: () => watched,
+    now: (found: News) => {
+      news = found
+    },
+    change: (found: News) => {
+      version = version === first ? second : first
+      news = found
+    },
+    /** When the request went on; undefined while it waits. */
+    ask: (): { readonly endedMs?: number } => {
+      const ended: { endedMs?: number } = {}
+      const ctx = {
+        get: () => 'wait=60',
+        set: () => undefined,
+        req: { socket: { setTimeout: (ms: number) => timeoutsMs.push(ms) } },
+        res: Object.assign(new EventEmitter(), { closed: false }),
+        state: {
+          holder: { teamId: 'acme' as TeamId },
+          freshness: freshness(),
+          permit: { pause: () => permits.push('paused'), resume: () => permits.push('resumed') },
+        },
+      } as unknown as RouteContext
+      waitForChange(ctx, 'forms', async () => news).then(
+        () => Object.assign(ended, { endedMs: nowMs() }),
+        () => undefined,
+      )
+      return ended
+    },
+  }
+}
+
+test('while the watermark stands still, rows that the client may have are answered once a second', async () => {
+  const { ask, now, passTo } = openHouse()
+  now('unpromised')
+  const endedMs: unknown[] = []
+  for (let at = 0; at < 60; at++) {
+    const asked = ask()
+    await passTo(1_000 * (at + 1))
+    endedMs.push(asked.endedMs)
+  }
+  expect(endedMs).toEqual(Array.from({ length: 60 }, (_, at) => 1_000 * (at + 1)))
+})
+
+test.each<[string, News, number, News, number]>([
+  // What it finds at first, what it finds from when on, and when it is answered.
+  ['rows that the client may have: sooner once the watermark moves', 'unpromised', 150, 'promised', 300],
+  ['nothing: at once when any rows come', 'none', 100, 'unpromised', 125],
+  ['what it holds: when the list has another version, however late', 'held', 30_000, 'unpromised', 30_025],
+  ['what it holds: no more often than once a second', 'held', 100, 'unpromised', 1_000],
+])('a request that finds %s', async (_what, first, atMs, later, endedMs) => {
+  const { ask, now, change, passTo } = openHouse()
+  now(first)
+  const asked = ask()
+  await passTo(atMs)
+  expect(asked.endedMs).toBeUndefined()
+  if (first === 'unpromised') now(later)
+  else change(later)
+  await passTo(atMs + 2_000)
+  expect(asked.endedMs).toBe(endedMs)
+})
+
+test('a wait ends when its time is over, whatever there is', async () => {
+  for (const news of ['none', 'held'] as const) {
+    const { ask, now, passTo } = openHouse()
+    now(news)
+    const asked = ask()
+    await passTo(61_000)
+    expect(asked.endedMs).toBe(60_000)
+  }
+})
+
+test('who waits has no permit, and has it again when it goes on', async () => {
+  const { ask, change, permits, passTo } = openHouse()
+  ask()
+  await passTo(100)
+  expect(permits).toEqual(['paused'])
+  change('unpromised')
+  await passTo(200)
+  expect(permits).toEqual(['paused', 'resumed'])
+})
+
+test('the connection of who waits may be silent, and the key is watched; both end with the wait', async () => {
+  const { ask, change, watched, timeoutsMs, passTo } = openHouse()
+  ask()
+  await passTo(100)
+  expect([watched(), timeoutsMs]).toEqual([1, [0]])
+  change('promised')
+  await passTo(200)
+  expect([watched(), timeoutsMs]).toEqual([0, [0, stallMs]])
+})
+
+const team = (at: number): TeamId => `team-${at}` as TeamId
+const listOf = (at: number): TeamList => teamList('forms', team(at))
+
+/** A room whose clock and ticks, and whose Redis, are in the hands of the test. */
+function openRoom() {
+  const versions = new Map<TeamList, ListVersion | null>()
+  const reads: TeamList[][] = []
+  const { nowMs, isTicking, tickAt } = handClock()
+  let answer = async (lists: readonly TeamList[]): Promise<(ListVersion | null)[]> =>
+    lists.map((list) => versions.get(list) ?? first)
+  const room = new WaitingRoom(
+    (lists) => {
+      reads.push([...lists])
+      return answer(lists)
+    },
+    nowMs,
+    new Registry(),
+  )
+  const woken: string[] = []
+  return {
+    room,
+    versions,
+    reads,
+    woken,
+    isTicking,
+    tickAt,
+    redisAnswers: (with_: typeof answer) => {
+      answer = with_
+    },
+    /** Begins a wait; what ends it is noted under `name`. */
+    wait: (name: string, of: number, wait: Partial<Wait> = {}) => {
+      const leave = room.enter(team(of))
+      if (leave === undefined) return undefined
+      const gone = new AbortController()
+      const whole = { list: listOf(of), version: first, notBeforeMs: 0, deadlineMs: 60_000, ...wait }
+      room.untilChanged(whole, gone.signal).then(
+        () => woken.push(name),
+        () => undefined,
+      )
+      return {
+        leave: () => {
+          gone.abort()
+          leave()
+        },
+      }
+    },
+  }
+}
+
+test('who waits for a list goes on when it has another version, and nobody else', async () => {
+  const { wait, versions, woken, tickAt } = openRoom()
+  wait('a', 1)
+  wait('b', 1)
+  wait('c', 2)
+  await tickAt(25)
+  expect(woken).toEqual([])
+  versions.set(listOf(1), second)
+  await tickAt(50)
+  expect(woken).toEqual(['a', 'b'])
+})
+
+test('one question asks for all lists, each once; none is asked while nobody waits', async () => {
+  const { wait, versions, reads, isTicking, tickAt } = openRoom()
+  expect(isTicking()).toBe(false)
+  for (const at of [1, 1, 2, 1, 3]) wait(`${at}`, at)
+  await tickAt(25)
+  expect(reads).toEqual([[listOf(1), listOf(2), listOf(3)]])
+  for (const at of [1, 2, 3]) versions.set(listOf(at), second)
+  await tickAt(50)
+  expect([reads.length, isTicking()]).toEqual([2, false])
+})
+
+test('no second question is asked before the first one is answered; deadlines are kept all the same', async () => {
+  const { wait, redisAnswers, reads, woken, tickAt } = openRoom()
+  redisAnswers(() => new Promise(() => undefined))
+  wait('a', 1, { deadlineMs: 75 })
+  for (const atMs of [25, 50, 75, 100]) await tickAt(atMs)
+  expect([reads.length, woken]).toEqual([1, ['a']])
+})
+
+test('who rests hears of a change only afterwards', async () => {
+  const { wait, versions, reads, woken, tickAt } = openRoom()
+  wait('a', 1, { notBeforeMs: 100 })
+  versions.set(listOf(1), second)
+  await tickAt(75)
+  expect([reads.length, woken]).toEqual([0, []])
+  await tickAt(100)
+  expect(woken).toEqual(['a'])
+})
+
+test('who begins to wait while Redis is asked is not judged by that answer', async () => {
+  const { wait, redisAnswers, versions, woken, tickAt } = openRoom()
+  const { promise, resolve } = Promise.withResolvers<(ListVersion | null)[]>()
+  wait('a', 1)
+  redisAnswers(() => promise)
+  await tickAt(25)
+  wait('b', 1, { version: second })
+  resolve([first])
+  versions.set(listOf(1), second)
+  redisAnswers(async (lists) => lists.map(() => second))
+  await settle()
+  expect(woken).toEqual([])
+  await tickAt(50)
+  expect(woken).toEqual(['a'])
+})
+
+test('who leaves gives the place back at once, also while waiting', async () => {
+  const { wait, room, woken, isTicking } = openRoom()
+  const places = Array.from({ length: 10 }, (_, at) => wait(`${at}`, 1))
+  expect(room.enter(team(1))).toBeUndefined()
+  places[3]?.leave()
+  await settle()
+  expect(woken).toEqual(['3'])
+  expect(room.enter(team(1))).toBeDefined()
+  expect(room.enter(team(1))).toBeUndefined()
+  for (const place of places) place?.leave()
+  expect(isTicking()).toBe(false)
+})
+
+test('a thousand wait in a process, whoever they are', () => {
+  const { wait } = openRoom()
+  const places = Array.from({ length: 1_001 }, (_, at) => wait(`${at}`, at))
+  expect(places.filter((place) => place !== undefined)).toHaveLength(1_000)
+})
+
+test('a change of everything is heard by some after the other', async () => {
+  const { wait, versions, woken, tickAt } = openRoom()
+  for (let at = 0; at < 120; at++) {
+    wait(`${at}`, at)
+    versions.set(listOf(at), second)
+  }
+  const counts: number[] = []
+  for (const atMs of [25, 50, 75]) {
+    await tickAt(atMs)
+    counts.push(woken.length)
+  }
+  expect(counts).toEqual([50, 100, 120])
+})
+
+test('when the process stops, everybody goes on, and nobody waits any more', async () => {
+  const { wait, room, woken, isTicking } = openRoom()
+  wait('a', 1)
+  wait('b', 2)
+  room.close()
+  await settle()
+  expect(woken).toEqual(['a', 'b'])
+  expect(wait('c', 1)).toBeUndefined()
+  await room.untilChanged(
+    { list: listOf(3), version: first, notBeforeMs: 0, deadlineMs: 1 },
+    new AbortController().signal,
+  )
+  expect(isTicking()).toBe(false)
+})
+
+test.each([
+  ['wait=1', 1],
+  ['wait=60', 60],
+  ['Wait = 10', 10],
+  ['wait="10"', 10],
+  ['respond-async, wait=10', 10],
+  ['wait=10; foo=bar, respond-async', 10],
+  ['note="a, wait=5", wait=10', 10],
+  ['note="a \\" wait=5", wait=10', 10],
+  ['wait=10, wait=20', 10],
+])('%s asks for a wait of %d s', (prefer, seconds) => {
+  expect(preferredWaitSeconds(prefer)).toBe(seconds)
+})
+
+test.each([
+  '',
+  'respond-async',
+  'wait',
+  'wait=',
+  'wait=0',
+  'wait=61',
+  'wait=1.5',
+  'wait=-5',
+  'wait=1e1',
+  'wait=ten',
+  'wait="10',
+  'await=10',
+  'wait-10=10',
+  'note="wait=10"',
+  'wait=0, wait=10',
+])('%j asks for none that can be applied', (prefer) => {
+  expect(preferredWaitSeconds(prefer)).toBeUndefined()
+})
+
+test('a long header costs little', () => {
+  const beganMs = performance.now()
+  for (const piece of ['"', ',', 'wait=', 'a"\\', '"",', '\\"', '\\'])
+    preferredWaitSeconds(piece.repeat(16_384 / piece.length))
+  expect(performance.now() - beganMs).toBeLessThan(1_000)
+})
