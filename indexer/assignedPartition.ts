@@ -1,8 +1,8 @@
 import { partitionName, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import { ChangeTimes, type PartitionClaim } from './changeTimes.ts'
-import type { StartOffset } from './committedOffsets.ts'
 import { Coverage } from './coverage.ts'
 import { OffsetTracker } from './offsetTracker.ts'
+import type { StartOffset } from './startOffsets.ts'
 
 /** A partition that the group coordinator has assigned to this indexer, since the last rebalance. */
 export type AssignedPartition = TopicPartition & {
@@ -12,27 +12,23 @@ export type AssignedPartition = TopicPartition & {
   readonly changeTimes: ChangeTimes
   /** The claim under which watermarks of the partition are published. */
   readonly owner: string
-}
-
-/** The same, as its consumer reads it. */
-export type OwnedPartition = AssignedPartition & {
+  /** What this owner has committed last. */
+  committed?: Pick<StartOffset, 'position' | 'promisedMs'>
   /** The offset from which the next batch must have been fetched. */
   nextOffset: bigint
 }
 
 /**
- * Begins to read a partition under a claim, at one of `starts` (by `partitionName`). No record of it gets a `changedAt` below a watermark that
- * Redis knows of, or that a commit allowed: Redis may have lost the newest. `keptMs`: how long its topic keeps a deletion for certain.
+ * Begins to read a partition under a claim. No record of it gets a `changedAt` below a watermark that Redis knows of, or that a commit
+ * allowed: Redis may have lost the newest. `keptMs`: how long its topic keeps a deletion for certain.
  */
-export function ownPartition(
+export function assignPartition(
   partition: TopicPartition,
-  starts: ReadonlyMap<string, StartOffset>,
+  start: StartOffset | undefined,
   claimed: PartitionClaim,
   keptMs: () => number,
-): OwnedPartition {
-  const name = partitionName(partition)
-  const start = starts.get(name)
-  if (start === undefined) throw new Error(`the start offset of ${name} is not known`)
+): AssignedPartition {
+  if (start === undefined) throw new Error(`the start offset of ${partitionName(partition)} is unknown`)
   return {
     ...partition,
     start,

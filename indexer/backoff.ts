@@ -5,16 +5,16 @@ import { summaryOf } from '../src/core/process/log.ts'
 const firstMs = 100
 const maxMs = 10_000
 
-/** Full jitter: a random time up to a bound that doubles with every attempt (1, 2, …), at most ten seconds. */
+/** Full jitter: a random time up to a bound that doubles with every attempt (1, 2, …), ten seconds at most. */
 export const backoffMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 20))
 
-/** Repeats steps that may fail, logs each failure, and can tell which step has to be repeated at the moment. */
+/** Repeats steps until they succeed, logs each failure, and tells which step is failing. */
 export class Retries {
   readonly #log: Logger
   readonly #random: () => number
   readonly #signal: AbortSignal
-  /** Why each step that waits has failed, in the order of their first failures. */
+  /** Why each failing step failed last, in the order of their first failures. */
   readonly #blockedReasons = new Map<symbol, string>()
 
   /** Every retry ends when `signal` aborts. */
@@ -24,15 +24,12 @@ export class Retries {
     this.#signal = signal
   }
 
-  /** The step that has been failing for longest, and its last error; undefined when none is. */
+  /** The step that has been failing longest, with its last error. */
   blockedReason(): string | undefined {
     return this.#blockedReasons.values().next().value
   }
 
-  /**
-   * Repeats `attempt` until it succeeds; throws the reason of `signal`, or of the signal of all retries, once one aborts. `step` names it
-   * in the log and in `blockedReason`.
-   */
+  /** Throws the reason of `signal`, or of the signal of all retries, once one aborts. */
   async untilDone<T>(step: string, attempt: () => Promise<T>, signal = this.#signal): Promise<T> {
     const either = AbortSignal.any([signal, this.#signal])
     const own = Symbol(step)

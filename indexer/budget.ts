@@ -7,11 +7,10 @@ export const recordBytes = ({ key, value }: Pick<SourceRecord, 'key' | 'value'>)
 /** Bytes of these that stay taken once a record is processed, as long as one before it in its partition is not. */
 export const trackedBytes = 128
 
-/** Bounds the bytes in flight. `take` never fails and may exceed the bound; callers wait for `room` before they fetch more. */
+/** Bounds the bytes in flight. `take` never fails and may exceed the bound; callers wait for room before they fetch more. */
 export class ByteBudget {
   readonly maxBytes: number
   #takenBytes = 0
-  #waiting: (() => void)[] = []
 
   constructor(maxBytes: number) {
     this.maxBytes = maxBytes
@@ -27,16 +26,9 @@ export class ByteBudget {
 
   release(bytes: number): void {
     this.#takenBytes -= bytes
-    if (!this.hasRoom()) return
-    for (const wake of this.#waiting.splice(0)) wake()
   }
 
   hasRoom(): boolean {
     return this.#takenBytes < this.maxBytes
-  }
-
-  /** Resolves once fewer bytes than the bound are taken. */
-  async room(): Promise<void> {
-    while (!this.hasRoom()) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }
 }

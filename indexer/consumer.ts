@@ -11,56 +11,55 @@ import type { KafkaSource } from '../src/core/kafka/source.ts'
 import { partitionName, type SourceRecord, type TopicPartition } from '../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../src/core/model/ids.ts'
 import { summaryOf } from '../src/core/process/log.ts'
-import { type AssignedPartition, type OwnedPartition, ownPartition } from './assignedPartition.ts'
+import { type AssignedPartition, assignPartition } from './assignedPartition.ts'
 import { backoffMs } from './backoff.ts'
 import { type ByteBudget, recordBytes, trackedBytes } from './budget.ts'
 import type { PartitionClaim } from './changeTimes.ts'
-import type { StartOffset } from './committedOffsets.ts'
+import type { StartOffset } from './startOffsets.ts'
 
 /** How long a partition whose next record batch cannot be decoded stays paused before that batch is fetched again. */
 const undecodableRetryMs = 5_000
+const roomPollMs = 10
 /** Records handled in one turn of the event loop, so that heartbeats and responses are not delayed. */
 const recordsPerTurn = 100
 
-type ConsumerOptions = {
+/** What a consumer reads, and under which claims. */
+export type Reading = {
   readonly source: KafkaSource
   readonly groupId: string
   readonly topics: readonly string[]
-  readonly budget: ByteBudget
   /** How long (ms) a topic keeps a deletion for certain. */
   keptMs(topic: string): number
-  /** The start offset of each partition, by `partitionName`. */
-  startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
   /** Claims the partitions before the first of their records is read. */
   claim(partitions: readonly TopicPartition[]): Promise<PartitionClaim>
   /** Whether another indexer has claimed the partition since `owner` did. */
   isDisplaced(owner: string, partition: TopicPartition): Promise<boolean>
-  /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
-  readonly onRecord: (
-    record: SourceRecord,
-    changedAtMs: number,
-    assigned: AssignedPartition,
-    onProcessed: () => void,
-  ) => void
-  readonly onRebalance: () => void
   readonly log: Logger
+}
+
+type ConsumerOptions = Reading & {
+  readonly budget: ByteBudget
+  /** The start offset of each partition, by `partitionName`. */
+  startOffsets(partitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, StartOffset>>
+  /** Processes a record and calls `onProcessed` once it is indexed, stale or dead-lettered. Must not throw. */
+  onRecord(record: SourceRecord, changedAtMs: number, assigned: AssignedPartition, onProcessed: () => void): void
+  onRebalance(): void
   readonly random: () => number
 }
 
 /**
- * Reads the source topics as a member of a consumer group. Every assignment begins with new offset trackers, at the offsets that
- * `startOffsets` returns: records of an earlier assignment that are processed later change nothing. When the group member crashes,
- * another one is created, with backoff, until `pause` or `leave`.
+ * Reads the source topics as a member of a consumer group. Every assignment begins with new offset trackers, at `startOffsets`: records of
+ * an earlier assignment that are processed later change nothing. A group member that crashes is replaced, with backoff.
  */
 export class SourceConsumer {
   readonly #options: ConsumerOptions
   readonly #stop = new AbortController()
-  #assigned = new Map<string, OwnedPartition>()
-  /** Paused partitions: the next record batch cannot be decoded. By `partitionName`. */
+  #assigned = new Map<string, AssignedPartition>()
+  /** Partitions that are paused because their next record batch cannot be decoded, by `partitionName`. */
   #undecodable = new Map<string, Undecodable>()
   #member: GroupMember | undefined
   #rejoin = new AbortController()
-  /** Members that have crashed since one has got its partitions. */
+  /** Members that have crashed since one got its partitions. */
   #crashes = 0
   #blockedReason: string | undefined = 'has not joined its group yet'
 
@@ -83,7 +82,7 @@ export class SourceConsumer {
     return reasons.length > 0 ? reasons.join('; ') : undefined
   }
 
-  /** Commits offsets of partitions that are assigned now; after a rebalance the broker rejects them. */
+  /** After a rebalance the broker rejects the commits. */
   async commit(commits: readonly PartitionCommit[]): Promise<void> {
     await this.#member?.commit(commits)
   }
@@ -108,15 +107,14 @@ export class SourceConsumer {
         this.#blockedReason = summaryOf(error)
         const attempts = ++this.#crashes
         this.#options.log.warn({ err: error, attempts }, 'consumer crashed; starting another')
-        await this.#rest(attempts)
+        await this.#rest(backoffMs(attempts, this.#options.random))
       }
     }
   }
 
-  /** Waits before another attempt, until the consumer stops at most. */
-  async #rest(attempts: number): Promise<void> {
-    const { signal } = this.#stop
-    await sleep(backoffMs(attempts, this.#options.random), undefined, { signal }).catch(() => undefined)
+  /** Ends early when the consumer stops. */
+  async #rest(forMs: number): Promise<void> {
+    await sleep(forMs, undefined, { signal: this.#stop.signal }).catch(() => undefined)
   }
 
   /** Stops fetching. The partitions stay assigned, so that records in flight can still be committed. */
@@ -150,20 +148,18 @@ export class SourceConsumer {
 
   /** Fetches nothing until the start offsets are known: the committed offset may belong to another generation of indices. */
   async #startAssignment(member: GroupMember, partitions: readonly TopicPartition[]): Promise<void> {
-    const { claim, startOffsets, log, onRebalance } = this.#options
+    const { claim, startOffsets, keptMs, log, onRebalance, random } = this.#options
     onRebalance()
     const none = this.#forgetAssignment()
     const isCurrent = (): boolean => this.#assigned === none && !this.#stop.signal.aborted
-    const claimed = await this.#untilAnswered(
-      () => claim(partitions),
-      'cannot claim its partitions',
-      isCurrent,
-      (attempts) => this.#rest(attempts),
-    )
+    const rest = (attempts: number): Promise<void> => this.#rest(backoffMs(attempts, random))
+    const claimed = await this.#untilAnswered(() => claim(partitions), 'cannot claim its partitions', isCurrent, rest)
     const starts = await startOffsets(partitions)
     // Meanwhile there was another rebalance, or the consumer was stopped.
     if (claimed === undefined || !isCurrent()) return
-    const states = partitions.map((each) => ownPartition(each, starts, claimed, () => this.#options.keptMs(each.topic)))
+    const states = partitions.map((each) =>
+      assignPartition(each, starts.get(partitionName(each)), claimed, () => keptMs(each.topic)),
+    )
     member.fetchFrom(states)
     this.#assigned = new Map(states.map((state) => [partitionName(state), state]))
     this.#crashes = 0
@@ -192,10 +188,11 @@ export class SourceConsumer {
     return undefined
   }
 
-  async #takeBatch({ records, undecodable, ...batch }: FetchedBatch): Promise<boolean> {
+  async #takeBatch(batch: FetchedBatch): Promise<boolean> {
+    const { records, undecodable } = batch
     const state = this.#assigned.get(partitionName(batch))
     if (state === undefined) return false
-    // KafkaJS resets an offset that is out of range by itself; then the start offset has to be determined again.
+    // KafkaJS resets an offset that is out of range; then the start offset must be determined again.
     if (batch.fetchedFrom !== state.nextOffset)
       throw new Error(`${partitionName(batch)} was read from ${batch.fetchedFrom} instead of ${state.nextOffset}`)
     if (!(await this.#stillClaims(state, batch))) return false
@@ -211,17 +208,17 @@ export class SourceConsumer {
 
   /**
    * Whether the claim of a partition still stands after a batch was fetched; joins the group again otherwise. An indexer may not know yet
-   * that its group has gone on without it: what it would write then is dated by its own watermark, and readers may have been told a later one.
-   * Every record that is read under a claim that stands was appended before the next claim, whose watermarks wait for it.
+   * that its group has gone on without it: readers may have been told a later watermark than the one by which it would date what it writes.
+   * Every record that is read under a standing claim was appended before the next claim, whose watermarks wait for it.
    */
-  async #stillClaims(state: OwnedPartition, batch: Pick<FetchedBatch, 'isRunning' | 'heartbeat'>): Promise<boolean> {
+  async #stillClaims(state: AssignedPartition, batch: FetchedBatch): Promise<boolean> {
     const name = partitionName(state)
     const isOther = await this.#untilAnswered(
       () => this.#options.isDisplaced(state.owner, state),
       `cannot look up the claim of ${name}`,
       () => this.#isReading(batch) && this.#assigned.get(name) === state,
       async () => {
-        await sleep(heartbeatIntervalMs, undefined, { signal: this.#stop.signal }).catch(() => undefined)
+        await this.#rest(heartbeatIntervalMs)
         await batch.heartbeat()
       },
     )
@@ -231,21 +228,22 @@ export class SourceConsumer {
     return !isOther
   }
 
-  #isReading({ isRunning }: Pick<FetchedBatch, 'isRunning'>): boolean {
-    return isRunning() && !this.#stop.signal.aborted
+  #isReading(batch: FetchedBatch): boolean {
+    return batch.isRunning() && !this.#stop.signal.aborted
   }
 
   /** Waits until there is room for a record; false when reading stops. */
-  async #hasRoom(batch: Pick<FetchedBatch, 'isRunning' | 'heartbeat'>): Promise<boolean> {
+  async #hasRoom(batch: FetchedBatch): Promise<boolean> {
     const { budget } = this.#options
     while (!budget.hasRoom() && this.#isReading(batch)) {
-      await Promise.race([budget.room(), sleep(heartbeatIntervalMs, undefined, { ref: false })])
+      await this.#rest(roomPollMs)
+      // KafkaJS sends one when the last was long enough ago.
       await batch.heartbeat()
     }
     return this.#isReading(batch)
   }
 
-  #take(record: SourceRecord, state: OwnedPartition): void {
+  #take(record: SourceRecord, state: AssignedPartition): void {
     const { budget, onRecord } = this.#options
     const bytes = recordBytes(record)
     const changedAtMs = state.changeTimes.next(record.offset, record.appendedAtMs)
@@ -258,26 +256,23 @@ export class SourceConsumer {
     state.nextOffset = record.offset + 1n
   }
 
-  #forgetAssignment(): Map<string, OwnedPartition> {
+  #forgetAssignment(): Map<string, AssignedPartition> {
     this.#undecodable = new Map()
     this.#assigned = new Map()
     return this.#assigned
   }
 
   /** Pauses one partition and fetches its next batch again later: compaction may have removed the undecodable one. */
-  #pausePartition(undecodable: Undecodable, state: OwnedPartition): void {
+  #pausePartition(undecodable: Undecodable, state: AssignedPartition): void {
     const [name, member, { topic, partition }] = [partitionName(state), this.#member, state]
+    const problem = 'partition is paused: a record batch cannot be decoded'
     if (this.#undecodable.get(name)?.message !== undecodable.message)
-      this.#options.log.error(
-        { err: undecodable, topic, partition },
-        'partition is paused: a record batch cannot be decoded',
-      )
+      this.#options.log.error({ err: undecodable, topic, partition }, problem)
     this.#undecodable.set(name, undecodable)
     member?.pause([state])
-    const retry = setTimeout(() => {
+    setTimeout(() => {
       if (this.#assigned.get(name) === state && !this.#stop.signal.aborted) member?.resume([state])
-    }, undecodableRetryMs)
-    retry.unref()
+    }, undecodableRetryMs).unref()
   }
 
   #endBatch(name: string, lastOffset: Offset): void {

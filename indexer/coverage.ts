@@ -1,19 +1,18 @@
 import type { PartitionEnd } from './offsetTracker.ts'
 
-/** The time of a partition of which something may have been missed: it stays so, until another generation is built. */
+/** Instead of a time, when something of a partition may have been missed: until another generation is built. */
 export const notCovered = 0
 
 /**
  * The time before which everything that was appended to a partition has been read into the indices. A topic keeps a deletion for a certain
- * time only: one that was appended later, and read after that time, may have been forgotten before it was read. Then the indices go on
- * serving what was deleted.
+ * time only: one that is read later may be forgotten before, and the indices go on serving what was deleted.
  */
 export class Coverage {
   #coveredAtMs: number
-  /** As this owner of the partition has committed it last. */
+  /** As this owner of the partition committed it last. */
   #committedMs = notCovered
   readonly #keptMs: () => number
-  /** An end of the partition, and when it was asked for. Once it is read, everything is that was appended before. */
+  /** Once this end is read, everything is that was appended before it was asked for. */
   #ahead: PartitionEnd | undefined
 
   /** `coveredAtMs` (epoch ms): when reading begins. `keptMs`: how long the topic keeps a deletion for certain. */
@@ -43,7 +42,7 @@ export class Coverage {
     else this.#ahead ??= end
   }
 
-  /** Whether `coveredAtMs` is to be committed although no record was read: of an idle partition, now and then. */
+  /** Whether to commit `coveredAtMs` although no record was read: of an idle partition, now and then. */
   isCommitDue(coveredAtMs: number): boolean {
     return Math.abs(coveredAtMs - this.#committedMs) > this.#keptMs() * recommitShare
   }

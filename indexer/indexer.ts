@@ -11,13 +11,12 @@ import {
   redisAnswers,
 } from '../src/core/stores/readinessChecks.ts'
 import { withdrawWatermark } from '../src/core/stores/watermark.ts'
-import { AccountKeyApplier } from './accountKeys/apply.ts'
-import { AccountKeyReplay } from './accountKeys/replay.ts'
+import { AccountKeys } from './accountKeys.ts'
 import { Retries } from './backoff.ts'
 import { DeadLetterWriter } from './deadLetters/deadLetters.ts'
 import { GenerationRunner } from './generations/generationRunner.ts'
 import type { Stores } from './generations/servedGeneration.ts'
-import { indexerMetrics, pipelineMetrics, surveyMetrics } from './metrics.ts'
+import { indexerMetrics, pipelineMetrics } from './metrics.ts'
 import { type OwnState, observe } from './status/observe.ts'
 import { statusPages } from './status/statusPage.ts'
 import { ensureTopics, sourceTopics, type TopicRules } from './topics.ts'
@@ -37,20 +36,19 @@ export async function startIndexer(service: Service): Promise<Started> {
   const retries = new Retries(log, Math.random, closing.signal)
   const letterRetries = new Retries(log, Math.random, closing.signal)
   const deadLetters = new DeadLetterWriter({ sink, config, log, retries: letterRetries })
-  release('breakers', async () => deadLetters.stop())
-  const accountKeys = new AccountKeyApplier({ sink, store, retries })
-  const replay = new AccountKeyReplay({ config, source, store, log, signal })
+  const accountKeys = new AccountKeys({ config, source, sink, store, retries, log, signal })
   const metrics = pipelineMetrics(service.metrics, sourceTopics(config))
-  const handlers = { accountKeys, deadLetters, metrics, retries, log, fail }
-  const runner = new GenerationRunner({ stores, source, ...handlers, stopping: signal, closing: closing.signal })
+  const runner = new GenerationRunner({
+    ...{ stores, source, accountKeys, deadLetters, metrics, retries, log, fail },
+    ...{ stopping: signal, closing: closing.signal },
+  })
   const constant = { startedAtMs: Date.now(), maxInFlightBytes: config.MAX_IN_FLIGHT_BYTES }
-  const own = (): OwnState => stateOf(runner, constant)
-  indexerMetrics(service.metrics, own, Date.now)
+  const own = (): OwnState => ({ ...constant, ...stateOf(runner) })
   const observed = observe({ ...stores, source: openSource(), own }, { clock: Date.now, signal: closing.signal })
-  surveyMetrics(service.metrics, observed, () => replay.contested(), Date.now)
+  indexerMetrics(service.metrics, own, observed, () => accountKeys.contested())
 
-  prepare({ source, sink, stores, retries, log })
-    .then((rules) => Promise.all([runner.run(rules), replay.run()]))
+  prepare(source, sink, stores, retries, log)
+    .then((rules) => Promise.all([runner.run(rules), accountKeys.keepComplete()]))
     .catch((error: unknown) => {
       if (!signal.aborted) fail(error)
     })
@@ -62,7 +60,7 @@ export async function startIndexer(service: Service): Promise<Started> {
       cluster: isolatedNodesAnswerNothing(elasticsearch),
       kafka: kafkaAnswers(source),
       redis: redisAnswers(redis),
-      'account keys': accountKeysAreComplete(store, () => replay.blockedReason()),
+      'account keys': accountKeysAreComplete(store, () => accountKeys.blockedReason()),
       preparation: async () => retries.blockedReason() ?? (runner.pipeline === undefined ? 'starting' : undefined),
       generation: async () => runner.served?.notServingReason(),
       writer: async () => runner.pipeline?.blockedReasons().writer,
@@ -89,14 +87,13 @@ export const command = serviceCommand({
 })
 
 /** Connects to Kafka and prepares the topics. Resolves with what their settings promise. */
-async function prepare(deps: {
-  readonly source: KafkaSource
-  readonly sink: KafkaSink
-  readonly stores: Stores
-  readonly retries: Retries
-  readonly log: Logger
-}): Promise<TopicRules> {
-  const { source, sink, stores, retries, log } = deps
+async function prepare(
+  source: KafkaSource,
+  sink: KafkaSink,
+  stores: Stores,
+  retries: Retries,
+  log: Logger,
+): Promise<TopicRules> {
   await retries.untilDone('connecting to Kafka', () => sink.connect())
   const rules = await retries.untilDone('preparing topics', () => ensureTopics(source, stores.config, log))
   if (!rules.hasAppendTimes) await retries.untilDone('withdrawing the watermark', () => withdrawWatermark(stores.redis))
@@ -104,17 +101,11 @@ async function prepare(deps: {
 }
 
 /** The state of this process, for its metrics and its status page. */
-function stateOf(
-  { pipeline, served }: GenerationRunner,
-  constant: Pick<OwnState, 'startedAtMs' | 'maxInFlightBytes'>,
-): OwnState {
-  return {
-    ...constant,
-    inFlightBytes: pipeline?.budget.takenBytes ?? 0,
-    watermarkMs: served?.watermarkMs,
-    clockOffsetMs: pipeline?.publisher.clockOffsetMs(),
-    partitions: pipeline?.consumer.assigned() ?? [],
-    writerBlockedMs: pipeline?.writer.blockedMs() ?? 0,
-    generation: served?.generation.number,
-  }
-}
+const stateOf = ({ pipeline, served }: GenerationRunner) => ({
+  inFlightBytes: pipeline?.budget.takenBytes ?? 0,
+  watermarkMs: served?.watermarkMs,
+  clockOffsetMs: pipeline?.publisher.clockOffsetMs(),
+  partitions: pipeline?.consumer.assigned() ?? [],
+  writerBlockedMs: pipeline?.writer.blockedMs() ?? 0,
+  generation: served?.generation.number,
+})

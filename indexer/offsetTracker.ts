@@ -1,6 +1,5 @@
 import type { Offset } from '../src/core/model/ids.ts'
 
-/** How far a partition is processed. */
 export type Progress = {
   /** The contiguous processed offset: every record below it is processed. */
   readonly position: Offset
@@ -16,13 +15,12 @@ export type PartitionEnd = { readonly offset: bigint; readonly askedAtMs: number
 /** A record. `end`: the next offset that may hold another one. */
 type Entry = { end: bigint; readonly changedAtMs: number; isProcessed: boolean }
 
-/** The passed entries at the head of the list are removed once there are so many. */
+/** Passed entries are removed once there are so many. */
 const compactAfter = 1_000
 
 /**
- * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered). Records may be processed in
- * any order; the position covers only the contiguous ones. Offsets have gaps (compaction, transaction markers), so the position
- * also advances to the end of every batch. Nothing is kept of records below the position.
+ * Tracks the records of one partition from fetched to processed (indexed, stale or dead-lettered), in any order. Offsets have gaps
+ * (compaction, transaction markers), so the position also advances to the end of every batch.
  */
 export class OffsetTracker {
   #entries: Entry[] = []
@@ -35,10 +33,7 @@ export class OffsetTracker {
     this.#position = start
   }
 
-  /**
-   * Adds a fetched record, in the order of offsets. The returned function marks it as processed, and returns of how many records, this
-   * one or others, nothing has to be kept from then on.
-   */
+  /** Adds a record, in the order of offsets. The returned function marks it as processed; it returns how many records the position passed. */
   track(offset: Offset, changedAtMs: number): () => number {
     const entry = { end: offset + 1n, changedAtMs, isProcessed: false }
     this.#entries.push(entry)
@@ -48,7 +43,7 @@ export class OffsetTracker {
     }
   }
 
-  /** Notes the end of a batch: no records but the tracked ones lie at or below `lastOffset`. */
+  /** No records but the tracked ones lie at or below `lastOffset`. */
   endBatch(lastOffset: Offset): void {
     const end = lastOffset + 1n
     const last = this.#entries.at(-1)

@@ -11,12 +11,6 @@ export type PendingMarks = {
   settlePending(marks: readonly PendingMark[]): Promise<void>
 }
 
-type PendingWritesOptions = {
-  readonly marks: PendingMarks
-  /** Time that never steps (ms). */
-  readonly elapsedMs: () => number
-}
-
 /** The writes of one partition to one list since its mark was last removed. */
 type Pending = PendingMark & { readonly name: string; submitted: number; acknowledged: number }
 
@@ -31,36 +25,33 @@ export type AcknowledgedWrites = ReadonlyMap<Pending, number>
  * A write waits until Redis has its mark: else a reader that reaches Redis again could take an older answer for the current one.
  */
 export class PendingWrites {
-  readonly #options: PendingWritesOptions
+  readonly #marks: PendingMarks
+  readonly #elapsedMs: () => number
   /** By owner, partition and list. */
   readonly #pending = new Map<string, Pending>()
+  /** May hold some that are not pending any more. */
   #unmarked = new Set<Pending>()
   /** Every request to mark that is under way. */
   readonly #marking = new Set<Promise<void>>()
   #renewedAtMs: number
 
-  constructor(options: PendingWritesOptions) {
-    this.#options = options
-    this.#renewedAtMs = options.elapsedMs()
+  /** `elapsedMs`: time that never steps (ms). */
+  constructor(marks: PendingMarks, elapsedMs: () => number) {
+    this.#marks = marks
+    this.#elapsedMs = elapsedMs
+    this.#renewedAtMs = elapsedMs()
   }
 
   /** Notes a write that is to be sent after the next `mark`. The returned function notes that it was acknowledged. */
   submit(assigned: AssignedPartition, list: TeamList): () => void {
-    const pending = this.#pendingOf(assigned, list)
+    const [partition, { owner }] = [partitionName(assigned), assigned]
+    const name = `${owner} ${partition} ${list}`
+    const pending = this.#pending.get(name) ?? { name, list, partition, owner, submitted: 0, acknowledged: 0 }
+    if (pending.submitted === 0) this.#addUnmarked(pending)
     pending.submitted++
     return () => {
       pending.acknowledged++
     }
-  }
-
-  #pendingOf(assigned: AssignedPartition, list: TeamList): Pending {
-    const [partition, { owner }] = [partitionName(assigned), assigned]
-    const name = `${owner} ${partition} ${list}`
-    const known = this.#pending.get(name)
-    if (known !== undefined) return known
-    const pending = { name, list, partition, owner, submitted: 0, acknowledged: 0 }
-    this.#addUnmarked(pending)
-    return pending
   }
 
   #addUnmarked(pending: Pending): void {
@@ -68,28 +59,32 @@ export class PendingWrites {
     this.#unmarked.add(pending)
   }
 
-  /** Resolves once every submitted write is marked. Rejects when Redis does not take a mark; then the next call asks for it again. */
+  /**
+   * Resolves once every submitted write is marked. Sets marks that failed again, and renews those that Redis would soon forget. Rejects when
+   * Redis does not take a mark; then the next call asks for it again.
+   */
   async mark(): Promise<void> {
-    const { elapsedMs } = this.#options
-    if (elapsedMs() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
-      this.#renewedAtMs = elapsedMs()
+    if (this.#elapsedMs() - this.#renewedAtMs > pendingMarkLifeMs / 2) {
+      this.#renewedAtMs = this.#elapsedMs()
       this.#unmarked = new Set(this.#pending.values())
     }
-    if (this.#unmarked.size > 0) {
-      const marking = this.#markUnmarked().finally(() => this.#marking.delete(marking))
+    const due = [...this.#unmarked].filter((each) => this.#pending.get(each.name) === each)
+    this.#unmarked.clear()
+    if (due.length > 0) {
+      const marking = this.#markAll(due).finally(() => this.#marking.delete(marking))
       this.#marking.add(marking)
     }
     // A list may be in a request that began earlier.
     await Promise.all(this.#marking)
   }
 
-  async #markUnmarked(): Promise<void> {
-    const due = [...this.#unmarked]
-    this.#unmarked.clear()
-    await this.#options.marks.markPending(due).catch((error: unknown) => {
-      for (const each of due) if (this.#pending.get(each.name) === each) this.#unmarked.add(each)
+  async #markAll(due: readonly Pending[]): Promise<void> {
+    try {
+      await this.#marks.markPending(due)
+    } catch (error) {
+      for (const each of due) this.#unmarked.add(each)
       throw error
-    })
+    }
   }
 
   /** The writes that the next refresh makes visible, without those of lists and partitions of which others are still in flight. */
@@ -106,14 +101,13 @@ export class PendingWrites {
     const settled = [...writes].flatMap(([each, submitted]) => (each.submitted === submitted ? [each] : []))
     if (settled.length === 0) return
     // Redis gets the mark of a write that is submitted from now on after this command.
-    for (const each of settled) {
-      this.#pending.delete(each.name)
-      this.#unmarked.delete(each)
-    }
-    await this.#options.marks.settlePending(settled).catch((error: unknown) => {
+    for (const { name } of settled) this.#pending.delete(name)
+    try {
+      await this.#marks.settlePending(settled)
+    } catch (error) {
       // Whether their marks are still there is not known.
       for (const each of settled) if (!this.#pending.has(each.name)) this.#addUnmarked(each)
       throw error
-    })
+    }
   }
 }

@@ -4,13 +4,12 @@ import type { RequestOptions } from './generations/generations.ts'
 /**
  * Makes everything that was written to the indices searchable on every copy that may answer; rejects when some copy may lack it.
  *
- * A copy that a refresh could not reach is neither successful nor failed. It may be unassigned, which is harmless, or still be active and
- * answer searches, until the master has noticed that its node is away. So as many copies must have taken part as are active afterwards,
- * and no primary may be missing. A copy that becomes active later was refreshed at the end of its recovery.
+ * A copy that a refresh could not reach is neither successful nor failed. It may be unassigned, which is harmless, or still answer searches,
+ * until the master notices that its node is away. So as many copies must take part as are active afterwards, and no primary may be missing.
+ * A copy that becomes active later was refreshed at the end of its recovery.
  *
- * No answer names copies: one that took part and was lost after that could make up in the count for an active one that did not. So where
- * copies are missing, as many must be active before another refresh as after it. One that is being recovered and took part can still make up
- * for an active one that did not.
+ * No answer names copies: one that took part and was then lost could make up in the count for an active one that did not. So where copies
+ * are missing, as many must be active before another refresh as after it. One that is being recovered can still make up so.
  */
 export async function refreshEveryCopy(
   client: Client,

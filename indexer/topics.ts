@@ -59,23 +59,22 @@ export async function ensureTopics(source: KafkaSource, config: Config, log: Log
 
 /** Reads the settings of the source topics. Rejects if Kafka does not tell one: what is not known is not judged. */
 export async function readTopicRules(source: Pick<KafkaSource, 'topicSettings'>, config: Config): Promise<TopicRules> {
+  const [documents, sources] = [documentTopics(config), sourceTopics(config)]
   const names = ['cleanup.policy', 'message.timestamp.type', 'delete.retention.ms']
-  const settings = await source.topicSettings(sourceTopics(config), names)
+  const settings = await source.topicSettings(sources, names)
   const setting = (topic: string, name: string): string => {
     const value = settings.get(topic)?.[name]
     if (value === undefined) throw new Error(`Kafka does not tell ${name} of ${topic}`)
     return String(value)
   }
-  const policies = sourceTopics(config).map((topic) => [topic, setting(topic, 'cleanup.policy')] as const)
+  const policies = sources.map((topic) => [topic, setting(topic, 'cleanup.policy')] as const)
   const forgetful = Object.fromEntries(policies.filter(([, policy]) => policy !== 'compact'))
   const keptMs = (topic: string): number =>
     topic in forgetful ? notKeptMs : Number(setting(topic, 'delete.retention.ms'))
   return {
-    hasAppendTimes: documentTopics(config).every(
-      (topic) => setting(topic, 'message.timestamp.type') === 'LogAppendTime',
-    ),
+    hasAppendTimes: documents.every((topic) => setting(topic, 'message.timestamp.type') === 'LogAppendTime'),
     forgetful,
-    keptMs: Object.fromEntries(documentTopics(config).map((topic) => [topic, keptMs(topic)])),
+    keptMs: Object.fromEntries(documents.map((topic) => [topic, keptMs(topic)])),
   }
 }
 
@@ -83,10 +82,7 @@ async function checkSizes(source: KafkaSource, config: Config, log: Logger): Pro
   const sources = sourceTopics(config)
   const settings = await source.topicSettings([...sources, config.TOPIC_DEAD_LETTERS], ['max.message.bytes'])
   const maxBytes = (topic: string): number => Number(settings.get(topic)?.['max.message.bytes'] ?? '')
-  for (const topic of sources)
-    if (maxBytes(topic) >= maxBytes(config.TOPIC_DEAD_LETTERS))
-      log.warn(
-        { topic },
-        'max.message.bytes of the topic is not below that of the dead-letters topic: a large rejected record may not fit',
-      )
+  const problem =
+    'max.message.bytes of the topic is not below that of the dead-letters topic: a large rejected record may not fit'
+  for (const topic of sources) if (maxBytes(topic) >= maxBytes(config.TOPIC_DEAD_LETTERS)) log.warn({ topic }, problem)
 }

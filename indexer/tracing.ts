@@ -3,29 +3,23 @@ import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
 import type { DocumentWrite } from '../src/core/stores/documents.ts'
 import type { Outcome } from './bulk/job.ts'
 
+type Documents = readonly DocumentWrite[]
+
 /** A record that becomes documents. Its bulk request holds the same objects, unless names had to be removed from one. */
-type WrittenRecord = {
-  readonly record: SourceRecord
-  readonly documents: readonly DocumentWrite[]
-  outcome?: Outcome['kind']
-}
+type WrittenRecord = { readonly record: SourceRecord; readonly documents: Documents; outcome?: Outcome['kind'] }
 
 /** `start` when a record has been read and rendered, `asyncEnd` once it has its outcome. */
 const recordChannel = tracingChannel<unknown, WrittenRecord>('tidemark.record')
 
 /** One bulk request, from its call to its response. */
-export const bulkChannel = tracingChannel<unknown, { readonly documents: readonly DocumentWrite[]; bytes: number }>(
-  'tidemark.bulk',
-)
+export const bulkChannel = tracingChannel<unknown, { documents: Documents; bytes: number }>('tidemark.bulk')
 
-const toNobody = (): void => undefined
-
-/** Tells whoever traces records that one is written now; what it returns tells the outcome. */
+/** Tells whoever traces records that one is written now; what it returns tells the outcome. Undefined while nobody traces. */
 export function announceRecord(
   record: SourceRecord,
-  documents: readonly DocumentWrite[],
-): (outcome: Outcome['kind']) => void {
-  if (!recordChannel.hasSubscribers) return toNobody
+  documents: Documents,
+): ((outcome: Outcome['kind']) => void) | undefined {
+  if (!recordChannel.hasSubscribers) return undefined
   const message: WrittenRecord = { record, documents }
   recordChannel.start.publish(message)
   return (outcome) => {

@@ -1,11 +1,12 @@
 import type { Client } from '@elastic/elasticsearch'
-import type { DocumentWrite } from '../../src/core/stores/documents.ts'
+import { toInstant } from '../../src/core/model/instant.ts'
+import { readFormRecord, readSubmissionRecord } from '../../src/core/model/record.ts'
+import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, documentKinds, type Indices, writeAliasOf } from '../../src/core/stores/indices.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { bulkChannel } from '../tracing.ts'
-import { classifyItem, type ItemError, type ItemOutcome } from './bulkFailure.ts'
+import { classifyItem, type ItemError, type ItemOutcome, MalformedBulkResponse } from './bulkFailure.ts'
 import type { Stored } from './job.ts'
-import { encodeProbes } from './shardProbe.ts'
 
 type ResponseItem = { _id?: string; status?: number; error?: ItemError }
 type Response = { items?: Partial<Record<string, ResponseItem>>[] }
@@ -16,14 +17,6 @@ export const bulkBounds = { maxBulkBytes: 5 * 1024 * 1024, maxBulkDocuments: 2_0
 const timeoutMs = 60_000
 
 type Access = { readonly timeoutMs: number; readonly signal: AbortSignal }
-
-/** The items of a bulk response do not correspond to the documents of its request. */
-export class MalformedBulkResponse extends Error {
-  constructor(what: string) {
-    super(`bulk response does not match its request: ${what}`)
-    this.name = 'MalformedBulkResponse'
-  }
-}
 
 /** Which stored documents a write replaces: those of a lower version, or (`external_gte`) also one of the same version. */
 export type VersionType = 'external' | 'external_gte'
@@ -66,17 +59,6 @@ export async function sendBulk(
   })
 }
 
-/** Whether the shard of each document takes documents now. Nothing is written. */
-export async function takesWrites(
-  client: Client,
-  indices: Indices,
-  documents: readonly DocumentWrite[],
-  access: Access,
-): Promise<boolean[]> {
-  const items = await itemsOf(client, encodeProbes(indices, documents), documents.length, access)
-  return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
-}
-
 async function itemsOf(
   client: Client,
   bulkBody: Buffer,
@@ -100,40 +82,70 @@ async function itemsOf(
   return items.map((item) => item['index'])
 }
 
-/**
- * What Elasticsearch holds of each record's documents now, searchable or not: the lowest of their versions, and the digest of the list
- * document. Undefined for a record of which the asked copy lacks a document. Throws unless every document can be asked for.
- */
-export async function readStored(
-  client: Client,
-  indices: Indices,
-  records: readonly (readonly DocumentWrite[])[],
-  { timeoutMs, signal }: Access,
-): Promise<(Stored | undefined)[]> {
-  const found = new Map<DocumentWrite, Stored>()
-  const readKind = async (kind: DocumentKind): Promise<void> => {
-    const ofKind = records.flatMap((documents) => documents.filter((document) => document.kind === kind))
-    if (ofKind.length === 0) return
-    const docs = ofKind.map(({ id, teamId, digest }) => ({
-      ...{ _id: id, routing: teamId },
-      // Only its version is read of what has no digest, which is a third of the work.
-      _source: digest === undefined ? false : ['digest'],
-    }))
-    const options = { requestTimeout: timeoutMs, signal }
-    const answer = await client.mget<{ digest?: string }>({ index: indices[kind], docs }, options)
-    ofKind.forEach((document, at) => {
-      const stored = answer.docs[at]
-      if (stored === undefined || 'error' in stored || stored._id !== document.id)
-        throw new MalformedBulkResponse(`${indices[kind]} cannot be asked for document ${at}`)
-      if (stored.found) found.set(document, { version: stored._version ?? 0, digest: stored._source?.digest })
+/** What a bulk writer asks of the indices beside its writes. */
+export const bulkQuestions = (client: Client, indices: Indices, access: Access) => ({
+  /** Whether the shard of each document takes documents now. Nothing is written. */
+  async takesWrites(documents: readonly DocumentWrite[]): Promise<boolean[]> {
+    const items = await itemsOf(client, encodeProbes(indices, documents), documents.length, access)
+    return items.map((item) => item?.error?.type === 'version_conflict_engine_exception')
+  },
+  /**
+   * What Elasticsearch holds of each record's documents now, searchable or not: the lowest of their versions, and the digest of the list
+   * document. Undefined for a record of which the asked copy lacks a document. Throws unless every document can be asked for.
+   */
+  async readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]> {
+    const found = new Map<DocumentWrite, Stored>()
+    const readKind = async (kind: DocumentKind): Promise<void> => {
+      const ofKind = records.flatMap((documents) => documents.filter((document) => document.kind === kind))
+      if (ofKind.length === 0) return
+      const docs = ofKind.map(({ id, teamId, digest }) => ({
+        ...{ _id: id, routing: teamId },
+        // Only its version is read of what has no digest, which is a third of the work.
+        _source: digest === undefined ? false : ['digest'],
+      }))
+      const options = { requestTimeout: access.timeoutMs, signal: access.signal }
+      const answer = await client.mget<{ digest?: string }>({ index: indices[kind], docs }, options)
+      ofKind.forEach((document, at) => {
+        const stored = answer.docs[at]
+        if (stored === undefined || 'error' in stored || stored._id !== document.id)
+          throw new MalformedBulkResponse(`${indices[kind]} cannot be asked for document ${at}`)
+        if (stored.found) found.set(document, { version: stored._version ?? 0, digest: stored._source?.digest })
+      })
+    }
+    await Promise.all(documentKinds.map(readKind))
+    return records.map((documents) => {
+      const stored = documents.map((document) => found.get(document))
+      const version = Math.min(...stored.map((each) => each?.version ?? 0))
+      return version === 0 ? undefined : { version, digest: stored[0]?.digest }
     })
-  }
-  await Promise.all(documentKinds.map(readKind))
-  return records.map((documents) => {
-    const stored = documents.map((document) => found.get(document))
-    const version = Math.min(...stored.map((each) => each?.version ?? 0))
-    return version === 0 ? undefined : { version, digest: stored[0]?.digest }
-  })
+  },
+})
+
+/** Writes samples under an id that no document has, on condition that they were written before: a shard that works answers with a conflict. */
+const encodeProbes = (indices: Indices, documents: readonly DocumentWrite[]): Buffer =>
+  Buffer.from(
+    documents
+      .map(({ kind, teamId }) => {
+        const written = { if_seq_no: 0, if_primary_term: 1 }
+        // Every id of a document has a `/` in it.
+        const action = { _index: writeAliasOf(indices[kind]), _id: 'probe', routing: teamId, ...written }
+        return `${JSON.stringify({ index: action })}\n${samples.get(kind)}\n`
+      })
+      .join(''),
+  )
+
+/** Documents as every release makes them, so that an index with other mappings refuses them. */
+const samples = sampleDocuments()
+
+function sampleDocuments(): ReadonlyMap<DocumentKind, Buffer> {
+  const [key, at] = [Buffer.from('team/probe'), toInstant(0)]
+  const form = { id: 'probe', title: 'A form', scene: 'knowledge_quiz', createdAt: at, updatedAt: at }
+  const submission = { id: 'probe', formId: 'f', submittedAt: at, updatedAt: at, result: { status: 'completed' } }
+  const forms = readFormRecord(key, Buffer.from(JSON.stringify({ revision: 1, form })))
+  const submissions = readSubmissionRecord(key, Buffer.from(JSON.stringify({ revision: 1, submission })))
+  if (!forms.ok || !submissions.ok) throw new Error('a sample of the probe is rejected')
+  const documents = [...formWrites(forms.value, at), ...submissionWrites(submissions.value, at)]
+  return new Map(documents.map(({ kind, source }) => [kind, source]))
 }
 
 /** The calls of an indexer's bulk writer, measured and traced. `mark` resolves once readers know of the writes that are about to be sent. */
@@ -156,7 +168,6 @@ export function bulkSender(
       metrics.countItems(outcomes)
       return outcomes
     },
-    readStored: (records: readonly (readonly DocumentWrite[])[]) => readStored(client, indices, records, access),
-    takesWrites: (documents: readonly DocumentWrite[]) => takesWrites(client, indices, documents, access),
+    ...bulkQuestions(client, indices, access),
   }
 }

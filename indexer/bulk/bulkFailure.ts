@@ -1,53 +1,56 @@
 import { errors } from '@elastic/elasticsearch'
 import { refusalOf, summaryOf } from '../../src/core/process/log.ts'
 
-/** A failure of a document or of a whole request that does not lie in one record, or not for certain. */
-export type BulkFailure =
-  /** The same request may succeed later. */
-  | { readonly kind: 'retry'; readonly reason: string }
-  /** Elasticsearch has too much to do: smaller and fewer requests succeed, later. */
-  | { readonly kind: 'busy'; readonly reason: string }
-  /** Somebody must act first (permissions, a missing index, a full disk); then the same request succeeds. */
-  | { readonly kind: 'pause'; readonly reason: string }
-  /** Too large: smaller requests succeed, or find the record that is too large alone. */
-  | { readonly kind: 'split'; readonly reason: string }
+type Failed<Kind extends string> = Kind extends string ? { readonly kind: Kind; readonly reason: string } : never
 
-/** The result of one document of a bulk request. */
-export type ItemOutcome =
-  | { readonly kind: 'written' }
-  /** Elasticsearch holds a higher version, or (`isOutdated` is false) perhaps the same one. */
-  | { readonly kind: 'stale'; readonly isOutdated: boolean }
-  | BulkFailure
-  /** Neither load nor an outage that anybody knows: the document may be at fault. */
-  | { readonly kind: 'suspect'; readonly reason: string }
-  /** This document can never be stored: its record becomes a dead letter. */
-  | { readonly kind: 'reject'; readonly reason: string }
+/**
+ * A failure of a document or of a whole request, after which the same may succeed:
+ * - `retry`: later;
+ * - `busy`: later, when requests are smaller and fewer: Elasticsearch is overloaded;
+ * - `pause`: once somebody has acted (permissions, a missing index, a full disk).
+ */
+export type BulkFailure = Failed<'retry' | 'busy' | 'pause'>
 
-/** Why a whole bulk request has no results by document. */
-export type RequestFailure =
-  | BulkFailure
-  /** Status 400. Either one record is at fault, which smaller requests find, or anything between us and Elasticsearch. */
-  | { readonly kind: 'bad-request'; readonly reason: string }
-  /** A bug of ours. */
-  | { readonly kind: 'fatal'; readonly reason: string }
+/**
+ * The result of one document of a bulk request.
+ * - `stale`: Elasticsearch holds the same or a higher version.
+ * - `split`: too large. Smaller requests succeed, or find the record that is too large alone.
+ * - `suspect`: neither overload nor a known outage: the document may be at fault.
+ * - `reject`: the document can never be stored: its record becomes a dead letter.
+ */
+export type ItemOutcome = { readonly kind: 'written' | 'stale' } | BulkFailure | Failed<'split' | 'suspect' | 'reject'>
+
+/**
+ * Why a whole bulk request has no results by document. `bad-request` (status 400): either one record is at fault, which smaller requests
+ * find, or anything between us and Elasticsearch.
+ */
+export type RequestFailure = BulkFailure | Failed<'split' | 'bad-request'>
 
 /** The error of one document in a bulk response. Its `reason` may quote the document: it is classified, and never logged. */
 export type ItemError = { readonly type?: string; readonly reason?: string; readonly caused_by?: { type?: string } }
 
+/** The items of a bulk response do not correspond to the documents of its request. */
+export class MalformedBulkResponse extends Error {
+  constructor(what: string) {
+    super(`bulk response does not match its request: ${what}`)
+    this.name = 'MalformedBulkResponse'
+  }
+}
+
 const written: ItemOutcome = { kind: 'written' }
+const stale: ItemOutcome = { kind: 'stale' }
+const tooLarge = { kind: 'split', reason: 'is larger than Elasticsearch takes at once' } as const
 
 /** Classifies one item of a bulk response by its status, as Elasticsearch documents them for the bulk API. */
 export function classifyItem(status: number, error: ItemError | undefined): ItemOutcome {
   if (status === 200 || status === 201) return written
   const reason = refusalOf(status, error)
-  if (status === 409 && error?.type === 'version_conflict_engine_exception')
-    return { kind: 'stale', isOutdated: isOutdatedBy(error.reason) }
+  if (status === 409 && error?.type === 'version_conflict_engine_exception') return stale
   if (status === 400) return { kind: badDocumentKinds.get(error?.type) ?? 'reject', reason }
-  if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }
+  if (pauseStatuses.has(status)) return { kind: 'pause', reason }
   // A full disk: fewer requests would not help.
   if (status === 429 && error?.type === 'cluster_block_exception') return { kind: 'pause', reason }
-  if (status === 429 && isTooLarge(error?.reason)) return { kind: 'split', reason: tooLarge }
-  if (status === 429) return { kind: 'busy', reason }
+  if (status === 429) return isTooLarge(error?.reason) ? tooLarge : { kind: 'busy', reason }
   return { kind: outageStatuses.has(status) ? 'retry' : 'suspect', reason }
 }
 
@@ -58,36 +61,28 @@ const badDocumentKinds: ReadonlyMap<string | undefined, 'pause' | 'suspect'> = n
   ['strict_dynamic_mapping_exception', 'suspect'],
 ])
 
+const pauseStatuses: ReadonlySet<number> = new Set([401, 403, 404])
+
 /** A shard or a node is away, or does not answer in time. */
 const outageStatuses: ReadonlySet<number> = new Set([408, 502, 503, 504])
 
-/** Whether a version conflict tells of a higher version than the written one. */
-function isOutdatedBy(reason = ''): boolean {
-  const [, current, provided] = /current version \[(\d+)\].*provided \[(\d+)\]/.exec(reason) ?? []
-  return current !== undefined && provided !== undefined && Number(current) > Number(provided)
+/** Classifies the error that a request to Elasticsearch threw; undefined for a bug of ours. */
+export function classifyRequestError(error: unknown): RequestFailure | undefined {
+  const reason = summaryOf(error)
+  if (error instanceof MalformedBulkResponse) return { kind: 'retry', reason }
+  if (error instanceof errors.ResponseError) return classifyResponse(error, reason)
+  if (error instanceof errors.ConfigurationError || error instanceof errors.SerializationError) return undefined
+  if (error instanceof errors.TimeoutError) return { kind: 'busy', reason }
+  return error instanceof errors.ElasticsearchClientError ? { kind: 'retry', reason } : undefined
 }
 
-/** Classifies the error that a request to Elasticsearch threw. */
-export function classifyRequestError(error: unknown): RequestFailure {
-  if (error instanceof errors.ResponseError) {
-    if (error.statusCode === 429 && isTooLarge(reasonOf(error))) return { kind: 'split', reason: tooLarge }
-    return classifyStatus(error.statusCode ?? 0, summaryOf(error))
-  }
-  if (error instanceof errors.ConfigurationError || error instanceof errors.SerializationError)
-    return { kind: 'fatal', reason: summaryOf(error) }
-  if (error instanceof errors.TimeoutError) return { kind: 'busy', reason: summaryOf(error) }
-  if (error instanceof errors.ElasticsearchClientError) return { kind: 'retry', reason: summaryOf(error) }
-  return { kind: 'fatal', reason: summaryOf(error) }
-}
-
-function classifyStatus(status: number, reason: string): RequestFailure {
-  if (status === 413) return { kind: 'split', reason: tooLarge }
+function classifyResponse({ statusCode: status = 0, body }: errors.ResponseError, reason: string): RequestFailure {
+  const quoted = (body as { error?: { reason?: unknown } } | undefined)?.error?.reason
+  if (status === 413 || (status === 429 && isTooLarge(String(quoted)))) return tooLarge
   if (status === 400) return { kind: 'bad-request', reason }
-  if (status === 401 || status === 403 || status === 404) return { kind: 'pause', reason }
+  if (pauseStatuses.has(status)) return { kind: 'pause', reason }
   return { kind: status === 429 ? 'busy' : 'retry', reason }
 }
-
-const tooLarge = 'is larger than Elasticsearch takes at once'
 
 /** Elasticsearch answers 429 even to a request that exceeds its memory limit by itself; only the reason has the numbers. */
 function isTooLarge(reason = ''): boolean {
@@ -95,18 +90,10 @@ function isTooLarge(reason = ''): boolean {
   return bytes !== undefined && max !== undefined && Number(bytes) > Number(max)
 }
 
-const reasonOf = ({ body }: errors.ResponseError): string =>
-  String((body as { error?: { reason?: unknown } } | undefined)?.error?.reason)
-
 /** Whether the document needs no further attempt: what is stored is it, or at least as new. */
-export const isDone = ({ kind }: ItemOutcome): boolean => kind === 'written' || kind === 'stale'
+export const isDone = (outcome: ItemOutcome | undefined): boolean =>
+  outcome?.kind === 'written' || outcome?.kind === 'stale'
 
 /** Whether the same document, or the same request, may succeed later. */
-export const isFailure = (
-  found: ItemOutcome | RequestFailure,
-): found is Exclude<BulkFailure, { readonly kind: 'split' }> =>
+export const isFailure = (found: ItemOutcome | RequestFailure): found is BulkFailure =>
   found.kind === 'retry' || found.kind === 'busy' || found.kind === 'pause'
-
-/** Whether the document is to be sent again. */
-export const mayRetry = (outcome: ItemOutcome | undefined): boolean =>
-  outcome !== undefined && (isFailure(outcome) || outcome.kind === 'suspect')

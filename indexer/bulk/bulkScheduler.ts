@@ -1,55 +1,55 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backoffMs } from '../backoff.ts'
-import { type BulkBounds, BulkLimits, RecordRate } from './bulkLimits.ts'
-import { type Job, newJob, type RecordWrite, sizeOf, winnerOf } from './job.ts'
+import { bytesOf, type Job, newJob, type RecordWrite, winnerOf } from './job.ts'
 
-export type SchedulerOptions = BulkBounds & {
+export type SchedulerOptions = {
+  /** The bounds of one bulk request, and of requests at once. A single record may be larger. */
+  readonly maxBulkBytes: number
+  readonly maxBulkDocuments: number
+  readonly maxConcurrentRequests: number
   /** The most records that are sent in a second; undefined for no limit. */
   readonly maxRecordsPerSecond: number | undefined
-  /** Time that never steps (ms). */
-  readonly elapsedMs: () => number
   readonly random: () => number
   readonly signal: AbortSignal
   /** Called with a bug, after which the batch that met it is never finished. */
   onFatal(error: Error): void
 }
 
-/** What has become of the jobs of one batch. */
-export type BatchResult = {
-  /** Jobs that must be sent again, with a `failure` after a backoff. All others are done, but for the compared ones. */
-  readonly again: readonly Job[]
-  /** Jobs that are still being compared with what is stored, while the next request is sent. */
-  readonly compared: readonly Job[]
-  /** Resolves once they are, with those of them that must be sent again. */
-  readonly comparing: Promise<readonly Job[]>
-  /** Whether any request of the batch had results by document. */
-  readonly hasResults: boolean
-}
+/** Resolves with whether any request had results by document, and with the jobs to be sent again after a backoff. */
+type Send = (jobs: readonly Job[]) => Promise<{ hasResults: boolean; failed: readonly Job[] }>
+
+const minShare = 1 / 64
+const shareStep = 1 / 16
+/** A request that used less of its bounds says nothing about larger ones. */
+const usedShare = 1 / 2
+/** The records that `maxRecordsPerSecond` allows in this time may be sent at once. */
+const burstSeconds = 0.1
 
 /**
  * Decides when the next request is sent, and what it holds: of each entity only the record that counts, and none while another one of the
- * entity is in flight. Batches grow while requests are in flight.
+ * entity is in flight. Each sign of overload halves the bounds of requests; each success widens them a little again.
  */
 export class BulkScheduler {
   readonly #options: SchedulerOptions
-  readonly #send: (jobs: readonly Job[]) => Promise<BatchResult>
-  readonly #rate: RecordRate
+  readonly #send: Send
   /** The records that wait to be sent, by entity. */
   readonly #waiting = new Map<string, Job>()
   /** The entities of which a record is in flight, or waits for its next attempt. */
   readonly #inFlight = new Set<string>()
+  readonly #perSecond: number
   #submitted = 0
-  /** Adapts to how requests end. */
-  readonly limits: BulkLimits
+  /** The share of the bounds that a request may use, and the requests that may be under way. */
+  #share = 1
+  #maxRequests: number
   #requests = 0
   #isScheduled = false
   #isResting = false
 
-  constructor(options: SchedulerOptions, send: (jobs: readonly Job[]) => Promise<BatchResult>) {
+  constructor(options: SchedulerOptions, send: Send) {
     this.#options = options
     this.#send = send
-    this.limits = new BulkLimits(options)
-    this.#rate = new RecordRate(options.maxRecordsPerSecond, options.elapsedMs)
+    this.#maxRequests = options.maxConcurrentRequests
+    this.#perSecond = options.maxRecordsPerSecond ?? Number.POSITIVE_INFINITY
   }
 
   /** Sends only after the caller's turn of the event loop, so that all records of one fetch can share a request. */
@@ -63,97 +63,99 @@ export class BulkScheduler {
     })
   }
 
+  /** Lets other records of the job's entity be sent. */
+  finish({ entity }: Job): void {
+    this.#inFlight.delete(entity)
+  }
+
+  /** Lets the job be sent again, unless a newer record of its entity counts by now. */
+  putBack(job: Job): void {
+    this.finish(job)
+    this.#enqueue(job)
+  }
+
+  /** Records that have failed equally often wait together, and no others with them. */
+  async retryLater(failed: readonly Job[]): Promise<void> {
+    const { random, signal } = this.#options
+    const retries = [...Map.groupBy(failed, ({ attempts }) => attempts)].map(async ([attempts, jobs]) => {
+      await sleep(backoffMs(attempts, random), undefined, { signal })
+      for (const job of jobs) this.putBack(job)
+      this.#sendBatches()
+    })
+    await Promise.all(retries)
+  }
+
+  /** Elasticsearch is overloaded. */
+  shrink(): void {
+    this.#share = Math.max(minShare, this.#share / 2)
+    this.#maxRequests = Math.max(1, Math.floor(this.#maxRequests / 2))
+  }
+
+  /** A request of this size succeeded: the next ones may be larger, and then one more beside them. */
+  grow(documents: number, bytes: number): void {
+    const { maxBulkBytes, maxBulkDocuments, maxConcurrentRequests } = this.#options
+    const used = this.#share * usedShare
+    if (documents < maxBulkDocuments * used && bytes < maxBulkBytes * used) return
+    if (this.#share < 1) this.#share = Math.min(1, this.#share + shareStep)
+    else this.#maxRequests = Math.min(maxConcurrentRequests, this.#maxRequests + 1)
+  }
+
+  /** Does work that may put jobs back. An error is a bug, unless the writer was stopped. */
+  run(work: Promise<void>): void {
+    work
+      .then(() => this.#sendBatches())
+      .catch((error: unknown) => {
+        if (!this.#options.signal.aborted) this.#options.onFatal(error as Error)
+      })
+  }
+
   #enqueue(job: Job): void {
     const waiting = this.#waiting.get(job.entity)
     this.#waiting.set(job.entity, waiting === undefined ? job : winnerOf(waiting, job))
   }
 
   #sendBatches(): void {
-    while (!this.#isResting && this.#requests < this.limits.maxRequests && !this.#options.signal.aborted) {
+    while (!this.#isResting && this.#requests < this.#maxRequests && !this.#options.signal.aborted) {
       const jobs = this.#nextBatch()
       if (jobs.length === 0) return
       this.#requests++
-      this.#run(this.#sendBatch(jobs))
+      this.run(this.#sendBatch(jobs))
+      if (this.#perSecond < Number.POSITIVE_INFINITY) this.run(this.#rest(jobs.length))
     }
   }
 
-  /** Takes what the next request sends; it is in flight until it is settled. */
+  /** Takes what the next request sends. */
   #nextBatch(): Job[] {
-    const { maxBytes, maxDocuments } = this.limits
-    const maxRecords = this.#rate.allowed()
+    const { maxBulkBytes, maxBulkDocuments } = this.#options
+    const maxRecords = Math.max(1, Math.floor(this.#perSecond * burstSeconds))
     const jobs: Job[] = []
-    let [bytes, documents, isCutOff] = [0, 0, false]
+    let [bytes, documents] = [0, 0]
     for (const [entity, job] of this.#waiting) {
       if (this.#inFlight.has(entity)) continue
-      isCutOff = jobs.length >= maxRecords
-      if (isCutOff) break
-      bytes += sizeOf(job)
+      bytes += bytesOf(job.documents)
       documents += job.documents.length
-      if (jobs.length > 0 && (bytes > maxBytes || documents > maxDocuments)) break
+      const isFull = bytes > maxBulkBytes * this.#share || documents > maxBulkDocuments * this.#share
+      if (jobs.length > 0 && (isFull || jobs.length >= maxRecords)) break
       this.#waiting.delete(entity)
       this.#inFlight.add(entity)
       jobs.push(job)
     }
-    this.#rate.take(jobs.length)
-    if (isCutOff) this.#run(this.#restUntilAllowed())
     return jobs
   }
 
-  async #restUntilAllowed(): Promise<void> {
+  /** Sends nothing until `maxRecordsPerSecond` allows more than these records. */
+  async #rest(records: number): Promise<void> {
     this.#isResting = true
-    await sleep(this.#rate.waitMs(), undefined, { signal: this.#options.signal })
+    await sleep((records / this.#perSecond) * 1_000, undefined, { signal: this.#options.signal })
     this.#isResting = false
-    this.#sendBatches()
   }
 
   async #sendBatch(jobs: readonly Job[]): Promise<void> {
-    const { again, compared, comparing, hasResults } = await this.#send(jobs)
-    const open = new Set(compared.map(({ entity }) => entity))
-    const retries = this.#settle(
-      jobs.filter(({ entity }) => !open.has(entity)),
-      again,
-    )
-    if (open.size > 0) this.#run(this.#settleCompared(compared, comparing))
+    const { hasResults, failed } = await this.#send(jobs)
+    const retries = this.retryLater(failed)
     // Nothing got through: then nothing is sent in the place of this request, either.
-    if (!hasResults) await Promise.all(retries)
-    else for (const retry of retries) this.#run(retry)
+    if (!hasResults) await retries
+    else this.run(retries)
     this.#requests--
-    this.#sendBatches()
-  }
-
-  async #settleCompared(jobs: readonly Job[], comparing: Promise<readonly Job[]>): Promise<void> {
-    for (const retry of this.#settle(jobs, await comparing)) this.#run(retry)
-    this.#sendBatches()
-  }
-
-  /** Takes jobs that are done out of flight; returns the retries of those that have failed. */
-  #settle(jobs: readonly Job[], again: readonly Job[]): Promise<void>[] {
-    const failed = again.filter(({ failure }) => failure !== undefined)
-    const waiting = new Set(failed.map(({ entity }) => entity))
-    for (const { entity } of jobs) if (!waiting.has(entity)) this.#inFlight.delete(entity)
-    this.#putBack(again.filter(({ failure }) => failure === undefined))
-    return [...Map.groupBy(failed, ({ attempts }) => attempts)].map((each) => this.#retryLater(...each))
-  }
-
-  /** Records that have failed equally often wait together, and no others with them. */
-  async #retryLater(attempts: number, jobs: readonly Job[]): Promise<void> {
-    await sleep(backoffMs(attempts, this.#options.random), undefined, { signal: this.#options.signal })
-    this.#putBack(jobs)
-    this.#sendBatches()
-  }
-
-  /** Lets jobs be sent again, unless newer records of their entities count by now. */
-  #putBack(jobs: readonly Job[]): void {
-    for (const job of jobs) {
-      this.#inFlight.delete(job.entity)
-      this.#enqueue({ ...job, failure: undefined })
-    }
-  }
-
-  /** An error is a bug, unless the writer was stopped. */
-  #run(work: Promise<void>): void {
-    work.catch((error: unknown) => {
-      if (!this.#options.signal.aborted) this.#options.onFatal(error as Error)
-    })
   }
 }

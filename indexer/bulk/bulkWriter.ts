@@ -1,38 +1,34 @@
 import { type DocumentWrite, withNamesOnce } from '../../src/core/stores/documents.ts'
-import { BlockedRecords } from './blockedRecords.ts'
-import { MalformedBulkResponse } from './bulkApi.ts'
 import {
   type BulkFailure,
   classifyRequestError,
   type ItemOutcome,
   isDone,
   isFailure,
-  mayRetry,
   type RequestFailure,
 } from './bulkFailure.ts'
-import { type BatchResult, BulkScheduler, type SchedulerOptions } from './bulkScheduler.ts'
+import { BulkScheduler, type SchedulerOptions } from './bulkScheduler.ts'
 import {
-  isConfirmed,
+  bytesOf,
+  confirmSuspicion,
   type Job,
   needsStored,
   type RecordWrite,
   type Stored,
   settle,
   settleRejected,
-  sizeOf,
-  successorOf,
-  suspicionAfter,
-  withResults,
 } from './job.ts'
 
 /** What the requests of one batch have shown so far. A batch that fails as a whole is sent again in parts. */
-type BatchState = {
+type Batch = {
   /** Whether any request had results by document. */
   hasResults: boolean
   /** Records whose own request failed with status 400, which may have another cause. */
   readonly badRequests: { readonly job: Job; readonly reason: string }[]
-  /** Records whose revision is stored already; whether with the same content is not known. */
+  /** Records whose revision is stored already; whether with the same content is unknown. */
   readonly repeated: Job[]
+  /** Records to be sent again, after a backoff. */
+  readonly failed: Job[]
 }
 
 /** Of so many shards, at most, a request asks whether they take writes. */
@@ -45,19 +41,21 @@ type WriterOptions = SchedulerOptions & {
   readStored(records: readonly (readonly DocumentWrite[])[]): Promise<(Stored | undefined)[]>
   /** Whether the shard of each document takes writes now. */
   takesWrites(documents: readonly DocumentWrite[]): Promise<readonly boolean[]>
-  /** Called with what keeps documents from being stored, and with null once nothing does. */
+  /** Time that never steps (ms). */
+  readonly elapsedMs: () => number
+  /** Called with each failure that keeps documents from being stored, and with null once nothing does. */
   onBlocked(failure: BulkFailure | null): void
 }
 
 /**
- * Stores records: sends their documents, and decides by each result what becomes of a record. Only the newest pending record of an entity
- * is sent. What can succeed later is retried until it does, with full jitter for each record. bulkScheduler.ts makes batches, bulkApi.ts
- * a request, bulkFailure.ts classifies its results.
+ * Stores records: sends their documents, and decides by each result what becomes of a record. What can succeed later is retried until it
+ * does, with full jitter. bulkScheduler.ts makes batches, bulkApi.ts a request, bulkFailure.ts classifies its results.
  */
 export class BulkWriter {
   readonly #options: WriterOptions
   readonly #scheduler: BulkScheduler
-  readonly #blocked = new BlockedRecords()
+  /** The entities whose records have failed and are not stored yet; the one that failed first is the first. */
+  readonly #blocked = new Map<string, { readonly place: string; readonly sinceMs: number; readonly reason: string }>()
   /** Whether most records of the last batch were stored already. */
   #isReadingAgain = false
 
@@ -66,77 +64,78 @@ export class BulkWriter {
     this.#scheduler = new BulkScheduler(options, (jobs) => this.#sendBatch(jobs))
   }
 
-  /** Writes a record; `done` is called once. The caller bounds how much is in flight. */
+  /** Writes a record. The caller bounds how much is in flight. */
   submit(write: RecordWrite): void {
     this.#scheduler.submit(write)
   }
 
-  /** Why records cannot be stored at the moment, with the one that waits longest; undefined when all can. */
+  /** Names the record that failed first, for how long it has waited, and why; undefined while none waits after a failure. */
   blockedReason(): string | undefined {
-    return this.#blocked.describe(this.#options.elapsedMs())
+    const [first] = this.#blocked.values()
+    if (first === undefined) return undefined
+    const others = this.#blocked.size === 1 ? '' : ` and ${this.#blocked.size - 1} others`
+    return `no progress for ${Math.floor(this.blockedMs() / 1_000)} s at ${first.place}${others}: ${first.reason}`
   }
 
-  /** For how long the record that waits longest has not been stored (ms); 0 when none waits after a failure. */
+  /** Milliseconds since the record that has waited longest failed first; 0 while none waits after a failure. */
   blockedMs(): number {
-    return this.#blocked.longestMs(this.#options.elapsedMs())
+    const [first] = this.#blocked.values()
+    return first === undefined ? 0 : this.#options.elapsedMs() - first.sinceMs
   }
 
-  async #sendBatch(jobs: readonly Job[]): Promise<BatchResult> {
-    const batch: BatchState = { hasResults: false, badRequests: [], repeated: [] }
+  async #sendBatch(jobs: readonly Job[]): Promise<Batch> {
+    const batch: Batch = { hasResults: false, badRequests: [], repeated: [], failed: [] }
     const left = this.#isReadingAgain ? await this.#withoutStored(jobs) : jobs
-    const again = left.length === 0 ? [] : await this.#attempt(left, batch)
-    again.push(...this.#resolveBadRequests(batch))
-    const { repeated: compared } = batch
-    this.#isReadingAgain = jobs.length - left.length + compared.length > jobs.length / 2
-    const hasResults = batch.hasResults || left.length === 0
-    return { again, hasResults, compared, comparing: this.#compareRepeated(compared) }
+    if (left.length === 0) batch.hasResults = true
+    else await this.#attempt(left, batch)
+    this.#resolveBadRequests(batch)
+    this.#isReadingAgain = jobs.length - left.length + batch.repeated.length > jobs.length / 2
+    // The next request is sent meanwhile.
+    if (batch.repeated.length > 0) this.#scheduler.run(this.#compareRepeated(batch.repeated))
+    return batch
   }
 
-  /** Finishes those that are stored already, and returns the others. To ask costs less than to be told by a version conflict. */
+  /** Finishes those that are stored already, and returns the others. To ask costs less than a version conflict. */
   async #withoutStored(jobs: readonly Job[]): Promise<readonly Job[]> {
     const isAsked = ({ attempts, isDeduplicated }: Job): boolean => attempts === 0 && !isDeduplicated
     const asked = jobs.filter(isAsked)
-    // What keeps Elasticsearch from answering, the write tells.
+    // What keeps Elasticsearch from answering shows in the write.
     const found = await this.#options.readStored(asked.map(({ documents }) => documents)).catch(() => [])
-    const left = asked.filter((job, at) => {
-      const stored = found[at]
-      if (stored === undefined || stored.version < job.version) return true
-      this.#finish(job, stored)
-      return false
-    })
+    const left = asked.filter((job, at) => !this.#finishIfStored(job, found[at]))
     return [...left, ...jobs.filter((job) => !isAsked(job))]
   }
 
-  /** Sends the jobs; returns those that must be sent again. */
-  async #attempt(jobs: readonly Job[], batch: BatchState): Promise<Job[]> {
+  async #attempt(jobs: readonly Job[], batch: Batch): Promise<void> {
     const documents = jobs.flatMap((job) => job.documents)
     let outcomes: ItemOutcome[]
     try {
       outcomes = await this.#options.send(documents)
     } catch (error) {
-      return await this.#afterFailure(jobs, batch, this.#classify(error), error)
+      return await this.#afterFailure(jobs, batch, this.#classify(error))
     }
     batch.hasResults = true
-    this.#adaptLimits(jobs, documents, outcomes)
+    if (outcomes.some(({ kind }) => kind === 'busy')) this.#scheduler.shrink()
+    else this.#scheduler.grow(documents.length, bytesOf(documents))
     const writable = await this.#writableShards(documents, outcomes)
     const tooLarge: Job[] = []
     let from = 0
-    const again = jobs.flatMap((job) => {
+    for (const job of jobs) {
       const results = outcomes.slice(from, from + job.documents.length)
-      from += job.documents.length
-      const found = withResults(job, results)
-      if (results.every(({ kind }) => kind !== 'split')) return this.#applyResults(found, results, writable, batch)
-      tooLarge.push(found)
-      return []
-    })
-    const reason = outcomes.find((outcome) => outcome.kind === 'split')?.reason
-    if (reason === undefined) return again
-    return [...again, ...(await this.#afterFailure(tooLarge, batch, { kind: 'split', reason }, undefined))]
+      from += results.length
+      if (results.some(({ kind }) => kind === 'written')) job.isStored = true
+      if (results.some(({ kind }) => kind === 'split')) tooLarge.push(job)
+      else this.#applyResults(job, results, writable, batch)
+    }
+    const split = outcomes.find((outcome) => outcome.kind === 'split')
+    if (split !== undefined) await this.#afterFailure(tooLarge, batch, split)
   }
 
+  /** Throws a bug. */
   #classify(error: unknown): RequestFailure {
     this.#options.signal.throwIfAborted()
-    return error instanceof MalformedBulkResponse ? retryOf(error.message) : classifyRequestError(error)
+    const failure = classifyRequestError(error)
+    if (failure === undefined) throw error
+    return failure
   }
 
   /** Of the shards that failed at a document for no known reason, those that take writes. */
@@ -147,142 +146,112 @@ export class BulkWriter {
     const suspects = documents.filter((_, at) => outcomes[at]?.kind === 'suspect')
     const asked = [...new Map(suspects.map((document) => [shardOf(document), document]))].slice(0, maxProbes)
     if (asked.length === 0) return new Set()
-    // What keeps Elasticsearch from answering, the next write tells.
+    // What keeps Elasticsearch from answering shows in the next write.
     const answers = await this.#options.takesWrites(asked.map(([, document]) => document)).catch(() => [])
     return new Set(asked.flatMap(([shard], at) => (answers[at] === true ? [shard] : [])))
   }
 
-  #adaptLimits(jobs: readonly Job[], documents: readonly DocumentWrite[], outcomes: readonly ItemOutcome[]): void {
-    if (outcomes.some(({ kind }) => kind === 'busy')) this.#scheduler.limits.shrink()
-    else
-      this.#scheduler.limits.grow(
-        documents.length,
-        jobs.reduce((bytes, job) => bytes + sizeOf(job), 0),
-      )
-  }
-
-  async #afterFailure(
-    jobs: readonly Job[],
-    batch: BatchState,
-    failure: RequestFailure,
-    error: unknown,
-  ): Promise<Job[]> {
-    switch (failure.kind) {
-      case 'fatal':
-        throw error
-      case 'busy':
-        this.#scheduler.limits.shrink()
-        return this.#fail(jobs, failure)
-      case 'retry':
-      case 'pause':
-        return this.#fail(jobs, failure)
-      case 'split':
-      case 'bad-request': {
-        const [only] = jobs
-        if (jobs.length > 1 || only === undefined) return await this.#attemptHalves(jobs, batch)
-        if (failure.kind === 'split' || only.isAtFault) return this.#reject(only, only.documents, failure.reason)
-        batch.badRequests.push({ job: only, reason: failure.reason })
-        return []
-      }
-    }
-  }
-
-  async #attemptHalves(jobs: readonly Job[], batch: BatchState): Promise<Job[]> {
-    const middle = Math.ceil(jobs.length / 2)
-    const first = await this.#attempt(jobs.slice(0, middle), batch)
-    return [...first, ...(await this.#attempt(jobs.slice(middle), batch))]
+  async #afterFailure(jobs: readonly Job[], batch: Batch, failure: RequestFailure): Promise<void> {
+    if (failure.kind === 'busy') this.#scheduler.shrink()
+    const [only] = jobs
+    if (isFailure(failure)) this.#fail(jobs, batch, failure)
+    else if (jobs.length > 1 || only === undefined) {
+      const middle = Math.ceil(jobs.length / 2)
+      await this.#attempt(jobs.slice(0, middle), batch)
+      await this.#attempt(jobs.slice(middle), batch)
+    } else if (failure.kind === 'split' || only.isAtFault) this.#reject(only, only.documents, failure.reason)
+    else batch.badRequests.push({ job: only, reason: failure.reason })
   }
 
   /** A record is at fault only when other requests succeed; when none does, the cause lies between us and Elasticsearch. */
-  #resolveBadRequests({ hasResults, badRequests }: BatchState): Job[] {
-    return badRequests.flatMap(({ job, reason }) =>
-      hasResults
-        ? this.#reject({ ...job, isAtFault: true }, job.documents, reason)
-        : this.#fail([job], { kind: 'pause', reason }),
-    )
+  #resolveBadRequests(batch: Batch): void {
+    for (const { job, reason } of batch.badRequests) {
+      job.isAtFault = batch.hasResults
+      if (job.isAtFault) this.#reject(job, job.documents, reason)
+      else this.#fail([job], batch, { kind: 'pause', reason })
+    }
   }
 
-  /** Finishes a job by the results of its documents, or returns what must be sent again. */
-  #applyResults(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: BatchState): Job[] {
+  /** Decides what becomes of a record by the results of its documents. */
+  #applyResults(job: Job, outcomes: readonly ItemOutcome[], writable: ReadonlySet<string>, batch: Batch): void {
     if (outcomes.every(isDone)) {
       if (needsStored(job)) batch.repeated.push(job)
       else this.#finish(job, { version: job.version, digest: job.isStored ? job.list.digest : undefined })
-      return []
+      return
     }
-    const waiting = job.documents.filter((_, at) => mayRetry(outcomes[at]))
+    const reject = outcomes.find((each) => each.kind === 'reject')
     const rejected = job.documents.filter((_, at) => outcomes[at]?.kind === 'reject')
-    const refusal = outcomes.find((outcome) => outcome.kind === 'reject')
-    if (refusal !== undefined)
-      return this.#reject({ ...job, documents: [...waiting, ...rejected] }, rejected, refusal.reason)
-    const unfinished = { ...job, documents: waiting }
-    const suspect = outcomes.find((outcome) => outcome.kind === 'suspect')
-    if (suspect !== undefined) {
-      const isDocument = job.documents.some((each, at) => outcomes[at] === suspect && writable.has(shardOf(each)))
-      return this.#suspect(unfinished, isDocument, suspect.reason)
-    }
-    const failure = outcomes.find((outcome) => isFailure(outcome))
-    return failure === undefined ? [] : this.#fail([unfinished], failure)
+    const suspect = outcomes.find((each) => each.kind === 'suspect')
+    const isDocument = job.documents.some((each, at) => outcomes[at] === suspect && writable.has(shardOf(each)))
+    const failure = outcomes.find((each) => isFailure(each))
+    job.documents = job.documents.filter((_, at) => !isDone(outcomes[at]))
+    if (reject !== undefined) this.#reject(job, rejected, reject.reason)
+    else if (suspect !== undefined) {
+      const isConfirmed = isDocument && confirmSuspicion(job, this.#options.elapsedMs())
+      if (isConfirmed) this.#reject(job, job.documents, suspect.reason)
+      else this.#fail([job], batch, { kind: 'retry', reason: suspect.reason })
+    } else if (failure !== undefined) this.#fail([job], batch, failure)
   }
 
-  /** Gives a record up once it is certain that one of its documents is at fault. */
-  #suspect(job: Job, doesShardTakeWrites: boolean, reason: string): Job[] {
-    const nowMs = this.#options.elapsedMs()
-    const suspicion = suspicionAfter(job.suspicion, doesShardTakeWrites, nowMs)
-    if (isConfirmed(suspicion, nowMs)) return this.#reject({ ...job, suspicion }, job.documents, reason)
-    return this.#fail([{ ...job, suspicion }], { kind: 'retry', reason })
-  }
-
-  /** Finds out whether records whose revision was there already say the same as what is stored. Returns those that must be sent again. */
-  async #compareRepeated(jobs: readonly Job[]): Promise<Job[]> {
-    if (jobs.length === 0) return []
-    let stored: readonly (Stored | undefined)[]
+  /** Finds out whether records whose revision was there already say the same as what is stored. */
+  async #compareRepeated(jobs: readonly Job[]): Promise<void> {
+    let stored: readonly (Stored | undefined)[] = []
+    let failure: BulkFailure = { kind: 'retry', reason: 'a copy answers that lacks what another one has stored' }
     try {
       stored = await this.#options.readStored(jobs.map(({ list }) => [list]))
     } catch (error) {
-      const failure = this.#classify(error)
-      if (failure.kind === 'fatal') throw error
-      return this.#fail(jobs, isFailure(failure) ? failure : retryOf(failure.reason))
+      const found = this.#classify(error)
+      failure = isFailure(found) ? found : { kind: 'retry', reason: found.reason }
     }
-    const lagging = jobs.filter((job, at) => (stored[at]?.version ?? 0) < job.version)
-    jobs.forEach((job, at) => {
-      const known = stored[at]
-      if (known !== undefined && known.version >= job.version) this.#finish(job, known)
-    })
-    return this.#fail(lagging, retryOf('a copy answers that lacks what another one has stored'))
+    const batch = { failed: [] }
+    this.#fail(
+      jobs.filter((job, at) => !this.#finishIfStored(job, stored[at])),
+      batch,
+      failure,
+    )
+    await this.#scheduler.retryLater(batch.failed)
   }
 
-  /** Notes that the jobs cannot be stored now; returns them as they are to be sent again. */
-  #fail(jobs: readonly Job[], failure: BulkFailure): Job[] {
-    for (const job of jobs) this.#blocked.note(job, failure.reason, this.#options.elapsedMs())
-    if (jobs.length > 0) this.#options.onBlocked(failure)
-    return jobs.map((job) => ({ ...job, failure, attempts: job.attempts + 1 }))
+  #finishIfStored(job: Job, stored: Stored | undefined): boolean {
+    if (stored === undefined || stored.version < job.version) return false
+    this.#finish(job, stored)
+    return true
   }
 
   #finish(job: Job, stored: Stored): void {
-    this.#unblock(job)
+    this.#release(job)
     settle(job, stored)
   }
 
-  #unblock(job: Job): void {
-    if (this.#blocked.delete(job) && this.#blocked.size === 0) this.#options.onBlocked(null)
+  #release(job: Job): void {
+    this.#scheduler.finish(job)
+    if (this.#blocked.delete(job.entity) && this.#blocked.size === 0) this.#options.onBlocked(null)
+  }
+
+  /** Notes that the jobs cannot be stored now. */
+  #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
+    for (const job of jobs) {
+      const known = this.#blocked.get(job.entity) ?? { place: job.place(), sinceMs: this.#options.elapsedMs() }
+      this.#blocked.set(job.entity, { ...known, reason: failure.reason })
+      job.attempts++
+      failed.push(job)
+    }
+    if (jobs.length > 0) this.#options.onBlocked(failure)
   }
 
   /** Retries rejected documents once without repeated names. After that the record is rejected, and older ones are candidates again. */
-  #reject(job: Job, rejected: readonly DocumentWrite[], reason: string): Job[] {
+  #reject(job: Job, rejected: readonly DocumentWrite[], reason: string): void {
     if (!job.isDeduplicated) {
-      const documents = job.documents.map((document) =>
-        rejected.includes(document) ? withNamesOnce(document) : document,
-      )
-      return [{ ...job, isDeduplicated: true, documents }]
+      job.isDeduplicated = true
+      job.documents = job.documents.map((each) => (rejected.includes(each) ? withNamesOnce(each) : each))
+      this.#scheduler.putBack(job)
+      return
     }
-    this.#unblock(job)
-    settleRejected(job, reason)
-    const next = successorOf(job)
-    return next === undefined ? [] : [next]
+    this.#release(job)
+    const next = settleRejected(job, reason)
+    if (next !== undefined) this.#scheduler.putBack(next)
   }
 }
 
 /** Documents of one index and one team are in one shard. */
 const shardOf = ({ kind, teamId }: DocumentWrite): string => `${kind}/${teamId}`
-
-const retryOf = (reason: string): BulkFailure => ({ kind: 'retry', reason })

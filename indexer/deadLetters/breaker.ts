@@ -1,20 +1,19 @@
 /** The number of latest records of which the rejected share is taken. */
 const windowSize = 1_000
-/** With so many rejected records in the window the breaker opens. */
+/** The breaker opens at so many rejected records in the window. */
 const opensAt = 950
-/** An open breaker lets one record pass at this interval: so it can close by itself, and a topic is not drained. */
+/** An open breaker lets one record pass at this interval, so that it can close by itself. */
 const trickleMs = 1_000
 
 /**
- * A circuit breaker that pauses the dead letters of one topic while nearly all of its records are rejected. Then usually the
- * release is wrong and not the records, and a bad release must not move a topic into the dead letters. Records behind the
- * paused ones are validated nevertheless; once enough of them are valid, the breaker closes and every paused record passes.
+ * A circuit breaker that pauses the dead letters of one topic while nearly all of its records are rejected: a bad release must not move a
+ * topic into the dead letters. Records behind the paused ones are still validated; once enough are valid, every paused record passes.
  */
 export class Breaker {
   readonly #outcomes = new Uint8Array(windowSize)
   #observed = 0
   #rejected = 0
-  /** What lets each record pass that waits, in their order. */
+  /** Each lets one waiting record pass; oldest first. */
   readonly #waiting = new Set<() => void>()
   #trickle: NodeJS.Timeout | undefined
 
@@ -30,7 +29,7 @@ export class Breaker {
     if (!this.isOpen) for (const pass of this.#waiting) pass()
   }
 
-  /** Resolves when one rejected record may become a dead letter; rejects once `signal` aborts, and holds the record no longer. */
+  /** Resolves when one rejected record may become a dead letter; rejects once `signal` aborts. */
   async acquirePermit(signal: AbortSignal): Promise<void> {
     if (!this.isOpen) return
     signal.throwIfAborted()
@@ -45,18 +44,10 @@ export class Breaker {
     })
   }
 
-  /** Grants no more permits. */
-  stop(): void {
-    clearInterval(this.#trickle)
-    this.#waiting.clear()
-  }
-
   #grantOne(): void {
     const [first] = this.#waiting
-    if (first !== undefined) {
-      this.#waiting.delete(first)
-      first()
-    }
+    first?.()
+    if (first !== undefined) this.#waiting.delete(first)
     if (this.#waiting.size > 0) return
     clearInterval(this.#trickle)
     this.#trickle = undefined

@@ -6,21 +6,18 @@ import { type KafkaSink, kafkaSink } from '../../src/core/kafka/sink.ts'
 import { kafkaSource } from '../../src/core/kafka/source.ts'
 import { jsonLine, printable } from '../../src/core/process/log.ts'
 import { configOrExit } from '../../src/core/process/service.ts'
-import { type DeadLetter, originalRecord, readDeadLetter } from './deadLetters.ts'
+import { type DeadLetter, readDeadLetter } from './deadLetters.ts'
 
 type Filter = { topic?: string; path?: string; key?: string }
 type Letter = DeadLetter & { readonly place: string }
-/** Reads the dead letters that the filter leaves, one after the other. */
-type ReadLetters = (onLetter: (letter: Letter) => Promise<void>) => Promise<void>
+type OnLetter = (letter: Letter) => Promise<unknown>
 
 export const command = new Command()
 filtered(command.command('list').description('prints place, time, source, key and reason of each'))
   .option('--json', 'print one JSON object a line')
   .action(async ({ json, ...filter }: Filter & { json?: true }) => {
-    let count = 0
     await withLetters(filter, async (readLetters) => {
-      await readLetters(async (letter) => {
-        count++
+      const count = await readLetters(async (letter) => {
         const line = json ? jsonLine(shown(letter)) : `${describe(letter)}\n`
         if (!process.stdout.write(line)) await once(process.stdout, 'drain')
       })
@@ -32,30 +29,21 @@ filtered(
 )
   .option('--place <partition/offset...>', 'only these, as listed')
   .option('--all', 'all that the filter leaves')
-  .action(async ({ place, all, ...filter }: Filter & { place?: string[]; all?: true }) => {
-    if ((place === undefined) === (all === undefined)) return complain('name what to replay: --place or --all')
+  .action(async ({ place: places, all, ...filter }: Filter & { place?: string[]; all?: true }) => {
+    if ((places === undefined) === (all === undefined)) return complain('name what to replay: --place or --all')
     await withLetters(filter, async (readLetters, sink) => {
-      let count = 0
-      const sendAgain = async (letter: Letter): Promise<void> => {
-        await sink.append([originalRecord(letter)])
-        count++
-      }
-      if (place === undefined) await readLetters(sendAgain)
-      else for (const letter of await lettersAt(place, readLetters)) await sendAgain(letter)
-      process.stderr.write(`${count} records sent again\n`)
+      const sendAgain: OnLetter = ({ topic, key, value, headers }) => sink.append([{ topic, key, value, headers }])
+      const found = new Map<string, Letter>()
+      const count = await readLetters(async (letter) => {
+        if (places === undefined) await sendAgain(letter)
+        else if (places.includes(letter.place)) found.set(letter.place, letter)
+      })
+      const unknown = places?.filter((place) => !found.has(place)) ?? []
+      if (unknown.length > 0) throw new Error(`no dead letter at ${unknown.join(', ')}`)
+      for (const letter of found.values()) await sendAgain(letter)
+      process.stderr.write(`${places === undefined ? count : found.size} records sent again\n`)
     })
   })
-
-/** Throws when there is none at one of the places. */
-async function lettersAt(places: readonly string[], readLetters: ReadLetters): Promise<readonly Letter[]> {
-  const found: Letter[] = []
-  await readLetters(async (letter) => {
-    if (places.includes(letter.place)) found.push(letter)
-  })
-  const unknown = places.filter((place) => !found.some((letter) => letter.place === place))
-  if (unknown.length > 0) throw new Error(`no dead letter at ${unknown.join(', ')}`)
-  return found
-}
 
 function filtered(each: Command): Command {
   return each
@@ -64,23 +52,29 @@ function filtered(each: Command): Command {
     .option('--key <text>', 'whose record key contains this')
 }
 
+/** Gives `action` what reads the letters that the filter leaves, one after the other, and resolves with their number. */
 async function withLetters(
   filter: Filter,
-  action: (readLetters: ReadLetters, sink: KafkaSink) => Promise<void>,
+  action: (readLetters: (onLetter: OnLetter) => Promise<number>, sink: KafkaSink) => Promise<void>,
 ): Promise<void> {
   const config = await configOrExit(['KAFKA_BROKERS'])
   const kafka = connectKafka(config, pino({ level: 'silent' }))
   const sink = kafkaSink(kafka)
-  const readLetters: ReadLetters = (onLetter) =>
-    kafkaSource(kafka).readTopic({
+  const readLetters = async (onLetter: OnLetter): Promise<number> => {
+    let count = 0
+    await kafkaSource(kafka).readTopic({
       topic: config.TOPIC_DEAD_LETTERS,
       // Reading ends by itself when the topic brings nothing for long.
       signal: new AbortController().signal,
       onRecord: async (record) => {
         const letter = { ...readDeadLetter(record), place: `${record.partition}/${record.offset}` }
-        if (matches(letter, filter)) await onLetter(letter)
+        if (!matches(letter, filter)) return
+        count++
+        await onLetter(letter)
       },
     })
+    return count
+  }
   try {
     await sink.connect()
     await action(readLetters, sink)

@@ -6,14 +6,14 @@ import { randomToken } from '../../src/core/model/ids.ts'
 import { replaceChangeTokens } from '../../src/core/stores/listVersions.ts'
 import { markPending, settlePending } from '../../src/core/stores/pendingMarks.ts'
 import { claimPartitions, noteRaised, readClaimant, redisTimeMs } from '../../src/core/stores/watermark.ts'
-import type { AccountKeyApplier } from '../accountKeys/apply.ts'
+import type { AccountKeys } from '../accountKeys.ts'
 import type { Retries } from '../backoff.ts'
-import { fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import type { DeadLetterWriter } from '../deadLetters/deadLetters.ts'
 import type { PipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
-import type { RoundResult } from '../publisher.ts'
+import { fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, readTopicRules, sourceTopics, type TopicRules } from '../topics.ts'
+import type { RoundResult } from '../watermarkPublisher.ts'
 import { ServedGeneration, type Stores } from './servedGeneration.ts'
 
 /** How often it is checked that the generation is still the one to write. */
@@ -24,7 +24,7 @@ const rulesCheckMs = 60_000
 type GenerationRunnerDeps = {
   readonly stores: Stores
   readonly source: KafkaSource
-  readonly accountKeys: AccountKeyApplier
+  readonly accountKeys: AccountKeys
   readonly deadLetters: DeadLetterWriter
   readonly metrics: PipelineMetrics
   readonly retries: Retries

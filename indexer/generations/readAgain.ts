@@ -8,9 +8,9 @@ import type { EntityType } from '../../src/core/model/teamList.ts'
 import type { Config } from '../../src/core/process/config.ts'
 import type { DocumentWrite } from '../../src/core/stores/documents.ts'
 import { type DocumentKind, entityTypeOf, kindsOf } from '../../src/core/stores/indices.ts'
-import { fetchCommittedOffsets } from '../committedOffsets.ts'
+import { convertRecord } from '../convertRecord.ts'
 import type { CommandTools } from '../engineCommand.ts'
-import { projectRecord } from '../projection.ts'
+import { fetchCommittedOffsets } from '../startOffsets.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
 import type { Reconciliation } from './reconcile.ts'
 import type { Version } from './versions.ts'
@@ -109,7 +109,7 @@ export class ForgottenEntities {
 /** Both documents of a deletion. */
 function deletionOf(topic: string, id: DocumentId, deletedAtMs: number, config: Config): DocumentWrite[] {
   const place = { topic, partition: 0, offset: 0n as Offset, appendedAtMs: deletedAtMs, headers: {} }
-  const projection = projectRecord({ ...place, key: Buffer.from(id), value: null }, deletedAtMs, config)
+  const projection = convertRecord({ ...place, key: Buffer.from(id), value: null }, deletedAtMs, config)
   return projection.kind === 'documents' ? projection.documents : []
 }
 
@@ -163,7 +163,7 @@ export async function raiseUnseen(
       signal,
       onRecord: async (record) => {
         const changedAtMs = Math.max(record.appendedAtMs, watermarkMs)
-        const projection = projectRecord(record, changedAtMs, config)
+        const projection = convertRecord(record, changedAtMs, config)
         if (projection.kind !== 'documents') return
         const lists = projection.documents.filter((each) => each.kind === kind)
         pending.push(...lists.map(({ id, version }) => ({ id, version, changedAt: toInstant(changedAtMs) })))

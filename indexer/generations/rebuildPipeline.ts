@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Registry } from 'prom-client'
-import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
-import { rebuildGroup } from '../committedOffsets.ts'
 import type { CommandTools } from '../engineCommand.ts'
 import { pipelineMetrics } from '../metrics.ts'
 import { Pipeline } from '../pipeline.ts'
+import { rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, type TopicRules } from '../topics.ts'
 import { readersOf } from './decide.ts'
 import { findGenerations, type Generation } from './generations.ts'
@@ -79,16 +78,15 @@ export class RebuildPipeline {
     const expectUndisturbed = createCheck(this.#options, this.#generation)
     let [before, reported] = ['', '']
     for (;;) {
-      const positions = new Map(
-        this.#pipeline.publisher.positions().map((each) => [partitionName(each), each.position]),
-      )
+      const positions = this.#pipeline.publisher.positions()
       const left = [...ends].map(([name, { low, high }]) => Math.max(0, Number(high - (positions.get(name) ?? low))))
       const done = total - left.reduce((sum, each) => sum + each, 0)
       if (extendHold === undefined) report.progress('records read', done, total)
       if (done === total && [...ends.keys()].every((name) => positions.has(name))) return
       if (extendHold !== undefined && Date.now() > givesUpAtMs)
         throw new Error('the new generation does not reach the end of the topics in time')
-      const reasons = Object.values(this.#pipeline.blockedReasons()).join('; ')
+      const blocked = Object.values(this.#pipeline.blockedReasons())
+      const reasons = blocked.filter((reason) => reason !== undefined).join('; ')
       if (reasons !== '' && reasons === before && reasons !== reported) {
         report.step(`waiting: ${reasons}`)
         reported = reasons

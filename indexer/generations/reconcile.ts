@@ -10,7 +10,7 @@ import {
   type PhysicalIndex,
 } from '../../src/core/stores/indices.ts'
 import { multiGet } from '../../src/core/stores/readDocuments.ts'
-import { bulkBounds, encodeBulk, readStored, sendBulk, takesWrites, type VersionType } from '../bulk/bulkApi.ts'
+import { bulkBounds, bulkQuestions, encodeBulk, sendBulk, type VersionType } from '../bulk/bulkApi.ts'
 import { BulkWriter } from '../bulk/bulkWriter.ts'
 import type { Outcome } from '../bulk/job.ts'
 import { refreshEveryCopy } from '../refresh.ts'
@@ -74,8 +74,7 @@ export class Reconciliation {
     const access = { timeoutMs: requestTimeoutMs, signal }
     return new BulkWriter({
       send: (documents) => sendBulk(elasticsearch, encodeBulk(to.indices, documents, versionType), documents, access),
-      readStored: (records) => readStored(elasticsearch, to.indices, records, access),
-      takesWrites: (documents) => takesWrites(elasticsearch, to.indices, documents, access),
+      ...bulkQuestions(elasticsearch, to.indices, access),
       ...bulkBounds,
       maxConcurrentRequests: 1,
       maxRecordsPerSecond: undefined,

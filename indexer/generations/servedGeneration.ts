@@ -10,8 +10,8 @@ import {
   setWatermarkGeneration,
   type WatermarkResult,
 } from '../../src/core/stores/watermark.ts'
-import type { CommittedOffset } from '../committedOffsets.ts'
-import type { RoundResult } from '../publisher.ts'
+import type { CommittedOffset } from '../startOffsets.ts'
+import type { RoundResult } from '../watermarkPublisher.ts'
 import { serveGeneration, unblockWrites } from './aliases.ts'
 import { chooseGeneration, type Decision, decideOpening, decideRound, isToBeWritten, readersOf } from './decide.ts'
 import {

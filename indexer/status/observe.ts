@@ -6,8 +6,8 @@ import type { Config } from '../../src/core/process/config.ts'
 import { aliasOf, documentKinds, readPhysicalName } from '../../src/core/stores/indices.ts'
 import { type RedisConnection, type RedisMemory, readRedisMemory } from '../../src/core/stores/redis.ts'
 import { type PublishedWatermark, readWatermark } from '../../src/core/stores/watermark.ts'
-import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../committedOffsets.ts'
 import { readTag } from '../generations/generations.ts'
+import { type CommittedOffset, fetchCommittedOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics, sourceTopics } from '../topics.ts'
 
 /** The state of this indexer itself; what is undefined is not known yet. */

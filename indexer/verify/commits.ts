@@ -1,7 +1,7 @@
 import type { TopicPartition } from '../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../src/core/model/ids.ts'
-import { fetchStartOffsets, rebuildGroup } from '../committedOffsets.ts'
 import { findGenerations, type Generation } from '../generations/generations.ts'
+import { fetchStartOffsets, rebuildGroup } from '../startOffsets.ts'
 import { documentTopics } from '../topics.ts'
 import { NotJudged, requestTimeoutMs, type Verification } from './verification.ts'
 

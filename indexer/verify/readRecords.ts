@@ -3,7 +3,7 @@ import { partitionName, type SourceRecord } from '../../src/core/kafka/sourceRec
 import { documentId } from '../../src/core/model/ids.ts'
 import { readKey } from '../../src/core/model/record.ts'
 import { entityTypeOf } from '../../src/core/stores/indices.ts'
-import { projectRecord } from '../projection.ts'
+import { convertRecord } from '../convertRecord.ts'
 import { documentTopics } from '../topics.ts'
 import type { Commits, CommittedPartition } from './commits.ts'
 import { type ComparedRecord, deadLetterVersion } from './comparison.ts'
@@ -78,7 +78,7 @@ function demandOf(
   record: SourceRecord,
   config: Verification['config'],
 ): Pick<ComparedRecord, 'type' | 'id' | 'version' | 'digests'> | undefined {
-  const projection = projectRecord(record, record.appendedAtMs, config)
+  const projection = convertRecord(record, record.appendedAtMs, config)
   if (projection.kind === 'documents') {
     const [list, detail] = projection.documents
     if (list === undefined || detail === undefined) return undefined

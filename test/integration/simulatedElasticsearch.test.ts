@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { encodeBulk, sendBulk, takesWrites, type VersionType } from '../../indexer/bulk/bulkApi.ts'
+import { bulkQuestions, encodeBulk, sendBulk, type VersionType } from '../../indexer/bulk/bulkApi.ts'
 import type { CommandTools } from '../../indexer/engineCommand.ts'
 import { blockWrites, SwitchRefused, serveGeneration, unblockWrites } from '../../indexer/generations/aliases.ts'
 import {
@@ -155,7 +155,8 @@ describe.each([
 
   test('whether a shard takes documents is asked without writing any', async () => {
     const documents = [...formWrites(formRecord(team, 'p', 1), instant), ...submission('p')]
-    const ask = () => takesWrites(clients.elasticsearch, first.indices, documents, { timeoutMs: 30_000, signal })
+    const access = { timeoutMs: 30_000, signal }
+    const ask = () => bulkQuestions(clients.elasticsearch, first.indices, access).takesWrites(documents)
     const count = async () => (await clients.elasticsearch.count({ index: Object.values(first.indices) })).count
     await clients.elasticsearch.indices.refresh({ index: Object.values(first.indices) })
     const before = await count()

@@ -20,6 +20,8 @@ const both = ['forms/0', 'submissions/0']
 const first = '1-0123456789abcdef' as GenerationTag
 const second = '2-0123456789abcdef' as GenerationTag
 
+const published = (watermarkMs: number): WatermarkResult => ({ kind: 'published', watermarkMs })
+
 describe('The watermark', () => {
   let redis: RedisConnection
   const publish = (
@@ -55,10 +57,7 @@ describe('The watermark', () => {
   afterAll(() => redis.close())
 
   test('is the lowest watermark of all partitions', async () => {
-    expect(await publish({ 'forms/0': 5_000, 'submissions/0': 3_000 })).toEqual({
-      kind: 'published',
-      watermarkMs: 3_000,
-    })
+    expect(await publish({ 'forms/0': 5_000, 'submissions/0': 3_000 })).toEqual(published(3_000))
     expect(await watermark()).toBe('1970-01-01T00:00:03.000Z')
   })
 
@@ -92,7 +91,7 @@ describe('The watermark', () => {
     expect(await releaseWatermarkHold(redis, 'b')).toBe(false)
     expect(await watermark()).toBe('1970-01-01T00:00:01.000Z')
     expect(await releaseWatermarkHold(redis, 'a')).toBe(true)
-    expect(await publish(later)).toEqual({ kind: 'published', watermarkMs: 2_000 })
+    expect(await publish(later)).toEqual(published(2_000))
   })
 
   test('is not moved by partition watermarks of a retired generation, and stays where it was until the new one is further', async () => {
@@ -113,7 +112,7 @@ describe('The watermark', () => {
     // Another indexer starts meanwhile and finds the generation as the one to write.
     await setWatermarkGeneration(redis, second, undefined)
     expect(await publish({}, both, second)).toEqual({ kind: 'behind' })
-    expect(await publish({ 'submissions/0': 8_000 }, both, second)).toEqual({ kind: 'published', watermarkMs: 8_000 })
+    expect(await publish({ 'submissions/0': 8_000 }, both, second)).toEqual(published(8_000))
   })
 
   test('stays that of the generation that a rebuild has switched to, when an indexer adopts one that it found before the switch', async () => {
@@ -134,10 +133,7 @@ describe('The watermark', () => {
     await redis.client.del(redis.keys.watermark)
     expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual({ kind: 'forgotten' })
     await setWatermarkGeneration(redis, first, undefined)
-    expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual({
-      kind: 'published',
-      watermarkMs: 5_000,
-    })
+    expect(await publish({ 'forms/0': 5_000, 'submissions/0': 5_000 })).toEqual(published(5_000))
   })
 
   test('and the version of a list belong to one run of Redis: another run has another version of the same state', async () => {
@@ -155,7 +151,7 @@ describe('The watermark', () => {
     const publishThen = (watermarks: Record<string, number>): Promise<WatermarkResult> =>
       publish(watermarks, both, first, 'a', restarted)
     expect(await publishThen({ 'forms/0': 9_000 })).toEqual({ kind: 'incomplete' })
-    expect(await publishThen({ 'submissions/0': 8_000 })).toEqual({ kind: 'published', watermarkMs: 8_000 })
+    expect(await publishThen({ 'submissions/0': 8_000 })).toEqual(published(8_000))
   })
 
   test('only the owner of the newest claim of a partition publishes its watermark', async () => {
@@ -163,14 +159,14 @@ describe('The watermark', () => {
       watermarkMs: undefined,
       changedAtRaisedByMs: 0,
     })
-    expect(await publish({ 'forms/0': 50, 'submissions/0': 60 })).toEqual({ kind: 'published', watermarkMs: 50 })
+    expect(await publish({ 'forms/0': 50, 'submissions/0': 60 })).toEqual(published(50))
     expect(await claimPartitions(redis, 'b', ['forms/0'], 40)).toMatchObject({
       watermarkMs: 50,
       changedAtRaisedByMs: 0,
     })
     expect(await publish({ 'forms/0': 70, 'submissions/0': 70 })).toEqual({ kind: 'displaced' })
     expect(await publish({ 'submissions/0': 70 })).toEqual({ kind: 'incomplete' })
-    expect(await publish({ 'forms/0': 65 }, both, first, 'b')).toEqual({ kind: 'published', watermarkMs: 65 })
+    expect(await publish({ 'forms/0': 65 }, both, first, 'b')).toEqual(published(65))
   })
 
   test('a claim is told the greatest watermark and the greatest raise, also after a lost generation withdrew the watermark', async () => {
@@ -189,7 +185,7 @@ describe('The watermark', () => {
     await publish({ 'forms/0': 90, 'submissions/0': 60 })
     expect(await claimPartitions(redis, 'b', ['forms/0'], undefined)).toMatchObject({ watermarkMs: 60 })
     expect(await publish({ 'submissions/0': 95 })).toEqual({ kind: 'incomplete' })
-    expect(await publish({ 'forms/0': 70 }, both, first, 'b')).toEqual({ kind: 'published', watermarkMs: 70 })
+    expect(await publish({ 'forms/0': 70 }, both, first, 'b')).toEqual(published(70))
   })
 
   test('is never below one that any of its publishers knows of, once Redis has lost it', async () => {
@@ -197,10 +193,7 @@ describe('The watermark', () => {
       publish(watermarks, both, first, 'a', redis, highestMs)
     expect(await told({ 'forms/0': 1_000 }, 5_000)).toEqual({ kind: 'incomplete' })
     expect(await told({ 'submissions/0': 1_000 }, 900)).toEqual({ kind: 'behind' })
-    expect(await told({ 'forms/0': 6_000, 'submissions/0': 6_000 }, 900)).toEqual({
-      kind: 'published',
-      watermarkMs: 6_000,
-    })
+    expect(await told({ 'forms/0': 6_000, 'submissions/0': 6_000 }, 900)).toEqual(published(6_000))
   })
 
   test('does not go back when Redis has lost it and only an indexer that owns nothing any more knows it', async () => {
@@ -216,11 +209,8 @@ describe('The watermark', () => {
       publish({ 'forms/0': watermarkMs, 'submissions/0': watermarkMs }, both, first, 'a', redis, highestMs)
     expect(await told(1_000, 5_000)).toEqual({ kind: 'behind' })
     expect(await watermark()).toBeNull()
-    expect(await told(6_000, 5_000)).toEqual({ kind: 'published', watermarkMs: 6_000 })
-    expect(await claimPartitions(redis, 'b', both, 7_000)).toMatchObject({
-      watermarkMs: 7_000,
-      changedAtRaisedByMs: 0,
-    })
+    expect(await told(6_000, 5_000)).toEqual(published(6_000))
+    expect(await claimPartitions(redis, 'b', both, 7_000)).toMatchObject({ watermarkMs: 7_000, changedAtRaisedByMs: 0 })
     expect(await claimPartitions(redis, 'c', both, undefined)).toMatchObject({ watermarkMs: 7_000 })
   })
 })

@@ -1,6 +1,6 @@
 import type { AclEntry } from 'kafkajs'
 import { pino } from 'pino'
-import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/committedOffsets.ts'
+import { fetchCommittedOffsets, fetchStartOffsets, rebuildGroup } from '../../indexer/startOffsets.ts'
 import { surveyGroup } from '../../indexer/status/observe.ts'
 import { documentTopics, ensureTopics, sourceTopics } from '../../indexer/topics.ts'
 import { connectKafka } from '../../src/core/kafka/client.ts'

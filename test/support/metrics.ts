@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Registry } from 'prom-client'
-import { indexerMetrics, pipelineMetrics, surveyMetrics } from '../../indexer/metrics.ts'
+import { indexerMetrics, pipelineMetrics } from '../../indexer/metrics.ts'
 import { AnswerCache } from '../../src/api/answerCache.ts'
 import { rejectionReasons as apiRejectionReasons } from '../../src/api/errors.ts'
 import { parameterReader } from '../../src/api/parameters.ts'
@@ -57,23 +57,12 @@ function registerIndexer(registry: Registry): void {
     ...{ startedAtMs: 0, maxInFlightBytes: 0, inFlightBytes: 0, writerBlockedMs: 0, partitions: [] },
     ...{ watermarkMs: undefined, clockOffsetMs: undefined, generation: undefined },
   }
+  const unknown = { group: undefined, watermarkMs: undefined, redisMemory: undefined, indices: undefined }
   indexerMetrics(
     registry,
     () => nothing,
-    () => 0,
-  )
-  const observed = () => ({
-    group: undefined,
-    watermarkMs: undefined,
-    marks: new Map(),
-    redisMemory: undefined,
-    indices: undefined,
-  })
-  surveyMetrics(
-    registry,
-    observed,
+    () => ({ ...unknown, marks: new Map() }),
     () => [],
-    () => 0,
   )
 }
 

@@ -15,14 +15,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'commit-before-refresh',
     themes: ['crashes'],
-    file: 'indexer/publisher.ts',
+    file: 'indexer/watermarkPublisher.ts',
     from: 'const searchable = await this.#makeSearchable()\n',
     to: 'await this.#commit(partitions)\n    const searchable = await this.#makeSearchable()\n',
   },
   {
     name: 'written-lists-forgotten-when-a-step-fails',
     themes: ['redis', 'refusals'],
-    file: 'indexer/publisher.ts',
+    file: 'indexer/watermarkPublisher.ts',
     from: 'await this.#noteRaised(partitions)\n',
     to: `const written = this.#written
     this.#written = new Set()
@@ -40,7 +40,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'change-tokens-after-the-watermark',
     themes: ['groups'],
-    file: 'indexer/publisher.ts',
+    file: 'indexer/watermarkPublisher.ts',
     from: `    await this.#replaceChangeTokens()
     if (searchable !== undefined) await pending?.settle(searchable)
     await this.#commit(partitions)
@@ -54,7 +54,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'clock-read-after-the-end-offsets',
     themes: ['network', 'freezes'],
-    file: 'indexer/publisher.ts',
+    file: 'indexer/watermarkPublisher.ts',
     from: `    const askedAtMs = await this.#readClocks()
     const ranges = await offsetRanges()`,
     to: `    const ranges = await offsetRanges()
@@ -64,13 +64,13 @@ export const mutants: readonly Mutant[] = [
     name: 'dead-letter-not-awaited',
     themes: ['contract', 'network'],
     file: 'indexer/pipeline.ts',
-    from: "finish((await serving?.deadLetters.reject(record, problem, assigned.start, this.#writing.signal)) ?? 'stale')",
-    to: "{ serving?.deadLetters.reject(record, problem, assigned.start, this.#writing.signal).catch(() => undefined); finish('dead-letter') }",
+    from: 'serving.deadLetters.reject(record, result, start, this.#writing.signal).then(count)',
+    to: "(async () => serving.deadLetters.reject(record, result, start, this.#writing.signal))().catch(() => undefined) && Promise.resolve(count('dead-letter'))",
   },
   {
     name: 'commit-of-another-generation-counts',
     themes: ['generations'],
-    file: 'indexer/committedOffsets.ts',
+    file: 'indexer/startOffsets.ts',
     from: '(generation === undefined || own.generation === generation.tag)',
     to: '(generation === undefined || own.generation !== undefined)',
   },
@@ -91,7 +91,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'watermark-in-the-future',
     themes: ['clocks'],
-    file: 'indexer/publisher.ts',
+    file: 'indexer/watermarkPublisher.ts',
     from: 'Math.min(known, askedAtMs)',
     to: 'known',
   },
@@ -147,9 +147,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'account-keys-not-replayed',
     themes: ['redis', 'keys'],
-    file: 'indexer/accountKeys/replay.ts',
-    from: 'if (!(await store.isComplete())) {',
-    to: 'if (false) {',
+    file: 'indexer/accountKeys.ts',
+    from: 'if (!(await store.isComplete())) log.info',
+    to: 'if (false) log.info',
   },
   {
     name: 'joined-without-an-assignment',

@@ -2,7 +2,7 @@ import type { AssignedPartition } from '../../../indexer/assignedPartition.ts'
 import { ChangeTimes } from '../../../indexer/changeTimes.ts'
 import { Coverage } from '../../../indexer/coverage.ts'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
-import { PendingWrites } from '../../../indexer/pendingWrites.ts'
+import { type PendingMarks, PendingWrites } from '../../../indexer/pendingWrites.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
 import type { PendingMark } from '../../../src/core/stores/pendingMarks.ts'
@@ -12,7 +12,7 @@ const list = teamList('forms', 'acme' as TeamId)
 const otherList = teamList('forms', 'beta' as TeamId)
 
 const assigned = (partition: number, owner = 'we'): AssignedPartition => ({
-  ...{ topic: 'forms', partition, owner, offsets: new OffsetTracker(0n as Offset) },
+  ...{ topic: 'forms', partition, owner, offsets: new OffsetTracker(0n as Offset), nextOffset: 0n },
   start: { position: 0n as Offset, isCommitted: true, deadLetteredBelow: 0n as Offset, coveredAtMs: 0, promisedMs: 0 },
   coverage: new Coverage(0, () => Number.POSITIVE_INFINITY),
   changeTimes: new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 }),
@@ -26,20 +26,18 @@ function setting() {
   const named = ({ list: of, partition, owner }: PendingMark): string => `${of} ${partition} ${owner}`
   const settled: string[] = []
   const failing = new Set<'settle'>()
-  const pending = new PendingWrites({
-    marks: {
-      markPending: (marks) => {
-        const { promise, resolve, reject } = Promise.withResolvers<void>()
-        asked.push({ marks: marks.map(named), answer: resolve, fail: () => reject(new Error('Redis is away')) })
-        return promise
-      },
-      settlePending: async (marks) => {
-        if (failing.has('settle')) throw new Error('Redis is away')
-        settled.push(...marks.map(named))
-      },
+  const redis: PendingMarks = {
+    markPending: (marks) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      asked.push({ marks: marks.map(named), answer: resolve, fail: () => reject(new Error('Redis is away')) })
+      return promise
     },
-    elapsedMs: () => 0,
-  })
+    settlePending: async (marks) => {
+      if (failing.has('settle')) throw new Error('Redis is away')
+      settled.push(...marks.map(named))
+    },
+  }
+  const pending = new PendingWrites(redis, () => 0)
   /** Whether `mark` has resolved. */
   const marking = (): (() => boolean) => {
     let isMarked = false
@@ -155,10 +153,8 @@ test('a mark that failed is set again, unless it is known to be set', async () =
 })
 
 test('marks that were set and removed leave nothing in memory', async () => {
-  const pending = new PendingWrites({
-    marks: { markPending: async () => undefined, settlePending: async () => undefined },
-    elapsedMs: () => 0,
-  })
+  const redis = { markPending: async () => undefined, settlePending: async () => undefined }
+  const pending = new PendingWrites(redis, () => 0)
   const of = assigned(0)
   const rounds = async (count: number): Promise<void> => {
     for (let each = 0; each < count; each++) {

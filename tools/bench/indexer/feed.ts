@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bulkBounds, encodeBulk } from '../../../indexer/bulk/bulkApi.ts'
-import { projectRecord } from '../../../indexer/projection.ts'
+import { convertRecord } from '../../../indexer/convertRecord.ts'
 import { createTopics } from '../../../src/core/kafka/source.ts'
 import { toOffset } from '../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../src/core/stores/documents.ts'
@@ -70,7 +70,7 @@ function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): reado
     value: Buffer.from(value),
     headers: {},
   }
-  const projection = projectRecord(record, record.appendedAtMs, config)
+  const projection = convertRecord(record, record.appendedAtMs, config)
   if (projection.kind !== 'documents') throw new Error(`${key} is no submission`)
   return projection.documents
 }

@@ -1,5 +1,6 @@
 import type { Client } from '@elastic/elasticsearch'
-import { encodeBulk, MalformedBulkResponse, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
+import { encodeBulk, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
+import { MalformedBulkResponse } from '../../../../indexer/bulk/bulkFailure.ts'
 import { deletedRevision } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
 import { documentKinds, physicalName } from '../../../../src/core/stores/indices.ts'

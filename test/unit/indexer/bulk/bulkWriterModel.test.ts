@@ -72,7 +72,7 @@ class Engine {
     if (mood === 3) return { kind: 'busy', reason: 'busy' }
     if (mood === 4) return { kind: 'suspect', reason: 'unknown' }
     const current = this.stored.get(`${kind} ${id}`)?.version ?? 0
-    if (current >= version) return { kind: 'stale', isOutdated: current > version && mood !== 5 }
+    if (current >= version) return { kind: 'stale' }
     this.stored.set(`${kind} ${id}`, { version, content: source.toString() })
     // Stored, but the answer may still tell of a failure: a shard that answered too late.
     return mood === 2 ? { kind: 'retry', reason: 'late' } : { kind: 'written' }

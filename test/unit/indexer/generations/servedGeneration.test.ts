@@ -1,7 +1,7 @@
-import type { CommittedOffset } from '../../../../indexer/committedOffsets.ts'
 import { blockWrites, serveGeneration } from '../../../../indexer/generations/aliases.ts'
 import { createGeneration, findGenerations, type Generation } from '../../../../indexer/generations/generations.ts'
 import { ServedGeneration, type Stores } from '../../../../indexer/generations/servedGeneration.ts'
+import type { CommittedOffset } from '../../../../indexer/startOffsets.ts'
 import { aliasOf, documentKinds } from '../../../../src/core/stores/indices.ts'
 import { redisKeys } from '../../../../src/core/stores/redisKeys.ts'
 import {

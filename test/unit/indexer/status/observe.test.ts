@@ -1,4 +1,4 @@
-import { commitMetadata } from '../../../../indexer/committedOffsets.ts'
+import { commitMetadata } from '../../../../indexer/startOffsets.ts'
 import {
   currentLags,
   type GroupSurvey,

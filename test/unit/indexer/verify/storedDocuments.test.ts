@@ -1,4 +1,4 @@
-import { projectRecord } from '../../../../indexer/projection.ts'
+import { convertRecord } from '../../../../indexer/convertRecord.ts'
 import { contentOf, storedContentOf } from '../../../../indexer/verify/storedDocuments.ts'
 import type { Offset } from '../../../../src/core/model/ids.ts'
 import type { DocumentWrite } from '../../../../src/core/stores/documents.ts'
@@ -13,7 +13,7 @@ const lateMs = Date.parse('2026-05-02T00:00:00.000Z')
 function documentsOf(value: string | null, changedAtMs: number): readonly [DocumentWrite, DocumentWrite] {
   const record = { topic: 's', partition: 0, offset: 0n as Offset, appendedAtMs: 0, headers: {} }
   const bytes = value === null ? null : Buffer.from(value)
-  const projection = projectRecord({ ...record, key: Buffer.from('acme/s1'), value: bytes }, changedAtMs, topics)
+  const projection = convertRecord({ ...record, key: Buffer.from('acme/s1'), value: bytes }, changedAtMs, topics)
   if (projection.kind !== 'documents') throw new Error('the record is not valid')
   const [list, detail] = projection.documents
   if (list === undefined || detail === undefined) throw new Error('a document is missing')

@@ -1,10 +1,10 @@
 import { encodeBulk, sendBulk } from '../../../../indexer/bulk/bulkApi.ts'
-import { commitMetadata } from '../../../../indexer/committedOffsets.ts'
+import { convertRecord } from '../../../../indexer/convertRecord.ts'
 import { deadLetterHeaders } from '../../../../indexer/deadLetters/deadLetters.ts'
 import { serveGeneration } from '../../../../indexer/generations/aliases.ts'
 import { createGeneration, type Generation } from '../../../../indexer/generations/generations.ts'
-import { projectRecord } from '../../../../indexer/projection.ts'
 import { refreshEveryCopy } from '../../../../indexer/refresh.ts'
+import { commitMetadata } from '../../../../indexer/startOffsets.ts'
 import { Differences } from '../../../../indexer/verify/differences.ts'
 import type { Verification } from '../../../../indexer/verify/verification.ts'
 import { verifyDocuments } from '../../../../indexer/verify/verify.ts'
@@ -74,7 +74,7 @@ const form = (id: string, revision: number): SourceRecord =>
 /** Writes the documents of records, as an indexer does; `route` says by which team, if not by its own. */
 async function index(records: readonly SourceRecord[], route?: string): Promise<void> {
   const documents = records.flatMap((record) => {
-    const projection = projectRecord(record, nowMs, config)
+    const projection = convertRecord(record, nowMs, config)
     if (projection.kind !== 'documents') throw new Error('the record is a dead letter')
     return projection.documents.map((each) => (route === undefined ? each : { ...each, teamId: route as TeamId }))
   })

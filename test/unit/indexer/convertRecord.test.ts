@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { projectRecord } from '../../../indexer/projection.ts'
+import { convertRecord } from '../../../indexer/convertRecord.ts'
 import type { SourceRecord } from '../../../src/core/kafka/sourceRecord.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import { formEntity } from '../../support/entities.ts'
@@ -18,15 +18,15 @@ const recordOf = (topic: string, key: string, value: unknown): SourceRecord => (
 
 test('a record is judged by the topic it came from', () => {
   const form = { revision: 3, form: formEntity({ id: 'f1' }) }
-  expect(projectRecord(recordOf('s', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
+  expect(convertRecord(recordOf('s', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
     kind: 'invalid',
     problem: { path: 'submission' },
   })
-  expect(projectRecord(recordOf('k', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
+  expect(convertRecord(recordOf('k', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
     kind: 'invalid',
     problem: { path: 'key' },
   })
-  expect(projectRecord(recordOf('x', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
+  expect(convertRecord(recordOf('x', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
     kind: 'invalid',
     problem: { path: 'topic' },
   })
@@ -36,7 +36,7 @@ test('no bytes of any topic make it throw', () => {
   const bytes = fc.option(fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array)))
   fc.assert(
     fc.property(fc.constantFrom('f', 's', 'k', 'x'), bytes, bytes, (topic, key, value) => {
-      const { kind } = projectRecord({ ...recordOf(topic, '', null), key, value }, changedAtMs, topics)
+      const { kind } = convertRecord({ ...recordOf(topic, '', null), key, value }, changedAtMs, topics)
       expect(['documents', 'account-key', 'invalid']).toContain(kind)
     }),
   )

@@ -21,16 +21,10 @@ export type CommittedOffset = {
   readonly promisedMs: number
 }
 
-/** The offset at which reading a partition starts. */
-export type StartOffset = {
-  readonly position: Offset
-  /** Whether this is the group's own committed offset. */
+/** Where reading a partition starts. `promisedMs`: of whatever generation. */
+export type StartOffset = Omit<CommittedOffset, 'generation'> & {
+  /** Whether `position` is the group's own committed offset. */
   readonly isCommitted: boolean
-  readonly deadLetteredBelow: Offset
-  /** The time (epoch ms) before which the indices hold everything that was appended (see `Coverage`). */
-  readonly coveredAtMs: number
-  /** The greatest watermark (epoch ms) of the partition that may ever have been published, of whatever generation. */
-  readonly promisedMs: number
 }
 
 type WrittenGeneration = Pick<Generation, 'tag' | 'createdAtMs'>
@@ -64,37 +58,39 @@ function readCommit(position: Offset, metadata: string): CommittedOffset {
  *   deleted and created again, or retention removed the records.
  *
  * What was appended after a commit is at its position or above: where nothing is, nothing can have been missed, however old the commit.
- * Without a commit, it is `fromTheBeginningMs` (see `coveredWithoutCommit`).
  */
 function startOffset(
   { low, high }: OffsetRange,
   own: CommittedOffset | undefined,
   rebuilt: CommittedOffset | undefined,
   generation: WrittenGeneration | undefined,
-  { fromTheBeginningMs, nowMs }: { readonly fromTheBeginningMs: number; readonly nowMs: number },
+  /** See `coveredWithoutCommit`. */
+  fromTheBeginningMs: number,
+  nowMs: number,
 ): StartOffset {
-  const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
-    generation === undefined || (coveredAtMs !== notCovered && position >= high) ? nowMs : coveredAtMs
   const isInRange = (commit: CommittedOffset | undefined): commit is CommittedOffset =>
     commit !== undefined && commit.position >= low && commit.position <= high
-  const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
+  const coveredBy = ({ position, coveredAtMs }: CommittedOffset): number =>
+    generation === undefined || (coveredAtMs !== notCovered && position >= high) ? nowMs : coveredAtMs
   const promisedMs = own?.promisedMs ?? 0
+  const deadLetteredBelow = isInRange(own) && own.deadLetteredBelow <= high ? own.deadLetteredBelow : toOffset('0')
+  const known = { deadLetteredBelow, promisedMs }
   if (isInRange(own) && (generation === undefined || own.generation === generation.tag))
-    return { position: own.position, isCommitted: true, deadLetteredBelow, coveredAtMs: coveredBy(own), promisedMs }
+    return { ...known, position: own.position, isCommitted: true, coveredAtMs: coveredBy(own) }
   if (isInRange(own) && isInRange(rebuilt) && rebuilt.generation === generation?.tag) {
     const position = own.position < rebuilt.position ? own.position : rebuilt.position
-    return { position, isCommitted: false, deadLetteredBelow, coveredAtMs: coveredBy(rebuilt), promisedMs }
+    return { ...known, position, isCommitted: false, coveredAtMs: coveredBy(rebuilt) }
   }
   // Retention has removed records that were not read.
   const isGap = own !== undefined && own.generation === generation?.tag && own.position < low
   const coveredAtMs = isGap ? notCovered : fromTheBeginningMs
-  return { position: low as Offset, isCommitted: false, deadLetteredBelow, coveredAtMs, promisedMs }
+  return { ...known, position: low as Offset, isCommitted: false, coveredAtMs }
 }
 
 /**
- * The time before which a generation holds everything of a partition without a commit. It was read after the creation of the generation. Where other
- * partitions have commits of the generation, this one is new, or was written just before its owner was killed: an owner commits each
- * partition within seconds. Both were about when the others were covered last.
+ * The time before which a generation holds everything of a partition without a commit: the generation's creation. Where other partitions
+ * have commits of the generation, this one is new, or was written just before its owner was killed (an owner commits each partition within
+ * seconds): then the time when the others were covered last.
  */
 function coveredWithoutCommit(
   { high }: OffsetRange,
@@ -146,8 +142,8 @@ export async function fetchStartOffsets(
       if (range === undefined) return []
       const generation = generationOf(each.topic)
       const others = own.has(name) ? [] : own.values()
-      const times = { fromTheBeginningMs: coveredWithoutCommit(range, generation, others, nowMs), nowMs }
-      return [[name, startOffset(range, own.get(name), rebuilt?.get(name), generation, times)] as const]
+      const beginning = coveredWithoutCommit(range, generation, others, nowMs)
+      return [[name, startOffset(range, own.get(name), rebuilt?.get(name), generation, beginning, nowMs)] as const]
     }),
   )
 }

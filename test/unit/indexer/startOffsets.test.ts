@@ -1,12 +1,12 @@
 import fc from 'fast-check'
+import { notCovered } from '../../../indexer/coverage.ts'
 import {
   type CommittedOffset,
   commitMetadata,
   fetchCommittedOffsets,
   fetchStartOffsets,
   type StartOffset,
-} from '../../../indexer/committedOffsets.ts'
-import { notCovered } from '../../../indexer/coverage.ts'
+} from '../../../indexer/startOffsets.ts'
 import type { KafkaSource, OffsetRange } from '../../../src/core/kafka/source.ts'
 import type { Offset } from '../../../src/core/model/ids.ts'
 import type { GenerationTag } from '../../../src/core/stores/indices.ts'

@@ -4,9 +4,10 @@ import { ChangeTimes } from '../../../indexer/changeTimes.ts'
 import { Coverage } from '../../../indexer/coverage.ts'
 import { OffsetTracker } from '../../../indexer/offsetTracker.ts'
 import { PendingWrites } from '../../../indexer/pendingWrites.ts'
-import { Publisher, type RoundResult } from '../../../indexer/publisher.ts'
+import { type RoundResult, WatermarkPublisher } from '../../../indexer/watermarkPublisher.ts'
 import type { Offset, TeamId } from '../../../src/core/model/ids.ts'
 import { teamList } from '../../../src/core/model/teamList.ts'
+import type { GenerationTag } from '../../../src/core/stores/indices.ts'
 import { type PendingMark, pendingMarkLifeMs } from '../../../src/core/stores/pendingMarks.ts'
 import { eventually } from '../../support/eventually.ts'
 import { Gate } from '../../support/gate.ts'
@@ -26,8 +27,11 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
   const offsets = new OffsetTracker(start.position)
   const changeTimes = new ChangeTimes(0n, { watermarkMs: undefined, changedAtRaisedByMs: 0 })
   const coverage = new Coverage(start.coveredAtMs, () => Number.POSITIVE_INFINITY)
+  const assigned: AssignedPartition = {
+    ...{ topic: 'forms', partition: 0, start, offsets, changeTimes, coverage, owner: 'we', nextOffset: 0n },
+  }
   const current = {
-    offsets,
+    assigned,
     redisMs: Number.POSITIVE_INFINITY,
     nowMs: options.nowMs ?? 100_000,
     isBehind: false,
@@ -50,23 +54,25 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
   }
   const named = (marks: readonly PendingMark[]): string =>
     marks.map((mark) => ` ${mark.list} ${mark.partition} ${mark.owner}`).join()
-  const pending = new PendingWrites({
-    marks: {
+  const pending = new PendingWrites(
+    {
       markPending: (marks) => step('mark', named(marks)),
       settlePending: (marks) => step('settle', named(marks)),
     },
-    elapsedMs: () => current.nowMs,
-  })
-  const assigned = (): AssignedPartition[] => [
-    { topic: 'forms', partition: 0, start, offsets: current.offsets, changeTimes, coverage, owner: 'we' },
-  ]
-  const publisher = new Publisher({
-    assigned,
+    () => current.nowMs,
+  )
+  const promisedIn = (metadata: string): string =>
+    options.promisedMs === undefined ? '' : ` ${metadata.split(' ').at(-1)}`
+  const publisher = new WatermarkPublisher({
+    consumer: {
+      assigned: () => [current.assigned],
+      commit: (all) => step('commit', all.map((each) => ` ${each.position}${promisedIn(each.metadata)}`).join('')),
+      rejoin: () => void steps.push('rejoin'),
+    },
+    tag: '1-0123456789abcdef' as GenerationTag,
     pending,
     offsetRanges: async () => new Map([[forms, { topic: 'forms', partition: 0, low: 0n, high: BigInt(options.high) }]]),
     refresh: () => step('refresh'),
-    commit: (commits) => step('commit', commits.map(({ position, metadata }) => ` ${position}${metadata}`).join('')),
-    commitMetadata: (_start, _coveredAtMs, promisedMs) => (options.promisedMs === undefined ? '' : ` ${promisedMs}`),
     redis: {
       redisTimeMs: async () => current.redisMs,
       noteRaised: (changedAtRaisedByMs) => step('raised', ` ${changedAtRaisedByMs}`),
@@ -80,15 +86,14 @@ function setting(options: { start?: number; high: number; promisedMs?: number; n
       current.looks++
       return current.isBehind
     },
-    rejoin: () => void steps.push('rejoin'),
     clock: () => current.nowMs,
     elapsedMs: () => current.nowMs,
     log: pino({ level: 'silent' }),
   })
   /** Hands a record of the list to the writer; the returned function acknowledges its write. */
   const submit = (offset: number): (() => void) => {
-    const processed = current.offsets.track(at(offset), 50)
-    const acknowledged = pending.submit(assigned()[0] as AssignedPartition, list)
+    const processed = offsets.track(at(offset), 50)
+    const acknowledged = pending.submit(assigned, list)
     return () => {
       publisher.noteWrite(list)
       acknowledged()
@@ -179,7 +184,7 @@ test('a partition that was given to another indexer meanwhile is neither committ
   offsets.track(at(0), 50)()
   publisher.noteWrite(list)
   during.set('refresh', () => {
-    current.offsets = new OffsetTracker(at(0))
+    current.assigned = { ...current.assigned }
   })
   await publisher.publish()
   expect(steps).toEqual(['refresh', 'tokens forms/acme', 'publish'])
@@ -218,10 +223,10 @@ test('a partition is told to be visible as far as it is committed', async () => 
   publisher.noteWrite(list)
   failing.add('commit')
   await expect(publisher.publish()).rejects.toThrow('commit fails')
-  expect(publisher.positions()).toEqual([{ topic: 'forms', partition: 0, position: 3n }])
+  expect(publisher.positions()).toEqual(new Map([[forms, 3n]]))
   failing.clear()
   await publisher.publish()
-  expect(publisher.positions()).toEqual([{ topic: 'forms', partition: 0, position: 4n }])
+  expect(publisher.positions()).toEqual(new Map([[forms, 4n]]))
 })
 
 /** Runs the publisher while `body` watches it, and stops it. */

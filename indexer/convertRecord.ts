@@ -14,8 +14,7 @@ import { type EntityType, type TeamList, teamList } from '../src/core/model/team
 import type { Config } from '../src/core/process/config.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../src/core/stores/documents.ts'
 
-/** What a record is converted to. */
-type Projection =
+type Converted =
   | {
       readonly kind: 'documents'
       readonly documents: DocumentWrite[]
@@ -29,34 +28,24 @@ type Projection =
 type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'TOPIC_ACCOUNT_KEYS'>
 
 /** Validates a record against its topic's contract and converts it. `changedAtMs` is from `ChangeTimes`. Never throws. */
-export function projectRecord(record: SourceRecord, changedAtMs: number, topics: TopicNames): Projection {
-  const changedAt = toInstant(changedAtMs)
-  switch (record.topic) {
-    case topics.TOPIC_FORMS:
-      return documents('forms', changedAt, readFormRecord(record.key, record.value), formWrites)
-    case topics.TOPIC_SUBMISSIONS:
-      return documents('submissions', changedAt, readSubmissionRecord(record.key, record.value), submissionWrites)
-    case topics.TOPIC_ACCOUNT_KEYS: {
-      const read = readAccountKeyRecord(record.key, record.value)
-      return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'invalid', problem: read.problem }
-    }
-    default:
-      return { kind: 'invalid', problem: { path: 'topic', rule: 'is not one of the source topics' } }
-  }
+export function convertRecord({ topic, key, value }: SourceRecord, changedAtMs: number, topics: TopicNames): Converted {
+  if (topic === topics.TOPIC_FORMS) return toDocuments('forms', changedAtMs, readFormRecord(key, value), formWrites)
+  if (topic === topics.TOPIC_SUBMISSIONS)
+    return toDocuments('submissions', changedAtMs, readSubmissionRecord(key, value), submissionWrites)
+  if (topic !== topics.TOPIC_ACCOUNT_KEYS)
+    return { kind: 'invalid', problem: { path: 'topic', rule: 'is not one of the source topics' } }
+  const read = readAccountKeyRecord(key, value)
+  return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'invalid', problem: read.problem }
 }
 
-function documents<Entity>(
+function toDocuments<Entity>(
   type: EntityType,
-  changedAt: Instant,
+  changedAtMs: number,
   read: Result<Change<Entity>>,
   writes: (change: Change<Entity>, changedAt: Instant) => DocumentWrite[],
-): Projection {
+): Converted {
   if (!read.ok) return { kind: 'invalid', problem: read.problem }
   const { teamId, live } = read.value
-  return {
-    kind: 'documents',
-    documents: writes(read.value, changedAt),
-    version: live?.revision ?? deletedRevision,
-    list: teamList(type, teamId),
-  }
+  const documents = writes(read.value, toInstant(changedAtMs))
+  return { kind: 'documents', documents, version: live?.revision ?? deletedRevision, list: teamList(type, teamId) }
 }

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { KafkaSink } from '../src/core/kafka/sink.ts'
+import type { KafkaSource } from '../src/core/kafka/source.ts'
+import type { SourceRecord } from '../src/core/kafka/sourceRecord.ts'
+import { type AccountKeyState, recordValueOf } from '../src/core/model/accountKey.ts'
+import { type RecordKey, readAccountKeyRecord } from '../src/core/model/record.ts'
+import type { Problem } from '../src/core/model/result.ts'
+import type { Config } from '../src/core/process/config.ts'
+import { summaryOf } from '../src/core/process/log.ts'
+import {
+  type AccountKeyStore,
+  type Applied,
+  appendPositionOf,
+  type ContestedDigest,
+} from '../src/core/stores/accountKeyStore.ts'
+import type { Retries } from './backoff.ts'
+import { sameRevision } from './deadLetters/deadLetters.ts'
+
+const checkIntervalMs = 1_000
+const completePollMs = 200
+const maxContested = 100
+
+/** `indexed`, `stale`, or why the record is rejected. */
+export type RecordResult = 'indexed' | 'stale' | Problem
+
+type KeyChange = RecordKey & AccountKeyState
+
+type AccountKeysDeps = {
+  readonly config: Config
+  readonly source: KafkaSource
+  readonly sink: KafkaSink
+  readonly store: AccountKeyStore
+  readonly retries: Retries
+  readonly log: Logger
+  readonly signal: AbortSignal
+}
+
+/**
+ * Applies account-key records to the store, and keeps the store complete: whenever Redis is new, was flushed, or restarted (it may have
+ * lost its last second), all account keys are replayed from Kafka. Until then every request is answered with 503.
+ */
+export class AccountKeys {
+  readonly #deps: AccountKeysDeps
+  /** All records that wait for a complete store share one poll. */
+  #completing: Promise<void> | undefined
+  #blockedReason: string | undefined
+  #contested: readonly ContestedDigest[] = []
+
+  constructor(deps: AccountKeysDeps) {
+    this.#deps = deps
+  }
+
+  /** Why the store could not be checked or replayed; undefined once it could. */
+  blockedReason(): string | undefined {
+    return this.#blockedReason
+  }
+
+  /** Digests that several live keys claim, as of the last check; a hundred at most. */
+  contested(): readonly ContestedDigest[] {
+    return this.#contested
+  }
+
+  /** Applies a change until that succeeds; returns the problem of a record whose revision is stored with another content. */
+  async apply(change: KeyChange, record: SourceRecord, signal: AbortSignal): Promise<RecordResult> {
+    const attempt = (): Promise<Applied> => this.#applyOnce(change, record, signal)
+    const { kind } = await this.#deps.retries.untilDone('applying an account key', attempt, signal)
+    if (kind === 'conflict') return sameRevision
+    return kind === 'applied' ? 'indexed' : 'stale'
+  }
+
+  /**
+   * A record that was appended after a newer one would outlive it in the compacted topic; so the newer one is appended again before the
+   * record counts as processed. Every step may be repeated.
+   */
+  async #applyOnce(change: KeyChange, record: SourceRecord, signal: AbortSignal): Promise<Applied> {
+    const { teamId, entityId, revision, key } = change
+    const { store, sink } = this.#deps
+    for (;;) {
+      const position = appendPositionOf(record)
+      const applied = await store.apply(teamId, entityId, { revision, key }, position, 'when complete')
+      if (applied.kind === 'incomplete') {
+        await this.#untilComplete(signal)
+        continue
+      }
+      if (applied.newest !== undefined)
+        await sink.append([{ topic: record.topic, key: record.key, value: recordValueOf(applied.newest) }])
+      return applied
+    }
+  }
+
+  #untilComplete(signal: AbortSignal): Promise<void> {
+    const poll = async (): Promise<void> => {
+      while (!(await this.#deps.store.isComplete())) await sleep(completePollMs, undefined, { signal })
+    }
+    this.#completing ??= poll().finally(() => {
+      this.#completing = undefined
+    })
+    return this.#completing
+  }
+
+  /** Checks the store once a second, until the signal aborts. */
+  async keepComplete(): Promise<void> {
+    const { store, log, signal } = this.#deps
+    while (!signal.aborted) {
+      try {
+        if (!(await store.isComplete())) log.info({ records: await this.#replay() }, 'account-key replay completed')
+        this.#contested = await store.contested(maxContested)
+        this.#blockedReason = undefined
+      } catch (error) {
+        this.#blockedReason = summaryOf(error)
+        if (!signal.aborted) log.warn({ err: error }, 'account-key replay failed; trying again')
+      }
+      await sleep(checkIntervalMs, undefined, { signal }).catch(() => undefined)
+    }
+  }
+
+  /** Reads the topic to its present end, and marks the store complete. Returns the number of records. */
+  async #replay(): Promise<number> {
+    const { config, source, store, signal } = this.#deps
+    const token = randomUUID()
+    const { complete } = await store.beginReplay(token)
+    let count = 0
+    await source.readTopic({
+      topic: config.TOPIC_ACCOUNT_KEYS,
+      signal,
+      onRecord: async (record) => {
+        count++
+        const read = readAccountKeyRecord(record.key, record.value)
+        if (!read.ok) return
+        const { teamId, entityId, revision, key } = read.value
+        await store.apply(teamId, entityId, { revision, key }, appendPositionOf(record))
+      },
+    })
+    if (!(await complete())) throw new Error('Redis lost account keys during the replay')
+    return count
+  }
+}
