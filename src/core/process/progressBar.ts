@@ -1,44 +1,49 @@
+import cliProgress from 'cli-progress'
+
 export type ProgressBar = {
   /** Shows that `value` of the total is done. */
   reach(value: number): void
-  /** Ends the line of a terminal; to be called however the work ends. */
+  /** Restores the terminal; to be called however the work ends. */
   end(): void
 }
 
-const barCharacters = 30
-const redrawMs = 100
-/** The share of the work from which on the time that is left is told. */
-const toldFrom = 0.01
-
 /** Shows how far `total` is done and how long the rest will take: a bar on a terminal, elsewhere a line every quarter. */
-export function startProgressBar(label: string, total: number, stream: NodeJS.WriteStream): ProgressBar {
+export const startProgressBar = (label: string, total: number, stream: NodeJS.WriteStream): ProgressBar =>
+  stream.isTTY ? bar(label, total, stream) : lines(label, total, stream)
+
+function bar(label: string, total: number, stream: NodeJS.WriteStream): ProgressBar {
+  const format = `${label} {bar} {value} of {total}{eta_formatted}`
+  const options = { format, formatTime: timeLeft, stream, hideCursor: true }
+  const single = new cliProgress.SingleBar(options, cliProgress.Presets.shades_grey)
+  single.start(total, 0)
+  return { reach: (value) => single.update(Math.min(value, total)), end: () => single.stop() }
+}
+
+/** Empty while the time is unknown: then cli-progress passes a word instead of a number. */
+const timeLeft = (eta: unknown, options: cliProgress.Options, roundedToMultipleOf: number): string =>
+  typeof eta === 'number' ? `, ${cliProgress.Format.TimeFormat(eta, options, roundedToMultipleOf).trim()} left` : ''
+
+function lines(label: string, total: number, stream: NodeJS.WritableStream): ProgressBar {
   const startedMs = performance.now()
   let quarters = 0
-  let drawnMs = Number.NEGATIVE_INFINITY
-  const reach = (reached: number): void => {
-    const value = Math.min(reached, total)
-    const [share, nowMs] = [value / total, performance.now()]
-    const leftS = Math.round(((nowMs - startedMs) * (1 / share - 1)) / 1_000)
-    const left = share < toldFrom ? '' : `, about ${leftS} s left`
-    const text = `${value} of ${total}${share === 1 ? ', done' : left}`
-    if (stream.isTTY) {
-      if (share < 1 && nowMs - drawnMs < redrawMs) return
-      drawnMs = nowMs
-      const bar = '█'.repeat(Math.floor(share * barCharacters)).padEnd(barCharacters, '░')
-      stream.write(`\r\x1b[K${label} ${bar} ${text}`)
-    } else if (Math.floor(4 * share) > quarters) {
-      quarters = Math.floor(4 * share)
-      stream.write(`${label} ${text}\n`)
-    }
+  return {
+    reach: (value) => {
+      const reached = Math.floor((4 * Math.min(value, total)) / total)
+      if (!(reached > quarters)) return
+      quarters = reached
+      const leftS = Math.round(((performance.now() - startedMs) * (total - value)) / value / 1_000)
+      const left = reached === 4 ? 'done' : `about ${leftS} s left`
+      stream.write(`${label} ${Math.min(value, total)} of ${total}, ${left}\n`)
+    },
+    end: () => undefined,
   }
-  return { reach, end: () => void (stream.isTTY && stream.write('\n')) }
 }
 
 /** Steps and progress of a command, for whoever watches it. */
 export type TerminalReport = {
   step(text: string): void
   progress(what: string, done: number, total: number): void
-  /** Ends the line of a terminal; to be called however the work ends. */
+  /** Restores the terminal; to be called however the work ends. */
   end(): void
 }
 

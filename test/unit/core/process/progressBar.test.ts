@@ -29,7 +29,7 @@ test('where there is no terminal, every quarter is a line of its own', () => {
 })
 
 test('a bar on a terminal says nothing of the time that is left until it knows it', () => {
-  const terminal = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true })
+  const terminal = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true, columns: 120, rows: 40 })
   const total = 1e12
   const bar = startProgressBar('Sending', total, terminal as unknown as NodeJS.WriteStream)
   const shownAt = (value: number): string => {
@@ -37,10 +37,14 @@ test('a bar on a terminal says nothing of the time that is left until it knows i
     jest.advanceTimersByTime(1_000)
     return String(terminal.read())
   }
-  expect(shownAt(0)).toMatch(/Sending ░+ 0 of 1\d+$/)
-  expect(shownAt(1)).toMatch(/ 1 of 1\d+$/)
-  expect(shownAt(total / 2)).toMatch(/ █+░+ 5\d+ of 1\d+, about 2 s left$/)
-  expect(shownAt(total)).toMatch(/ █+ 1\d+ of 1\d+, done$/)
-  bar.end()
-  expect(terminal.read()).toBe('\n')
+  try {
+    for (const value of [0, 1]) {
+      const shown = shownAt(value)
+      expect(shown).toContain(`${value} of ${total}`)
+      expect(shown).not.toMatch(/left|NULL|INF|LLs|NFs/)
+    }
+    expect(shownAt(total - 1)).toMatch(/9 of 1\d+, \d+s left/)
+  } finally {
+    bar.end()
+  }
 })
