@@ -3,8 +3,7 @@ import type { EntityType } from '../core/model/teamList.ts'
 import type { Route } from './context.ts'
 import { apiError } from './errors.ts'
 import { respond } from './respond.ts'
-import { detailKinds, readDetail } from './search/details.ts'
-import { weighDetail } from './search/large.ts'
+import { readDetail, weighDetail } from './search/details.ts'
 import { validatorsOf } from './validators.ts'
 
 /** The route of a single entity, which `render` makes of the stored JSON. */
@@ -21,9 +20,10 @@ export const detailRoute =
     const { teamId } = holder
     const id = ctx.params['id'] ?? ''
     const whole = async (): Promise<{ readonly body: Buffer }> => {
-      const bytes = await weighDetail(indexReader, type, { teamId, version: validators.version }, id, runQuery)
+      const list = { type, teamId, version: validators.version }
+      const bytes = await weighDetail(indexReader, list, id, runQuery)
       await holdAnswer(bytes)
-      const found = await runQuery((signal) => readDetail(indexReader, detailKinds[type], teamId, id, signal), bytes)
+      const found = await runQuery((signal) => readDetail(indexReader, list, id, signal), bytes)
       if (found === undefined) throw apiError('not_found', type === 'forms' ? 'no such form' : 'no such record')
       return { body: render(found, parameters) }
     }

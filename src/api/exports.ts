@@ -6,9 +6,8 @@ import { disconnectionOf, granted, whenClosed } from './admission.ts'
 import type { ExportParts, RouteContext, StartStream, WatchKey } from './context.ts'
 import { answerCodes, type CsvTable, csvTable } from './csv.ts'
 import { FairQueue } from './fairQueue.ts'
-import { readDetail } from './search/details.ts'
+import { readDetail, weighDetail } from './search/details.ts'
 import type { IndexReader } from './search/indexReader.ts'
-import { weighDetail } from './search/large.ts'
 import type { RunQuery } from './search/searchClient.ts'
 
 export const ndjson = 'application/x-ndjson'
@@ -89,8 +88,9 @@ export async function readCsvTable(
   runQuery: RunQuery,
 ): Promise<CsvTable> {
   if (formId === undefined) return csvTable(served)
-  const bytes = await weighDetail(indexReader, 'forms', { teamId, version: null }, formId, runQuery)
-  const form = await runQuery((signal) => readDetail(indexReader, 'form-details', teamId, formId, signal), bytes)
+  const list = { type: 'forms', teamId, version: null } as const
+  const bytes = await weighDetail(indexReader, list, formId, runQuery)
+  const form = await runQuery((signal) => readDetail(indexReader, list, formId, signal), bytes)
   return csvTable(served, form === undefined ? [] : answerCodes(form))
 }
 

@@ -5,8 +5,7 @@ import type { TeamId } from '../core/model/ids.ts'
 import { detailRoute } from './detailRoute.ts'
 import { listRoute } from './lists.ts'
 import { flag, listParameters, oneOf, title } from './parameters.ts'
-import { termClauses, windowClauses } from './search/clauses.ts'
-import type { Filters } from './search/searchPage.ts'
+import { type Filters, termClauses, windowClauses } from './search/clauses.ts'
 import { exactTitle, similarTitles } from './search/titleQuery.ts'
 
 export const listFormsParameters = z.object({

@@ -17,13 +17,12 @@ import {
 } from './exports.ts'
 import { exportParameters, type ListParameters, listParameters, pageParameters } from './parameters.ts'
 import { type Making, respond } from './respond.ts'
-import { windowClauses } from './search/clauses.ts'
-import { hasMatches } from './search/counts.ts'
+import { type Filters, windowClauses } from './search/clauses.ts'
 import { type ExportContent, exportList, exportPage } from './search/exports.ts'
-import { hasLarge } from './search/large.ts'
-import { maxPageBytes, type Page, pageLinks, renderPage, renderPageParts } from './search/page.ts'
+import { hasLarge, hasMatches } from './search/indexReader.ts'
+import { maxPageBytes, pageLinks, renderPage, renderPageParts } from './search/page.ts'
 import type { RunQuery } from './search/searchClient.ts'
-import { type Filters, searchPage } from './search/searchPage.ts'
+import { searchPage } from './search/searchPage.ts'
 import { holdsWindow, type Validators, validatorsOf } from './validators.ts'
 
 /** The path of each list below the URL of the API, and the members of its items, which become columns of CSV. */
@@ -83,7 +82,7 @@ async function untilChanged(
   await waitForChange(ctx, type, async () => {
     const { etag, watermark } = validate()
     if (holdsWindow(ctx, etag)) return 'held'
-    const isFound = await ctx.state.runQuery((signal) => hasMatches(indexReader, type, teamId, content, signal))
+    const isFound = await ctx.state.runQuery((signal) => hasMatches(indexReader, { type, teamId }, content, signal))
     if (!isFound) return 'none'
     return watermark !== null && watermark > changedSince ? 'promised' : 'unpromised'
   })
@@ -104,21 +103,22 @@ function makePage(
   const { holder, holdAnswer, runQuery } = ctx.state
   const { teamId } = holder
   // While a change may be visible already, a snapshot of this version may lack what other pages show.
-  const version = isSettled ? known : null
+  const list = { type, teamId, version: isSettled ? known : null }
   return {
     whole: async () => {
-      const isLarge = await hasLarge(indexReader, type, 'summary', { teamId, version }, runQuery)
+      const isLarge = await hasLarge(indexReader, list, 'summary', runQuery)
       const bytes = parameters.limit * largeBytes
       await holdAnswer(isLarge ? maxPageBytes : bytes)
-      const read = (signal: AbortSignal): Promise<Page> =>
-        searchPage(indexReader, type, { teamId, version, signal }, filters, parameters, isLarge)
-      const page = await runQuery(read, isLarge ? largeListBytes : bytes)
-      return { body: renderPage(page), totalDocs: page.totalDocs }
+      const found = await runQuery(
+        (signal) => searchPage(indexReader, list, filters, parameters, isLarge, signal),
+        isLarge ? largeListBytes : bytes,
+      )
+      return { body: renderPage(parameters, found), totalDocs: found.total }
     },
     parts: async () => {
       let totalDocs = 0
       const body = await startStream('large pages', ctx, (runPart) => {
-        const parts = exportPage(indexReader, type, teamId, filters, parameters, runPart)
+        const parts = exportPage(indexReader, list, filters, parameters, runPart)
         return renderPageParts(parameters, parts, (total) => (totalDocs = total))
       })
       return { body, totalDocs, contentType: 'json' }
@@ -136,7 +136,7 @@ function makeExport(
   const { teamId } = ctx.state.holder
   const content = { filters, view: parameters.view, deletions: deletionsOf(parameters) }
   const lines = (runPart: RunQuery): ExportParts => {
-    const rows = exportList(indexReader, type, teamId, content, runPart)
+    const rows = exportList(indexReader, { type, teamId }, content, runPart)
     if (format === ndjson) return ndjsonLines(rows)
     return csvLines(() => readCsvTable(indexReader, teamId, lists[type].served, parameters.formId, runPart), rows)
   }

@@ -57,7 +57,7 @@ export function openApi(
   const { redis, accountKeys } = openStores(service, elasticsearch)
   const search = readPrimaries(
     openSearchClient(elasticsearch, config.INDEX_PREFIX),
-    async (type, teamId) => {
+    async ({ type, teamId }) => {
       const { settled, watermark } = await fromRedis(readListVersions(redis, teamId))
       return { isSettled: settled[type], watermark }
     },

@@ -8,9 +8,8 @@ import { apiError } from './errors.ts'
 import { listRoute } from './lists.ts'
 import { changedParameters, createdParameters, listParameters, oneOf, text, timeZone, utc } from './parameters.ts'
 import { respond } from './respond.ts'
-import { termClauses, windowClauses } from './search/clauses.ts'
+import { type Filters, termClauses, windowClauses } from './search/clauses.ts'
 import { countByTime, countByValue, type TimeUnit, timeUnits } from './search/counts.ts'
-import type { Filters } from './search/searchPage.ts'
 import { validatorsOf } from './validators.ts'
 
 /** The parameters that select submissions. */

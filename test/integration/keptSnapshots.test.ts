@@ -61,9 +61,9 @@ async function read(
   version: ListVersion | null,
   page = 11,
 ): Promise<{ total: number; ids: string[] }> {
-  const reader = { teamId: team, version, signal }
-  const found = await searchPage(indexReader, 'submissions', reader, [[]], { page, limit: 20 }, false)
-  return { total: found.totalDocs, ids: found.items.map((item) => (JSON.parse(item.toString()) as { id: string }).id) }
+  const list = { type: 'submissions', teamId: team, version } as const
+  const found = await searchPage(indexReader, list, [[]], { page, limit: 20 }, false, signal)
+  return { total: found.total, ids: found.rows.map((item) => (JSON.parse(item.toString()) as { id: string }).id) }
 }
 const idsDownFrom = (highest: number): string[] => Array.from({ length: 20 }, (_, at) => `s-${highest - at}`)
 

@@ -16,10 +16,10 @@ import { Reconciliation } from '../../indexer/generations/reconcile.ts'
 import { refreshEveryCopy } from '../../indexer/refresh.ts'
 import { surveyIndices } from '../../indexer/status/observe.ts'
 import { getDocuments, scanDocuments } from '../../indexer/verify/storedDocuments.ts'
-import { hasMatches } from '../../src/api/search/counts.ts'
+import type { Clause } from '../../src/api/search/clauses.ts'
 import { readDetail } from '../../src/api/search/details.ts'
 import { exportList } from '../../src/api/search/exports.ts'
-import { createIndexReader, type IndexReader, probe } from '../../src/api/search/indexReader.ts'
+import { createIndexReader, hasMatches, type IndexReader, probe } from '../../src/api/search/indexReader.ts'
 import { openListSnapshot } from '../../src/api/search/listSnapshot.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { searchPage } from '../../src/api/search/searchPage.ts'
@@ -77,8 +77,9 @@ describe.each([
     refreshEveryCopy(clients.elasticsearch, Object.values(of.indices), options)
   const submission = (id: string, revision = 1, changedAt = instant): DocumentWrite[] =>
     submissionWrites(submissionRecord(team, id, revision), changedAt)
-  const page = (number: number, limit: number, filter: Parameters<typeof searchPage>[3][0] = []) =>
-    searchPage(reader, 'submissions', { teamId: team, version: null, signal }, [filter], { page: number, limit }, false)
+  const list = () => ({ type: 'submissions', teamId: team, version: null }) as const
+  const page = (number: number, limit: number, filter: readonly Clause[] = []) =>
+    searchPage(reader, list(), [filter], { page: number, limit }, false, signal)
   const states = async (): Promise<readonly unknown[]> =>
     (await findGenerations(clients.elasticsearch, prefix, options)).map(({ number, complete }) => [
       number,
@@ -172,18 +173,16 @@ describe.each([
     const [, detail] = submission('a') as [DocumentWrite, DocumentWrite]
     await write([...submission('a'), ...submission('b')])
     expect(await page(1, 10)).toMatchObject({ totalDocs: 0, items: [] })
-    expect(await readDetail(reader, 'submission-details', team, 'a', signal)).toBeUndefined()
+    expect(await readDetail(reader, list(), 'a', signal)).toBeUndefined()
     expect(await collect(readSome(['a', 'c']))).toHaveLength(1)
     await refresh()
-    expect((await page(1, 10)).totalDocs).toBe(2)
-    expect((await readDetail(reader, 'submission-details', team, 'a', signal))?.toString()).toBe(
-      detail.source.toString(),
-    )
+    expect((await page(1, 10)).total).toBe(2)
+    expect((await readDetail(reader, list(), 'a', signal))?.toString()).toBe(detail.source.toString())
     await write(submissionWrites(deletionOf(team, 'a'), later))
-    expect(await readDetail(reader, 'submission-details', team, 'a', signal)).toBeDefined()
+    expect(await readDetail(reader, list(), 'a', signal)).toBeDefined()
     await refresh()
-    expect(await readDetail(reader, 'submission-details', team, 'a', signal)).toBeUndefined()
-    expect((await page(1, 10)).totalDocs).toBe(1)
+    expect(await readDetail(reader, list(), 'a', signal)).toBeUndefined()
+    expect((await page(1, 10)).total).toBe(1)
   })
   async function* readSome(ids: readonly string[]) {
     const names = ids.map((id) => `${team}/${id}` as DocumentId)
@@ -195,7 +194,7 @@ describe.each([
     await write(ids.flatMap((id) => submission(id)))
     await write(submissionWrites(deletionOf(team, 's-07'), later))
     await refresh()
-    const snapshot = await openListSnapshot(reader, 'submissions', team, { lifeMs: 30_000, signal })
+    const snapshot = await openListSnapshot(reader, list(), 30_000, signal)
     expect(await countReaders(clients.elasticsearch, first, options)).toBe(1)
     await write(submission('s-99'))
     await refresh()
@@ -203,27 +202,25 @@ describe.each([
     const remaining = ids.filter((id) => id !== 's-07').toReversed()
     const first10 = await snapshot.keys([], range, 10, signal)
     const others = await snapshot.keys([], range, 100, signal, first10.last)
-    expect([...first10.keys, ...others.keys].map((key) => key.id)).toEqual(remaining)
+    expect([...first10.found, ...others.found].map((key) => key.id)).toEqual(remaining)
     expect([first10.total, others.total]).toEqual([29, 29])
-    const rows = await snapshot.rowsOf(others.keys, signal)
+    const rows = await snapshot.rowsOf(others.found, signal)
     expect(rows.map((row) => (JSON.parse(row.toString()) as { id: string }).id)).toEqual(remaining.slice(10))
-    expect(await snapshot.deletions([], undefined, 10, signal)).toMatchObject({ ids: ['s-07'], total: 1 })
+    expect(await snapshot.deletions([], 10, signal)).toMatchObject({ found: ['s-07'], total: 1 })
     snapshot.close()
     const pages = await Promise.all([1, 2, 3, 4].map((number) => page(number, 8)))
-    const paged = pages.flatMap(({ items }) => items.map(String))
-    expect(pages.map(({ totalDocs }) => totalDocs)).toEqual([30, 30, 30, 30])
+    const paged = pages.flatMap(({ rows }) => rows.map(String))
+    expect(pages.map(({ total }) => total)).toEqual([30, 30, 30, 30])
     const content = { filters: [[]] as const, view: 'summary' as const, deletions: [] }
-    const all = await collect(exportList(reader, 'submissions', team, content, (send) => send(signal)))
+    const all = await collect(exportList(reader, list(), content, (send) => send(signal)))
     expect(all.map(String)).toEqual([...paged, '{"id":"s-07","deleted":true}'])
     const whole = await collect(
-      exportList(reader, 'submissions', team, { ...content, view: 'full', deletions: undefined }, (send) =>
-        send(signal),
-      ),
+      exportList(reader, list(), { ...content, view: 'full', deletions: undefined }, (send) => send(signal)),
     )
     expect(whole.map((each) => (JSON.parse(String(each)) as { id: EntityId }).id)).toEqual(['s-99', ...remaining])
-    expect(await hasMatches(reader, 'submissions', team, { filters: [[]], deletions: undefined }, signal)).toBe(true)
+    expect(await hasMatches(reader, list(), { filters: [[]], deletions: undefined }, signal)).toBe(true)
     const none = [{ term: { status: 'failed' } }]
-    expect(await hasMatches(reader, 'submissions', team, { filters: [none], deletions: undefined }, signal)).toBe(false)
+    expect(await hasMatches(reader, list(), { filters: [none], deletions: undefined }, signal)).toBe(false)
   })
 
   test('a reconciliation copies what the other generation lacks, and keeps later times', async () => {

@@ -5,8 +5,7 @@ import { createGeneration, type Generation } from '../../indexer/generations/gen
 import { refreshEveryCopy } from '../../indexer/refresh.ts'
 import { readDetail } from '../../src/api/search/details.ts'
 import { exportList } from '../../src/api/search/exports.ts'
-import { createIndexReader, type IndexReader } from '../../src/api/search/indexReader.ts'
-import { hasLarge } from '../../src/api/search/large.ts'
+import { createIndexReader, hasLarge, type IndexReader } from '../../src/api/search/indexReader.ts'
 import { renderPage } from '../../src/api/search/page.ts'
 import { openSearchClient } from '../../src/api/search/searchClient.ts'
 import { searchPage } from '../../src/api/search/searchPage.ts'
@@ -14,6 +13,7 @@ import { submissionsFilters } from '../../src/api/submissions.ts'
 import type { TeamId } from '../../src/core/model/ids.ts'
 import { type Instant, toInstant } from '../../src/core/model/instant.ts'
 import { reportStatuses } from '../../src/core/model/submission.ts'
+import { entityTypes } from '../../src/core/model/teamList.ts'
 import { type DocumentWrite, formWrites, submissionWrites } from '../../src/core/stores/documents.ts'
 import type { Clients } from '../simulation/engines/elasticsearch/simulatedElasticsearch.ts'
 import { closeClients, connectReal, connectSimulated } from '../support/elasticsearchPair.ts'
@@ -100,19 +100,17 @@ function readList(random: Random): Promise<unknown> {
   const filters = isForms
     ? ([random.chance(0.5) ? [] : [{ term: { scene: random.pick(scenes) } }]] as const)
     : submissionsFilters(team, selection)
-  const kind = isForms ? 'forms' : 'submissions'
+  const list = { type: isForms ? 'forms' : 'submissions', teamId: team, version: null } as const
   const page = { page: 1 + random.below(4), limit: random.pick([1, 3, 7, 20]) }
   if (random.chance(0.8))
     return both(async ({ reader }) => {
-      const list = { teamId: team, version: null, signal }
-      const isLarge = await hasLarge(reader, kind, 'summary', list, (send) => send(signal))
-      return renderPage(await searchPage(reader, kind, list, filters, page, isLarge)).toString()
+      const isLarge = await hasLarge(reader, list, 'summary', (send) => send(signal))
+      return renderPage(page, await searchPage(reader, list, filters, page, isLarge, signal)).toString()
     })
   const content = { filters, view: 'summary', deletions: [] } as const
   return both(async ({ reader }) => {
     const lines: string[] = []
-    for await (const part of exportList(reader, kind, team, content, (send) => send(signal)))
-      lines.push(...part.map(String))
+    for await (const part of exportList(reader, list, content, (send) => send(signal))) lines.push(...part.map(String))
     // Deletions come in no particular order.
     return [...lines.filter((line) => !isDeletion(line)), ...lines.filter(isDeletion).sort()]
   })
@@ -121,12 +119,9 @@ function readList(random: Random): Promise<unknown> {
 const isDeletion = (line: string): boolean => line.endsWith('"deleted":true}')
 
 const readOne = (random: Random): Promise<unknown> => {
-  const [kind, team, id] = [
-    random.pick(['form-details', 'submission-details'] as const),
-    random.pick(teams),
-    random.pick(ids),
-  ]
-  return both(async ({ reader }) => (await readDetail(reader, kind, team, id, signal))?.toString())
+  const list = { type: random.pick(entityTypes), teamId: random.pick(teams) }
+  const id = random.pick(ids)
+  return both(async ({ reader }) => (await readDetail(reader, list, id, signal))?.toString())
 }
 
 const actions = [write, refresh, readList, readList, readList, readOne]

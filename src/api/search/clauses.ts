@@ -1,9 +1,12 @@
 import type { estypes } from '@elastic/elasticsearch'
 import type { TeamId } from '../../core/model/ids.ts'
-import type { WindowBound } from '../../core/model/instant.ts'
+import { clampToInstants, toInstant, type WindowBound } from '../../core/model/instant.ts'
 import type { EntityPart } from '../../core/stores/documents.ts'
 
 export type Clause = estypes.QueryDslQueryContainer
+
+/** Filters in the order in which they apply: each one counts only if those before it find nothing. */
+export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
 
 /** The sort order of the indices: newest first by creation, then by id, descending. */
 export const newestFirst = [{ teamId: 'asc' }, { position: 'desc' }] as const
@@ -33,8 +36,12 @@ export const countOnly = { size: 0, track_total_hits: true }
 /** Makes a search tell only whether there is any hit: Elasticsearch stops at the first one. */
 export const anyAtAll = { ...countOnly, terminate_after: 1 }
 
-/** Makes a search return its hits without reading stored documents: only their sort values. */
-export const noDocuments = { _source: false, stored_fields: '_none_' }
+/** Makes a search return the keys of rows, without reading stored documents: their sort values, and how large this part is. */
+export const keysOnly = (part: EntityPart) => ({
+  _source: false,
+  stored_fields: '_none_',
+  docvalue_fields: [{ field: bytesOf(part) }],
+})
 
 /** Clauses for a time window that includes both ends; none if both ends are open. */
 export function windowClauses(
@@ -47,6 +54,14 @@ export function windowClauses(
   const bounds = { ...(since !== undefined && { gte: since }), ...(until !== undefined && { lte: until }) }
   return [{ range: { [field]: bounds } }]
 }
+
+/** A span of time, both ends included. */
+export type TimeSpan = { readonly fromMs: number; readonly toMs: number }
+
+/** Matches rows created within a span. */
+export const createdWithin = ({ fromMs, toMs }: TimeSpan): Clause => ({
+  range: { createdAt: { gte: toInstant(clampToInstants(fromMs)), lte: toInstant(clampToInstants(toMs)) } },
+})
 
 /** The clause for one exact value; none if no value is given. */
 export const termClauses = (field: 'scene' | 'formId' | 'status', value: string | undefined): Clause[] =>

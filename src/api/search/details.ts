@@ -1,30 +1,33 @@
 import { z } from 'zod'
 import { rawElements, rawMembers } from '../../core/json/rawJson.ts'
-import { type DocumentId, documentId, type EntityId, isIdentifier, type TeamId } from '../../core/model/ids.ts'
-import type { EntityType } from '../../core/model/teamList.ts'
-import { isTombstone } from '../../core/stores/documents.ts'
+import { type DocumentId, documentId, type EntityId, isIdentifier } from '../../core/model/ids.ts'
+import type { List } from '../../core/model/teamList.ts'
+import { isTombstone, largeBytes } from '../../core/stores/documents.ts'
 import { aliasOf } from '../../core/stores/indices.ts'
-import { parse } from './hits.ts'
-import { classifyErrorResponse, ElasticsearchUnavailable, type SearchClient, teamShard } from './searchClient.ts'
+import { keysOnly, largeOf, newestFirst } from './clauses.ts'
+import { keysIn, parse, searchTeam } from './hits.ts'
+import { hasLarge, type IndexReader, type ListAt } from './indexReader.ts'
+import { askShard, ElasticsearchUnavailable, overloads, type RunQuery, type SearchClient } from './searchClient.ts'
+
+const detailKinds = { forms: 'form-details', submissions: 'submission-details' } as const
 
 /** The error type of a document that is missing in an existing index. */
 const missingDocument = '"type":"resource_not_found_exception"'
 
 /**
- * The stored detail of an entity of the team, as raw bytes; undefined if there is none, if it was deleted, and for text that is no
- * valid id. It is as new as what a search finds: before the refresh, a client could see a change here and miss it in its next
- * answer. Rejects with `ElasticsearchUnavailable`.
+ * The detail of an entity as stored; undefined if it was deleted or never was. It is as new as what a search finds: before the refresh,
+ * a client could see a change here and miss it in its next answer.
  */
 export async function readDetail(
   { indexPrefix, send }: SearchClient,
-  kind: 'form-details' | 'submission-details',
-  teamId: TeamId,
+  { type, teamId }: List,
   id: string,
   signal: AbortSignal,
 ): Promise<Buffer | undefined> {
   if (!isIdentifier(id)) return undefined
+  const kind = detailKinds[type]
   const path = `/${aliasOf(indexPrefix, kind)}/_source/${encodeURIComponent(documentId(teamId, id as EntityId))}`
-  const querystring = { ...teamShard(teamId), realtime: false }
+  const querystring = { routing: teamId, realtime: false }
   const { isFound, bytes } = await send({ method: 'GET', path, querystring }, signal)
   if (isFound) return isTombstone(bytes) ? undefined : bytes
   if (bytes.includes(missingDocument)) return undefined
@@ -34,35 +37,19 @@ export async function readDetail(
 /** The stored detail of an entity as raw bytes, or why there is none. */
 export type Detail = Buffer | 'deleted' | 'missing'
 
-/** The kind of documents that hold the details of an entity. */
-export const detailKinds = { forms: 'form-details', submissions: 'submission-details' } as const satisfies Readonly<
-  Record<EntityType, string>
->
-
-/**
- * The details of several entities of the team, in the order of `ids`. They are as new as what a search finds, or with `isRealtime`
- * as what is stored. Rejects with `ElasticsearchUnavailable`.
- */
+/** The details of several entities, in the order of `ids`, as new as what a search finds, or with `isRealtime` as what is stored. */
 export async function readDetails(
-  { indexPrefix, send }: SearchClient,
-  kind: (typeof detailKinds)[EntityType],
-  teamId: TeamId,
+  client: SearchClient,
+  { type, teamId }: List,
   ids: readonly EntityId[],
   isRealtime: boolean,
   signal: AbortSignal,
 ): Promise<readonly Detail[]> {
+  const kind = detailKinds[type]
   const names = ids.map((id) => documentId(teamId, id))
-  const { isFound, bytes } = await send(
-    {
-      method: 'POST',
-      path: `/${aliasOf(indexPrefix, kind)}/_mget`,
-      querystring: { ...teamShard(teamId), realtime: isRealtime },
-      body: { ids: names },
-    },
-    signal,
-  )
-  if (!isFound) throw new ElasticsearchUnavailable('missing-index', kind)
-  return splitDocuments(bytes, names.length).map((document, at) => readDocument(document, kind, names[at]))
+  const request = { api: '_mget', querystring: { realtime: isRealtime }, body: { ids: names } }
+  const documents = splitDocuments(await askShard(client, kind, teamId, request, signal), names.length)
+  return documents.map((document, at) => readDocument(document, kind, names[at]))
 }
 
 const answerStart = '{"docs":['
@@ -70,8 +57,8 @@ const documentStart = '{"_index":'
 const sourceStart = ',"_source":'
 
 /**
- * The documents of an `_mget` response, each with its envelope. They are found by how an envelope begins, without parsing: when that text
- * occurs as often as there are documents, it occurs nowhere else. Otherwise a source holds it, too, and the response is scanned as JSON.
+ * The documents of an `_mget` response, each with its envelope, found by how an envelope begins: if that text occurs as often as there are
+ * documents, it occurs nowhere else. Otherwise a source holds it, too, and the response is scanned as JSON.
  */
 function splitDocuments(bytes: Buffer, count: number): readonly Buffer[] {
   const starts: number[] = []
@@ -98,7 +85,8 @@ function readDocument(document: Buffer, kind: string, name: DocumentId | undefin
   const { success, data } = foundSchema.safeParse(envelope)
   if (!success) {
     const type = failedSchema.safeParse(envelope).data?.error.type ?? 'without a reason'
-    throw type === missingIndex ? new ElasticsearchUnavailable('missing-index', kind) : failed(kind, type)
+    if (type === 'index_not_found_exception') throw new ElasticsearchUnavailable('missing-index', kind)
+    throw new ElasticsearchUnavailable(overloads.has(type) ? 'overloaded' : 'partial', `${kind}: ${type}`)
   }
   if (data._id !== name) throw new ElasticsearchUnavailable('partial', `${kind}: an answer for another document`)
   if (!data.found || sourceAt === -1) return 'missing'
@@ -106,10 +94,30 @@ function readDocument(document: Buffer, kind: string, name: DocumentId | undefin
   return isTombstone(source) ? 'deleted' : source
 }
 
-function failed(kind: string, type: string): Error {
-  const error = classifyErrorResponse(0, type)
-  const isOverloaded = error instanceof ElasticsearchUnavailable && error.reason === 'overloaded'
-  return isOverloaded ? error : new ElasticsearchUnavailable('partial', `${kind}: ${type}`)
+/** At most how many bytes the detail of an entity has, whatever text its id is. */
+export async function weighDetail(
+  indexReader: IndexReader,
+  list: ListAt,
+  id: string,
+  runQuery: RunQuery,
+): Promise<number> {
+  if (!isIdentifier(id) || !(await hasLarge(indexReader, list, 'detail', runQuery))) return largeBytes
+  const [bytes] = await runQuery((signal) => weighDetails(indexReader, list, [id as EntityId], signal))
+  return bytes ?? largeBytes
 }
 
-const missingIndex = 'index_not_found_exception'
+/** At most how many bytes each of these details has now; undefined for one that is not large. */
+export async function weighDetails(
+  client: SearchClient,
+  list: List,
+  ids: readonly EntityId[],
+  signal: AbortSignal,
+): Promise<readonly (number | undefined)[]> {
+  const named = { ids: { values: ids.map((id) => documentId(list.teamId, id)) } }
+  // Where the team has no large detail, Elasticsearch looks no id up.
+  const query = { bool: { filter: [largeOf(list.teamId, 'detail'), named] } }
+  const body = { query, sort: newestFirst, size: ids.length, track_total_hits: false, ...keysOnly('detail') }
+  const keys = keysIn(await searchTeam(client, list, body, signal), 'detail')
+  const large = new Map(keys.map(({ id, bytes }) => [id, bytes]))
+  return ids.map((id) => large.get(id))
+}

@@ -1,14 +1,16 @@
-import type { TeamId } from '../../core/model/ids.ts'
-import type { EntityType } from '../../core/model/teamList.ts'
-import type { Clause } from './clauses.ts'
-import type { RowKey } from './hits.ts'
-import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
-import type { PageRequest } from './page.ts'
-import { PartSize, readParts } from './parts.ts'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EntityId } from '../../core/model/ids.ts'
+import type { List } from '../../core/model/teamList.ts'
+import { largeBytes } from '../../core/stores/documents.ts'
+import type { Clause, Filters } from './clauses.ts'
+import { type Detail, readDetails, weighDetails } from './details.ts'
+import { mostBytesOf, type RowKey, totalOf } from './hits.ts'
+import { type ListSnapshot, openListSnapshot, type SortValues } from './listSnapshot.ts'
+import type { PageRequest, RowsFound } from './page.ts'
 import { ElasticsearchUnavailable, type RunQuery, type SearchClient } from './searchClient.ts'
-import { type Filters, findPageKeys, firstFound } from './searchPage.ts'
+import { findPageKeys, firstFound } from './searchPage.ts'
 import { walkList } from './walkList.ts'
-import { readWholeEntities } from './wholeEntities.ts'
 
 /** What an export holds. */
 export type ExportContent = {
@@ -23,114 +25,147 @@ export type ExportContent = {
 const exportLifeMs = 120_000
 /** Keys have less than 4 MiB together, however long the ids are. */
 const maxKeys = 5_000
-/** For how many parts of details keys are found at once: while these are read, the snapshot is not. */
-const partsOfKeys = 4
+/** Fewer, because the snapshot is not searched while the details of these keys are read. */
+const maxWeighedKeys = 400
+
+type Rows = AsyncGenerator<readonly Buffer[], void, undefined>
 
 /**
- * Yields every row of a team's list as raw bytes, newest first, in parts: the rows of the first filter that finds any. All rows
- * come from one snapshot, and a part of summaries is queried after the one before was consumed. Rejects with `ElasticsearchUnavailable`, also
- * if Elasticsearch returns fewer rows than it counted.
+ * Yields all rows of the first filter that finds any, newest first, in parts, from one snapshot. A part of summaries is queried after the
+ * one before was consumed. Rejects also if Elasticsearch returns fewer rows than it counted.
  */
 export async function* exportList(
   client: SearchClient,
-  kind: EntityType,
-  teamId: TeamId,
+  list: List,
   { filters, view, deletions }: ExportContent,
   runQuery: RunQuery,
-): AsyncGenerator<readonly Buffer[], void, undefined> {
-  const snapshot = await runQuery((signal) => openListSnapshot(client, kind, teamId, { lifeMs: exportLifeMs, signal }))
+): Rows {
+  const snapshot = await runQuery((signal) => openListSnapshot(client, list, exportLifeMs, signal))
   try {
-    const size = new PartSize()
     if (view === 'full') {
-      const keys = walkList(snapshot, filters, () => partsOfKeys * size.rows, runQuery)
-      yield* readAhead(readWholeEntities(client, kind, teamId, keys, size, runQuery))
-    } else {
-      for await (const keys of walkList(snapshot, filters, () => maxKeys, runQuery))
-        yield* readRows(snapshot, keys, size, runQuery)
-    }
+      const keys = walkList(snapshot, filters, maxWeighedKeys, runQuery)
+      // Reads one part ahead of the client.
+      yield* Readable.from(readWholeEntities(client, list, keys, runQuery), { highWaterMark: 1 })
+    } else yield* readRows(snapshot, walkList(snapshot, filters, maxKeys, runQuery), runQuery)
     if (deletions !== undefined) yield* exportDeletions(snapshot, deletions, runQuery)
   } finally {
     snapshot.close()
   }
 }
 
-/** Yields one page of a list like an export: its rows in parts, each with the total of the list. At least one part, which may be empty. */
+/** Yields one page like an export: at least one part, which may be empty, each with the total of the list. */
 export async function* exportPage(
   client: SearchClient,
-  kind: EntityType,
-  teamId: TeamId,
+  list: List,
   filters: Filters,
   request: PageRequest,
   runQuery: RunQuery,
-): AsyncGenerator<{ readonly total: number; readonly rows: readonly Buffer[] }, void, undefined> {
-  const snapshot = await runQuery((signal) => openListSnapshot(client, kind, teamId, { lifeMs: exportLifeMs, signal }))
+): AsyncGenerator<RowsFound, void, undefined> {
+  const snapshot = await runQuery((signal) => openListSnapshot(client, list, exportLifeMs, signal))
   try {
     const { total, keys } = await firstFound(filters, (filter) =>
       runQuery((signal) => findPageKeys(snapshot, filter, request, signal)),
     )
     if (keys.length === 0) yield { total, rows: [] }
-    for await (const rows of readRows(snapshot, keys, new PartSize(), runQuery)) yield { total, rows }
+    for await (const rows of readRows(snapshot, [keys], runQuery)) yield { total, rows }
   } finally {
     snapshot.close()
   }
 }
 
-/** The rows of these keys in parts. */
-const readRows = (
-  snapshot: ListSnapshot,
-  keys: readonly RowKey[],
-  size: PartSize,
-  runQuery: RunQuery,
-): AsyncGenerator<readonly Buffer[], void, undefined> =>
-  readParts(
-    keys,
-    keys.map(({ bytes }) => bytes),
-    size,
-    (some, bytes) => runQuery((signal) => snapshot.rowsOf(some, signal), bytes),
+type KeyPages = AsyncIterable<readonly RowKey[]> | Iterable<readonly RowKey[]>
+
+const readRows = (snapshot: ListSnapshot, pages: KeyPages, runQuery: RunQuery): Rows =>
+  readParts(pages, (keys, bytes) => runQuery((signal) => snapshot.rowsOf(keys, signal), bytes))
+
+/** The size that a part is meant to have, and that it may have if all of its rows are as large as they may be. */
+const [partBytes, mostPartBytes] = [512 * 1024, 4 * 1024 * 1024]
+const firstRows = 100
+/** Rows that are not large have `mostPartBytes` together. */
+const maxRows = mostPartBytes / largeBytes
+
+/**
+ * Reads what belongs to these keys in parts of about `partBytes`: a large row has the bytes that its key tells, others are expected to be
+ * like those before. A row that is larger than a part is a part. `bytes`: the most that a part has.
+ */
+export async function* readParts(
+  pages: KeyPages,
+  read: (keys: readonly RowKey[], bytes: number) => Promise<readonly Buffer[]>,
+): Rows {
+  let expected = Math.floor(partBytes / firstRows)
+  for await (const keys of pages)
+    for (let at = 0, part: readonly RowKey[]; at < keys.length; at += part.length) {
+      part = nextPart(keys.slice(at, at + maxRows), expected)
+      const rows = await read(part, mostBytesOf(part))
+      const small = rows.filter(({ length }) => length <= largeBytes)
+      if (small.length > 0) expected = Math.max(1, small.reduce((sum, { length }) => sum + length, 0) / small.length)
+      if (rows.length > 0) yield rows
+    }
+}
+
+function nextPart(keys: readonly RowKey[], expectedBytes: number): readonly RowKey[] {
+  let [expected, most] = [0, 0]
+  const end = keys.findIndex(({ bytes }, at) => {
+    expected += bytes ?? expectedBytes
+    most += bytes ?? largeBytes
+    return at > 0 && (expected > partBytes || most > mostPartBytes)
+  })
+  return end === -1 ? keys : keys.slice(0, end)
+}
+
+/**
+ * The details of entities in the order of their keys, in parts, at least as new as the snapshot of the keys. An entity that was deleted after
+ * the snapshot is left out: no watermark that was published before the snapshot covers its deletion. Rejects also if an entity has no detail.
+ */
+export function readWholeEntities(client: SearchClient, list: List, pages: KeyPages, runQuery: RunQuery): Rows {
+  // Weighed just before they are read: reading them cannot be cancelled.
+  async function* weighed(): AsyncGenerator<readonly RowKey[]> {
+    for await (const keys of pages) {
+      const ids = keys.map(({ id }) => id)
+      const weights = await runQuery((signal) => weighDetails(client, list, ids, signal))
+      yield keys.map((key, at) => ({ ...key, bytes: weights[at] }))
+    }
+  }
+  return readParts(weighed(), (keys, bytes) =>
+    readEach(
+      keys.map(({ id }) => id),
+      (ids, isRealtime) => runQuery((signal) => readDetails(client, list, ids, isRealtime, signal), bytes),
+    ),
   )
+}
+
+/** An indexer repeats what it could not store: a detail may come later than its row. */
+const attempts = 8
+const pauseMs = 250
+
+/** The details that are not deleted. A missing one may be stored without being searchable yet, or not be stored yet. */
+async function readEach(
+  ids: readonly EntityId[],
+  read: (ids: readonly EntityId[], isRealtime: boolean) => Promise<readonly Detail[]>,
+): Promise<readonly Buffer[]> {
+  const found = new Map<EntityId, Detail>()
+  for (let attempt = 0; found.size < ids.length; attempt++) {
+    const missing = ids.filter((id) => !found.has(id))
+    if (attempt > attempts) throw new ElasticsearchUnavailable('partial', `${missing.length} rows have no detail`)
+    if (attempt > 1) await sleep(pauseMs)
+    const details = await read(missing, attempt > 0)
+    for (const [at, id] of missing.entries()) if (details[at] !== 'missing') found.set(id, details[at] ?? 'deleted')
+  }
+  return ids.map((id) => found.get(id)).filter((detail): detail is Buffer => detail instanceof Buffer)
+}
 
 const deletionsPerPart = 2_000
 
-/**
- * Yields a line for each deleted entity whose tombstone matches the filter, in no particular order. A tombstone has no created time:
- * it is found by its place in the snapshot, which needs no sorting. Rejects with `ElasticsearchUnavailable`, also if Elasticsearch
- * returns another number than it counted.
- */
-async function* exportDeletions(
-  snapshot: ListSnapshot,
-  filter: readonly Clause[],
-  runQuery: RunQuery,
-): AsyncGenerator<readonly Buffer[], void, undefined> {
-  let [found, expected, after] = [0, undefined as number | undefined, undefined as number | undefined]
-  for (;;) {
-    const { ids, last, total } = await runQuery((signal) => snapshot.deletions(filter, after, deletionsPerPart, signal))
-    expected ??= total
-    if (ids.length > 0) yield ids.map((id) => Buffer.from(JSON.stringify({ id, deleted: true })))
-    found += ids.length
-    after = last
-    if (ids.length < deletionsPerPart) break
+/** Yields a line for each deleted entity whose tombstone matches the filter, in no particular order. */
+async function* exportDeletions(snapshot: ListSnapshot, filter: readonly Clause[], runQuery: RunQuery): Rows {
+  let left: number | undefined
+  let after: SortValues | undefined
+  for (let isEnd = false; !isEnd; ) {
+    const part = await runQuery((signal) => snapshot.deletions(filter, deletionsPerPart, signal, after))
+    left = (left ?? totalOf(part)) - part.found.length
+    after = part.last
+    isEnd = part.found.length < deletionsPerPart
+    if (part.found.length > 0) yield part.found.map((id) => Buffer.from(JSON.stringify({ id, deleted: true })))
   }
-  if (found !== expected) throw new ElasticsearchUnavailable('partial', `${found} deletions of ${expected}`)
-}
-
-/** The same parts, each one asked for while the one before is consumed. One part more is held in memory. */
-export async function* readAhead<Part>(
-  parts: AsyncGenerator<Part, void, undefined>,
-): AsyncGenerator<Part, void, undefined> {
-  const request = (): Promise<IteratorResult<Part, void>> => {
-    const part = parts.next()
-    // It may fail long before somebody waits for it.
-    part.catch(() => undefined)
-    return part
-  }
-  try {
-    for (let next = request(); ; ) {
-      const part = await next
-      if (part.done) return
-      next = request()
-      yield part.value
-    }
-  } finally {
-    await parts.return()
-  }
+  if (left !== 0) throw new ElasticsearchUnavailable('partial', `${left} deletions are missing`)
 }

@@ -1,7 +1,5 @@
 import { clampToInstants, toInstant } from '../../core/model/instant.ts'
-import type { Clause } from './clauses.ts'
-
-type TimeSpan = { readonly fromMs: number; readonly toMs: number }
+import { type Clause, createdWithin, type TimeSpan } from './clauses.ts'
 
 /** A bucket of a date histogram over creation time. */
 export type TimeStep = { readonly startMs: number; readonly count: number }
@@ -15,29 +13,20 @@ export type ListCounts = {
   countByTime(span: TimeSpan | undefined, stepMs: number): Promise<readonly TimeStep[]>
   /** Rows whose position begins with `prefix`, newest first; empty steps are left out. */
   countByCharacter(prefix: string): Promise<readonly IdStep[]>
-  /** What the ids of all rows begin with whose position begins with `prefix`; there is such a row. */
+  /** The common beginning of the ids of all rows, at least one, whose position begins with `prefix`. */
   idsBeginWith(prefix: string): Promise<string>
 }
 
 /** A range of a list's sort key that holds a page, which begins `skip` rows after the newest row that matches `clause`. */
 export type KeyRange = { readonly clause: Clause; readonly skip: number }
 
-/** The total, and the range that holds a page; undefined if the page lies past the end. */
-type PagePosition = { readonly total: number; readonly range: KeyRange | undefined }
-
-/**
- * Neighbouring rows, one of which is looked for: all of a span of time, or within one millisecond, all between two positions. `skip`
- * of them come before that row.
- */
+/** Neighbouring rows, `skip` of which come before a wanted one: all of a span of time, or within one millisecond, all between two positions. */
 type Place = TimeSpan & {
   readonly positions?: { readonly oldest: string; readonly newest: string }
   readonly skip: number
 }
 
-/**
- * Each step divides the one before it, and few are in it. The years 0000 to 9999 have fewer steps of 90 days than the 65,536
- * that Elasticsearch counts at once.
- */
+/** Each step divides the one before it. The years 0000 to 9999 have fewer steps of 90 days than the 65,536 that Elasticsearch counts at once. */
 export const longestStepMs = 90 * 86_400_000
 const stepsMs = [longestStepMs, 3 * 3_600_000, 10_000, 1]
 /** Rows that Elasticsearch may skip before a page: about as many as a page holds. */
@@ -48,11 +37,15 @@ const maxStepRows = 1_000
 const afterAll = '\u{10ffff}'
 
 /**
- * Finds the `limit` rows from `offset` on without skipping all rows before them: counts by ever finer steps of creation time
- * locate the first and the last row, and within one millisecond counts by the characters of the id. So the range holds at most
- * twice `maxStepRows` rows more than the page. It is undefined if the list is shorter. `total` is exact.
+ * Finds the `limit` rows from `offset` on without skipping all rows before them: counts by ever finer steps of creation time, within one
+ * millisecond by the characters of the id, locate the first and the last row. So the range, undefined past the end, holds at most twice
+ * `maxStepRows` rows more than the page. `total` is exact.
  */
-export async function findPage(list: ListCounts, offset: number, limit: number): Promise<PagePosition> {
+export async function findPage(
+  list: ListCounts,
+  offset: number,
+  limit: number,
+): Promise<{ readonly total: number; readonly range: KeyRange | undefined }> {
   const steps = await list.countByTime(undefined, longestStepMs)
   const total = steps.reduce((sum, { count }) => sum + count, 0)
   if (offset >= total) return { total, range: undefined }
@@ -64,27 +57,20 @@ export async function findPage(list: ListCounts, offset: number, limit: number):
 /** A place of at most `maxStepRows` rows that holds the row at `offset`, with at most so many rows before it. */
 async function locate(
   list: ListCounts,
-  longest: readonly TimeStep[],
+  steps: readonly TimeStep[],
   offset: number,
   mostSkipped: number,
+  [stepMs = 1, ...finer]: readonly number[] = stepsMs,
 ): Promise<Place> {
-  let [steps, skip] = [longest, offset]
-  for (const [level, stepMs] of stepsMs.entries()) {
-    const { startMs, count, before } = stepOf(steps, skip)
-    skip -= before
-    const span = { fromMs: startMs, toMs: startMs + stepMs - 1 }
-    if (skip <= mostSkipped && count <= maxStepRows) return { ...span, skip }
-    const finer = stepsMs[level + 1]
-    if (finer === undefined) return await locateWithinMoment(list, { ...span, skip }, count, mostSkipped)
-    steps = await list.countByTime(span, finer)
-  }
-  throw notAddingUp()
+  const { startMs, count, before } = stepOf(steps, offset)
+  const span = { fromMs: startMs, toMs: startMs + stepMs - 1 }
+  const place = { ...span, skip: offset - before }
+  if (place.skip <= mostSkipped && count <= maxStepRows) return place
+  if (finer[0] === undefined) return await locateWithinMoment(list, place, count, mostSkipped)
+  return await locate(list, await list.countByTime(span, finer[0]), place.skip, mostSkipped, finer)
 }
 
-/**
- * Rows of one millisecond are ordered by id. Each iteration fixes one more character of it, or several where all ids continue
- * alike.
- */
+/** Rows of one millisecond are ordered by id. Each iteration fixes one more character of it, or several where all ids continue alike. */
 async function locateWithinMoment(list: ListCounts, moment: Place, rows: number, mostSkipped: number): Promise<Place> {
   const begin = beginOf(moment.fromMs)
   let [prefix, count, skip] = [begin, rows, moment.skip]
@@ -109,37 +95,19 @@ function stepOf<Step extends { readonly count: number }>(
     if (offset < before + step.count) return { ...step, before }
     before += step.count
   }
-  throw notAddingUp()
+  throw new Error('the counts of a snapshot do not add up')
 }
 
 /** From the begin of one place to the end of another one, which is the same or older. */
-const rangeOf = (first: Place, last: Place): KeyRange => ({
-  clause:
-    first.positions === undefined && last.positions === undefined
-      ? createdBetween(last.fromMs, first.toMs)
-      : {
-          range: {
-            position: {
-              gte: last.positions?.oldest ?? beginOf(last.fromMs),
-              lte: first.positions?.newest ?? endOf(first.toMs),
-            },
-          },
-        },
-  skip: first.skip,
-})
+const rangeOf = (first: Place, last: Place): KeyRange => {
+  const gte = last.positions?.oldest ?? beginOf(last.fromMs)
+  const lte = first.positions?.newest ?? beginOf(first.toMs) + afterAll
+  const isWithinMoment = first.positions !== undefined || last.positions !== undefined
+  const clause = isWithinMoment
+    ? { range: { position: { gte, lte } } }
+    : createdWithin({ fromMs: last.fromMs, toMs: first.toMs })
+  return { clause, skip: first.skip }
+}
 
-const notAddingUp = (): Error => new Error('the counts of a snapshot do not add up')
-
-/** Matches rows created within a span. */
-export const createdBetween = (fromMs: number, toMs: number): Clause => ({
-  range: { createdAt: { gte: instantOf(fromMs), lte: instantOf(toMs) } },
-})
-export const createdBefore = (epochMs: number): Clause => ({ range: { createdAt: { lt: instantOf(epochMs) } } })
-export const createdAfter = (epochMs: number): Clause => ({ range: { createdAt: { gt: instantOf(epochMs) } } })
-
-/** Before all positions of a millisecond, and what they all begin with. */
-const beginOf = (epochMs: number): string => `${instantOf(epochMs)}|`
-const endOf = (epochMs: number): string => beginOf(epochMs) + afterAll
-
-/** Clamped, because a step may begin before the first valid instant. */
-const instantOf = (epochMs: number): string => toInstant(clampToInstants(epochMs))
+/** What all positions of a millisecond begin with. Clamped, because a step may begin before the first valid instant. */
+const beginOf = (epochMs: number): string => `${toInstant(clampToInstants(epochMs))}|`

@@ -1,125 +1,116 @@
 import { LRUCache } from 'lru-cache'
-import type { TeamId } from '../../core/model/ids.ts'
-import { type EntityType, type TeamList, teamList } from '../../core/model/teamList.ts'
+import { type List, type TeamList, teamList } from '../../core/model/teamList.ts'
+import type { EntityPart } from '../../core/stores/documents.ts'
 import { aliasOf, documentKinds } from '../../core/stores/indices.ts'
 import type { ListVersion } from '../../core/stores/listVersions.ts'
-import { countOnly } from './clauses.ts'
-import { readAnswer, totalOf } from './hits.ts'
+import { anyAtAll, type Clause, countOnly, deletedOfTeam, type Filters, largeOf, ofTeam } from './clauses.ts'
+import { readAnswer, searchTeam, totalOf } from './hits.ts'
 import { type ListSnapshot, openListSnapshot } from './listSnapshot.ts'
-import { ElasticsearchUnavailable, type SearchClient } from './searchClient.ts'
+import { ElasticsearchUnavailable, type RunQuery, type SearchClient } from './searchClient.ts'
 
-const maxLargeLists = 1_000
-const maxLargeParts = 20_000
+/** A list to read, with its version before the read: null while it is unknown, or while Elasticsearch may show more than it stands for. */
+export type ListAt = List & { readonly version: ListVersion | null }
 
-/** Reads the indices. Holds what is remembered between requests: open snapshots, and which lists are large. */
-export type IndexReader = SearchClient & {
-  /** The offset from which a page is found by counts instead of by skipping the rows before it. */
-  readonly deepPageFrom: number
-  /** Runs `read` on a snapshot that is at least as new as the reader's version. Rejects like `openListSnapshot`. */
-  readonly readSnapshot: <T>(
-    kind: EntityType,
-    reader: ListReader,
-    read: (snapshot: ListSnapshot) => Promise<T>,
-  ) => Promise<T>
-  /** Lists whose last count was so large that counting them in a search of its own is faster. */
-  readonly largeLists: LRUCache<string, true>
-  /** Whether a part of any row of a list was large, and at which version of the list. */
-  readonly largeParts: LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>
-}
+/** Reads the indices. Holds what is remembered between requests. */
+export type IndexReader = ReturnType<typeof createIndexReader>
 
-/**
- * A read of a team's list; `version` is the list's version before the read, null while it is unknown, or while Elasticsearch may show more
- * than it stands for.
- */
-export type ListReader = {
-  readonly teamId: TeamId
-  readonly version: ListVersion | null
-  readonly signal: AbortSignal
-}
-
-/** An index reader that sends its requests through `client`. */
-export const createIndexReader = (client: SearchClient, deepPageFrom: number): IndexReader => ({
+export const createIndexReader = (client: SearchClient, deepPageFrom: number) => ({
   ...client,
+  /** The offset from which a page is found by counts instead of by skipping the rows before it. */
   deepPageFrom,
   readSnapshot: keepSnapshots(client),
-  largeLists: new LRUCache({ max: maxLargeLists }),
-  largeParts: new LRUCache({ max: maxLargeParts }),
+  /** Lists that had so many rows when last counted that counting them in a search of its own is faster. */
+  longLists: new LRUCache<string, true>({ max: 1_000 }),
+  /** Whether a part of any row of a list was large, and at which version of the list. */
+  largeParts: new LRUCache<string, { readonly version: ListVersion; readonly hasLarge: boolean }>({ max: 20_000 }),
 })
 
 const lifeMs = 30_000
 const maxSnapshots = 64
 
-type Kept = {
-  readonly version: ListVersion | null
-  readonly snapshot: ListSnapshot
-  /** Reads in progress. */
-  readers: number
-  /** No longer in the cache: the last reader closes it. */
-  isDropped: boolean
-}
+/** `users`: reads in progress, and the cache; the last one closes the snapshot. */
+type Kept = { readonly version: ListVersion | null; readonly snapshot: ListSnapshot; users: number }
 
 /**
- * A cache of snapshots, each valid while its list has the same version, so that later pages reuse its counts. The version is
- * replaced after the refresh that makes a change visible, and a snapshot is opened after its version was read. So a snapshot holds
- * every change that its version stands for. Without a version, each read has a snapshot of its own.
+ * Reads from snapshots that are kept while their lists have the same versions, so that later pages reuse their counts. A version is replaced after the refresh
+ * that makes a change visible, and a snapshot is opened after its version was read: so it holds every change that its version stands for.
+ * Without a version, each read has a snapshot of its own.
  */
-function keepSnapshots(client: SearchClient): IndexReader['readSnapshot'] {
-  const closeWhenUnread = ({ isDropped, readers, snapshot }: Kept): void => {
-    if (isDropped && readers === 0) snapshot.close()
+function keepSnapshots(client: SearchClient) {
+  const release = (entry: Kept): void => {
+    entry.users--
+    if (entry.users === 0) entry.snapshot.close()
   }
+  // A snapshot close to the end of its keep-alive is not used any more.
   const kept = new LRUCache<TeamList, Kept>({
     max: maxSnapshots,
-    // A snapshot close to the end of its keep-alive is not used any more.
     ttl: lifeMs / 2,
     updateAgeOnGet: true,
-    dispose: (dropped) => {
-      dropped.isDropped = true
-      closeWhenUnread(dropped)
-    },
+    dispose: release,
   })
-  const open = async (kind: EntityType, { teamId, version, signal }: ListReader): Promise<Kept> => {
-    const snapshot = await openListSnapshot(client, kind, teamId, { lifeMs, signal })
-    const entry = { version, snapshot, readers: 1, isDropped: version === null }
-    if (version !== null) kept.set(teamList(kind, teamId), entry)
-    return entry
-  }
-  /** The reader is counted already, because the entry may be dropped at any await. */
-  const use = async <T>(entry: Kept, read: (snapshot: ListSnapshot) => Promise<T>): Promise<T> => {
-    try {
-      return await read(entry.snapshot)
-    } finally {
-      entry.readers--
-      closeWhenUnread(entry)
+  return async <T>(list: ListAt, read: (snapshot: ListSnapshot) => Promise<T>, signal: AbortSignal): Promise<T> => {
+    const { type, teamId, version } = list
+    const name = teamList(type, teamId)
+    const readNew = async () => {
+      const snapshot = await openListSnapshot(client, list, lifeMs, signal)
+      const entry: Kept = { version, snapshot, users: version === null ? 1 : 2 }
+      if (version !== null) kept.set(name, entry)
+      return await read(entry.snapshot).finally(() => release(entry))
     }
-  }
-  return async (kind, reader, read) => {
-    const list = teamList(kind, reader.teamId)
-    const known = kept.get(list)
-    if (known === undefined || known.version !== reader.version) return await use(await open(kind, reader), read)
-    known.readers++
+    const known = kept.get(name)
+    if (known === undefined || known.version !== version) return await readNew()
+    known.users++
     try {
-      return await use(known, read)
+      return await read(known.snapshot)
     } catch (error) {
       // It may be missing in Elasticsearch: its index was closed, or a node restarted.
       if (!(error instanceof ElasticsearchUnavailable) || error.reason !== 'missing-snapshot') throw error
-      if (kept.peek(list) === known) kept.delete(list)
-      return await use(await open(kind, reader), read)
+      if (kept.peek(name) === known) kept.delete(name)
+      return await readNew()
+    } finally {
+      release(known)
     }
   }
 }
 
-/** Resolves if every shard of every index answers; rejects with `ElasticsearchUnavailable`. */
+/** Whether this part of any row is large. Asked once for each version of the list: until that is replaced, rows become large by one refresh only. */
+export async function hasLarge(
+  indexReader: IndexReader,
+  list: ListAt,
+  part: EntityPart,
+  runQuery: RunQuery,
+): Promise<boolean> {
+  const { type, teamId, version } = list
+  const name = `${teamList(type, teamId)} ${part}`
+  const known = indexReader.largeParts.get(name)
+  if (version !== null && known?.version === version) return known.hasLarge
+  const found = await runQuery((signal) => hasAny(indexReader, list, largeOf(teamId, part), signal))
+  if (version !== null) indexReader.largeParts.set(name, { version, hasLarge: found })
+  return found
+}
+
+/** Whether any row of a list matches one of the filters, or any deletion is selected. */
+export async function hasMatches(
+  client: SearchClient,
+  list: List,
+  { filters, deletions }: { readonly filters: Filters; readonly deletions: readonly Clause[] | undefined },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const queries = filters.map((filter) => ofTeam(list.teamId, filter))
+  if (deletions !== undefined) queries.push(deletedOfTeam(list.teamId, deletions))
+  for (const query of queries) if (await hasAny(client, list, query, signal)) return true
+  return false
+}
+
+const hasAny = async (client: SearchClient, list: List, query: Clause, signal: AbortSignal): Promise<boolean> =>
+  totalOf(await searchTeam(client, list, { query, ...anyAtAll }, signal)) > 0
+
+/** Resolves if every shard of every index answers. */
 export async function probe({ indexPrefix, send }: SearchClient, signal: AbortSignal): Promise<void> {
-  const aliases = documentKinds.map((kind) => aliasOf(indexPrefix, kind))
-  const { isFound, bytes } = await send(
-    {
-      method: 'POST',
-      path: `/${aliases.join(',')}/_search`,
-      querystring: { allow_partial_search_results: false },
-      body: countOnly,
-    },
-    signal,
-  )
-  if (!isFound) throw new ElasticsearchUnavailable('missing-index', aliases.join(', '))
+  const aliases = documentKinds.map((kind) => aliasOf(indexPrefix, kind)).join(',')
+  const querystring = { allow_partial_search_results: false }
+  const request = { method: 'POST', path: `/${aliases}/_search`, querystring, body: countOnly } as const
+  const { isFound, bytes } = await send(request, signal)
+  if (!isFound) throw new ElasticsearchUnavailable('missing-index', aliases)
   totalOf(readAnswer(bytes))
 }

@@ -1,28 +1,29 @@
 /** Which page of a list to read; the first is 1. */
 export type PageRequest = { readonly page: number; readonly limit: number }
 
-/** A page of a list: the exact total of all pages, and the raw JSON of the items on this one. */
-export type Page = PageRequest & { readonly totalDocs: number; readonly items: readonly Buffer[] }
+/** Some rows of a list, and how many it has in all. */
+export type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
-/** Renders the list envelope; items are copied byte for byte. */
-export const renderPage = (page: Page): Buffer => Buffer.concat([beginOf(page), ...separated(page.items), end])
+/** Renders the list envelope; rows are copied byte for byte. */
+export const renderPage = (request: PageRequest, { total, rows }: RowsFound): Buffer =>
+  Buffer.concat([beginOf(request, total), ...separated(rows), end])
 
 /** The same envelope, part by part; `onTotal` hears the total before the first one. */
 export async function* renderPageParts(
   request: PageRequest,
-  parts: AsyncIterable<{ readonly total: number; readonly rows: readonly Buffer[] }>,
+  parts: AsyncIterable<RowsFound>,
   onTotal: (total: number) => void,
 ): AsyncGenerator<Buffer, void, undefined> {
   let before: Buffer | undefined
   for await (const { total, rows } of parts) {
     onTotal(total)
-    yield Buffer.concat([before ?? beginOf({ ...request, totalDocs: total }), ...separated(rows)])
+    yield Buffer.concat([before ?? beginOf(request, total), ...separated(rows)])
     before = comma
   }
   yield end
 }
 
-const beginOf = ({ totalDocs, page, limit }: Omit<Page, 'items'>): Buffer =>
+const beginOf = ({ page, limit }: PageRequest, totalDocs: number): Buffer =>
   Buffer.from(`{"totalDocs":${totalDocs},"page":${page},"limit":${limit},"items":[`)
 
 const separated = (items: readonly Buffer[]): readonly Buffer[] =>
@@ -35,20 +36,14 @@ const end = Buffer.from(']}')
 export const maxPageBytes = 2 * 1024 * 1024
 
 /** The rows of a page are too large to be held in memory together: it must be sent part by part. */
-export class LargePage extends Error {
-  constructor() {
-    super('the rows of the page are too large to be held in memory together')
-    this.name = 'LargePage'
-  }
-}
+export class LargePage extends Error {}
 
 /** Node's HTTP clients accept 16 KiB of headers. */
 const maxLinkBytes = 4_096
 
 /**
- * The `Link` of a page (RFC 8288): `first`, `prev`, `next` and `last` page with the query as it was sent, apart from `page`. There is no
- * `prev` on the first page and no `next` on the last one; `prev` of a page past the end is the last one. Undefined if it takes more
- * than 4 KiB. `url` is the public URL of the list, without a query.
+ * The `Link` of a page (RFC 8288): `first`, `prev`, `next` and `last` page, with the query as it was sent otherwise. `prev` of a page past the
+ * end is the last one. Undefined if it takes more than 4 KiB. `url` is the public URL of the list, without a query.
  */
 export function pageLinks(
   url: string,

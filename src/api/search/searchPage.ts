@@ -1,38 +1,32 @@
-import type { EntityType } from '../../core/model/teamList.ts'
-import { largeBytes } from '../../core/stores/documents.ts'
-import { type Clause, countOnly, newestFirst, ofTeam } from './clauses.ts'
+import type { List } from '../../core/model/teamList.ts'
+import { type Clause, countOnly, type Filters, newestFirst, ofTeam } from './clauses.ts'
 import { findPage } from './findPage.ts'
-import { type RowKey, searchTeam, totalOf } from './hits.ts'
-import type { IndexReader, ListReader } from './indexReader.ts'
+import { mostBytesOf, type RowKey, rowsIn, searchTeam, totalOf } from './hits.ts'
+import type { IndexReader, ListAt } from './indexReader.ts'
 import type { ListSnapshot } from './listSnapshot.ts'
-import { LargePage, maxPageBytes, type Page, type PageRequest } from './page.ts'
+import { LargePage, maxPageBytes, type PageRequest, type RowsFound } from './page.ts'
 import { ElasticsearchUnavailable } from './searchClient.ts'
 
-/** Filters in the order in which they apply: each one counts only if those before it find nothing. */
-export type Filters = readonly [readonly Clause[], ...(readonly Clause[])[]]
-
 /**
- * One page of a team's list, newest first, with the exact total, by the first filter that finds any row. A page past the last one is
- * empty. A page that begins at offset `deepPageFrom` or later is read from a snapshot, without skipping the rows before it; so is every page of
- * a list that `hasLarge` rows, which are weighed before they are read. Rejects with `ElasticsearchUnavailable` and `LargePage`.
+ * One page of a list, newest first, with the exact total, by the first filter that finds any row. A page from offset `deepPageFrom` on is read
+ * from a snapshot, without skipping the rows before it; so is every page of a list that `hasLarge` rows, which are weighed before they are
+ * read. Rejects also with `LargePage`.
  */
-export async function searchPage(
+export function searchPage(
   indexReader: IndexReader,
-  kind: EntityType,
-  reader: ListReader,
+  list: ListAt,
   filters: Filters,
-  { page, limit }: PageRequest,
+  request: PageRequest,
   hasLarge: boolean,
-): Promise<Page> {
-  const request = { page, limit }
+  signal: AbortSignal,
+): Promise<RowsFound> {
   const isDeep = offsetOf(request) >= indexReader.deepPageFrom
-  const read = isDeep || hasLarge ? deepPage : shallowPage
-  const { total, rows } = await firstFound(filters, (filter) => read(indexReader, kind, reader, filter, request))
-  return { ...request, totalDocs: total, items: rows }
+  return firstFound(filters, (filter) =>
+    isDeep || hasLarge
+      ? indexReader.readSnapshot(list, (snapshot) => deepPage(snapshot, filter, request, hasLarge, signal), signal)
+      : shallowPage(indexReader, list, filter, request, signal),
+  )
 }
-
-/** Some rows of a list, and how many it has in all. */
-type RowsFound = { readonly total: number; readonly rows: readonly Buffer[] }
 
 /** What is found by the first filter that finds any row, or by the last one. */
 export async function firstFound<Found extends { readonly total: number }>(
@@ -49,65 +43,59 @@ export async function firstFound<Found extends { readonly total: number }>(
 
 const offsetOf = ({ page, limit }: PageRequest): number => (page - 1) * limit
 
-/** A list of so many times `deepPageFrom` rows is faster to count in a search of its own than with the hits. */
-const largeFactor = 20
-
-async function shallowPage(
-  indexReader: IndexReader,
-  kind: EntityType,
-  { teamId, signal }: ListReader,
-  filter: readonly Clause[],
-  request: PageRequest,
-): Promise<RowsFound> {
-  const { largeLists, deepPageFrom } = indexReader
-  const query = ofTeam(teamId, filter)
-  const rows = { query, sort: newestFirst, from: offsetOf(request), size: request.limit }
-
-  const countWithHits = async (): Promise<RowsFound> => {
-    const answer = await searchTeam(indexReader, kind, teamId, { ...rows, track_total_hits: true }, signal)
-    return { total: totalOf(answer), rows: answer.summaries }
-  }
-  const countSeparately = async (): Promise<RowsFound> => {
-    const [found, count] = await Promise.all([
-      searchTeam(indexReader, kind, teamId, { ...rows, track_total_hits: false }, signal),
-      searchTeam(indexReader, kind, teamId, { query, ...countOnly }, signal),
-    ])
-    return { total: totalOf(count), rows: found.summaries }
-  }
-
-  const listKey = JSON.stringify([kind, teamId, filter])
-  const separate = largeLists.has(listKey) ? await countSeparately() : undefined
-  // A refresh between the two searches can make the total contradict the rows.
-  const isConsistent = separate?.rows.length === rowsOn(request, separate?.total ?? 0)
-  const found = separate !== undefined && isConsistent ? separate : await countWithHits()
-  if (found.total > largeFactor * deepPageFrom) largeLists.set(listKey, true)
-  else largeLists.delete(listKey)
-  return found
-}
-
 /** How many rows a page has of so many. */
 const rowsOn = (request: PageRequest, total: number): number =>
   Math.min(request.limit, Math.max(0, total - offsetOf(request)))
 
-const deepPage = (
-  { readSnapshot }: IndexReader,
-  kind: EntityType,
-  reader: ListReader,
+/** A list of so many times `deepPageFrom` rows is faster to count in a search of its own than with the hits. */
+const longFactor = 20
+
+async function shallowPage(
+  indexReader: IndexReader,
+  list: List,
   filter: readonly Clause[],
   request: PageRequest,
-): Promise<RowsFound> =>
-  readSnapshot(kind, reader, async (snapshot) => {
-    const { signal } = reader
-    const [{ total, range }, hasLarge] = await Promise.all([
-      findPage(snapshot.countsOf(filter, signal), offsetOf(request), request.limit),
-      snapshot.hasLarge(signal),
-    ])
-    if (range === undefined) return { total, rows: [] }
-    if (!hasLarge) return { total, rows: await snapshot.rows(filter, range, request.limit, signal) }
-    const { keys } = await snapshot.keys(filter, range, request.limit, signal)
-    if (keys.reduce((sum, { bytes = largeBytes }) => sum + bytes, 0) > maxPageBytes) throw new LargePage()
-    return { total, rows: keys.length === 0 ? [] : await snapshot.rowsOf(keys, signal) }
-  })
+  signal: AbortSignal,
+): Promise<RowsFound> {
+  const { longLists, deepPageFrom } = indexReader
+  const query = ofTeam(list.teamId, filter)
+  const searchRows = (track_total_hits: boolean) => {
+    const page = { sort: newestFirst, from: offsetOf(request), size: request.limit, track_total_hits }
+    return searchTeam(indexReader, list, { query, ...page }, signal)
+  }
+  const countSeparately = async (): Promise<RowsFound | undefined> => {
+    const searchCount = () => searchTeam(indexReader, list, { query, ...countOnly }, signal)
+    const [answer, counted] = await Promise.all([searchRows(false), searchCount()])
+    const [rows, total] = [rowsIn(answer), totalOf(counted)]
+    // A refresh between the two searches can make the total contradict the rows.
+    return rows.length === rowsOn(request, total) ? { total, rows } : undefined
+  }
+  const countWithRows = async (): Promise<RowsFound> => {
+    const answer = await searchRows(true)
+    return { total: totalOf(answer), rows: rowsIn(answer) }
+  }
+  const name = JSON.stringify([list.type, query])
+  const found = (longLists.has(name) ? await countSeparately() : undefined) ?? (await countWithRows())
+  if (found.total > longFactor * deepPageFrom) longLists.set(name, true)
+  else longLists.delete(name)
+  return found
+}
+
+async function deepPage(
+  snapshot: ListSnapshot,
+  filter: readonly Clause[],
+  request: PageRequest,
+  hasLarge: boolean,
+  signal: AbortSignal,
+): Promise<RowsFound> {
+  if (!hasLarge) {
+    const { total, range } = await findPage(snapshot.countsOf(filter, signal), offsetOf(request), request.limit)
+    return { total, rows: range === undefined ? [] : await snapshot.rows(filter, range, request.limit, signal) }
+  }
+  const { total, keys } = await findPageKeys(snapshot, filter, request, signal)
+  if (mostBytesOf(keys) > maxPageBytes) throw new LargePage()
+  return { total, rows: keys.length === 0 ? [] : await snapshot.rowsOf(keys, signal) }
+}
 
 /** The keys of the rows of a page, without reading the rows, and how many there are in all. */
 export async function findPageKeys(
@@ -117,7 +105,7 @@ export async function findPageKeys(
   signal: AbortSignal,
 ): Promise<{ readonly total: number; readonly keys: readonly RowKey[] }> {
   const { total, range } = await findPage(snapshot.countsOf(filter, signal), offsetOf(request), request.limit)
-  const keys = range === undefined ? [] : (await snapshot.keys(filter, range, request.limit, signal)).keys
+  const keys = range === undefined ? [] : (await snapshot.keys(filter, range, request.limit, signal)).found
   if (keys.length === rowsOn(request, total)) return { total, keys }
   throw new ElasticsearchUnavailable('partial', `${keys.length} rows on a page of ${total}`)
 }

@@ -30,10 +30,7 @@ import type { Clause } from './clauses.ts'
 const maxExpansions = 50
 /** The first so many words may stand inside words of the title and be misspelt. Later ones may not, which bounds the cost of a search. */
 const maxFreeWords = 8
-/**
- * A text that stands in a title as one piece is searched for in pieces of this length: Elasticsearch refuses to look for more than 314
- * equal characters. Only folding makes a typed text longer: one "⑽" becomes four characters.
- */
+/** Longer texts are searched for in pieces: Elasticsearch refuses more than 314 equal characters. Folding makes four of one "⑽". */
 const wholeLength = 300
 /** A word or number of at least this length, typed beside characters, may stand elsewhere in the title: 2026期末 finds "期末考试 2026". */
 const minLoneLength = 3
@@ -41,9 +38,8 @@ const minLoneLength = 3
 const minFreeLength = 6
 
 /**
- * Finds titles that hold the typed text as one piece, or all of its words in any order. A typed word matches anywhere inside a word of
- * the title. If several words were typed, a word of one or two letters, or of digits, matches only at the beginning. Text with
- * punctuation inside, or with nothing but punctuation, is also searched for with the punctuation.
+ * Finds titles that hold the typed text as one piece, or all of its words in any order, anywhere inside words of the title. Of several words,
+ * those of one or two letters, or of digits, match only at the beginning. Punctuation counts where it joins words or stands alone.
  */
 export function exactTitle(teamId: TeamId, typed: string): Clause {
   const terms = termsOf(teamId)
@@ -67,26 +63,28 @@ export function exactTitle(teamId: TeamId, typed: string): Clause {
 /** Whether punctuation joins the parts. Then the text may begin inside a word of the title, where a search by parts misses it. */
 const isPunctuated = (word: SoughtWord): boolean => word.slice(1).some(({ gap }) => gap === 'mark')
 
-/**
- * Clauses for titles with misspelt words, to be tried in this order once no title holds the words as typed: the first allows one mistake
- * in a word, the second two. Two mistakes take Elasticsearch four times as long as one.
- */
+/** Clauses to be tried in this order once no title holds the words as typed: one mistake in a word, then two, which take four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
   const words = withFreedom(requiredWords(soughtWords(typed)))
-  const [once, twice] = [1, 2].map((mostMistakes) => similarTitle(termsOf(teamId, mostMistakes), words))
-  if (once === undefined || twice === undefined) return []
-  return isDeepStrictEqual(once, twice) ? [once] : [once, twice]
+  const [once = [], twice = []] = [1, 2].map((mostMistakes) => {
+    const terms = termsOf(teamId, mostMistakes)
+    return anySimilar(words, (word) => ({
+      // A single word is not searched for as typed again: that search has found nothing.
+      exact: words.length === 1 ? [] : [exactWord(terms, word)],
+      similar: word.isFree ? similarWord(terms, word.word) : [],
+    }))
+  })
+  return isDeepStrictEqual(once, twice) ? once : [...once, ...twice]
 }
 
-function similarTitle(terms: Terms, sought: readonly FreeWord[]): Clause | undefined {
-  const words = sought.map((each) => ({
-    exact: exactWord(terms, each),
-    similar: each.isFree ? similarWord(terms, each.word) : [],
-  }))
-  if (words.every(({ similar }) => similar.length === 0)) return undefined
-  // A single word is not searched for as typed again: that search has found nothing.
-  if (words.length === 1) return any(words.flatMap(({ similar }) => similar))
-  return all(words.map(({ exact, similar }) => any([exact, ...similar])))
+/** Matches all parts, each as typed or similar; none if no part has anything similar. */
+function anySimilar<Part>(
+  parts: readonly Part[],
+  clausesOf: (part: Part) => { readonly exact: readonly Clause[]; readonly similar: readonly Clause[] },
+): Clause[] {
+  const clauses = parts.map(clausesOf)
+  if (clauses.every(({ similar }) => similar.length === 0)) return []
+  return [all(clauses.map(({ exact, similar }) => any([...exact, ...similar])))]
 }
 
 type FreeWord = { readonly word: SoughtWord; readonly isFirst: boolean; readonly isFree: boolean }
@@ -127,9 +125,10 @@ function covered(terms: Terms, words: SoughtWord, mayBeginInside = false): Claus
   if (others.length === 0) return only.kind === 'emoji' ? terms.equal(only.text) : terms.starting(only.text)
   const pairs = words.slice(1).map((word, at) => {
     const before = words[at] ?? only
-    return mayBeginInside && at === 0 && isSpelt(before)
-      ? terms.holding(pair(before, word))
-      : neighbours(terms, before, word)
+    const both = pair(before, word)
+    if (mayBeginInside && at === 0 && isSpelt(before)) return terms.holding(both)
+    // A word that follows a character matches the beginning of a word of the title.
+    return isSpelt(word) ? terms.starting(both) : terms.equal(both)
   })
   return all(
     words.map((word, at) => {
@@ -139,18 +138,11 @@ function covered(terms: Terms, words: SoughtWord, mayBeginInside = false): Claus
   )
 }
 
-/** A word that follows a character matches the beginning of a word of the title. */
-const neighbours = (terms: Terms, before: TitleWord, after: TitleWord): Clause =>
-  isSpelt(after) ? terms.starting(pair(before, after)) : terms.equal(pair(before, after))
-
 /** Clauses for what else a typed word may have meant; none if the word allows no mistake. */
 function similarWord(terms: Terms, words: SoughtWord): Clause[] {
   if (!words.every(isSpelt)) return similarKana(terms, words)
   if (isPlain(words)) return similarPlain(terms, words[0])
-  const parts = words.map((word) => ({ exact: exactPlain(terms, word), similar: similarPlain(terms, word) }))
-  const each = parts.every(({ similar }) => similar.length === 0)
-    ? []
-    : [all(parts.map(({ exact, similar }) => any([exact, ...similar])))]
+  const each = anySimilar(words, (word) => ({ exact: [exactPlain(terms, word)], similar: similarPlain(terms, word) }))
   return areJoinable(words) ? [...each, ...similarText(terms, textOf(words))] : each
 }
 
@@ -174,17 +166,11 @@ function similarText(terms: Terms, text: string): Clause[] {
 }
 
 /** Only kana can be misspelt; the characters around them must match. */
-function similarKana(terms: Terms, words: SoughtWord): Clause[] {
-  const parts = kanaParts(words).map((part) => ({
-    exact: exactPart(terms, part),
+const similarKana = (terms: Terms, words: SoughtWord): Clause[] =>
+  anySimilar(kanaParts(words), (part) => ({
+    exact: [isPlain(part) ? exactPlain(terms, part[0]) : covered(terms, part)],
     similar: part.every(isKana) ? similarText(terms, textOf(part)) : [],
   }))
-  if (parts.every(({ similar }) => similar.length === 0)) return []
-  return [all(parts.map(({ exact, similar }) => any([exact, ...similar])))]
-}
-
-const exactPart = (terms: Terms, part: SoughtWord): Clause =>
-  isPlain(part) ? exactPlain(terms, part[0]) : covered(terms, part)
 
 /** A single word of letters or digits. */
 const isPlain = (word: SoughtWord): boolean => word.length === 1 && isSpelt(word[0])

@@ -1,40 +1,35 @@
-import type { Clause } from './clauses.ts'
-import { createdBetween, longestStepMs, type TimeStep } from './findPage.ts'
-import type { RowKey } from './hits.ts'
+import { type Clause, createdWithin, type Filters, type TimeSpan } from './clauses.ts'
+import { longestStepMs, type TimeStep } from './findPage.ts'
+import { type RowKey, totalOf } from './hits.ts'
 import type { ListSnapshot, SortValues } from './listSnapshot.ts'
 import { ElasticsearchUnavailable, type RunQuery } from './searchClient.ts'
-import type { Filters } from './searchPage.ts'
 
 /** What a walk needs of a snapshot. */
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
 /**
- * The keys of all rows of the first filter that finds any, newest first, at most so many at once as `limit` says each time. Rejects with
- * `ElasticsearchUnavailable`, also if there are fewer rows than were counted.
- *
- * Elasticsearch collects all rows that a search matches, also those before the one that it goes on after. So each search is of a window of
- * created time that holds about as many rows as are wanted. Rows of one millisecond are collected again for each of their pages,
- * without reading any.
+ * The keys of all rows of the first filter that finds any, newest first, at most `limit` at once. Rejects also if there are fewer rows than
+ * were counted. Elasticsearch collects all rows that a search matches, also those before the one that it goes on after. So each search is
+ * of a window of created time that holds about `limit` rows. Rows of one millisecond are collected again for each of their pages.
  */
 export async function* walkList(
   snapshot: WalkedSnapshot,
   filters: Filters,
-  limit: () => number,
+  limit: number,
   runQuery: RunQuery,
 ): AsyncGenerator<readonly RowKey[], void, undefined> {
   for (const filter of filters) {
     const steps = await runQuery((signal) => snapshot.countsOf(filter, signal).countByTime(undefined, longestStepMs))
-    for (const span of spansOf(steps, limit())) yield* walkSpan(snapshot, filter, span, limit, runQuery)
+    for (const span of spansOf(steps, limit)) yield* walkSpan(snapshot, filter, span, limit, runQuery)
     if (steps.length > 0) return
   }
 }
 
-/** A span of created time that has so many rows. */
-type Span = { readonly fromMs: number; readonly toMs: number; readonly count: number }
+type CountedSpan = TimeSpan & { readonly count: number }
 
 /** The same as few spans: neighbouring steps that have no more than `limit` rows together are one. */
-function spansOf(steps: readonly TimeStep[], limit: number): readonly Span[] {
-  const spans: Span[] = []
+function spansOf(steps: readonly TimeStep[], limit: number): readonly CountedSpan[] {
+  const spans: CountedSpan[] = []
   for (const { startMs, count } of steps) {
     const last = spans.at(-1)
     const isJoined = last !== undefined && last.count + count <= limit
@@ -47,25 +42,24 @@ function spansOf(steps: readonly TimeStep[], limit: number): readonly Span[] {
 async function* walkSpan(
   snapshot: WalkedSnapshot,
   filter: readonly Clause[],
-  { fromMs: oldestMs, toMs: newestMs, count }: Span,
-  limit: () => number,
+  { fromMs: oldestMs, toMs: newestMs, count }: CountedSpan,
+  limit: number,
   runQuery: RunQuery,
 ): AsyncGenerator<readonly RowKey[], void, undefined> {
   let [left, toMs, after] = [count, newestMs, undefined as SortValues | undefined]
   let density = 0
   while (left > 0 && toMs >= oldestMs) {
-    const wanted = limit()
     // As long as if the rows of the span were spread evenly, or shorter where the window before held more.
-    const windowMs = Math.min(((newestMs - oldestMs) * wanted) / count, wanted / density)
-    const fromMs = Math.max(oldestMs, Math.ceil(toMs - windowMs))
-    const window = { clause: createdBetween(fromMs, toMs), skip: 0 }
-    const found = await runQuery((signal) => snapshot.keys(filter, window, wanted, signal, after))
-    density = found.total / (toMs - fromMs + 1)
-    const oldest = found.keys.at(-1)
-    const isFull = oldest !== undefined && found.keys.length === wanted
-    ;[toMs, after] = isFull ? [createdMsOf(oldest), found.last] : [fromMs - 1, undefined]
-    left -= found.keys.length
-    if (found.keys.length > 0) yield found.keys
+    const windowMs = Math.min(((newestMs - oldestMs) * limit) / count, limit / density)
+    const window = { fromMs: Math.max(oldestMs, Math.ceil(toMs - windowMs)), toMs }
+    const range = { clause: createdWithin(window), skip: 0 }
+    const { found, last, total } = await runQuery((signal) => snapshot.keys(filter, range, limit, signal, after))
+    density = totalOf({ total }) / (toMs - window.fromMs + 1)
+    const oldest = found.at(-1)
+    const isFull = oldest !== undefined && found.length === limit
+    ;[toMs, after] = isFull ? [createdMsOf(oldest), last] : [window.fromMs - 1, undefined]
+    left -= found.length
+    if (found.length > 0) yield found
   }
   if (left !== 0) throw new ElasticsearchUnavailable('partial', `${left} rows of ${count} are missing`)
 }

@@ -4,7 +4,10 @@ import type { TeamId } from './ids.ts'
 export const entityTypes = ['forms', 'submissions'] as const
 export type EntityType = (typeof entityTypes)[number]
 
-/** A team's list, as `<entity type>/<team>`. */
+/** A list of a team. */
+export type List = { readonly type: EntityType; readonly teamId: TeamId }
+
+/** The name of a list: `<entity type>/<team>`. */
 export type TeamList = `${EntityType}/${TeamId}`
 
 export const teamList = (type: EntityType, teamId: TeamId): TeamList => `${type}/${teamId}`

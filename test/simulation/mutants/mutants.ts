@@ -242,8 +242,8 @@ export const mutants: readonly Mutant[] = [
     themes: ['copies', 'delays'],
     file: 'src/api/search/readPrimaries.ts',
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source of the product
-    from: '`_only_nodes:${node}`',
-    to: '`team:${node}`',
+    from: '`_only_nodes:${primary.node}`',
+    to: '`team:${primary.node}`',
     // biome-ignore-end lint/suspicious/noTemplateCurlyInString: source of the product
   },
   {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { type PageRequest, renderPage } from '../../../../src/api/search/page.ts'
 
-const render = ({ items, ...page }: PageRequest & { totalDocs: number; items: string[] }): string =>
-  renderPage({ ...page, items: items.map((item) => Buffer.from(item)) }).toString()
+const render = ({ items, totalDocs, ...request }: PageRequest & { totalDocs: number; items: string[] }): string =>
+  renderPage(request, { total: totalDocs, rows: items.map((item) => Buffer.from(item)) }).toString()
 
 describe('renderPage', () => {
   test('puts items into the envelope as they are', () => {

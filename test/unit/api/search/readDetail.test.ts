@@ -6,6 +6,7 @@ import type { TeamId } from '../../../../src/core/model/ids.ts'
 
 const { signal } = new AbortController()
 const team = 'team:1' as TeamId
+const forms = { type: 'forms', teamId: team } as const
 
 const answering = (text: string, isFound = true): { indexReader: SearchClient; asked: SearchRequest[] } => {
   const asked: SearchRequest[] = []
@@ -20,7 +21,7 @@ const missing = (type: string): string => `{"error":{"root_cause":[],"type":"${t
 describe('readDetail', () => {
   test('asks for the one document of the team, percent-encoded, as the last refresh shows it', async () => {
     const { indexReader, asked } = answering('{}')
-    await readDetail(indexReader, 'form-details', team, 'a:b', signal)
+    await readDetail(indexReader, forms, 'a:b', signal)
     expect(asked).toEqual([
       {
         method: 'GET',
@@ -32,7 +33,7 @@ describe('readDetail', () => {
 
   test('gives the source byte for byte', async () => {
     const source = '{ "10":1, "2":1.50, "x":"\\u00e9" }'
-    const read = await readDetail(answering(source).indexReader, 'form-details', team, 'a', signal)
+    const read = await readDetail(answering(source).indexReader, forms, 'a', signal)
     expect(String(read)).toBe(source)
   })
 
@@ -41,15 +42,14 @@ describe('readDetail', () => {
       answering(missing('resource_not_found_exception'), false),
       answering('{"tombstone":{"teamId":"team:1"}}'),
     ]
-    for (const { indexReader } of answers)
-      expect(await readDetail(indexReader, 'form-details', team, 'a', signal)).toBeUndefined()
+    for (const { indexReader } of answers) expect(await readDetail(indexReader, forms, 'a', signal)).toBeUndefined()
   })
 
   test.each([missing('index_not_found_exception'), '', '<html>'])(
     'a missing index is an outage, not a missing document: %p',
     async (text) => {
       const { indexReader } = answering(text, false)
-      const reading = readDetail(indexReader, 'form-details', team, 'a', signal)
+      const reading = readDetail(indexReader, forms, 'a', signal)
       await expect(reading).rejects.toMatchObject({ reason: 'missing-index' })
     },
   )
@@ -59,7 +59,7 @@ describe('readDetail', () => {
     await fc.assert(
       fc.asyncProperty(malformed, async (id) => {
         const { indexReader, asked } = answering('{}')
-        expect(await readDetail(indexReader, 'form-details', team, id, signal)).toBeUndefined()
+        expect(await readDetail(indexReader, forms, id, signal)).toBeUndefined()
         expect(asked).toEqual([])
       }),
     )

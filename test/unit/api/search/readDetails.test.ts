@@ -14,7 +14,7 @@ async function read(ids: readonly string[], answer: string, asked: SearchRequest
       return { isFound: true, bytes: Buffer.from(answer) }
     },
   }
-  return await readDetails(client, 'form-details', 't' as TeamId, ids as EntityId[], false, signal)
+  return await readDetails(client, { type: 'forms', teamId: 't' as TeamId }, ids as EntityId[], false, signal)
 }
 const envelope = (id: string, rest: string): string => `{"_index":"p-form-details-v1-1","_id":"t/${id}",${rest}}`
 const found = (id: string, source: string): string =>

@@ -1,28 +1,25 @@
 import fc from 'fast-check'
-import { termClauses, windowClauses } from '../../../../src/api/search/clauses.ts'
+import { type Filters, termClauses, windowClauses } from '../../../../src/api/search/clauses.ts'
 import { createIndexReader, type IndexReader } from '../../../../src/api/search/indexReader.ts'
 import type { SearchClient, SearchRequest } from '../../../../src/api/search/searchClient.ts'
-import { type Filters, searchPage } from '../../../../src/api/search/searchPage.ts'
+import { searchPage } from '../../../../src/api/search/searchPage.ts'
 import { exactTitle, similarTitles } from '../../../../src/api/search/titleQuery.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
 
 const { signal } = new AbortController()
 const team = 'team-1' as TeamId
-const reader = { teamId: team, version: null, signal }
+const forms = { type: 'forms', teamId: team, version: null } as const
+const submissions = { ...forms, type: 'submissions' } as const
 const emptyAnswer =
-  '{"id":"pit","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0,"relation":"eq"},"hits":[]},"aggregations":{"steps":{"buckets":[]}}}'
+  '{"id":"pit","timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":0,"relation":"eq"},"hits":[]},"aggregations":{"counts":{"buckets":[]}}}'
 
-/** A snapshot is asked once whether it has large rows. */
-const asksForLargeRows = ({ body }: SearchRequest): boolean => JSON.stringify(body).includes('large.summaryOf')
-
-/** A client that notes what it is asked, and answers it; no snapshot has large rows. */
+/** A client that notes what it is asked, and answers it. */
 const clientOf = (asked: SearchRequest[], answer: () => string, isFound = true): SearchClient => ({
   indexPrefix: 'tidemark',
   send: async (question) => {
-    const isNoted = question.body === undefined || !asksForLargeRows(question)
-    if (isNoted) asked.push(question)
-    return { isFound, bytes: Buffer.from(isNoted ? answer() : emptyAnswer) }
+    asked.push(question)
+    return { isFound, bytes: Buffer.from(answer()) }
   },
 })
 
@@ -43,7 +40,7 @@ const bodyOf = (question: SearchRequest | undefined): Body => question?.body as 
 describe('searchPage', () => {
   test('asks the alias of the team, newest first, for one page and the exact total', async () => {
     const { indexReader, asked } = listening()
-    await searchPage(indexReader, 'forms', reader, [[]], { page: 3, limit: 20 }, false)
+    await searchPage(indexReader, forms, [[]], { page: 3, limit: 20 }, false, signal)
     expect(asked).toEqual([
       {
         method: 'POST',
@@ -67,9 +64,9 @@ describe('searchPage', () => {
         fc.integer({ min: 1, max: 100 }),
         async (page, limit) => {
           const { indexReader, asked } = listening()
-          const found = await searchPage(indexReader, 'forms', reader, [[]], { page, limit }, false)
+          const found = await searchPage(indexReader, forms, [[]], { page, limit }, false, signal)
           const isDeep = (page - 1) * limit >= indexReader.deepPageFrom
-          expect(found).toEqual({ totalDocs: 0, page, limit, items: [] })
+          expect(found).toEqual({ total: 0, rows: [] })
           expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(
             isDeep ? ['POST /tidemark-forms/_pit', 'POST /_search', 'DELETE /_pit'] : ['POST /tidemark-forms/_search'],
           )
@@ -81,7 +78,7 @@ describe('searchPage', () => {
 
   test('an alias that points nowhere is an outage', async () => {
     const { indexReader } = listening(false)
-    const asking = searchPage(indexReader, 'forms', reader, [[]], { page: 1, limit: 20 }, false)
+    const asking = searchPage(indexReader, forms, [[]], { page: 1, limit: 20 }, false, signal)
     await expect(asking).rejects.toMatchObject({ reason: 'missing-index' })
   })
 })
@@ -101,7 +98,7 @@ describe('a list that is known to be long', () => {
     const indexReader = createIndexReader(client, 1)
     const pages = []
     for (let time = 0; time < times; time++)
-      pages.push(await searchPage(indexReader, 'submissions', reader, [[]], wanted, false))
+      pages.push(await searchPage(indexReader, submissions, [[]], wanted, false, signal))
     return { asked, pages }
   }
 
@@ -113,7 +110,7 @@ describe('a list that is known to be long', () => {
       { query, sort, from: 0, size: 2, track_total_hits: false },
       { query, size: 0, track_total_hits: true },
     ])
-    expect(pages.map(({ totalDocs, items }) => [totalDocs, items.length])).toEqual([
+    expect(pages.map(({ total, rows }) => [total, rows.length])).toEqual([
       [30, 2],
       [31, 2],
     ])
@@ -124,7 +121,7 @@ describe('a list that is known to be long', () => {
     ['fewer rows than are counted', answer(1), answer(0, 31)],
   ])('is asked for again, of one moment, when there are %s', async (_why, rowsFound, count) => {
     const { asked, pages } = await ask([answer(2, 30), rowsFound, count, answer(2, 29)], 2)
-    expect([asked.length, pages[1]?.totalDocs]).toEqual([4, 29])
+    expect([asked.length, pages[1]?.total]).toEqual([4, 29])
   })
 
   test('is counted with its rows again when it has become short', async () => {
@@ -142,10 +139,10 @@ test('whatever is asked, the question stays within the team', async () => {
   await fc.assert(
     fc.asyncProperty(clauses, title, async (filter, typed) => {
       const { indexReader, asked } = listening()
-      await searchPage(indexReader, 'submissions', reader, [filter], { page: 1, limit: 20 }, false)
+      await searchPage(indexReader, submissions, [filter], { page: 1, limit: 20 }, false, signal)
       const [first, ...others] = titleFilters(typed)
       const both: Filters = [[...filter, ...first], ...others.map((other) => [...filter, ...other])]
-      await searchPage(indexReader, 'forms', reader, both, { page: 1, limit: 20 }, false)
+      await searchPage(indexReader, forms, both, { page: 1, limit: 20 }, false, signal)
       expect(asked.length).toBeGreaterThanOrEqual(2)
       for (const question of asked) {
         expect(question.querystring['routing']).toBe(team)
@@ -165,7 +162,7 @@ const titleFilters = (typed: string): Filters => [
 test('similar titles are asked for only when no title holds what was typed', async () => {
   const titlesAsked = async (titleContains: string): Promise<number> => {
     const { indexReader, asked } = listening()
-    await searchPage(indexReader, 'forms', reader, titleFilters(titleContains), { page: 1, limit: 20 }, false)
+    await searchPage(indexReader, forms, titleFilters(titleContains), { page: 1, limit: 20 }, false, signal)
     return asked.length
   }
   expect(await titlesAsked('science')).toBe(2)
@@ -174,7 +171,7 @@ test('similar titles are asked for only when no title holds what was typed', asy
 
 test('a page of a list with large rows comes from a snapshot, wherever it is', async () => {
   const { indexReader, asked } = listening()
-  await searchPage(indexReader, 'forms', reader, [[]], { page: 1, limit: 20 }, true)
+  await searchPage(indexReader, forms, [[]], { page: 1, limit: 20 }, true, signal)
   expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
     'POST /tidemark-forms/_pit',
     'POST /_search',

@@ -16,19 +16,14 @@ function snapshotOf(rows: readonly Row[], collected: number[] = []): WalkedSnaps
       const from = after === undefined ? 0 : found.findIndex((row) => positionOf(row) === after[0]) + 1
       const page = found.slice(from, from + limit)
       const keys = page.map((row) => ({ position: positionOf(row), id: row.id as EntityId, bytes: undefined }))
-      return { keys, last: keys.length === 0 ? undefined : [keys.at(-1)?.position], total: found.length }
+      return { found: keys, last: keys.length === 0 ? undefined : [keys.at(-1)?.position], total: found.length }
     },
   }
 }
 
 async function walked(snapshot: WalkedSnapshot, limit: number): Promise<string[]> {
   const ids: string[] = []
-  for await (const keys of walkList(
-    snapshot,
-    [[]],
-    () => limit,
-    (query) => query(signal),
-  )) {
+  for await (const keys of walkList(snapshot, [[]], limit, (query) => query(signal))) {
     expect(keys.length).toBeLessThanOrEqual(limit)
     ids.push(...keys.map(({ id }) => id))
   }

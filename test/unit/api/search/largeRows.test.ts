@@ -1,12 +1,17 @@
-import { createIndexReader } from '../../../../src/api/search/indexReader.ts'
-import { hasLarge, weighDetail } from '../../../../src/api/search/large.ts'
+import { weighDetail } from '../../../../src/api/search/details.ts'
+import { createIndexReader, hasLarge } from '../../../../src/api/search/indexReader.ts'
 import type { RunQuery } from '../../../../src/api/search/searchClient.ts'
 import type { TeamId } from '../../../../src/core/model/ids.ts'
+import type { EntityType } from '../../../../src/core/model/teamList.ts'
 import { largeBytes } from '../../../../src/core/stores/documents.ts'
 import type { ListVersion } from '../../../../src/core/stores/listVersions.ts'
 
 const teamId = 'acme' as TeamId
-const at = (version: string | null) => ({ teamId, version: version as ListVersion | null })
+const at = (version: string | null, type: EntityType = 'submissions') => ({
+  type,
+  teamId,
+  version: version as ListVersion | null,
+})
 
 const runQuery: RunQuery = (send) => send(new AbortController().signal)
 
@@ -30,7 +35,7 @@ function knowing(bytesOf: Readonly<Record<string, number>>) {
 
 test('a detail weighs what its row tells, any other one as much as is not large', async () => {
   const { indexReader } = knowing({ a: 9_900_000 })
-  const weigh = (id: string) => weighDetail(indexReader, 'submissions', at('1'), id, runQuery)
+  const weigh = (id: string) => weighDetail(indexReader, at('1'), id, runQuery)
   expect(await Promise.all(['a', 'b', 'no identifier'].map(weigh))).toEqual([9_900_000, largeBytes, largeBytes])
 })
 
@@ -41,7 +46,7 @@ test('a team without large details is asked for them once for each version of th
     turns++
     return runQuery(send)
   }
-  const weigh = (id: string, version: string | null) => weighDetail(indexReader, 'submissions', at(version), id, run)
+  const weigh = (id: string, version: string | null) => weighDetail(indexReader, at(version), id, run)
   for (const id of ['a', 'b', 'c']) expect(await weigh(id, '1')).toBe(largeBytes)
   expect(asked).toHaveLength(1)
   // What is known waits for no turn.
@@ -55,9 +60,9 @@ test('a team without large details is asked for them once for each version of th
 
 test('summaries and details are known apart, and those of each list', async () => {
   const { indexReader, asked } = knowing({})
-  await hasLarge(indexReader, 'forms', 'summary', at('1'), runQuery)
-  await hasLarge(indexReader, 'forms', 'detail', at('1'), runQuery)
-  await hasLarge(indexReader, 'submissions', 'detail', at('1'), runQuery)
+  await hasLarge(indexReader, at('1', 'forms'), 'summary', runQuery)
+  await hasLarge(indexReader, at('1', 'forms'), 'detail', runQuery)
+  await hasLarge(indexReader, at('1', 'submissions'), 'detail', runQuery)
   expect(asked).toHaveLength(3)
 })
 
@@ -65,7 +70,7 @@ test('a list is asked for large rows once for each of its versions, and always w
   const { indexReader, asked } = knowing({})
   const timesAsked = async (version: string | null): Promise<number> => {
     asked.length = 0
-    for (let page = 1; page <= 3; page++) await hasLarge(indexReader, 'forms', 'summary', at(version), runQuery)
+    for (let page = 1; page <= 3; page++) await hasLarge(indexReader, at(version, 'forms'), 'summary', runQuery)
     return asked.length
   }
   expect(await timesAsked('first')).toBe(1)
