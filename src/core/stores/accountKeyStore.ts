@@ -14,7 +14,7 @@ import { type RedisConnection, script } from './redis.ts'
 /** Whose key a digest is. `expiresAtMs` is null for a key without expiry. */
 export type KeyHolder = { teamId: TeamId; keyId: EntityId; state: 'active' | 'revoked'; expiresAtMs: number | null }
 
-/** A live key as the store holds it: the newest state in its records, and its revision. */
+/** The newest state of a live key in its records. */
 export type StoredKey = AccountKey & { readonly revision: Revision }
 
 export const stateOf = ({ revision, ...key }: StoredKey): AccountKeyState => ({ revision, key })
@@ -32,8 +32,8 @@ export type Lookup =
   | 'incomplete'
 
 /**
- * What applying a state did. `incomplete`, `stale`, `conflict`: nothing was changed, as the store is not complete, or holds the same or a newer
- * state, or has another content under this revision. `newest` is what is stored if this record was appended after it: compaction would keep this one.
+ * What applying a state did: nothing to an incomplete store, where it is `stale` (the same or a newer state is stored), or in `conflict` (its
+ * revision is stored with another content). `newest` is what is stored if this record was appended after it: compaction would keep this one.
  */
 export type Applied = {
   readonly kind: 'applied' | 'incomplete' | 'stale' | 'conflict'
@@ -64,12 +64,9 @@ export const appendPositionOf = ({ partition, offset }: { partition: number; off
   `${String(partition).padStart(partitionDigits, '0')}/${String(offset).padStart(offsetDigits, '0')}` as AppendPosition
 
 /*
- * A field of `teamKeys` is `<position> <value>`: the newest record's value, as `accountKeyValue` writes it, and where it was appended, or
- * nothing while that is not known. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Values are never encoded anew: Lua does not
- * keep all digits of a revision.
- *
- * A hash under `accountKey` has a field for each live key that claims a digest: `<teamId>/<keyId>` and its holder. A digest with several
- * claims opens nothing; `contestedDigests` names it.
+ * A field of `teamKeys` is `<position> <value>`: where the newest record was appended, if that is known, and its value, as
+ * `accountKeyValue` writes it. A reserved slot is ` {"revision":0,"reservedUntilMs":…}`. Values are never encoded anew: Lua does not keep
+ * all digits of a revision. A hash under `accountKey` has a field `<teamId>/<keyId>` with the holder for each live key that claims a digest.
  */
 
 const decode = `
@@ -82,8 +79,7 @@ end`
 
 /**
  * A deletion beats all, then the higher revision. Of two records with one revision, which two writers made at once, the one that revokes the
- * key is the newer. Answers `{outcome, newest}`: the newest value where this record was appended after it and would outlive it in a
- * compacted topic, and a deletion whose own record may never have been appended.
+ * key is the newer. `newest` is also answered of a deletion whose own record may never have been appended.
  */
 const applyScript = script(`${decode}
 local teamKeys, digests, contested = unpack(KEYS)
@@ -117,10 +113,7 @@ if old.key and not (new.key and new.key.digest == old.key.digest) then claim(old
 if new.key then claim(new.key.digest, holder) end
 return {'applied'}`)
 
-/**
- * A reserved slot is below every record, and given up when its time is over. The name of the completeness marker is a value: the settings area
- * may only read it.
- */
+/** A reserved slot is below every record, and given up when its time is over. */
 const reserveScript = script(`${decode}
 local teamKeys = KEYS[1]
 local id, now, untilMs, max = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
@@ -186,8 +179,8 @@ export class AccountKeyStore {
   }
 
   /**
-   * Looks a key up by its digest, counts a request of an active key in its window of `windowMs`, and reads the freshness of its team's lists
-   * (see `readListVersions`), if the store is complete. Nothing is found by a digest that several live keys claim, revoked ones included, until one of them is deleted or has another.
+   * Looks a key up by its digest, counts a request of an active key in its window of `windowMs`, and reads the freshness of its team's
+   * lists, if the store is complete. A digest that several live keys claim, revoked ones included, opens none of them.
    */
   async lookup(digest: Digest, windowMs = 0): Promise<Lookup> {
     const redis = this.#redis
@@ -218,10 +211,7 @@ export class AccountKeyStore {
     return { kind, newest: newest == null ? undefined : (JSON.parse(newest) as AccountKeyState) }
   }
 
-  /**
-   * Takes one of the team's slots until `untilMs`; applying the key's record makes it a lasting one, a deletion frees it. An id
-   * that was reserved before keeps its slot.
-   */
+  /** Takes one of the team's slots until `untilMs`; the key's record makes it a lasting one. An id keeps the slot that it has. */
   async reserve(teamId: TeamId, keyId: EntityId, nowMs: number, untilMs: number): Promise<Reserved> {
     const { keys, runId } = this.#redis
     const values = [keyId, nowMs, untilMs, maxKeysPerTeam, keys.accountKeysComplete, runId() ?? '']

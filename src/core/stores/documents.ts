@@ -27,24 +27,18 @@ export type DocumentWrite = {
   readonly digest?: string
 }
 
-/**
- * Surrounds the summary in the source of a list document, and occurs nowhere else in it, so that readers find summaries without
- * parsing the source. A tab is white space between JSON tokens.
- */
+/** Surrounds the summary in a list document, and occurs nowhere else in it, so that readers need not parse it. White space of JSON. */
 export const summaryDelimiter = '\t'
 
 /** The summary and the detail of an entity, of which one or both may be large. */
 export type EntityPart = 'summary' | 'detail'
 
-/**
- * More bytes than these are large. A list document tells of each large part: whose it is, so that a team that has none is known at once, and its
- * bytes. So readers know what they ask for before they ask.
- */
+/** A larger part is told by its list document, with its team and its bytes, so that readers know what they ask for before they ask. */
 export const largeBytes = 16 * 1024
 
 /**
- * Text that sorts as created time, then id. A keyword, not the date itself: with a numeric field in the index sort
- * Elasticsearch does not terminate early, and page 1 of a large team costs five times as much.
+ * Text that sorts as created time, then id. With a numeric field in the index sort Elasticsearch does not terminate early, and page 1 of a
+ * large team costs five times as much.
  */
 const position = (createdAt: Instant, id: string): string => `${createdAt}|${id}`
 
@@ -86,19 +80,13 @@ export function submissionWrites(change: Change<RenderedSubmission>, changedAt: 
   ]
 }
 
-/**
- * Tells apart what two records of one revision say: all that is served, and nothing that is not. 96 bits are enough against chance, and
- * nobody gains by a collision.
- */
+/** Tells apart what two records of one revision say of what is served. 96 bits are enough against chance; nobody gains by a collision. */
 const digestOf = ({ summary, detail }: Rendered): string =>
   createHash('sha1').update(summary).update(detail).digest('base64url').slice(0, digestCharacters)
 
 const digestCharacters = 16
 
-/**
- * The source of a list document: what lists are sorted and searched by, of which `keys` are the members of this kind alone, then the
- * summary. Identifiers and instants have no characters that JSON escapes.
- */
+/** What lists are sorted and searched by, `keys` by this kind alone, then the summary. JSON escapes nothing in ids and instants. */
 function listDocument(
   { teamId, entityId }: RecordKey,
   createdAt: Instant,
@@ -126,18 +114,9 @@ const largePart = (teamId: TeamId, part: EntityPart, bytes: number): readonly st
 
 const listEnd = `${summaryDelimiter}}`
 
-const write = (
-  kind: DocumentKind,
-  { teamId, entityId }: RecordKey,
-  version: Revision,
-  source: Buffer,
-): DocumentWrite => ({
-  kind,
-  id: documentId(teamId, entityId),
-  teamId,
-  version,
-  source,
-})
+function write(kind: DocumentKind, { teamId, entityId }: RecordKey, version: Revision, source: Buffer): DocumentWrite {
+  return { kind, id: documentId(teamId, entityId), teamId, version, source }
+}
 
 /** The source of a list document with another `changedAt`, or of its tombstone with another instant of deletion. */
 export const withChangedAt = (source: Buffer, changedAt: Instant): Buffer =>
@@ -158,8 +137,8 @@ export const withNamesOnce = (document: DocumentWrite): DocumentWrite => ({
 })
 
 /**
- * A deletion is indexed as a document, with a version above every revision: Elasticsearch forgets the versions of deleted documents
- * after a minute, and an older record that arrives later would bring the entity back. Exports find deletions by these members.
+ * A deletion is a document with a version above every revision: Elasticsearch forgets versions of deleted documents after a minute, and an
+ * older record that comes later would bring the entity back. Exports find deletions by these members.
  */
 function tombstones<Entity>(change: Change<Entity>, kinds: DocumentKind[], deletedAt: Instant): DocumentWrite[] {
   const source = Buffer.from(`${tombstoneStart}${JSON.stringify({ teamId: change.teamId, deletedAt })}}`)

@@ -13,10 +13,7 @@ export type Freshness = {
   readonly watermark: Instant | null
   /** Null while it is not known which generation of indices serves. */
   readonly versions: Readonly<Record<EntityType, ListVersion | null>>
-  /**
-   * Whether Elasticsearch shows just what the version stands for: no write of the list may have become visible before its token is
-   * replaced.
-   */
+  /** Whether Elasticsearch shows just what the version stands for: no write is pending. */
   readonly settled: Readonly<Record<EntityType, boolean>>
 }
 
@@ -31,10 +28,7 @@ export const freshnessNames = (keys: RedisKeys): string[] => [
   keys.pendingWritesPrefix,
 ]
 
-/**
- * Lua that defines `freshnessOf(team, first)`; the arguments from ARGV[first] on are `freshnessNames`. A script that includes it reads
- * all of it at one moment, so that no token is older than the watermark.
- */
+/** `freshnessNames` begin at ARGV[first]. All of it is read at one moment, so that no token is older than the watermark. */
 export const freshnessLua = `
 local function freshnessOf(team, first)
   local read = redis.call('HMGET', ARGV[first], 'published', 'run', 'generation')
@@ -60,12 +54,11 @@ export type FreshnessReply = readonly [
 const readListsScript = script(`${freshnessLua}\nreturn freshnessOf(ARGV[1], 2)`)
 
 /**
- * Reads the versions of a team's lists and the watermark, for an answer that is fetched after this. All are read at one moment, and
- * the indexer publishes the watermark after the change tokens: a client that is told "not modified" therefore holds everything that
- * the watermark promises. A list without a token is given one, which the indexer's next refresh replaces.
+ * Reads the versions of a team's lists and the watermark, for an answer that is fetched after this. The indexer publishes the watermark
+ * after the change tokens: who is told "not modified" holds everything that the watermark promises. A list without a token is given one.
  *
- * A version names the run of Redis. A Redis that restarted may have lost its last second, including a new token, and its
- * watermark would go back; so versions of an earlier run never match.
+ * A version names the run of Redis. A Redis that restarted may have lost its last second, a new token included, so versions of an earlier
+ * run never match.
  */
 export async function readListVersions(
   redis: RedisConnection,
@@ -115,10 +108,7 @@ const versionOf = (runId: string | undefined, generation: string | null, token: 
     ? null
     : (`${runId} ${generation} ${token}` as ListVersion)
 
-/**
- * Gives each list a new change token, and so a new version: clients that hold an answer must fetch it again. Tokens are random
- * and not counted, because a Redis that lost its last second would count to the same number twice.
- */
+/** Gives each list a new version. Tokens are random: a Redis that lost its last second would count to one number twice. */
 export async function replaceChangeTokens(
   { client, keys }: RedisConnection,
   lists: readonly TeamList[],

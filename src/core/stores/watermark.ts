@@ -5,23 +5,19 @@ import { type RedisConnection, script } from './redis.ts'
 export type PartitionWatermarks = ReadonlyMap<string, number>
 
 /**
- * Why no watermark is published: a partition has none yet; a generation that is being rebuilt has not reached the instant at which the
- * rebuild began, or the watermark would be below one that readers were told; a rebuild is about to switch; another indexer has claimed
- * one of the partitions; a deletion may have been missed in this generation, so that nothing is promised of it; the watermark belongs to
- * another generation; Redis knows no generation.
+ * Why no watermark is published: a partition has none yet; it would be below the floor, or below one that readers were told; a rebuild is
+ * about to switch; another indexer has claimed a partition; the generation may lack a deletion; another generation counts; Redis knows none.
  */
 const obstacles = ['incomplete', 'behind', 'held', 'displaced', 'withheld', 'superseded', 'forgotten'] as const
 
-/** The result of publishing the watermark. */
 export type WatermarkResult =
   | { readonly kind: 'published'; readonly watermarkMs: number }
   | { readonly kind: (typeof obstacles)[number] }
 
 /**
- * The watermark is the lowest partition watermark, once every partition has one. Neither of them ever goes back. Partition watermarks of
- * an earlier run of Redis are dropped: a Redis that comes back with an older state, or a replica that lagged and takes over, has older
- * ones than readers were told. What was published last it may have lost as well, so each publisher tells what it knows of that, also when
- * its partition watermarks are refused. Once a publisher withholds the watermark of a generation, nobody publishes it.
+ * The watermark is the lowest partition watermark, once every partition has one. Neither ever goes back. Partition watermarks of an earlier
+ * run of Redis are dropped: one that comes back with an older state has older ones than readers were told. It may have lost the published
+ * one, too, so each publisher tells the highest it knows. Once a publisher withholds the watermark of a generation, nobody publishes it.
  */
 const publishScript = script(`
 local highest = tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1')
@@ -65,19 +61,17 @@ if redis.call('HGET', KEYS[1], 'withheld') then return 'withheld' end
 redis.call('HSET', KEYS[1], 'published', string.format('%.0f', published), 'run', ARGV[2], 'highest', string.format('%.0f', published))
 return string.format('%.0f', published)`)
 
-/**
- * Publishes the watermarks of the partitions that this indexer owns, for one generation of indices. `everyPartition` names all
- * partitions of both topics: the watermark does not pass one that no indexer owns.
- */
+/** Publishes the watermarks of the partitions that this indexer owns. */
 export async function publishWatermark(
   redis: RedisConnection,
   round: {
     readonly generation: GenerationTag
     /** The claim of all of these partitions. */
     readonly owner: string
+    /** All partitions of both topics: the watermark does not pass one that no indexer owns. */
     readonly everyPartition: readonly string[]
     readonly partitionWatermarks: PartitionWatermarks
-    /** The greatest watermark (epoch ms) that this indexer knows of; Redis may have lost it. */
+    /** The greatest watermark (epoch ms) that this indexer knows of. */
     readonly highestMs: number | undefined
     /** Nothing may be promised of this generation any more. */
     readonly isWithheld: boolean
@@ -97,9 +91,8 @@ export async function publishWatermark(
 }
 
 /**
- * Partition watermarks belong to one generation and are dropped with it. The published watermark stays true across a switch,
- * unless a floor withdraws it. Where `ARGV[3]` is given, and a third generation's
- * watermarks count, nothing is changed, and the answer is 0.
+ * Partition watermarks belong to one generation and are dropped with it. The published one stays true across a switch, unless a floor
+ * withdraws it. Where `ARGV[3]` is given and a third generation counts, nothing is changed, and the answer is 0.
  */
 const setGenerationScript = script(`
 local kept = redis.call('HMGET', KEYS[1], 'generation', 'published', 'run', 'floor', 'highest', 'raised')
@@ -121,9 +114,8 @@ end
 return 1`)
 
 /**
- * Sets the generation whose watermarks count. With `floorMs` (epoch ms) the watermark is withdrawn until everything appended
- * before that instant is searchable: the new generation does not hold yet what the last watermark promised of another one. Rejects where
- * another generation counts by now than `instead` (empty for none).
+ * Sets the generation whose watermarks count. `floorMs` (epoch ms) withdraws the watermark until everything appended before it is
+ * searchable: the generation does not hold yet what was promised of another. Rejects where a third one counts than `instead` ('' for none).
  */
 export async function setWatermarkGeneration(
   redis: RedisConnection,
@@ -140,8 +132,8 @@ export async function setWatermarkGeneration(
 const msOrNone = (epochMs: number | undefined): number => Math.floor(epochMs ?? -1)
 
 /**
- * What was published before this claim counts for the claimant, what a former owner publishes after it is refused. The former owner's watermark
- * of the partition goes: while another partition holds the published one back, it may be above that, and must not be published later.
+ * A former owner's watermark of the partition goes: while another partition holds the published one back, it may be above that, and must
+ * not be published later.
  */
 const claimScript = script(`
 if tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[1], 'highest') or '-1') then redis.call('HSET', KEYS[1], 'highest', ARGV[2]) end
@@ -152,9 +144,9 @@ end
 return redis.call('HMGET', KEYS[1], 'highest', 'raised')`)
 
 /**
- * Claims partitions (by topic/partition) for `owner`: from now on the watermarks of any other owner are refused. `highestMs` is the greatest
- * watermark that this indexer knows of; Redis may have lost it. Returns the greatest watermark that was ever published, and how far at most
- * `changedAt` of a record was ever raised above its append time, both in ms.
+ * Claims partitions (by topic/partition) for `owner`: watermarks of any other owner are refused from now on. `highestMs` is the greatest
+ * watermark that this indexer knows of. Returns the greatest that was ever published, and how far at most `changedAt` of a record was ever
+ * raised above its append time (ms).
  */
 export async function claimPartitions(
   redis: RedisConnection,
