@@ -17,12 +17,14 @@ import {
   elasticsearchUrls,
   flag,
   host,
+  hostNames,
+  indexPrefix,
   integer,
-  isHostName,
-  list,
+  matching,
   optionalText,
   port,
   redisUrl,
+  secret,
   secureOrigin,
   secureUrl,
   sentinels,
@@ -40,7 +42,6 @@ export type Engine = 'ELASTICSEARCH_URL' | 'KAFKA_BROKERS' | 'REDIS_URL'
 export type Need = Engine | 'sign-in'
 
 const mebibyte = 1024 * 1024
-const minSecretBytes = 32
 
 const environmentSchema = z.object({
   PORT: setting(port.optional()),
@@ -48,20 +49,13 @@ const environmentSchema = z.object({
   BASE_URL: setting(baseUrl.optional()),
   ADMIN_PORT: setting(port.optional()),
   ADMIN_HOST: setting(host.default('127.0.0.1')),
-  ADMIN_ALLOWED_HOSTS: list.pipe(
-    z.array(z.string().refine(isHostName, 'must be host names without ports, separated by commas')),
-  ),
+  ADMIN_ALLOWED_HOSTS: hostNames,
   LOG_LEVEL: setting(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
   ELASTICSEARCH_URL: elasticsearchUrls,
   ELASTICSEARCH_USERNAME: optionalText,
   ELASTICSEARCH_PASSWORD: optionalText,
-  ELASTICSEARCH_API_KEY: setting(
-    // It is sent in a header.
-    z
-      .string()
-      .regex(/^[\x21-\x7e]+$/, 'must be ASCII characters without spaces')
-      .optional(),
-  ),
+  // It is sent in a header.
+  ELASTICSEARCH_API_KEY: setting(matching(/^[\x21-\x7e]+$/, 'must be ASCII characters without spaces').optional()),
   ELASTICSEARCH_CA_FILE: authorities,
   KAFKA_BROKERS: brokers,
   KAFKA_SSL: flag,
@@ -73,12 +67,7 @@ const environmentSchema = z.object({
   REDIS_SENTINELS: sentinels,
   REDIS_SENTINEL_NAME: optionalText,
   REDIS_CA_FILE: authorities,
-  INDEX_PREFIX: setting(
-    z
-      .string()
-      .regex(/^[a-z0-9][a-z0-9_-]{0,99}$/, 'must be 1 to 100 of a-z 0-9 _ -, beginning with a letter or digit')
-      .default('tidemark'),
-  ),
+  INDEX_PREFIX: setting(indexPrefix.default('tidemark')),
   INDEX_SHARDS: setting(integer(1, 1_024).default(1)),
   CONSUMER_GROUP: text('tidemark-indexer'),
   TOPIC_FORMS: topic(defaultTopics.TOPIC_FORMS),
@@ -92,12 +81,7 @@ const environmentSchema = z.object({
   ANSWER_CACHE_BYTES: setting(integer(0, 1024 * 1024 * mebibyte).default(64 * mebibyte)),
   DEEP_PAGE_FROM: setting(integer(1, 1_000_000_000).default(1_000)),
   SETTINGS_URL: setting(secureOrigin.optional()),
-  SIGN_IN_SECRET: setting(
-    z
-      .string()
-      .refine((secret) => Buffer.byteLength(secret) >= minSecretBytes, `must have at least ${minSecretBytes} bytes`)
-      .optional(),
-  ),
+  SIGN_IN_SECRET: setting(secret.optional()),
   SIGN_IN_JWKS_URL: setting(secureUrl.optional()),
   SIGN_IN_ISSUER: optionalText,
   SIGN_IN_AUDIENCE: text('tidemark-settings'),

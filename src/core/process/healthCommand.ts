@@ -11,7 +11,7 @@ import { Command } from 'commander'
 export const command = new Command().argument('<path>', '/livez or /readyz').action(async (path: string) => {
   // A process without an admin port cannot be asked.
   if (process.env['ADMIN_PORT'] === '0') return
-  const answer = await askAgain(`http://${adminHost()}:${process.env['ADMIN_PORT']}${path}`)
+  const answer = await ask(`http://${adminHost()}:${process.env['ADMIN_PORT']}${path}`)
   if (answer === 'silence') await killService()
   process.exitCode = answer === 'yes' ? 0 : 1
 })
@@ -21,23 +21,18 @@ type Answer = 'yes' | 'no' | 'silence'
 const attempts = 3
 const attemptMs = 5_000
 
-/** A process that is starting or ending refuses the connection, which counts as a no. */
+/**
+ * Asks several times: a container that was paused does not answer for a moment after it resumes. A process that is starting or ending refuses
+ * the connection, which counts as a no.
+ */
 async function ask(url: string): Promise<Answer> {
-  try {
-    const { ok } = await fetch(url, { signal: AbortSignal.timeout(attemptMs) })
-    return ok ? 'yes' : 'no'
-  } catch (error) {
-    return (error as Error).name === 'TimeoutError' ? 'silence' : 'no'
-  }
-}
-
-/** Asks several times: a container that was paused does not answer for a moment after it resumes. */
-async function askAgain(url: string): Promise<Answer> {
-  for (let attempt = 1; attempt < attempts; attempt++) {
-    const answer = await ask(url)
-    if (answer !== 'silence') return answer
-  }
-  return ask(url)
+  for (let attempt = 0; attempt < attempts; attempt++)
+    try {
+      return (await fetch(url, { signal: AbortSignal.timeout(attemptMs) })).ok ? 'yes' : 'no'
+    } catch (error) {
+      if ((error as Error).name !== 'TimeoutError') return 'no'
+    }
+  return 'silence'
 }
 
 /**

@@ -23,11 +23,22 @@ export const flag = setting(
     .optional(),
 )
 
+/** A text for which `holds` holds; only then is it checked by further rules. */
+const checked = (holds: (value: string) => boolean, error: string) => z.string().refine(holds, { error, abort: true })
+export const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule)
+export const indexPrefix = matching(
+  /^[a-z0-9][a-z0-9_-]{0,99}$/,
+  'must be 1 to 100 of a-z 0-9 _ -, beginning with a letter or digit',
+)
+export const topic = (fallback: string) =>
+  setting(matching(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name').default(fallback))
+
+const minSecretBytes = 32
+const isLongEnough = (value: string): boolean => Buffer.byteLength(value) >= minSecretBytes
+export const secret = checked(isLongEnough, `must have at least ${minSecretBytes} bytes`)
+
 export const integer = (min: number, max: number) =>
-  z
-    .string()
-    .refine((digits) => isInteger(digits, min, max), { error: `must be an integer from ${min} to ${max}` })
-    .transform(Number)
+  checked((digits) => isInteger(digits, min, max), `must be an integer from ${min} to ${max}`).transform(Number)
 
 const isInteger = (digits: string, min: number, max: number): boolean =>
   /^\d+$/.test(digits) && Number(digits) >= min && Number(digits) <= max
@@ -35,14 +46,14 @@ const isInteger = (digits: string, min: number, max: number): boolean =>
 const maxPort = 65_535
 export const port = integer(0, maxPort)
 
-export const list = z.string().optional().transform(itemsOf)
+const list = <Item extends z.ZodType<unknown, string>>(item: Item) =>
+  z.string().optional().transform(itemsOf).pipe(z.array(item))
 
 /** A host name whose last label is a number would be read as an IP address. */
 const hostNamePattern = /^(?=.{1,253}$)(?:(?![-.])[\w-]{0,62}\w\.)*(?!\d+$)(?!-)[\w-]{0,62}\w$/
-export const isHostName = (value: string): boolean => hostNamePattern.test(value)
-export const host = z
-  .string()
-  .refine((value) => isIP(value) !== 0 || isHostName(value), 'must be an IP address or a host name, without a port')
+const isHost = (value: string): boolean => isIP(value) !== 0 || hostNamePattern.test(value)
+export const host = checked(isHost, 'must be an IP address or a host name, without a port')
+export const hostNames = list(matching(hostNamePattern, 'must be host names without ports, separated by commas'))
 
 /** The host and the port of `host:port`; an IPv6 address is in brackets, as in a URL. Undefined for everything else. */
 export function hostAndPort(value: string): { readonly host: string; readonly port: number } | undefined {
@@ -56,75 +67,51 @@ export function hostAndPort(value: string): { readonly host: string; readonly po
   return { host: name, port: Number(digits) }
 }
 
-export const sentinels = list.pipe(
-  z.array(
-    z
-      .string()
-      .refine(
-        (item) => hostAndPort(item) !== undefined,
-        `must be host:port, separated by commas, ports from 1 to ${maxPort}`,
-      ),
-  ),
-)
+const addressRule = `must be host:port, separated by commas, ports from 1 to ${maxPort}`
+const address = checked((item) => hostAndPort(item) !== undefined, addressRule)
+export const sentinels = list(address)
 /** KafkaJS would take what follows the first colon of an IPv6 address for the port. */
-export const brokers = sentinels.pipe(
-  z.array(z.string().regex(/^[^[]/, 'must name hosts: an IPv6 address is not understood here')),
-)
-
-export const topic = (fallback: string) =>
-  setting(
-    z
-      .string()
-      .regex(/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}$/, 'must be a Kafka topic name')
-      .default(fallback),
-  )
+export const brokers = list(address.regex(/^[^[]/, 'must name hosts: an IPv6 address is not understood here'))
 
 /** Clients get this URL in headers, and everybody reads it in the description of the API. */
-export const baseUrl = z
-  .string()
-  .refine(
-    (value) => /^https?:\/\/[^?#\s@]*\/api\/v1$/.test(value) && URL.canParse(value),
-    'must be an http:// or https:// URL that ends in /api/v1, without a user',
-  )
+export const baseUrl = checked(
+  (value) => /^https?:\/\/[^?#\s@]*\/api\/v1$/.test(value) && URL.canParse(value),
+  'must be an http:// or https:// URL that ends in /api/v1, without a user',
+)
   // Headers hold ASCII alone; letters beyond it are encoded as a browser does.
   .transform((value) => new URL(value).href)
 
 /** The URL of an engine: with a port that exists, and a user and a password that can be decoded. */
-function engineUrl(value: string, protocol: RegExp): URL | undefined {
+const engineUrl = (protocol: RegExp, rule: string) => checked((value) => isEngineUrl(value, protocol), rule)
+
+function isEngineUrl(value: string, protocol: RegExp): boolean {
   const url = /\s/.test(value) ? null : URL.parse(value)
-  if (url === null || url.port === '0' || !protocol.test(url.protocol)) return undefined
+  if (url === null || url.port === '0' || !protocol.test(url.protocol)) return false
   try {
-    decodeURIComponent(`${url.username}${url.password}`)
-    return url
+    return decodeURIComponent(`${url.username}${url.password}`) !== undefined
   } catch {
-    return undefined
+    return false
   }
 }
 
-const isElasticsearchUrl = (value: string): boolean => engineUrl(value, /^https?:$/) !== undefined
 /** The client would send neither without the other. */
 const namesWholeUser = (value: string): boolean => {
   const { username = '', password = '' } = URL.parse(value) ?? {}
   return (username === '') === (password === '')
 }
-export const elasticsearchUrls = list.pipe(
-  z.array(
-    z
-      .string()
-      .refine(isElasticsearchUrl, { error: 'must be http:// or https:// URLs, separated by commas', abort: true })
-      .refine(namesWholeUser, 'must name a user and a password, or neither'),
+export const elasticsearchUrls = list(
+  engineUrl(/^https?:$/, 'must be http:// or https:// URLs, separated by commas').refine(
+    namesWholeUser,
+    'must name a user and a password, or neither',
   ),
 )
 
-const isRedisUrl = (value: string): boolean => engineUrl(value, /^rediss?:$/) !== undefined
 /** The path of the URL, or its parameter `db`. Redis would refuse anything but a number, and its client would use the first database. */
 const namesDatabase = (value: string): boolean => {
   const { pathname = '', searchParams } = URL.parse(value) ?? {}
   return /^\/?(\d{1,9})?$/.test(pathname) && /^\d{0,9}$/.test(searchParams?.get('db') ?? '')
 }
-export const redisUrl = z
-  .string()
-  .refine(isRedisUrl, { error: 'must be a redis:// or rediss:// URL', abort: true })
+export const redisUrl = engineUrl(/^rediss?:$/, 'must be a redis:// or rediss:// URL')
   .refine(namesDatabase, 'must end in the number of a database, such as /2, or name none')
   // A Redis user who may not choose a database has the first one without choosing it.
   .transform((value) => value.replace(/^(rediss?:\/\/[^/?#]*\/)0+(?=$|[?#])/i, '$1'))
@@ -138,11 +125,10 @@ const isSecureUrl = (value: string): boolean => {
 const isSecureOrigin = (value: string): boolean =>
   isSecureUrl(value) && URL.parse(value)?.href === `${URL.parse(value)?.origin}/`
 const secureUrlRule = 'must be an https:// URL, or an http:// one of a loopback host'
-export const secureUrl = z.string().refine(isSecureUrl, secureUrlRule)
-export const secureOrigin = z
-  .string()
-  .refine(isSecureOrigin, `${secureUrlRule}, without a path`)
-  .transform((url) => new URL(url).origin)
+export const secureUrl = checked(isSecureUrl, secureUrlRule)
+export const secureOrigin = checked(isSecureOrigin, `${secureUrlRule}, without a path`).transform(
+  (url) => new URL(url).origin,
+)
 
 /** The certificates in a file of PEM. Without any, TLS would trust nobody, and say so at each connection alone. */
 export const authorities = optionalText.transform((path, context) => {
