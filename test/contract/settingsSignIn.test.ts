@@ -88,25 +88,18 @@ describe('what signs nobody in', () => {
     expectRefused(await follow(await signToken(signInClaims(Date.now(), changes))), title)
   })
 
-  test('a token signed with another secret', async () => {
-    const token = await signToken(signInClaims(Date.now()), Buffer.from('another secret, also forty bytes long...'))
-    expectRefused(await follow(token), notValid)
-  })
-
-  test('a token signed with another algorithm of the same secret', async () => {
-    const key = Buffer.concat([Buffer.from(signInSecret), Buffer.alloc(64)])
-    const token = await signToken(signInClaims(Date.now()), key, { alg: 'HS512' })
-    expectRefused(await follow(token), notValid)
-  })
-
-  test('a token whose claims were changed', async () => {
-    const [head, , signature] = (await signToken(signInClaims(Date.now()))).split('.')
-    const claims = Buffer.from(JSON.stringify(signInClaims(Date.now(), { team: 'other' }))).toString('base64url')
-    expectRefused(await follow(`${head}.${claims}.${signature}`), notValid)
-  })
-
-  test('a token without signature', async () => {
-    expectRefused(await follow(unsignedToken(signInClaims(Date.now()))), notValid)
+  test('a token of another secret, of another algorithm, with changed claims, or without a signature', async () => {
+    const claims = signInClaims(Date.now())
+    const [head, , signature] = (await signToken(claims)).split('.')
+    const changed = Buffer.from(JSON.stringify({ ...claims, team: 'other' })).toString('base64url')
+    const longer = Buffer.concat([Buffer.from(signInSecret), Buffer.alloc(64)])
+    const tokens = [
+      await signToken(claims, Buffer.from('another secret, also forty bytes long...')),
+      await signToken(claims, longer, { alg: 'HS512' }),
+      `${head}.${changed}.${signature}`,
+      unsignedToken(claims),
+    ]
+    for (const token of tokens) expectRefused(await follow(token), notValid)
   })
 
   test.each(['', 'x', 'a.b.c', '%00', '..', 'e30.e30.'])('the token "%s"', async (token) => {
