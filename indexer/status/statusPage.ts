@@ -2,26 +2,11 @@ import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { partitionName } from '../../src/core/kafka/sourceRecord.ts'
 import type { AdminAnswer, AdminPages } from '../../src/core/process/adminServer.ts'
-import { type CheckResult, type Health, isHealthy } from '../../src/core/process/health.ts'
+import { type Health, isHealthy } from '../../src/core/process/health.ts'
 import { contentSecurityPolicy, type Html, html, htmlDocument } from '../../src/core/process/html.ts'
 import { readIcon, readStyle } from '../../src/core/process/staticFile.ts'
 import type { RecordOutcome } from '../metrics.ts'
 import { lagsOf, type Observed, type OwnState, type PartitionLag } from './observe.ts'
-
-/** All data that the status page shows. */
-type StatusView = {
-  readonly nowMs: number
-  /** The state of the indexer that serves the page. */
-  readonly own: OwnState
-  /** Its host and process, such as `host, process 12`. */
-  readonly name: string
-  readonly residentBytes: number
-  /** Records that it has processed since it started. */
-  readonly records: Readonly<Record<RecordOutcome, number>>
-  readonly checks: readonly CheckResult[]
-  readonly observed: Observed
-  readonly isRefreshing: boolean
-}
 
 const refreshSeconds = 5
 const assets = { style: '/status.css', script: '/status.js', icon: '/icon.svg' }
@@ -32,25 +17,33 @@ const pageHeaders = {
   'Cross-Origin-Opener-Policy': 'same-origin',
 }
 
-/** The status page at `/status`, a redirect from `/`, and the files that the page loads. */
-export function statusPages(from: {
+/** What the status page is made from. */
+type Sources = {
+  /** The state of the indexer that serves the page. */
   own(): OwnState
-  records(): Promise<StatusView['records']>
+  /** Records that it has processed since it started. */
+  records(): Promise<Readonly<Record<RecordOutcome, number>>>
   observed(): Observed
   readonly health: Pick<Health, 'results'>
   readonly clock: () => number
-}): AdminPages {
+}
+
+const viewOf = async ({ own, records, observed, health, clock }: Sources, isRefreshing: boolean) => ({
+  checks: await health.results(),
+  records: await records(),
+  own: own(),
+  name: `${hostname()}, process ${process.pid}`,
+  residentBytes: process.memoryUsage.rss(),
+  observed: observed(),
+  nowMs: clock(),
+  isRefreshing,
+})
+type StatusView = Awaited<ReturnType<typeof viewOf>>
+
+/** The status page at `/status`, a redirect from `/`, and the files that the page loads. */
+export function statusPages(sources: Sources): AdminPages {
   const page = async (query: URLSearchParams): Promise<AdminAnswer> => {
-    const view: StatusView = {
-      checks: await from.health.results(),
-      records: await from.records(),
-      own: from.own(),
-      name: `${hostname()}, process ${process.pid}`,
-      residentBytes: process.memoryUsage.rss(),
-      observed: from.observed(),
-      isRefreshing: query.get('refresh') !== 'off',
-      nowMs: from.clock(),
-    }
+    const view = await viewOf(sources, query.get('refresh') !== 'off')
     return { status: 200, headers: pageHeaders, body: String(statusPage(view)) }
   }
   const own = (name: string): URL => new URL(`assets/${name}`, import.meta.url)

@@ -59,11 +59,9 @@ type HtmlDocument = {
   readonly language: string
   readonly title: string
   readonly assets: AssetPaths
-  /** Further elements of `<head>`. */
   readonly head: Html | ''
-  /** The name at the start of the bar on top, and where it leads. */
+  /** At the start of the bar on top. */
   readonly brand: { readonly name: string; readonly href: string }
-  /** What stands at the end of the bar on top. */
   readonly barEnd: Html
   readonly main: Html
 }
