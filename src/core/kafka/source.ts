@@ -22,34 +22,15 @@ type TopicSettings = Readonly<Record<string, string | number>>
 
 export type NewTopic = { readonly topic: string; readonly partitions: number; readonly settings: TopicSettings }
 
-/** Kafka as the product reads it. Every call connects first, when there is no connection. */
-export type KafkaSource = {
-  /** Rejects when no broker answers. */
-  ping(): Promise<void>
-  /** Creates the topics that do not exist. Safe to call from several processes at once. */
-  createMissingTopics(topics: readonly NewTopic[]): Promise<void>
-  /** The values of `names` among the settings of each topic. */
-  topicSettings(topics: readonly string[], names: readonly string[]): Promise<ReadonlyMap<string, TopicSettings>>
-  /** The offset range of every partition of the topics, by `partitionName`. */
-  offsetRanges(topics: readonly string[]): Promise<ReadonlyMap<string, OffsetRange & TopicPartition>>
-  /** What a group has committed for the topics. */
-  committedOffsets(groupId: string, topics: readonly string[]): Promise<readonly PartitionCommit[]>
-  /** The partitions of each member of a group. */
-  groupMembers(groupId: string): Promise<readonly (readonly TopicPartition[])[]>
-  /** Creates a member of a group, which joins by `run`. */
-  groupMember(options: GroupOptions): GroupMember
-  /** Reads a topic from its beginning to its present end. */
-  readTopic(options: ReadOptions): Promise<void>
-  close(): Promise<void>
-}
+export type KafkaSource = ReturnType<typeof kafkaSource>
 
-/**
- * A source of its own connection for everything but the reading. KafkaJS asks for every topic that a connection was ever asked for,
- * and fails as long as one of them is missing.
- */
-export function kafkaSource(kafka: Kafka): KafkaSource {
+/** Kafka as the product reads it. All questions share one connection, which the first one opens. */
+export function kafkaSource(kafka: Kafka) {
   let current: { readonly admin: Admin; questions: number } | undefined
-  /** A new connection after every failure: KafkaJS asks the leaders of before for five minutes, also when they are gone. */
+  /**
+   * A new connection after every failure: KafkaJS asks the leaders of before for five minutes, also when they are gone, and for every topic
+   * that a connection was ever asked for, also when one of them is missing.
+   */
   const ask = async <Answer>(question: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
     current ??= { admin: kafka.admin(), questions: 0 }
     const connection = current
@@ -67,81 +48,75 @@ export function kafkaSource(kafka: Kafka): KafkaSource {
     }
   }
   return {
-    ping: async () => {
-      await ask((admin) => admin.describeCluster())
-    },
-    createMissingTopics: (topics) => ask((admin) => createMissingTopics(admin, topics)),
-    topicSettings: (topics, names) => ask((admin) => topicSettings(admin, topics, names)),
-    offsetRanges: (topics) => ask((admin) => offsetRanges(admin, topics)),
-    committedOffsets: (groupId, topics) => ask((admin) => committedOffsets(admin, groupId, topics)),
-    groupMembers: (groupId) => ask((admin) => groupMembers(admin, groupId)),
-    groupMember: (options) => groupMember(kafka, options),
-    readTopic: (options) => readTopic(kafka, options),
-    close: async () => {
+    /** Rejects when no broker answers. */
+    ping: async (): Promise<void> => void (await ask((admin) => admin.describeCluster())),
+    createMissingTopics: (topics: readonly NewTopic[]) => ask((admin) => createMissingTopics(admin, topics)),
+    topicSettings: (topics: readonly string[], names: readonly string[]) =>
+      ask((admin) => topicSettings(admin, topics, [...names])),
+    offsetRanges: (topics: readonly string[]) => ask((admin) => offsetRanges(admin, topics)),
+    committedOffsets: (groupId: string, topics: readonly string[]) =>
+      ask((admin) => committedOffsets(admin, groupId, [...topics])),
+    groupMembers: (groupId: string) => ask((admin) => groupMembers(admin, groupId)),
+    groupMember: (options: GroupOptions): GroupMember => groupMember(kafka, options),
+    readTopic: (options: ReadOptions): Promise<void> => readTopic(kafka, options),
+    close: async (): Promise<void> => {
       await current?.admin.disconnect()
     },
   }
 }
 
+/** Creates the topics that do not exist. Safe to call from several processes at once. */
 async function createMissingTopics(admin: Admin, topics: readonly NewTopic[]): Promise<void> {
   const existing = new Set(await admin.listTopics())
   const missing = topics.filter(({ topic }) => !existing.has(topic))
-  await createTopics(
-    admin,
-    missing.map(({ topic, partitions, settings }) => ({
-      topic,
-      numPartitions: partitions,
-      replicationFactor: -1,
-      configEntries: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
-    })),
-  )
+  const asKafkaJs = missing.map(({ topic, partitions, settings }) => ({
+    topic,
+    numPartitions: partitions,
+    replicationFactor: -1,
+    configEntries: Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })),
+  }))
+  await createTopics(admin, asKafkaJs)
 }
 
 /**
- * Creates topics and waits until every partition has a leader, for ten seconds at most. KafkaJS's own `waitForLeaders` fails when
- * the broker does not know the topics yet, which is usual for a moment after they were created.
+ * Creates topics and waits until every partition has a leader, for ten seconds at most. `waitForLeaders` of KafkaJS fails where the
+ * broker does not know the topics yet, as is usual for a moment.
  */
 export async function createTopics(admin: Admin, topics: ITopicConfig[]): Promise<void> {
   if (topics.length === 0) return
   await admin.createTopics({ topics, waitForLeaders: false })
-  const names = topics.map(({ topic }) => topic)
-  for (let waitedMs = 0; !(await haveLeaders(admin, names)); waitedMs += leaderCheckMs) {
-    if (waitedMs >= leadersMs)
-      throw new kafkajs.KafkaJSError(`no leader yet for every partition of ${names.join(', ')}`)
-    await sleep(leaderCheckMs)
-  }
+  const endsAtMs = performance.now() + leadersMs
+  for (;;)
+    try {
+      // Rejects for a partition without a leader, too.
+      await admin.fetchTopicMetadata({ topics: topics.map(({ topic }) => topic) })
+      return
+    } catch (error) {
+      if (performance.now() > endsAtMs) throw error
+      await sleep(leaderCheckMs)
+    }
 }
 
-async function haveLeaders(admin: Admin, names: string[]): Promise<boolean> {
-  try {
-    const { topics } = await admin.fetchTopicMetadata({ topics: names })
-    return topics.every(({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0))
-  } catch (error) {
-    if (!(error instanceof kafkajs.KafkaJSProtocolError)) throw error
-    if (error.type !== 'UNKNOWN_TOPIC_OR_PARTITION' && error.type !== 'LEADER_NOT_AVAILABLE') throw error
-    return false
-  }
-}
-
+/** The values of `configNames` among the settings of each topic. */
 async function topicSettings(
   admin: Admin,
   topics: readonly string[],
-  names: readonly string[],
-): ReturnType<KafkaSource['topicSettings']> {
-  const configNames = [...names]
+  configNames: string[],
+): Promise<ReadonlyMap<string, TopicSettings>> {
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: topics.map((name) => ({ type: kafkajs.ConfigResourceTypes.TOPIC, name, configNames })),
   })
-  return new Map(
-    resources.map(({ resourceName, configEntries }) => [
-      resourceName,
-      Object.fromEntries(configEntries.map(({ configName, configValue }) => [configName, configValue])),
-    ]),
-  )
+  const settingsOf = ({ resourceName, configEntries }: (typeof resources)[number]) =>
+    [resourceName, Object.fromEntries(configEntries.map((each) => [each.configName, each.configValue]))] as const
+  return new Map(resources.map(settingsOf))
 }
 
-async function offsetRanges(admin: Admin, topics: readonly string[]): ReturnType<KafkaSource['offsetRanges']> {
+/** The offset range of every partition of the topics, by `partitionName`. */
+async function offsetRanges(
+  admin: Admin,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, OffsetRange & TopicPartition>> {
   const ranges = new Map<string, OffsetRange & TopicPartition>()
   for (const topic of topics)
     for (const { partition, low, high } of await admin.fetchTopicOffsets(topic))
@@ -149,27 +124,22 @@ async function offsetRanges(admin: Admin, topics: readonly string[]): ReturnType
   return ranges
 }
 
-async function committedOffsets(admin: Admin, groupId: string, topics: readonly string[]): Promise<PartitionCommit[]> {
-  const found = await admin.fetchOffsets({ groupId, topics: [...topics] })
+/** What a group has committed for the topics. */
+async function committedOffsets(admin: Admin, groupId: string, topics: string[]): Promise<PartitionCommit[]> {
+  const found = await admin.fetchOffsets({ groupId, topics })
   return found.flatMap(({ topic, partitions }) =>
-    partitions
+    partitions.flatMap(({ partition, offset, metadata }) => {
+      const position = toOffset(offset)
       // Kafka answers with -1 where nothing is committed.
-      .filter(({ offset }) => !offset.startsWith('-'))
-      .map(({ partition, offset, metadata }) => ({
-        topic,
-        partition,
-        position: toOffset(offset),
-        metadata: metadata ?? '',
-      })),
+      return position < 0n ? [] : [{ topic, partition, position, metadata: metadata ?? '' }]
+    }),
   )
 }
 
+/** The partitions of each member of a group. */
 async function groupMembers(admin: Admin, groupId: string): Promise<TopicPartition[][]> {
   const { groups } = await admin.describeGroups([groupId])
-  return groups
-    .flatMap(({ members }) => members)
-    .map(({ memberAssignment }) => {
-      const decoded = kafkajs.AssignerProtocol.MemberAssignment.decode(memberAssignment)
-      return partitionsIn(decoded?.assignment ?? {})
-    })
+  const { decode } = kafkajs.AssignerProtocol.MemberAssignment
+  const members = groups.flatMap((group) => group.members)
+  return members.map(({ memberAssignment }) => partitionsIn(decode(memberAssignment)?.assignment ?? {}))
 }
