@@ -4,13 +4,13 @@ import { aborted } from '../process/aborted.ts'
 import { type Undecodable, undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord, type TopicPartition } from './sourceRecord.ts'
 
-/** How long the partitions of a member that was killed stay without one. */
+/** The partitions of a killed member stay without one for this time. */
 const sessionTimeoutMs = 10_000
 /** The longest time between two heartbeats of a member. */
 export const heartbeatIntervalMs = 1_500
-/** How long a rebalance waits for a member that does not rejoin. */
+/** A rebalance waits for a member that does not rejoin for this time. */
 const rebalanceTimeoutMs = 15_000
-/** The longest time until partitions that were added to a topic are noticed. */
+/** Partitions that were added to a topic are noticed after this time at most. */
 const metadataMaxAgeMs = 10_000
 const fetchWaitMs = 500
 
@@ -44,25 +44,10 @@ export type GroupOptions = {
 /** The offset to commit for one partition. */
 export type PartitionCommit = TopicPartition & { readonly position: Offset; readonly metadata: string }
 
-/** A member of a consumer group. */
-export type GroupMember = {
-  /** Joins and reads until `signal` aborts; the member then keeps its partitions. Rejects when the member crashes, or a callback throws. */
-  run(signal: AbortSignal): Promise<void>
-  /** Fetches the assigned partitions from these offsets on. */
-  fetchFrom(partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]): void
-  pause(partitions: readonly TopicPartition[]): void
-  resume(partitions: readonly TopicPartition[]): void
-  /**
-   * Commits offsets of assigned partitions; after a rebalance the broker rejects them. One that KafkaJS repeats after it has lost its
-   * connection and rejoined is accepted: an offset may go back then, to one that was searchable.
-   */
-  commit(commits: readonly PartitionCommit[]): Promise<void>
-  /** Leaves the group, so that its partitions are assigned to other members at once. */
-  leave(): Promise<void>
-}
+export type GroupMember = ReturnType<typeof groupMember>
 
 /** Creates a member of a consumer group, which joins by `run`. */
-export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
+export function groupMember(kafka: Kafka, options: GroupOptions) {
   const { groupId, topics, onRevoked, onAssigned, onBatchEnd } = options
   const consumer = kafka.consumer({
     groupId,
@@ -78,53 +63,55 @@ export function groupMember(kafka: Kafka, options: GroupOptions): GroupMember {
   crashed.promise.catch(() => undefined)
   consumer.on(consumer.events.CRASH, ({ payload }) => crashed.reject(payload.error))
   consumer.on(consumer.events.REBALANCING, onRevoked)
-  const assign = async (partitions: readonly TopicPartition[]): Promise<void> => {
-    consumer.pause(listed(partitions))
-    await onAssigned(partitions)
-  }
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-    assign(partitionsIn(payload.memberAssignment)).catch(crashed.reject)
+    const partitions = partitionsIn(payload.memberAssignment)
+    consumer.pause(listed(partitions))
+    onAssigned(partitions).catch(crashed.reject)
   })
   consumer.on(consumer.events.START_BATCH_PROCESS, ({ payload }) => {
     // KafkaJS does not call eachBatch for batches that hold only transaction markers or were emptied by compaction.
     if (payload.batchSize === 0) onBatchEnd(payload, toOffset(payload.lastOffset))
   })
   return {
-    run: async (signal) => {
+    /** Joins and reads until `signal` aborts; the member then keeps its partitions. Rejects when the member crashes, or a callback throws. */
+    run: async (signal: AbortSignal): Promise<void> => {
       try {
         await consumer.connect()
         await consumer.subscribe({ topics: [...topics], fromBeginning: true })
-        await consumer.run({
-          autoCommit: false,
-          eachBatchAutoResolve: false,
-          eachBatch: (payload) => takeBatch(options, payload),
-        })
+        const eachBatch = (payload: EachBatchPayload): Promise<void> => takeBatch(options, payload)
+        await consumer.run({ autoCommit: false, eachBatchAutoResolve: false, eachBatch })
         await Promise.race([crashed.promise, aborted(signal).catch(() => undefined)])
       } catch (error) {
         await consumer.disconnect().catch(() => undefined)
         throw error
       }
     },
-    fetchFrom: (partitions) => {
+    /** Fetches the assigned partitions from these offsets on. */
+    fetchFrom: (partitions: readonly (TopicPartition & { readonly nextOffset: bigint })[]): void => {
       for (const { topic, partition, nextOffset } of partitions)
         consumer.seek({ topic, partition, offset: String(nextOffset) })
       consumer.resume(listed(partitions))
     },
-    pause: (partitions) => consumer.pause(listed(partitions)),
-    resume: (partitions) => consumer.resume(listed(partitions)),
-    commit: (commits) =>
+    pause: (partitions: readonly TopicPartition[]): void => consumer.pause(listed(partitions)),
+    resume: (partitions: readonly TopicPartition[]): void => consumer.resume(listed(partitions)),
+    /**
+     * Commits offsets of assigned partitions; after a rebalance the broker rejects them. One that KafkaJS repeats after it has lost its
+     * connection and rejoined is accepted: an offset may go back then, to one that was searchable.
+     */
+    commit: (commits: readonly PartitionCommit[]): Promise<void> =>
       consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) }))),
-    leave: () => consumer.disconnect(),
+    /** Leaves the group, so that its partitions are assigned to other members at once. */
+    leave: (): Promise<void> => consumer.disconnect(),
   }
 }
 
-async function takeBatch({ onBatch, onBatchEnd }: GroupOptions, payload: EachBatchPayload): Promise<void> {
+async function takeBatch(options: GroupOptions, payload: EachBatchPayload): Promise<void> {
   const { resolveOffset, heartbeat, isRunning } = payload
   const batch = payload.batch as Batch & { readonly fetchedOffset: string }
   const { topic, partition } = batch
   const last = batch.messages.at(-1)
   try {
-    const isTaken = await onBatch({
+    const isTaken = await options.onBatch({
       topic,
       partition,
       fetchedFrom: toOffset(batch.fetchedOffset),
@@ -134,7 +121,7 @@ async function takeBatch({ onBatch, onBatchEnd }: GroupOptions, payload: EachBat
       heartbeat,
     })
     if (!isTaken) return
-    onBatchEnd({ topic, partition }, toOffset(batch.lastOffset()))
+    options.onBatchEnd({ topic, partition }, toOffset(batch.lastOffset()))
     resolveOffset(batch.lastOffset())
     await heartbeat()
   } catch (error) {
