@@ -15,9 +15,7 @@ type PartitionData = {
   readonly abortedTransactions?: readonly AbortedTransaction[] | null
   readonly messages: readonly FetchedRecord[]
 }
-type FetchAnswer = {
-  readonly responses: readonly { readonly partitions: readonly PartitionData[] }[]
-}
+type FetchAnswer = { readonly responses: readonly { readonly partitions: readonly PartitionData[] }[] }
 type Exchange = { readonly response: { decode(bytes: Buffer): Promise<FetchAnswer> } }
 
 /**

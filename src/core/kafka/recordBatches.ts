@@ -3,12 +3,12 @@ import { crc32c } from '@node-rs/crc32'
 import type { KafkaMessage } from 'kafkajs'
 import { decompressRecords } from './recordCompression.ts'
 
-/** A record as KafkaJS hands it to consumers, with the fields that its filters need. */
+/** A record for KafkaJS. */
 export type FetchedRecord = KafkaMessage & {
   readonly isControlRecord: boolean
   /** Missing in formats before transactions. */
   readonly batchContext?: { readonly producerId: string; readonly inTransaction: boolean }
-  /** Set on the last record of a fetch when it stands for a batch that cannot be decoded; nothing after it was read. */
+  /** Set on the last record of a fetch where it stands for a batch that cannot be decoded; nothing behind it was read. */
   readonly undecodable?: Undecodable
 }
 
@@ -17,13 +17,12 @@ export class Undecodable extends Error {
   override readonly name = 'Undecodable'
 }
 
-/** Why the batch that this record stands for cannot be decoded; undefined for a real record. */
 export const undecodableOf = (message: KafkaMessage): Undecodable | undefined =>
   (message as Partial<FetchedRecord>).undecodable
 
-/** The most that one batch may take decompressed; a larger one is undecodable. */
+/** A batch that is larger when decompressed is undecodable. */
 const maxBatchBytes = 256 * 1024 * 1024
-/** About how much of one partition is decompressed per fetch: no batch is begun above it, the rest is fetched again. */
+/** No batch of a partition is begun above so many decompressed bytes; the rest is fetched again. */
 const maxPartitionBytes = 4 * 1024 * 1024
 
 type KafkaJsDecoder = {
@@ -53,8 +52,7 @@ const headerBytes = 61
 
 /**
  * Decodes the records of one partition in a fetch answer, up to the first batch that is cut off, that cannot be decoded, or
- * that the bound leaves for the next fetch. Never rejects: a batch that cannot be decoded must not fail the fetch, which has
- * records of other partitions, too. Such a batch becomes the last record, with `undecodable`.
+ * that the bound leaves for the next fetch. Never rejects, because the answer has records of other partitions, too.
  *
  * The format: https://kafka.apache.org/documentation/#recordbatch
  */
@@ -89,9 +87,7 @@ export async function decodePartition(answer: KafkaJsDecoder): Promise<FetchedRe
 const batchBytesIn = (bytes: Buffer): number =>
   Math.max(headerBytes, bytes.length < lengthEndsAt ? 0 : lengthEndsAt + bytes.readInt32BE(8))
 
-async function decodeBatch(
-  batch: Buffer,
-): Promise<{ readonly records: FetchedRecord[]; readonly recordBytes: number }> {
+async function decodeBatch(batch: Buffer) {
   const magic = batch.readInt8(commonHeaderBytes - 1)
   if (magic !== currentMagic) throw new Error(`its format, version ${magic}, is unknown`)
   if (crc32c(batch.subarray(checkedFrom)) !== batch.readUInt32BE(commonHeaderBytes))
@@ -116,21 +112,11 @@ async function decodeBatch(
   const records: FetchedRecord[] = []
   while (records.length < count) records.push(decodeRecord(new Decoder(decoder.readVarIntBytes()), batchContext))
   if (count > 0 && decoder.offset !== bytes.length) throw new Error(`its ${count} records do not fill it`)
-  return { records: withLastOffset(records, batchContext), recordBytes: bytes.length }
-}
-
-/**
- * Appends a control record at the batch's last offset when compaction has removed the record there. KafkaJS would fetch the missing
- * offset for ever; it moves past a control record, which it never hands out. For each idempotent producer, compaction keeps even
- * an empty batch.
- */
-function withLastOffset(
-  records: FetchedRecord[],
-  batchContext: NonNullable<FetchedRecord['batchContext']> & { readonly lastOffset: string },
-): FetchedRecord[] {
+  // Compaction may have removed the last record; for each idempotent producer it keeps even an empty batch. KafkaJS would fetch the missing
+  // offset for ever, but moves past a control record.
   const { lastOffset: offset } = batchContext
   if (records.at(-1)?.offset !== offset) records.push({ ...placeholder, offset, isControlRecord: true, batchContext })
-  return records
+  return { records, recordBytes: bytes.length }
 }
 
 const placeholder = { key: null, value: null, headers: {}, timestamp: '0', attributes: 0 }
@@ -144,10 +130,9 @@ async function decodeOldFormat(bytes: Buffer): Promise<FetchedRecord[]> {
   }
 }
 
-/** KafkaJS drops records below the requested offset; this offset is above all. */
+/** KafkaJS drops records below the requested offset. */
 const highestOffset = String(2n ** 63n - 1n)
 
-/** The record that stands for what cannot be decoded, as the last one of a fetch. */
 export const undecodableRecord = (what: string, cause?: unknown): FetchedRecord => ({
   ...placeholder,
   offset: highestOffset,
@@ -164,16 +149,16 @@ function offsetsOf(batch: Buffer): string {
     : `at offset ${batch.readBigInt64BE(0)}`
 }
 
-/** A transaction that was aborted: its producer, and its first record's offset in this partition. */
+/** `firstOffset`: of the first record in this partition. */
 export type AbortedTransaction = { readonly producerId: string; readonly firstOffset: string }
 
+const notTransactional = { producerId: '', inTransaction: false }
 /** The key of a control record that ends an aborted transaction: version 0, type 0. */
 const abortMarkerKey = Buffer.from([0, 0, 0, 0])
 
 /**
- * Turns the records of aborted transactions into control records: KafkaJS moves past those without handing them out. A transaction
- * has all records of its producer from its first offset to its abort marker. A fetch may start inside several transactions, so they
- * may have begun before the first record.
+ * Turns the records of aborted transactions into control records, which KafkaJS does not hand out. A transaction has all records of its
+ * producer from its first offset to its abort marker. A fetch may begin inside several transactions.
  */
 export function withoutAborted(
   records: readonly FetchedRecord[],
@@ -183,16 +168,11 @@ export function withoutAborted(
   const toCome = transactions.toSorted((a, b) => Number(BigInt(a.firstOffset) - BigInt(b.firstOffset)))
   const aborted = new Set<string>()
   return records.map((record) => {
-    const { offset, key, isControlRecord, batchContext } = record
-    while (toCome[0] !== undefined && BigInt(toCome[0].firstOffset) <= BigInt(offset)) {
+    const { offset, key, isControlRecord, batchContext: { producerId, inTransaction } = notTransactional } = record
+    for (; toCome[0] !== undefined && BigInt(toCome[0].firstOffset) <= BigInt(offset); toCome.shift())
       aborted.add(toCome[0].producerId)
-      toCome.shift()
-    }
-    if (batchContext === undefined) return record
-    const { producerId, inTransaction } = batchContext
-    if (!isControlRecord)
-      return inTransaction && aborted.has(producerId) ? { ...record, isControlRecord: true } : record
-    if (key?.equals(abortMarkerKey)) aborted.delete(producerId)
+    if (!isControlRecord && inTransaction && aborted.has(producerId)) return { ...record, isControlRecord: true }
+    if (isControlRecord && key?.equals(abortMarkerKey)) aborted.delete(producerId)
     return record
   })
 }
