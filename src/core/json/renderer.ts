@@ -25,13 +25,17 @@ export class RecordRenderer {
   #end = none
 
   constructor(member: string, schema: z.ZodObject, served: { readonly summary: Served; readonly detail: Served }) {
-    const envelope = z.object({ revision: z.number(), [member]: schema })
+    let slots = 0
+    const memberOf: MakeMember = (name, kind, shape) => {
+      return { name: Buffer.from(name), slot: slots++, kind, shape, next: undefined }
+    }
+    const entity = shapeOf(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, memberOf)
+    this.#summary = stepsOf(served.summary, entity, memberOf)
+    this.#detail = stepsOf(served.detail, entity, memberOf)
+    const envelope = { revision: memberOf('revision', 'number'), [member]: memberOf(member, 'object', entity) }
+    this.#shape = { members: new Map(Object.entries(envelope)), next: undefined }
     this.#member = member
-    this.#shape = shapeOf(envelope, [[[member, served.summary]], [[member, served.detail]]])
-    this.scanner = new Scanner(this.#shape)
-    const { shape } = memberAt(this.#shape, member)
-    this.#summary = stepsOf(served.summary, shape)
-    this.#detail = stepsOf(served.detail, shape)
+    this.scanner = new Scanner(this.#shape, slots)
   }
 
   /** Scans a value that the schema accepts. Returns the path of the first member that Elasticsearch would reject, if any. */
@@ -40,9 +44,13 @@ export class RecordRenderer {
     return isAccepted ? undefined : this.scanner.rejectedPath
   }
 
-  /** The number under which a scan has the member at a path of names. */
+  /** The slot of the member at a path of names. */
   slotOf(...path: readonly string[]): number {
-    return memberAt(this.#shape, ...path).slot
+    let shape: Shape | undefined = this.#shape
+    let slot: number | undefined
+    for (const name of path) ({ slot, shape } = shape?.members.get(name) ?? { slot: undefined, shape: undefined })
+    if (slot === undefined) throw new Error(`there is no member ${path.join('.')}`)
+    return slot
   }
 
   /** Renders what is served; strings in `replaced`, by the entity's member, are served instead of those in the record. */
@@ -112,16 +120,37 @@ const closing = Buffer.from('}')
 
 /** How a served member is written: the text before its value, and the slot of its value or the steps of its own members. */
 type Step = { readonly before: Buffer; readonly slot: number; readonly members: readonly Step[] | undefined }
+type MakeMember = (name: string, kind: Kind, shape?: Shape) => Member
+type JsonSchema = {
+  readonly type?: string | readonly string[]
+  readonly anyOf?: readonly JsonSchema[]
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+}
 
-/** The steps that write the served members of a shape. */
-const stepsOf = (served: Served, shape: Shape | undefined): Step[] =>
+/** The members that a schema names, by JSON type: what it demands beyond that is not checked here. */
+function shapeOf({ properties = {} }: JsonSchema, memberOf: MakeMember): Shape {
+  const members = new Map<string, Member>()
+  for (const [name, own] of Object.entries(properties)) {
+    const type = own.anyOf?.find((each) => each.type !== 'null') ?? own
+    const named = [type.type ?? []].flat().filter((each) => each !== 'null')
+    const kind = kinds.find((each) => named.length === 1 && named[0] === each) ?? 'any'
+    members.set(name, memberOf(name, kind, type.properties && shapeOf(type, memberOf)))
+  }
+  return { members, next: undefined }
+}
+
+const kinds: readonly Kind[] = ['string', 'integer', 'number', 'boolean', 'object', 'array']
+
+/** The steps that write the served members of a shape; adds those to it that the schema does not name. */
+const stepsOf = (served: Served, { members }: Shape, memberOf: MakeMember): Step[] =>
   served.map((each, at) => {
-    const [name, members] = typeof each === 'string' ? [each] : each
-    const member = memberAt(shape, name)
+    const [name, inner] = typeof each === 'string' ? [each] : each
+    const member = members.get(name) ?? memberOf(name, 'any')
+    members.set(name, member)
     return {
       before: Buffer.from(`${at === 0 ? '{' : ','}${JSON.stringify(name)}:`),
       slot: member.slot,
-      members: members === undefined ? undefined : stepsOf(members, member.shape),
+      members: inner && member.shape && stepsOf(inner, member.shape, memberOf),
     }
   })
 
@@ -140,56 +169,4 @@ function normalise(text: string, { members }: Shape): string {
     else normalised.push([name, kind === 'integer' && /[.eE]/.test(value) ? BigInt(Number(value)).toString() : value])
   }
   return renderObject(normalised)
-}
-
-type JsonSchema = {
-  readonly type?: string | readonly string[]
-  readonly anyOf?: readonly JsonSchema[]
-  readonly properties?: Readonly<Record<string, JsonSchema>>
-}
-
-/**
- * The shape of the JSON that a schema accepts: every member of the schema with its JSON type, and undocumented members that are
- * served. A shape does not check what a schema demands beyond JSON types, such as enumerated values, identifiers and instants.
- */
-function shapeOf(schema: z.ZodType, served: readonly Served[]): Shape {
-  let slots = 0
-  const objectShape = ({ properties = {} }: JsonSchema, served: readonly Served[]): Shape => {
-    const members = served.flat().map((each) => (typeof each === 'string' ? ([each, undefined] as const) : each))
-    const names = new Set([...Object.keys(properties), ...members.map(([name]) => name)])
-    const shaped = new Map(
-      [...names].map((name): [string, Member] => {
-        const own = properties[name] ?? {}
-        const type = own.anyOf?.find((each) => each.type !== 'null') ?? own
-        const inner = members.flatMap(([each, of]) => (each === name && of !== undefined ? [of] : []))
-        return [
-          name,
-          {
-            name: Buffer.from(name),
-            slot: slots++,
-            kind: kindOf(type),
-            shape: type.properties === undefined ? undefined : objectShape(type, inner),
-            next: undefined,
-          },
-        ]
-      }),
-    )
-    return { members: shaped, next: undefined }
-  }
-  return objectShape(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema, served)
-}
-
-const kinds: readonly Kind[] = ['string', 'integer', 'number', 'boolean', 'object', 'array']
-
-function kindOf({ type }: JsonSchema): Kind {
-  const named = [type ?? []].flat().filter((each) => each !== 'null')
-  return kinds.find((kind) => named.length === 1 && named[0] === kind) ?? 'any'
-}
-
-/** The member at a path of names; throws when a shape has none. */
-function memberAt(shape: Shape | undefined, ...path: readonly string[]): Member {
-  const [name = '', ...rest] = path
-  const member = shape?.members.get(name)
-  if (member === undefined) throw new Error(`${name} is not a member of this shape`)
-  return rest.length === 0 ? member : memberAt(member.shape, ...rest)
 }

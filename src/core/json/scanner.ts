@@ -15,6 +15,9 @@ const nine = 0x39
 const upperE = 0x45
 const lowerE = 0x65
 const space = 0x20
+const n = 0x6e
+const t = 0x74
+const f = 0x66
 
 /** Elasticsearch rejects documents with deeper nesting or longer numbers. */
 export const maxDepth = 1_000
@@ -31,7 +34,7 @@ export type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'arr
 
 /** The members that are looked for in an object; other members are skipped. */
 export type Shape = {
-  readonly members: ReadonlyMap<string, Member>
+  readonly members: Map<string, Member>
   /** The first member of the last object, tried first: most records of a topic have their members in the same order. */
   next: Member | undefined
 }
@@ -61,11 +64,10 @@ export class Scanner {
   #last: Shape | Member | undefined
   #rejected: string[] = []
 
-  constructor(shape: Shape) {
+  constructor(shape: Shape, slots: number) {
     this.#shape = shape
-    const count = countMembers(shape)
-    this.#starts = new Int32Array(count)
-    this.#ends = new Int32Array(count)
+    this.#starts = new Int32Array(slots)
+    this.#ends = new Int32Array(slots)
   }
 
   /** Whether `bytes` are one simple object of the shape. Any member may be missing. */
@@ -83,7 +85,6 @@ export class Scanner {
     return this.#rejected
   }
 
-  /** What was read last. */
   get bytes(): Buffer {
     return this.#bytes
   }
@@ -91,7 +92,7 @@ export class Scanner {
   /** Whether the member is present and not null. */
   has(slot: number): boolean {
     const start = this.startOf(slot)
-    return start !== none && this.#bytes[start] !== 0x6e
+    return start !== none && this.#bytes[start] !== n
   }
 
   /** The offset at which a member's value begins; -1 when the member is missing. */
@@ -173,26 +174,17 @@ export class Scanner {
   /** Whether a value other than null has the member's type. */
   #isOf({ kind }: Member, found: Kind, from: number, end: number): boolean {
     if (kind !== 'integer') return kind === 'any' || kind === found
-    if (this.#skipInteger(from) !== end) return false
+    if (this.#skipDigits(this.#bytes[from] === minus ? from + 1 : from) !== end) return false
     return end - from <= maxFiniteCharacters || Number.isFinite(Number(this.#bytes.toString('latin1', from, end)))
   }
 
   #skipValue(from: number, depth: number): number {
-    switch (kindAt(this.#bytes[from])) {
-      case 'string':
-        return this.#skipString(from)
-      case 'number':
-        return this.#skipNumber(from)
-      case 'object':
-      case 'array':
-        return this.#readNested(from, undefined, depth + 1)
-      case 'null':
-        return this.#skipWord(from, words.null)
-      case 'boolean':
-        return this.#skipWord(from, this.#bytes[from] === 0x74 ? words.true : words.false)
-      case undefined:
-        return none
-    }
+    const code = this.#bytes[from]
+    if (code === quote) return this.#skipString(from)
+    if (code === openBrace || code === openBracket) return this.#readNested(from, undefined, depth + 1)
+    if (code === n) return this.#skipWord(from, words.null)
+    if (code === t) return this.#skipWord(from, words.true)
+    return code === f ? this.#skipWord(from, words.false) : this.#skipNumber(from)
   }
 
   #skipSpaces(from: number): number {
@@ -223,7 +215,7 @@ export class Scanner {
   #skipNumber(from: number): number {
     const bytes = this.#bytes
     const first = bytes[from] === minus ? from + 1 : from
-    let at = this.#skipInteger(from)
+    let at = this.#skipDigits(first)
     if (at === first || (bytes[first] === zero && at > first + 1)) return none
     if (bytes[at] === dot) {
       const digits = at + 1
@@ -236,10 +228,6 @@ export class Scanner {
       if (at === digits) return none
     }
     return at - from > maxNumberCharacters ? none : at
-  }
-
-  #skipInteger(from: number): number {
-    return this.#skipDigits(this.#bytes[from] === minus ? from + 1 : from)
   }
 
   #skipDigits(from: number): number {
@@ -263,8 +251,8 @@ function kindAt(code: number | undefined): Exclude<Kind, 'integer' | 'any'> | 'n
   if (code === quote) return 'string'
   if (code === openBrace) return 'object'
   if (code === openBracket) return 'array'
-  if (code === 0x6e) return 'null'
-  if (code === 0x74 || code === 0x66) return 'boolean'
+  if (code === n) return 'null'
+  if (code === t || code === f) return 'boolean'
   return code === minus || isDigit(code) ? 'number' : undefined
 }
 
@@ -279,6 +267,3 @@ const escapes = new Set(Buffer.from('"\\/bfnrt'))
 
 const isHexDigit = (code: number | undefined): boolean =>
   isDigit(code) || (code !== undefined && (code | 0x20) >= 0x61 && (code | 0x20) <= 0x66)
-
-const countMembers = ({ members }: Shape): number =>
-  [...members.values()].reduce((count, { shape }) => count + 1 + (shape === undefined ? 0 : countMembers(shape)), 0)
