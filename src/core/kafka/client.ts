@@ -3,7 +3,7 @@ import kafkajs, { Kafka, logLevel, type SASLOptions } from 'kafkajs'
 import { type Logger, pino } from 'pino'
 import { aborted } from '../process/aborted.ts'
 import type { Config } from '../process/config.ts'
-import { type Address, addressIn, type EngineProbe } from '../stores/preflight.ts'
+import { addressIn, type EngineProbe } from '../stores/preflight.ts'
 import { announceJoining, closeUnansweredConnections, fetchLogEndOffsets, replaceFetchDecoder } from './patches.ts'
 
 replaceFetchDecoder()
@@ -49,21 +49,17 @@ const saslOf = (config: Config): SASLOptions =>
     password: config.KAFKA_SASL_PASSWORD,
   }) as SASLOptions
 
-function pinoLevel(level: logLevel): 'error' | 'warn' | 'info' | 'debug' {
-  if (level === logLevel.ERROR) return 'error'
-  if (level === logLevel.WARN) return 'warn'
-  return 'debug'
-}
-
-const defaultPort = 9_092
-const addressOf = (broker: string): Address => addressIn(`kafka://${broker}`, defaultPort)
+const pinoLevel = (level: logLevel) => (level === logLevel.ERROR ? 'error' : level === logLevel.WARN ? 'warn' : 'debug')
 
 /** How the start of a process checks Kafka. */
 export const kafkaProbe = (config: Config): EngineProbe => ({
   engine: 'KAFKA_BROKERS',
   caSetting: config.KAFKA_SSL_CA_FILE === undefined ? 'KAFKA_SSL' : 'KAFKA_SSL_CA_FILE',
   ...(usesTls(config)
-    ? { ca: trustedAuthorities(config), addresses: config.KAFKA_BROKERS.map(addressOf) }
+    ? {
+        ca: trustedAuthorities(config),
+        addresses: config.KAFKA_BROKERS.map((broker) => addressIn(`kafka://${broker}`, 9_092)),
+      }
     : { ca: undefined, addresses: [] }),
   tryCredentials: async (signal) => {
     const admin = connectKafka(config, pino({ level: 'silent' })).admin({ retry: { retries: 0 } })

@@ -52,14 +52,14 @@ export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord 
           return []
         }
       })
-      for (const { partition, messages, span, next } of fetched) {
-        for (const record of recordsIn(topic, partition, messages, span)) {
+      for (const each of fetched) {
+        for (const record of recordsIn(topic, each)) {
           signal.throwIfAborted()
           await onRecord(record)
           lastRecordMs = performance.now()
         }
-        if (next < span.to) unread.set(partition, { from: next, to: span.to })
-        else unread.delete(partition)
+        if (each.next < each.span.to) unread.set(each.partition, { from: each.next, to: each.span.to })
+        else unread.delete(each.partition)
       }
       if (performance.now() - lastRecordMs > stallMs) throw new Error(`${topic} brings no record for ten minutes`)
     }
@@ -69,12 +69,7 @@ export async function readTopic(kafka: Kafka, { topic, ranges, signal, onRecord 
   }
 }
 
-function* recordsIn(
-  topic: string,
-  partition: number,
-  messages: readonly FetchedRecord[],
-  { from, to }: OffsetSpan,
-): Generator<SourceRecord> {
+function* recordsIn(topic: string, { partition, messages, span: { from, to } }: Fetched): Generator<SourceRecord> {
   for (const message of messages) {
     const undecodable = undecodableOf(message)
     if (undecodable !== undefined)
@@ -86,11 +81,13 @@ function* recordsIn(
   }
 }
 
-type FetchedPartition = {
+type Answer = {
   readonly partition: number
   readonly lastStableOffset: string
   readonly messages: readonly FetchedRecord[]
 }
+/** `next` is the offset behind what was fetched. */
+type Fetched = Pick<Answer, 'partition' | 'messages'> & { readonly span: OffsetSpan; readonly next: bigint }
 
 /** The part of KafkaJS 2.2.4 that finds the leaders of partitions; its consumers read as members of a group only. */
 type Cluster = {
@@ -98,12 +95,12 @@ type Cluster = {
   addTargetTopic(topic: string): Promise<void>
   refreshMetadata(): Promise<void>
   findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, readonly number[]>>
-  findBroker(node: { readonly nodeId: string }): Promise<{
-    fetch(request: object): Promise<{
-      readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[]
-    }>
-  }>
+  findBroker(node: { readonly nodeId: string }): Promise<Broker>
   disconnect(): Promise<void>
+}
+
+type Broker = {
+  fetch(request: object): Promise<{ readonly responses: readonly { readonly partitions: readonly Answer[] }[] }>
 }
 
 function createCluster(kafka: Kafka): Cluster {
@@ -133,8 +130,12 @@ async function heldOf(
 
 const nothing: OffsetSpan = { from: 0n, to: 0n }
 
-/** Fetches from every leader once. `next` is the offset after what was fetched. */
-async function fetchUnread(cluster: Cluster, topic: string, unread: ReadonlyMap<number, OffsetSpan>) {
+/** Fetches from every leader once. */
+async function fetchUnread(
+  cluster: Cluster,
+  topic: string,
+  unread: ReadonlyMap<number, OffsetSpan>,
+): Promise<Fetched[]> {
   const leaders = Object.entries(cluster.findLeaderForPartitions(topic, [...unread.keys()]))
   if (leaders.length === 0) throw new Error(`${topic} has lost its partitions`)
   const answers = await Promise.all(

@@ -9,17 +9,7 @@ export type NewRecord = {
   readonly headers?: RecordHeaders
 }
 
-/** Kafka as a place to append records. */
-export type KafkaSink = {
-  /** Connects. After that, the client reconnects by itself. */
-  connect(): Promise<void>
-  /**
-   * Appends records, one after the other. Resolves once all in-sync replicas have them. A broker waits for the replicas for at most
-   * `timeoutMs`, and the client tries six times.
-   */
-  append(records: readonly NewRecord[], timeoutMs?: number): Promise<void>
-  disconnect(): Promise<void>
-}
+export type KafkaSink = ReturnType<typeof kafkaSink>
 
 /** Shorter than the client waits for the broker's answer. */
 const defaultTimeoutMs = 8_000
@@ -28,16 +18,19 @@ const defaultTimeoutMs = 8_000
 export const createProducer = (kafka: Kafka): Producer =>
   kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner, allowAutoTopicCreation: false })
 
-export function kafkaSink(kafka: Kafka): KafkaSink {
+/** Kafka as a place to append records. */
+export function kafkaSink(kafka: Kafka) {
   const producer = createProducer(kafka)
   return {
-    connect: () => producer.connect(),
-    append: async (records, timeoutMs = defaultTimeoutMs) => {
-      // One at a time: of a send to several brokers, KafkaJS forgets the records of a broker that fails where another one, which has
-      // already answered, becomes their leader. The send resolves all the same.
+    /** Connects. After that, the client reconnects by itself. */
+    connect: (): Promise<void> => producer.connect(),
+    /** Resolves once all in-sync replicas have the records. A broker waits for them for `timeoutMs`; the client tries six times. */
+    append: async (records: readonly NewRecord[], timeoutMs = defaultTimeoutMs): Promise<void> => {
+      // One at a time: of a send to several brokers, KafkaJS forgets the records of one that fails, and resolves, where one that has
+      // already answered becomes their leader.
       for (const { topic, key, value, headers = {} } of records)
         await producer.send({ topic, acks: -1, timeout: timeoutMs, messages: [{ key, value, headers }] })
     },
-    disconnect: () => producer.disconnect(),
+    disconnect: (): Promise<void> => producer.disconnect(),
   }
 }

@@ -10,7 +10,6 @@ export const partitionName = ({ topic, partition }: TopicPartition): string => `
 /** The headers of a record; one name may have several values. */
 export type RecordHeaders = Record<string, Buffer | string | (Buffer | string)[] | undefined>
 
-/** A record as it was read from Kafka. */
 export type SourceRecord = TopicPartition & {
   readonly offset: Offset
   readonly appendedAtMs: number
@@ -31,13 +30,13 @@ export const sourceRecord = (topic: string, partition: number, message: KafkaMes
 })
 
 /**
- * Headers that KafkaJS can write again. It fails on a null value, so a null value becomes an empty one. For a header named like a
- * member of every object (`toString`), it returns that member, a function, among the values; the function is removed.
+ * Headers that KafkaJS can write again: it fails on a null value, which becomes an empty one, and among the values of a header named
+ * like a member of every object (`toString`) it returns that function.
  */
-function writableHeaders(headers: RecordHeaders): RecordHeaders {
-  const writable = Object.entries(headers).map(([name, value]) => {
-    const values = (Array.isArray(value) ? value : [value]).filter((each: unknown) => typeof each !== 'function')
-    return [name, values.map((each) => each ?? Buffer.alloc(0))] as const
-  })
-  return Object.fromEntries(writable)
-}
+const writableHeaders = (headers: RecordHeaders): RecordHeaders =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => {
+      const values = [value].flat().filter((each: unknown) => typeof each !== 'function')
+      return [name, values.map((each) => each ?? Buffer.alloc(0))]
+    }),
+  )
