@@ -18,10 +18,12 @@ type PartitionData = {
 type FetchAnswer = { readonly responses: readonly { readonly partitions: readonly PartitionData[] }[] }
 type Exchange = { readonly response: { decode(bytes: Buffer): Promise<FetchAnswer> } }
 
+// What KafkaJS 2.2.4 does wrong, and how it is mended.
+
 /**
- * Replaces the fetch decoder of KafkaJS 2.2.4. That decoder knows one codec of four, verifies no checksum, fails the whole fetch
- * because of one batch of one partition, requests offsets that compaction removed for ever, and returns records of an aborted
- * transaction when a fetch begins inside several transactions. Must run before KafkaJS first fetches, which loads the decoder.
+ * Its fetch decoder knows one codec of four, verifies no checksum, fails the whole fetch because of one batch, requests offsets that
+ * compaction removed for ever, and returns records of an aborted transaction where a fetch begins inside several
+ * (`recordBatches.test.ts`). To be replaced before the first fetch, which loads it.
  */
 export function replaceFetchDecoder(): void {
   const path = load.resolve('kafkajs/src/protocol/requests/fetch/v4/decodeMessages')
@@ -40,44 +42,40 @@ export function replaceFetchDecoder(): void {
   })
 }
 
-/** CORRUPT_MESSAGE: the broker cannot read its own log. KafkaJS would fail the fetch of every partition. */
+/** The broker cannot read its own log. KafkaJS would fail the fetch of every partition. */
 const corruptMessage = 2
 
 function filtered(partition: PartitionData): PartitionData {
   const { errorCode, messages, abortedTransactions } = partition
-  if (errorCode === corruptMessage) {
-    const damaged = undecodableRecord('the broker finds its log damaged (CORRUPT_MESSAGE)')
-    return { ...partition, errorCode: 0, messages: [damaged] }
-  }
+  if (errorCode === corruptMessage)
+    return {
+      ...partition,
+      errorCode: 0,
+      messages: [undecodableRecord('the broker finds its log damaged (CORRUPT_MESSAGE)')],
+    }
   return { ...partition, messages: withoutAborted(messages, abortedTransactions ?? []), abortedTransactions: [] }
 }
 
 type Ask<Answer> = (parts: { readonly isolationLevel?: number }) => Answer
 
-const readUncommitted = 0
-export const readCommitted = 1
-
 /**
- * Makes the admin client of KafkaJS 2.2.4 return the log end offset (high watermark) of a partition. It asks for the last stable
- * offset, which does not pass an open transaction: records behind it are appended and not yet readable, and a reader at that offset
- * would wrongly count as caught up. Consumers name their isolation level and are not affected.
+ * Its admin client asks for the last stable offset instead of the end of a partition: while a transaction is open, a reader that lags
+ * would count as caught up (`simulatedKafka.test.ts`). Consumers name their isolation level.
  */
 export function fetchLogEndOffsets(): void {
+  const readUncommitted = { isolationLevel: 0 }
   wrapRequests(
     'listOffsets',
-    (ask) => (parts) => ask({ ...parts, isolationLevel: parts.isolationLevel ?? readUncommitted }),
+    (ask) => (parts) => ask(parts.isolationLevel === undefined ? { ...parts, ...readUncommitted } : parts),
   )
 }
 
-type Connection = {
-  readonly broker: string
-  readonly socket: { destroy(error: Error): void } | undefined
-}
+type Connection = { readonly broker: string; readonly socket: { destroy(error: Error): void } | undefined }
 
 /**
- * Closes each connection of KafkaJS 2.2.4 on which a request was not answered in time, as Kafka's own client does. KafkaJS keeps it:
- * a producer goes on sending to a broker that is frozen or cut off until its metadata is five minutes old, and a client that begins
- * with such a broker asks no other one. The error becomes one of the connection, upon which KafkaJS asks another broker who leads.
+ * It keeps a connection on which a request was not answered in time: a producer sends to a broker that is frozen or cut off until its
+ * metadata is five minutes old, and a client that begins with such a broker asks no other (`silentBroker.test.ts`). Closed, as Kafka's
+ * own client does; upon an error of the connection, KafkaJS asks another broker who leads.
  */
 export function closeUnansweredConnections(): void {
   const { prototype } = load('kafkajs/src/network/connection') as {
@@ -103,9 +101,8 @@ type JoiningMember = {
 }
 
 /**
- * Makes a consumer of KafkaJS 2.2.4 say that it rebalances whenever it joins its group again, and crash when it does not learn its
- * assignment. KafkaJS says so neither when the coordinator has forgotten the member nor when partitions were added; and after an error
- * between joining and learning the assignment it goes on with the one before, as long as nobody else joins.
+ * A consumer that joins its group again does not say that it rebalances where the coordinator has forgotten it or partitions were added;
+ * and after an error between joining and learning its assignment it goes on with the one before (`consumerGroup.test.ts`).
  */
 export function announceJoining(): void {
   const { prototype } = load('kafkajs/src/consumer/consumerGroup') as {

@@ -1,10 +1,10 @@
 import type { Admin, Kafka } from 'kafkajs'
-import { readCommitted } from './patches.ts'
 import { type FetchedRecord, undecodableOf } from './recordBatches.ts'
 import { type SourceRecord, sourceRecord } from './sourceRecord.ts'
 
 const stallMs = 600_000
 const fetchWaitMs = 250
+const readCommitted = 1
 const maxPartitionBytes = 1_048_576
 
 export type ReadOptions = {

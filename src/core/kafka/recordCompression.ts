@@ -3,16 +3,12 @@ import { gunzip, zstdDecompress } from 'node:zlib'
 import { decompressFrame } from 'lz4-napi'
 import { uncompress } from 'snappy'
 
-/** Decompresses the records of one batch; rejects on anything that is not the format, and above `maxBytes`. */
 type Decompress = (compressed: Buffer, maxBytes: number) => Promise<Buffer>
 
 const gunzipped = promisify(gunzip)
 const zstdDecompressed = promisify(zstdDecompress)
 
-/**
- * Decompresses the records of one batch. `codec` is the number in the batch's attributes, `maxBytes` bounds the result.
- * Rejects with what is wrong: an unknown codec, damaged bytes, or a result above the bound.
- */
+/** `codec` is the number in the attributes of a batch. Rejects an unknown codec, damaged bytes, and a result above `maxBytes`. */
 export async function decompressRecords(codec: number, compressed: Buffer, maxBytes: number): Promise<Buffer> {
   const known = codecs[codec]
   if (known === undefined) throw new Error(`compression codec ${codec} is unknown`)
@@ -51,8 +47,7 @@ function framedSnappyBlocks(compressed: Buffer): Buffer[] {
 
 /** The length that raw snappy begins with, a varint of at most five bytes. */
 function snappyLength(block: Buffer): number {
-  let length = 0
-  for (let at = 0; at < 5; at++) {
+  for (let at = 0, length = 0; at < 5; at++) {
     const byte = block.readUInt8(at)
     length += (byte & 0x7f) * 2 ** (7 * at)
     if (byte < 0x80) return length
@@ -62,16 +57,13 @@ function snappyLength(block: Buffer): number {
 
 const lz4BlockMaxBytes: Readonly<Record<number, number>> = { 4: 65_536, 5: 262_144, 6: 1_048_576, 7: 4_194_304 }
 
-/** lz4-napi has no bound of its own. The frame's header names the block size, so the number of blocks gives an upper bound. */
+/** lz4-napi has no bound of its own. The frame names the block size, so the number of blocks gives an upper bound. */
 async function decompressLz4(compressed: Buffer, maxBytes: number): Promise<Buffer> {
   if (lz4MaxBytes(compressed) > maxBytes) throw tooLarge(maxBytes)
   return await decompressFrame(compressed)
 }
 
-/**
- * The most that a frame may decompress to, by the LZ4 frame format: magic, flags, block size, then blocks behind their
- * lengths until an empty one.
- */
+/** By the LZ4 frame format: magic, flags, block size, then blocks behind their lengths until an empty one. */
 function lz4MaxBytes(frame: Buffer): number {
   const flags = frame.readUInt8(4)
   const hasBlockChecksums = (flags & 0x10) !== 0
