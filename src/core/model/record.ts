@@ -29,26 +29,31 @@ import {
 /** The team and entity that a record is about. A record with a null value has nothing else. */
 export type RecordKey = { readonly teamId: TeamId; readonly entityId: EntityId }
 
-/** A live entity, validated. */
 type Live<Entity> = { readonly revision: Revision; readonly entity: Entity }
 
 /** The change in one record: the entity's whole new state, or null when it is deleted for good. */
 export type Change<Entity> = RecordKey & { readonly live: Live<Entity> | null }
 
-/** A form, and what is served of it. */
 export type RenderedForm = Form & Rendered
-
 /** What a submission is found by in lists, and what is served of it. */
-export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt'> & {
-  readonly status: ReportStatus
-} & Rendered
+export type RenderedSubmission = Pick<Submission, 'id' | 'formId' | 'submittedAt'> & { status: ReportStatus } & Rendered
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-export const readFormRecord = reader<RenderedForm>('form', readForm)
+export const readFormRecord = reader<RenderedForm>('form', (value) =>
+  readNormalised('form', formSchema, forms, value, (form) => {
+    const { createdAt, updatedAt } = form
+    return { ...form, ...forms.render({ createdAt, updatedAt }) }
+  }),
+)
 export const readSubmissionRecord = reader<RenderedSubmission>(
   'submission',
-  (value) => readPlainSubmission(value) ?? readSubmission(value),
+  (value) =>
+    readPlainSubmission(value) ??
+    readNormalised('submission', submissionSchema, submissions, value, (submission) => {
+      const { id, formId, submittedAt, updatedAt, result } = submission
+      return { id, formId, submittedAt, status: result.status, ...submissions.render({ submittedAt, updatedAt }) }
+    }),
 )
 
 /**
@@ -63,15 +68,11 @@ function reader<Entity extends { id: string }>(member: string, read: (value: Buf
     const live = read(value)
     if (!live.ok) return live
     if (live.value.entity.id !== key.value.entityId) return refused(`${member}.id`, mustBeTheKeysId)
-    const { teamId, entityId } = key.value
-    return accepted({ teamId, entityId, live: live.value })
+    return accepted({ ...key.value, live: live.value })
   }
 }
 
-/**
- * Reads a record of `account-keys`. A deletion is `{"revision": …, "key": null}`, which compaction keeps, or a null value, which Kafka
- * keeps for `delete.retention.ms`.
- */
+/** A deletion is `{"revision": …, "key": null}`, which compaction keeps, or a null value, which Kafka keeps for `delete.retention.ms`. */
 export function readAccountKeyRecord(
   recordKey: Buffer | null,
   value: Buffer | null,
@@ -101,7 +102,7 @@ export function readKey(key: Buffer | null): Result<RecordKey> {
   return accepted({ teamId: teamId as TeamId, entityId: entityId as EntityId })
 }
 
-/** Parses a value and validates its entity by the schema; `text` is the value decoded. */
+/** `text` is the value decoded. */
 function readValue<Entity>(
   member: string,
   schema: z.ZodType<Entity>,
@@ -122,27 +123,10 @@ function readValue<Entity>(
 
 const forms = new RecordRenderer('form', formSchema, { summary: servedFormSummary, detail: servedForm })
 
-function readForm(value: Buffer): Result<Live<RenderedForm>> {
-  const read = readNormalised('form', formSchema, forms, value)
-  if (!read.ok) return read
-  const { revision, entity } = read.value
-  const { createdAt, updatedAt } = entity
-  return accepted({ revision, entity: { ...entity, ...forms.render({ createdAt, updatedAt }) } })
-}
-
 const submissions = new RecordRenderer('submission', submissionSchema, {
   summary: servedSubmissionSummary,
   detail: servedSubmission,
 })
-
-function readSubmission(value: Buffer): Result<Live<RenderedSubmission>> {
-  const read = readNormalised('submission', submissionSchema, submissions, value)
-  if (!read.ok) return read
-  const { revision, entity } = read.value
-  const { id, formId, submittedAt, updatedAt, result } = entity
-  const rendered = submissions.render({ submittedAt, updatedAt })
-  return accepted({ revision, entity: { id, formId, submittedAt, status: result.status, ...rendered } })
-}
 
 const slotOf = (...path: string[]): number => submissions.slotOf('submission', ...path)
 const slots = {
@@ -156,8 +140,8 @@ const slots = {
 }
 
 /**
- * Reads a submission from the bytes of its record without parsing them, many times as fast as `readSubmission` and with the same
- * result. Checks whatever the schema demands beyond JSON types. Undefined for a record that has to be parsed, valid or not.
+ * Reads a submission from the bytes of its record without parsing them, many times as fast as `readNormalised` and with the
+ * same result. Checks whatever the schema demands beyond JSON types. Undefined for a record that has to be parsed, valid or not.
  */
 function readPlainSubmission(value: Buffer): Result<Live<RenderedSubmission>> | undefined {
   const { scanner } = submissions
@@ -182,20 +166,20 @@ const isReportStatus = (text: string): text is ReportStatus => (reportStatuses a
  * Validates a value by the schema, and scans it for rendering. A member that Elasticsearch would reject for one of the two documents is
  * refused: then neither is indexed. Undocumented members are not indexed. A member is as deep in its list document as in its record.
  */
-function readNormalised<Entity>(
+function readNormalised<Entity, Read>(
   member: string,
   schema: z.ZodType<Entity>,
   renderer: RecordRenderer,
   value: Buffer,
-): Result<Live<Entity>> {
+  render: (entity: Entity) => Read,
+): Result<Live<Read>> {
   const read = readValue(member, schema, value)
-  const path = read.ok ? renderer.scanNormalised(read.value.text) : undefined
-  if (path === undefined) return read
-  const levels = maxDepth - path.length
-  return refused(
-    path.join('.'),
-    `must not be nested deeper than ${levels} levels, nor hold a number of more than ${maxNumberCharacters} characters`,
-  )
+  if (!read.ok) return read
+  const { revision, entity, text } = read.value
+  const path = renderer.scanNormalised(text)
+  if (path === undefined) return accepted({ revision, entity: render(entity) })
+  const depth = `must not be nested deeper than ${maxDepth - path.length} levels`
+  return refused(path.join('.'), `${depth}, nor hold a number of more than ${maxNumberCharacters} characters`)
 }
 
 /** Undefined where `read` throws. */
