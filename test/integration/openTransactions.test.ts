@@ -12,7 +12,7 @@ const pipeline = usePipeline({ forEachTest: true })
 const producers: Producer[] = []
 afterEach(() => Promise.all(producers.splice(0).map((producer) => producer.disconnect())))
 
-/** Longer than a topic has to be quiet to count as read. */
+/** Longer than several fetches wait. */
 const longQuietMs = 4_000
 
 const transactional = async (): Promise<Producer> => {

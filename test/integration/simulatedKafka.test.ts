@@ -12,7 +12,7 @@ import { TopicUnderTest } from '../support/topicUnderTest.ts'
 const texts = (records: readonly SourceRecord[]): string[] => records.map(({ value }) => String(value))
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, at) => `${at}`)
 const closed = closing()
-/** Longer than a topic has to be quiet to count as read. */
+/** Longer than several fetches wait. */
 const longQuietMs = 4_000
 
 describe.each([
@@ -31,6 +31,13 @@ describe.each([
 
   test('a broker answers', async () => {
     await expect(on.source.ping()).resolves.toBeUndefined()
+    // A new Kafka first makes its topic of groups.
+    await eventually(() =>
+      on.source.groupMembers(on.groupId).then(
+        () => true,
+        () => false,
+      ),
+    )
   })
 
   test('a record gets the next offset of its partition, and the broker’s time', async () => {
