@@ -103,7 +103,7 @@ async function serve(stage: Stage, teams: TeamSizes): Promise<Replica> {
   return replica
 }
 
-/** Elasticsearch goes on merging what was indexed in one go; it would compete with what is measured. */
+/** Merges after the load would compete with what is measured. */
 async function untilMerged({ client, signal }: Stage): Promise<void> {
   let quietPolls = 0
   const isQuiet = async (): Promise<boolean> => {
@@ -121,7 +121,7 @@ type TeamSizes = { readonly largeTeam: number; readonly otherTeams: number; read
 export const largeTeam = 'team_large'
 /** One of the others. */
 export const smallTeam = 'team_0'
-/** Of so many in a row, the first few share their millisecond. */
+/** The first few of this many in a row share their millisecond. */
 const tieEvery = 50
 const tied = 5
 const seed = 'api'

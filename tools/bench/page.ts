@@ -39,14 +39,14 @@ async function machineText(): Promise<string> {
 
 const header = ['', 'p50 ms', 'p99 ms', 'a second', 'in a round', 'client busy', 'ratio (min–max)', 'target', '']
 
-/** A section as a Markdown table that reads well as it stands. */
-export const renderSection = ({ measure, rows }: Section, samples: Samples): string =>
+/** A section as a Markdown table. */
+const renderSection = ({ measure, rows }: Section, samples: Samples): string =>
   alignedTable(
     header,
     rows.map((row) => cellsOf(judge(row, measure, samples), measure)),
   )
 
-/** A Markdown table whose columns stand below one another; all but the first one are of figures. */
+/** A Markdown table with aligned columns; all but the first hold figures. */
 function alignedTable(header: readonly string[], body: readonly (readonly string[])[]): string {
   const widths = header.map((name, column) => Math.max(name.length, 3, ...body.map((row) => row[column]?.length ?? 0)))
   const line = (cells: readonly string[]): string =>

@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url'
 import { failWhenEnded, startLogged } from '../demo/services.ts'
 import type { Stage } from './stage.ts'
 
-/** A program of the bench that runs. */
 export type Program = {
   readonly pid: number
   stop(): Promise<void>
@@ -13,14 +12,14 @@ export type Program = {
 
 const folder = fileURLToPath(new URL('.', import.meta.url))
 
-/** Starts a TypeScript program of this folder, which stays until it is stopped or the stage ends; its log, `<name>.log`, is begun anew. */
+/** Starts a TypeScript program of this folder, which stays until it is stopped or the stage ends; `<name>.log` starts empty. */
 export async function startProgram(
   { logsFolder, signal, release, environment }: Stage,
   name: string,
   file: string,
   own: readonly string[],
 ): Promise<Program> {
-  // KafkaJS waits negative times now and then.
+  // KafkaJS passes negative times to setTimeout.
   const args = ['--disable-warning=TimeoutNegativeWarning', join(folder, file), ...own]
   const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', ...environment }
   const command = { command: process.execPath, args, cwd: folder, env }

@@ -17,14 +17,13 @@ export type Replica = {
   /** Of the API, such as `http://127.0.0.1:3000`. */
   readonly origin: string
   append(topic: string, records: readonly KafkaRecord[]): Promise<void>
-  /** Returns once all that was appended can be found; `report` hears how many records are indexed. */
+  /** Returns once everything appended is searchable; `report` gets the number of indexed records. */
   untilIndexed(report?: (indexed: number) => void): Promise<void>
 }
 
 const allReplicas = -1
 const maxSendCharacters = 512 * 1024
 
-/** The API refuses more requests a minute of one key than its limit; a bench is not to be refused. */
 const withoutRateLimit = { RATE_LIMIT_PER_MINUTE: '1000000000' }
 
 /** Starts an indexer and an API; returns once the topics exist. */
@@ -42,9 +41,9 @@ export async function startReplica(stage: Stage): Promise<Replica> {
   }
 }
 
-/** The API answers repeated questions from memory; what is compared with Elasticsearch is to come from there. */
+/** An answer from the API's memory would be compared with Elasticsearch. */
 const withoutAnswerCache = { ANSWER_CACHE_BYTES: '0' }
-/** Makes an API of the bench keep its answers as it does by default. */
+/** The default of the API. */
 export const withAnswerCache = { ANSWER_CACHE_BYTES: '' }
 
 /** Starts an API that refuses nobody and keeps no answers, with `more` in its environment; returns its origin. */
@@ -68,7 +67,7 @@ export async function connect({ config, release }: Stage): Promise<[admin: Admin
   return [admin, append]
 }
 
-/** Appends all of `total` records, as many at a time as are sent well together. */
+/** Appends all records, in requests of about 512 KiB. */
 export async function appendAll<T extends KafkaRecord>(
   records: Iterable<T>,
   total: number,
@@ -96,7 +95,7 @@ export async function appendAll<T extends KafkaRecord>(
   }
 }
 
-/** Creates a key for a team; returns once the API answers it, windows on the time of change too. */
+/** Creates a key; returns once the API answers it, also for `changedSince`. */
 export async function createServedKey(stage: Stage, origin: string, teamId: string): Promise<string> {
   const accountKey = await createAccountKey(teamId, stage.environment, stage.signal)
   await untilServed(stage, origin, accountKey)

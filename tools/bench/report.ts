@@ -130,7 +130,7 @@ export function spreadOf(values: readonly number[]): Spread {
 }
 
 /** What each round's `of` is to the `base` of the same round: what disturbed the machine in a round disturbed both. */
-export function ratiosByRound(of: readonly number[], base: readonly number[]): number[] {
+function ratiosByRound(of: readonly number[], base: readonly number[]): number[] {
   if (of.length !== base.length) throw new Error('both sides of a ratio belong to the same rounds')
   return of.map((value, round) => value / (base[round] ?? Number.NaN))
 }

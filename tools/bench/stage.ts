@@ -11,7 +11,7 @@ import { type Engines, type EngineUrls, engineNames, startEngines } from '../eng
 import { kafkaDistribution } from '../engines/kafka.ts'
 import { progressView } from '../engines/progress.ts'
 
-/** What a bench runs on: engines of its own, which began empty, and whatever it starts beside them. */
+/** What a bench runs on: engines of its own, empty at first, and the processes it starts. */
 export type Stage = {
   /** Holds data and logs. */
   readonly folder: string
@@ -21,7 +21,7 @@ export type Stage = {
   readonly config: Config
   /** Of Elasticsearch. */
   readonly client: Client
-  /** What leads other programs to the engines. */
+  /** The engines' addresses, for other programs. */
   readonly environment: Readonly<Record<string, string>>
   readonly versions: readonly string[]
   /** Aborts when the bench is to end, or something that it needs has ended. */
@@ -32,7 +32,7 @@ export type Stage = {
     environment: Readonly<Record<string, string>>,
     logsFolder?: string,
   ): Promise<{ readonly pid: number; stop(): Promise<void> }>
-  /** Has something let go when the bench is over; last in, first out. */
+  /** Registers what is released when the bench is over; last in, first out. */
   release(releaser: () => Promise<void>): void
 }
 
@@ -88,7 +88,7 @@ export async function onStage<T>(
   try {
     return await bench(stage)
   } catch (error) {
-    // What ended is the reason; that nobody could go on without it is not.
+    // The engine or process that ended first is the reason, not what failed without it.
     signal.throwIfAborted()
     throw error
   }

@@ -10,18 +10,18 @@ export type SubmissionRecord = KafkaRecord & { readonly id: string; readonly cre
 /** Made by team, moment of creation and, when an older submission changes, its id; later ones have the higher revision. */
 export type MakeSubmission = (teamId: string, createdMs: number, revision?: number, id?: string) => SubmissionRecord
 
-/** Some moment: times of creation decide nothing but the order. */
+/** Any moment: only the order of creation matters. */
 export const newestMs = Date.UTC(2026, 0, 1)
-/** Submissions are spread over so long. */
+/** Submissions are spread over 300 days. */
 const windowMs = 300 * 86_400_000
-/** When a share of all submissions, 0 to 1, was there. */
+/** When this share of all submissions, 0 to 1, had arrived (epoch ms). */
 export const timeOf = (share: number): number => Math.floor(newestMs - (1 - share) * windowMs)
 
 const seed = 'bench'
-/** So many that hardly two of the same stand in one compressed block. */
+/** Enough that one compressed block rarely holds the same report twice. */
 const distinctReports = 4_096
 const statuses = ['failed', 'processing', 'pending'] as const
-/** Of so many in a row, the first few are not completed. */
+/** The first few of this many in a row are not completed. */
 const statusEvery = 64
 const essayBytes = 800
 const sites = ['Hamburg', 'Osaka', 'São Paulo', '上海', 'Toronto', 'Nairobi']

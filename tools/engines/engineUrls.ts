@@ -26,7 +26,7 @@ export const externalEngines = (env: NodeJS.ProcessEnv): Partial<EngineUrls> =>
   )
 
 /** The addresses in a comma-separated list of URLs or `host:port`. Throws when one is neither. */
-export const addressesOf = (name: EngineName, value: string): Address[] =>
+const addressesOf = (name: EngineName, value: string): Address[] =>
   value.split(',').map((part) => {
     const text = part.trim()
     const url = URL.parse(text.includes('://') ? text : `tcp://${text}`)

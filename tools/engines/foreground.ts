@@ -18,7 +18,7 @@ export const watchParent = (ended: () => void): void => {
 export const runInForeground = async (run: (stopped: AbortSignal) => Promise<void>): Promise<void> => {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
-  // The reader of a pipe may be gone: a failed write must not end the command.
+  // A failed write to a closed pipe must not end the command.
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => undefined)
   watchParent(() => stop.abort())
   try {

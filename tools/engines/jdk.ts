@@ -19,7 +19,7 @@ rootLogger.appenderRef.console.ref = console
 `
 
 /** The major version that the `release` file of a JDK names, 8 for `1.8.0_392`; undefined when it names none. */
-export const majorOf = (release: string): number | undefined => {
+const majorOf = (release: string): number | undefined => {
   const version = /^JAVA_VERSION="(?:1\.)?(\d+)/m.exec(release)?.[1]
   return version === undefined ? undefined : Number(version)
 }

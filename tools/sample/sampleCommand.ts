@@ -7,7 +7,7 @@ import { renderSamplePage } from './page.ts'
 import { createWorld } from './world.ts'
 
 const submissions = 5_000
-/** Fixed, so that every run produces the same records: a second run changes nothing. */
+/** Fixed: every run produces the same records, so a second one changes nothing. */
 const nowMs = Date.parse('2026-11-01T00:00:00.000Z')
 
 export const command = new Command()

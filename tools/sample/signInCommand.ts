@@ -13,8 +13,8 @@ export const command = new Command()
       const { settingsUrl, signInSecret } = await readSignInFile(join(folder, 'demo.json'))
       const teamId = team ?? teams[0]?.id ?? ''
       process.stdout.write(`${await signInLink({ settingsUrl, secret: signInSecret }, teamId, Date.now())}\n`)
-    } catch (error) {
-      process.stderr.write(`No demo runs in ${folder}: ${(error as Error).message}\n`)
+    } catch {
+      process.stderr.write(`No demo runs in ${folder}: npm run demo starts one\n`)
       process.exitCode = 1
     }
   })

@@ -29,7 +29,7 @@ export function contendersOf(
   ]
 }
 
-/** At least so many records' documents, ready-made, with so many bulk requests at once. */
+/** Sends the ready-made documents of at least `records` records. */
 export async function runCeiling(
   stage: Stage,
   bodies: readonly Body[],

@@ -17,7 +17,6 @@ const teams = 1_000
 const skew = 0.8
 const seed = 'indexer'
 
-/** The topic that holds so many records. */
 export const topicOf = (records: number): string => `submissions-${records}`
 
 /**
@@ -50,7 +49,7 @@ const topicLike = (size: number) => ({
   ],
 })
 
-/** Submissions of teams of uneven size, in the order of created time. The same at every call. */
+/** Submissions of teams of uneven size, in the order of `createdAt`; the same at every call. */
 function* submissionsOf(count: number): Generator<SubmissionRecord> {
   const random = seededRandom(seed)
   const make = submissionMaker(seed, true)
@@ -59,7 +58,7 @@ function* submissionsOf(count: number): Generator<SubmissionRecord> {
     yield make(`team_${byTeam.rankAt(random.float())}`, timeOf((index + random.float()) / count))
 }
 
-/** What an indexer makes of a record. */
+/** The documents that an indexer stores for a record. */
 function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): readonly DocumentWrite[] {
   const record = {
     topic: config.TOPIC_SUBMISSIONS,
@@ -75,10 +74,10 @@ function documentsOf({ key, value }: SubmissionRecord, { config }: Stage): reado
   return projection.documents
 }
 
-/** The body of one bulk request, on disk, and how many records' documents it stores. */
+/** The body of one bulk request, on disk, and of how many records. */
 export type Body = { readonly path: string; readonly records: number }
 
-/** Before the names of the indices that ready-made bodies are for. */
+/** Index prefix of the ready-made bodies. */
 export const ceilingPrefix = 'ceiling'
 export const ceilingGeneration = 1
 
@@ -111,7 +110,7 @@ class BodyWriter {
     this.#bytes += lines.length
   }
 
-  /** Writes what is left, and answers all bodies in the order of the records. */
+  /** Writes the rest; returns all bodies in the order of the records. */
   async end(): Promise<readonly Body[]> {
     await this.#write()
     return this.#bodies

@@ -16,15 +16,15 @@ const eventRates = [10, 100, 1_000]
 /** The rate that the limits are for. */
 const judgedRate = 100
 const limits = { p50Ms: 400, p99Ms: 1_000 }
-/** So many wait for an event at once, each for one of a team of its own. */
+/** How many readers wait at once, each for an event of its own team. */
 const readers = 4
 const otherTeams = 1_000
-/** Until the next event is waited for, at most; it begins at any moment between two refreshes. */
+/** A reader rests for a random time up to this, so that events fall at any moment between two refreshes. */
 const maxRestMs = 100
 const pollMs = 10
-/** More than can come for one team while an event is waited for. */
+/** More events than one team can get while a reader waits. */
 const limit = 20
-/** An event that is not seen by then ends the bench. */
+/** The bench fails when an event is not in its list by then. */
 const seenDeadlineMs = 10_000
 
 const nameOf = (rate: number): string => `${rate.toLocaleString('en')} events/s`
@@ -63,7 +63,7 @@ export async function measureFreshness(stage: Stage, size: FreshnessSize): Promi
 
 type Acknowledged = { readonly id: string; readonly acknowledgedMs: number }
 
-/** New submissions; somebody may want to know when one of a team was acknowledged by Kafka, on the clock of `performance`. */
+/** Appends submissions, and tells a waiting reader when Kafka acknowledged one of its team (`performance.now()`). */
 class Events {
   appended = 0
   readonly #make: MakeSubmission
@@ -75,7 +75,7 @@ class Events {
     this.#send = send
   }
 
-  /** Appends so many, those first that are waited for. */
+  /** Appends `due` submissions, first those of waiting readers. */
   append = async (due: number): Promise<void> => {
     const chosen = this.#wanted.splice(0, due)
     const teamOf = (at: number): string => chosen[at]?.teamId ?? `team_${(this.appended + at) % otherTeams}`
@@ -86,7 +86,7 @@ class Events {
     for (const [at, { resolve }] of chosen.entries()) resolve({ id: records[at]?.id ?? '', acknowledgedMs })
   }
 
-  /** Makes the next one that of a team. Rejects when `signal` aborts. */
+  /** Makes the next submission one of this team. Rejects when `signal` aborts. */
   async next(teamId: string, signal: AbortSignal): Promise<Acknowledged> {
     const one = { teamId, ...Promise.withResolvers<Acknowledged>() }
     const stop = (): void => one.reject(signal.reason)
@@ -110,7 +110,7 @@ async function measureEvents(
   return { ...sampleOf(delaysMs, elapsedMs, utilization), perSecond }
 }
 
-/** Every reader waits for one event of its team after the other, for so long; returns how long each took. */
+/** For `forMs`, every reader waits for one event after the other; returns how long each took. */
 async function watchEvents(
   watching: readonly ListReader[],
   events: Events,
@@ -132,7 +132,7 @@ async function watchEvents(
   return delaysMs
 }
 
-/** Asks again and again until the list shows the submission; returns how long that took after it was acknowledged. */
+/** Polls until the list shows the submission; returns the milliseconds since Kafka acknowledged it. */
 async function untilListed(
   reader: ListReader,
   etag: string | undefined,
@@ -152,7 +152,7 @@ async function untilListed(
   }
 }
 
-/** Asks for the newest submissions of the team; with an ETag that still holds, the answer has no ids. */
+/** The newest submissions of the team; no ids while the ETag still holds. */
 async function askList(
   { origin, accountKey }: ListReader,
   etag: string | undefined,

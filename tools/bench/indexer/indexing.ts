@@ -5,7 +5,7 @@ import type { Program } from '../program.ts'
 import type { Figures } from '../report.ts'
 import type { Stage } from '../stage.ts'
 
-/** How a program brought records into Elasticsearch; `usage` is missing where the system does not tell of it. */
+/** What one run of a contender took; `usage` is missing without `/proc`. */
 export type Indexing = Figures & { readonly elasticsearchCpuMs: number; readonly usage: Usage | undefined }
 
 /** What is brought in, and where it can be counted. */
@@ -54,7 +54,7 @@ async function countIn({ client, signal }: Stage, index: string): Promise<number
   try {
     return (await client.count({ index }, { signal, requestTimeout: countDeadlineMs })).count
   } catch (error) {
-    // Whoever makes the index has not done so yet, or its shard is about to start.
+    // The index is not there yet, or its shard has not started.
     if (error instanceof errors.ResponseError && [404, 503].includes(error.statusCode ?? 0)) return 0
     throw error
   }
@@ -64,9 +64,9 @@ async function countIn({ client, signal }: Stage, index: string): Promise<number
 export type Usage = { readonly cpuMs: number; readonly peakResidentBytes: number }
 
 const kibibyte = 1_024
-/** Linux tells every program of hundredths of a second, whatever its own clock does. */
+/** `/proc` counts CPU time in hundredths of a second. */
 const tickMs = 10
-/** Elasticsearch tells of CPU time up to a second ago. */
+/** Elasticsearch's figure of CPU time is up to a second old. */
 const settleMs = 1_100
 
 /** Undefined when no such process runs, and where the system has no `/proc`. */

@@ -1,4 +1,4 @@
-/** Sends bulk bodies that lie ready in files, so many at once, and refreshes: as fast as this client and Elasticsearch go. */
+/** The ceiling: sends ready-made bulk bodies from files, `atOnce` at a time, then refreshes. */
 import { readFile } from 'node:fs/promises'
 import { Client } from '@elastic/elasticsearch'
 
@@ -20,5 +20,5 @@ const push = async (): Promise<void> => {
 
 await Promise.all(Array.from({ length: Number(atOnce) }, push))
 await client.indices.refresh({ index: indices.split(',') }, { requestTimeout })
-// Whoever started it looks at what it took, and ends it.
+// Its parent reads what it took, then ends it.
 setInterval(() => undefined, requestTimeout)

@@ -10,7 +10,7 @@ import { type TypedKind, typedKinds } from './typed.ts'
 type SearchedTeam = { readonly team: ServedTeam; readonly pools: Pools; readonly mostLists: number }
 
 const listRequests = 120
-/** A slow contender does not get through all texts in a round. */
+/** A slow contender does not finish all texts in a round. */
 const roundMs = 2_000
 const paceOf = (maxRequests: number): Pace => ({ connections: 1, leadIn: 10, maxRequests, maxMs: roundMs })
 

@@ -6,24 +6,24 @@ import type { SampleForm } from './forms.ts'
 import { pageLimit, plainList } from './plainIndex.ts'
 import { holds, isMisspelt, type TypedKind, typedKinds, typedTexts } from './typed.ts'
 
-/** What is typed for one team, by kind: texts that find what their kind says, all words as typed, or similar ones alone. */
+/** Texts to search for in one team, by kind. */
 export type Pools = ReadonlyMap<TypedKind, readonly string[]>
 
 type Way = 'exact' | 'similar' | 'neither'
 
 const wanted = 120
-/** So many are made for each that is wanted: some find something else. */
+/** How many texts are made for each that is wanted: some find something else. */
 const spare = 2
 const fewest = 50
 
-/** Which way a search went by the titles it found: all of them hold what was typed, or none does. */
+/** `exact`: every title found holds what was typed; `similar`: none does. */
 function wayOf(titles: readonly string[], typed: string): Way {
   const held = titles.filter((title) => holds(title, typed)).length
   if (titles.length === 0 || (held > 0 && held < titles.length)) return 'neither'
   return held > 0 ? 'exact' : 'similar'
 }
 
-/** Makes what is typed, and asks the API which of it goes the way of its kind. Rejects when there is too little of one. */
+/** Makes texts of each kind and keeps those that the API finds the way of their kind. Rejects when there are too few. */
 export async function choosePools(origin: string, team: ServedTeam, stage: Stage): Promise<Pools> {
   const bar = startProgressBar(`Trying what is typed, ${team.name}`, typedKinds.length, process.stdout)
   const pools = new Map<TypedKind, readonly string[]>()

@@ -35,7 +35,7 @@ export const isMisspelt = (kind: TypedKind): boolean => misspeltKinds.some((each
 
 const shortestPart = 3
 const triesEach = 30
-/** Letters that a finger hits instead of another. */
+/** Letters for typos. */
 const latin = 'aeiorstnlmu'
 const cyrillic = 'аеиостнрлмк'
 
@@ -65,7 +65,7 @@ const notInWords = /[^\p{L}\p{N}]+/u
 const maybe = <T>(random: Random, items: readonly T[]): T | undefined =>
   items.length === 0 ? undefined : random.pick(items)
 
-/** Where no spaces stand between words, two characters are taken for one. */
+/** Without spaces between words, two characters count as a word. */
 const wordsOf = (title: string): string[] =>
   (title.match(/\p{L}+/gu) ?? []).flatMap((word) =>
     /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}]/u.test(word) ? twos(word) : word,
