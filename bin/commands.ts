@@ -1,3 +1,5 @@
+import type { Command } from 'commander'
+
 /** The sub-commands of `tidemark`. Each file exports `command`, a commander command without name and description. */
 export const commands = [
   {
@@ -117,4 +119,14 @@ export const commands = [
   },
 ] as const
 
-export type CommandName = (typeof commands)[number]['name']
+type Entry = (typeof commands)[number]
+export type CommandName = Entry['name']
+
+/** A path from the top of the project. */
+export const urlOf = (path: string): URL => new URL(`../${path}`, import.meta.url)
+
+/** Loads a command from its file. */
+export async function loadCommand({ name, file, description, example }: Entry): Promise<Command> {
+  const { command } = (await import(urlOf(file).href)) as { command: Command }
+  return command.name(name).description(description).addHelpText('afterAll', `\nExample: ${example}`)
+}

@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { commands } from './commands.ts'
+import { commands, loadCommand, urlOf } from './commands.ts'
 
-const urlOf = (file: string): URL => new URL(`../${file}`, import.meta.url)
 const { version } = JSON.parse(readFileSync(urlOf('package.json'), 'utf8')) as { version: string }
 
 const program = new Command('tidemark')
@@ -15,13 +14,12 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(cod
 
 const [first = '', second = ''] = process.argv.slice(2)
 const wanted = first === 'help' ? second : first
-for (const { name, file, description, example } of commands) {
+for (const entry of commands) {
+  const { name, file, description } = entry
   // The image holds only what ships.
   if (!existsSync(urlOf(file))) continue
   // Only the wanted command is loaded: `simulate` replaces the clock.
-  const { command } =
-    name === wanted ? ((await import(urlOf(file).href)) as { command: Command }) : { command: new Command() }
-  command.name(name).description(description).version(version).addHelpText('afterAll', `\nExample: ${example}`)
-  program.addCommand(command)
+  const command = name === wanted ? await loadCommand(entry) : new Command(name).description(description)
+  program.addCommand(command.version(version))
 }
 await program.parseAsync()

@@ -23,16 +23,25 @@ const namesIn = (help: string): string[] =>
     name === 'help' ? [] : [name],
   )
 
-/** The help of each command, and of its sub-commands as `keys create`. */
-const helps = new Map<string, string>()
-beforeAll(async () => {
-  const describeOne = async (...path: string[]): Promise<void> => {
-    const { code, stdout } = await run([...path, '--help'])
-    expect(code).toBe(0)
-    helps.set(path.join(' '), stdout)
-    if (stdout.includes('Commands:')) await Promise.all(namesIn(stdout).map((sub) => describeOne(...path, sub)))
+/** Prints the help of each command, and of its sub-commands as `keys create`, from one process: each loads much. */
+const printHelps = `
+  import { Command } from 'commander'
+  import { commands, loadCommand } from '${resolve('bin/commands.ts')}'
+  const helps = {}
+  const add = (path, command) => {
+    helps[path] = ''
+    command.configureOutput({ writeOut: (text) => { helps[path] += text } }).outputHelp()
+    for (const sub of command.commands) add(path + ' ' + sub.name(), sub)
   }
-  for (const name of names) await describeOne(name)
+  const program = new Command('tidemark')
+  for (const entry of commands) program.addCommand(await loadCommand(entry))
+  for (const command of program.commands) add(command.name(), command)
+  process.stdout.write(JSON.stringify(helps), () => process.exit())`
+let helps: ReadonlyMap<string, string>
+beforeAll(async () => {
+  const { stdout, stderr } = await run(['--input-type=module', '--eval', printHelps], process.execPath)
+  expect(stderr).toBe('')
+  helps = new Map(Object.entries(JSON.parse(stdout) as Record<string, string>))
 }, 120_000)
 
 test('the help names every command, in the order of the table', async () => {
@@ -49,7 +58,12 @@ test.each(commands)('the help of $name: usage, description, options, example', (
   expect(example).toMatch(new RegExp(`^([A-Z_]+=\\S+ )?tidemark ${name}( |$)`))
 })
 
-test.each([[['--version']], [['keys', '--version']], [['demo', '--version']]])('%s', async (args) => {
+test('--help of a command', async () => {
+  const { code, stdout } = await run(['keys', 'create', '--help'])
+  expect([code, stdout]).toEqual([0, helps.get('keys create')])
+})
+
+test.each([[['--version']], [['demo', '--version']]])('%s', async (args) => {
   expect(await run(args)).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
 })
 
