@@ -34,16 +34,21 @@ beforeEach(async () => {
 })
 afterAll(() => cluster?.stop())
 
+/** Asks one server, which may be away. */
+async function ask<T>({ url }: Engine, question: (client: Redis) => Promise<T>): Promise<T | undefined> {
+  const client = new Redis(url, { retryStrategy: () => null, commandTimeout: 1_000 })
+  client.on('error', () => undefined)
+  return await question(client)
+    .catch(() => undefined)
+    .finally(() => client.disconnect())
+}
+
 /** The master and its replica, once they are whole. */
 async function roles(): Promise<[Engine, Engine]> {
   let found: [Engine, Engine] | undefined
   await eventually(async () => {
-    for (const [each, other] of [cluster.redis, cluster.redis.toReversed()]) {
-      const client = new Redis(each?.url ?? '', { retryStrategy: () => null, commandTimeout: 1_000 })
-      client.on('error', () => undefined)
-      if (each && other && (await isRedisWhole(client).catch(() => false))) found = [each, other]
-      client.disconnect()
-    }
+    for (const [each, other] of [cluster.redis, cluster.redis.toReversed()])
+      if (each && other && (await ask(each, isRedisWhole))) found = [each, other]
     return found !== undefined
   })
   return found as [Engine, Engine]
@@ -130,20 +135,11 @@ function askAllTheTime(revoked: string, outdated: readonly string[]): { stop(): 
 }
 
 const untilPromoted = (engine: Engine): Promise<void> =>
-  eventually(async () => {
-    const client = new Redis(engine.url, { retryStrategy: () => null, commandTimeout: 1_000 })
-    client.on('error', () => undefined)
-    const info = await client.info('replication').catch(() => '')
-    client.disconnect()
-    return /^role:master/m.test(info)
-  })
+  eventually(async () => /^role:master/m.test((await ask(engine, (client) => client.info('replication'))) ?? ''))
 
 /** What the master sends to a frozen replica waits in the kernel, and would be read after all. */
-async function endReplication(): Promise<void> {
-  const client = new Redis(master.url)
-  expect(await client.call('CLIENT', 'KILL', 'TYPE', 'replica')).toBe(1)
-  client.disconnect()
-}
+const endReplication = async (): Promise<void> =>
+  expect(await ask(master, (client) => client.call('CLIENT', 'KILL', 'TYPE', 'replica'))).toBe(1)
 
 test('the master is killed, and a replica that lags behind takes over: what was revoked and replaced stays so', async () => {
   const outdated = await change()

@@ -29,25 +29,17 @@ async function replay(): Promise<void> {
   await eventually(() => store.isComplete())
 }
 
-type Written = { revision?: number; digest?: string; name?: string }
+type Written = { revision?: number; name?: string }
 /** Appends a record of a key; null deletes it. */
 async function append(key: string, written: Written | null): Promise<void> {
   const id = key.slice(key.indexOf('/') + 1)
-  const { revision = written === null ? 9 : 1, name = 'n', ...its } = written ?? {}
-  const entity = {
-    id,
-    name,
-    digest,
-    state: 'active',
-    createdAt: '2026-01-01T00:00:00.000Z',
-    createdBy: 'owner',
-    ...its,
-  }
+  const { revision = written === null ? 9 : 1, name = 'n' } = written ?? {}
+  const entity = { id, name, digest, state: 'active', createdAt: '2026-01-01T00:00:00.000Z', createdBy: 'owner' }
   const value = JSON.stringify({ revision, key: written === null ? null : entity })
   await pipeline.produce('account-keys', [{ key, value }])
 }
-const holderOf = async (of = digest): Promise<string | undefined> => {
-  const lookup = await store.lookup(of)
+const holderOf = async (): Promise<string | undefined> => {
+  const lookup = await store.lookup(digest)
   if (lookup === 'incomplete') throw new Error('the store is incomplete')
   return lookup.found === null ? undefined : `${lookup.found.teamId}/${lookup.found.keyId}`
 }
@@ -62,7 +54,7 @@ const contestedIn = async (indexer: Program): Promise<string[]> =>
     .map(([, key = '']) => key)
     .sort()
 
-test('a digest that two live keys claim opens neither, in whichever order they came, until one is gone or has another; both are named', async () => {
+test('a digest that two live keys claim opens neither until one is gone, also after a replay; both are named', async () => {
   const indexer = await pipeline.startIndexer()
   await append('first/k', {})
   await untilHeldBy('first/k')
@@ -74,12 +66,6 @@ test('a digest that two live keys claim opens neither, in whichever order they c
   await append('first/k', null)
   await untilHeldBy('second/k')
   await eventually(async () => (await contestedIn(indexer)).length === 0)
-  await append('third/k', {})
-  await untilHeldBy(undefined)
-  await append('second/k', { revision: 2, digest: digestOf('another') })
-  await untilHeldBy('third/k')
-  await replay()
-  expect([await holderOf(), await holderOf(digestOf('another'))]).toEqual(['third/k', 'second/k'])
 })
 
 test('a record of a stored revision with another content is a dead letter; the same one again is not', async () => {

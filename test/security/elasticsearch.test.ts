@@ -309,18 +309,18 @@ describe('over TLS, each as its own user', () => {
     for (const program of [indexer, api]) expect(await program.end('SIGTERM')).toBe(0)
   })
 
-  test.each(processes)('%s ends with 78 and one line when its password is refused', async (script, name) => {
-    const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
-    expect(await refusalOf(script, wrong)).toBe(
-      'ELASTICSEARCH_PASSWORD is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME\n',
-    )
-  })
-
-  test.each(processes)('%s ends with 78 and one line when nobody vouches for Elasticsearch', async (script, name) => {
-    const foreign = { ...settingsAs(name), ELASTICSEARCH_CA_FILE: elasticsearch.foreignCaFile }
-    const line = /^ELASTICSEARCH_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
-    expect(await refusalOf(script, foreign)).toMatch(line)
-  })
+  test.each(processes)(
+    '%s ends with 78 and one line when its password or the certificate is refused',
+    async (script, name) => {
+      const wrong = { ...settingsAs(name), ELASTICSEARCH_PASSWORD: 'hunter2' }
+      expect(await refusalOf(script, wrong)).toBe(
+        'ELASTICSEARCH_PASSWORD is refused by Elasticsearch for the user of ELASTICSEARCH_USERNAME\n',
+      )
+      const foreign = { ...settingsAs(name), ELASTICSEARCH_CA_FILE: elasticsearch.foreignCaFile }
+      const line = /^ELASTICSEARCH_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
+      expect(await refusalOf(script, foreign)).toMatch(line)
+    },
+  )
 
   test('who names nobody to an Elasticsearch that asks is told so', async () => {
     const nobody = { ...settingsAs('tidemark_api'), ELASTICSEARCH_USERNAME: '', ELASTICSEARCH_PASSWORD: '' }

@@ -248,16 +248,16 @@ describe('over TLS, each as its own user', () => {
     for (const program of [indexer, api, settings]) expect(await program.end('SIGTERM')).toBe(0)
   })
 
-  test.each(processes)('%s ends with 78 and one line when its password is refused', async (script, user, args) => {
-    const wrong = { ...as(user), REDIS_URL: redis.urlOf(user, 'hunter2') }
-    expect(await refusalOf(script, wrong, args)).toBe('REDIS_URL names a user or a password that Redis refuses\n')
-  })
-
-  test.each(processes)('%s ends with 78 and one line when nobody vouches for Redis', async (script, user, args) => {
-    const foreign = { ...as(user), REDIS_CA_FILE: redis.foreignCaFile }
-    const line = /^REDIS_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
-    expect(await refusalOf(script, foreign, args)).toMatch(line)
-  })
+  test.each(processes)(
+    '%s ends with 78 and one line when its password or the certificate is refused',
+    async (script, user, args) => {
+      const wrong = { ...as(user), REDIS_URL: redis.urlOf(user, 'hunter2') }
+      expect(await refusalOf(script, wrong, args)).toBe('REDIS_URL names a user or a password that Redis refuses\n')
+      const foreign = { ...as(user), REDIS_CA_FILE: redis.foreignCaFile }
+      const line = /^REDIS_CA_FILE does not vouch for the certificate of 127\.0\.0\.1:\d+ \([A-Z_]+\)\n$/
+      expect(await refusalOf(script, foreign, args)).toMatch(line)
+    },
+  )
 
   test('a name that the certificate does not have is no name of Redis', async () => {
     const elsewhere = redis.urlOf('tidemark-api').replace('127.0.0.1', 'localhost')

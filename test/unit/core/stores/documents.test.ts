@@ -1,7 +1,5 @@
-import { rawMembers } from '../../../../src/core/json/rawJson.ts'
 import type { Instant } from '../../../../src/core/model/instant.ts'
 import { readFormRecord, readSubmissionRecord } from '../../../../src/core/model/record.ts'
-import { titleSaltLength } from '../../../../src/core/model/titles.ts'
 import {
   type DocumentWrite,
   formWrites,
@@ -9,19 +7,18 @@ import {
   summaryDelimiter,
   withNamesOnce,
 } from '../../../../src/core/stores/documents.ts'
-import { readDefinition } from '../../../../src/core/stores/indices.ts'
 import { formEntity, submissionEntity } from '../../../support/entities.ts'
 
 const appendedAt = '2026-05-01T00:00:00.000Z' as Instant
 
-function writesOfForm(entity: unknown, key = 'acme/f1'): DocumentWrite[] {
-  const value = entity === null ? null : Buffer.from(JSON.stringify({ revision: 7, form: entity }))
-  const read = readFormRecord(Buffer.from(key), value)
+function writesOfForm(entity: unknown): DocumentWrite[] {
+  const value = Buffer.from(JSON.stringify({ revision: 7, form: entity }))
+  const read = readFormRecord(Buffer.from('acme/f1'), value)
   if (!read.ok) throw new Error(JSON.stringify(read.problem))
   return formWrites(read.value, appendedAt)
 }
 function writesOfSubmission(entity: unknown, changedAt = appendedAt): DocumentWrite[] {
-  const value = entity === null ? null : Buffer.from(JSON.stringify({ revision: 7, submission: entity }))
+  const value = Buffer.from(JSON.stringify({ revision: 7, submission: entity }))
   const read = readSubmissionRecord(Buffer.from('acme/s1'), value)
   if (!read.ok) throw new Error(JSON.stringify(read.problem))
   return submissionWrites(read.value, changedAt)
@@ -29,13 +26,6 @@ function writesOfSubmission(entity: unknown, changedAt = appendedAt): DocumentWr
 const form = formEntity({ id: 'f1' })
 const submission = submissionEntity({ id: 's1' })
 const sourceOf = (write: DocumentWrite | undefined) => JSON.parse(write?.source.toString() ?? 'null')
-
-test.each([
-  ['form', writesOfForm(form), 'acme/f1', ['forms', 'form-details']],
-  ['submission', writesOfSubmission(submission), 'acme/s1', ['submissions', 'submission-details']],
-])('a %s becomes a list and a detail document of one id, team and version', (_what, writes, id, kinds) => {
-  expect(writes).toMatchObject(kinds.map((kind) => ({ kind, id, teamId: 'acme', version: 7 })))
-})
 
 test('a list document carries what lists are searched and sorted by, beside the summary as it is served', () => {
   const { summary, digest, ...keys } = sourceOf(writesOfSubmission(submission)[0])
@@ -49,49 +39,6 @@ test('a list document carries what lists are searched and sorted by, beside the 
     status: 'completed',
   })
   expect(summary).toMatchObject({ id: 's1', result: submission['result'] })
-})
-
-test('a form is searched by its title as it is compared, each word salted with its team', () => {
-  const [ours, theirs] = ['acme/f1', 'other/f1'].map((key) => sourceOf(writesOfForm(form, key)[0]))
-  const salt: string = ours.titleFolded.slice(0, titleSaltLength)
-  const salted = (...words: string[]): string => words.map((word) => salt + word).join(' ')
-  expect(ours.titleFolded).toBe(`${salt} product knowledge quiz`)
-  expect(ours.titleWords).toBe(salted('product', 'knowledge', 'quiz'))
-  expect(ours.titleJoined).toBe(salted('productknowledge', 'productknowledgequiz', 'knowledgequiz'))
-  expect(ours.titleStarts).toBe(salted('produ', 'produc', 'knowl', 'knowle', 'knowled', 'knowledg'))
-  expect(ours.titleRaw).toBe(`${salt}product knowledge quiz`)
-  expect(theirs.titleFolded).not.toContain(salt)
-})
-
-test('positions sort by creation, then id, whatever the offsets of the moments', () => {
-  const positionOf = (id: string, createdAt: string): string =>
-    sourceOf(writesOfForm(formEntity({ id, createdAt }), `acme/${id}`)[0]).position
-  const inOrder = [
-    positionOf('b', '2026-03-01T10:00:00+02:00'),
-    positionOf('a', '2026-03-01T08:00:00.001Z'),
-    positionOf('b', '2026-03-01T08:00:00.001Z'),
-    positionOf('0', '2026-03-01T07:00:00-05:00'),
-  ]
-  expect(inOrder.toSorted()).toEqual(inOrder)
-})
-
-test('list documents hold no more than their strict mappings know, also when they tell of a deletion', async () => {
-  const writes = [form, null].flatMap((entity) => writesOfForm(entity)).concat(writesOfSubmission(submission))
-  for (const { kind, source } of writes
-    .concat(writesOfSubmission(null))
-    .filter(({ kind }) => !kind.endsWith('details'))) {
-    const { mappings } = await readDefinition(kind)
-    expect(mappings).toMatchObject({ dynamic: 'strict' })
-    const known = Object.keys(mappings['properties'] as object)
-    expect(known).toEqual(expect.arrayContaining([...rawMembers(source.toString()).keys()]))
-  }
-})
-
-test('a deletion is stored above every revision, where no query looks for a team', () => {
-  for (const write of [...writesOfForm(null), ...writesOfSubmission(null)]) {
-    expect(write.version).toBe(2 ** 53 - 1)
-    expect(JSON.parse(write.source.toString())).toEqual({ tombstone: { teamId: 'acme', deletedAt: appendedAt } })
-  }
 })
 
 test('whatever is sent, a document holds no line break, which would end it within a bulk request, and two marks at most', () => {
