@@ -16,17 +16,14 @@ export const statusOf: Readonly<Record<ClientError, number>> = {
   'no-http': 400,
 }
 
-/** The answer to a client error, after which the connection is closed. */
-type Refusal = {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
+type Headers = Readonly<Record<string, string>>
+type Refusal = { readonly status: number; readonly headers: Headers; readonly body: string }
 
+/** The answer to a client error, after which the connection is closed. */
 export type Refuse = (reason: ClientError) => Refusal
 
 /** A refusal with the headers of its body and of a closing connection. */
-export const refusal = (status: number, headers: Refusal['headers'], body: string): Refusal => ({
+export const refusal = (status: number, headers: Headers, body: string): Refusal => ({
   status,
   headers: { ...headers, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' },
   body,

@@ -32,7 +32,7 @@ export function requestMetrics<Reason extends string>(registry: Registry, reason
   }
 }
 
-/** Measures how long something took in all its parts together. */
+/** Measures the parts of something together. */
 export class Stopwatch {
   readonly #elapsedMs: () => number
   #beforeMs = 0
@@ -42,7 +42,6 @@ export class Stopwatch {
     this.#elapsedMs = elapsedMs
   }
 
-  /** Begins another part. */
   start(): void {
     this.#startedMs = this.#elapsedMs()
   }
@@ -52,7 +51,6 @@ export class Stopwatch {
     this.#startedMs = undefined
   }
 
-  /** The parts that are over, and what has passed of the one that runs. */
   readMs(): number {
     return this.#beforeMs + (this.#startedMs === undefined ? 0 : this.#elapsedMs() - this.#startedMs)
   }
@@ -70,8 +68,8 @@ export function routeOf({ matched }: Matched): string | undefined {
 type ObservedState = { requestId: string; readonly waited?: Stopwatch }
 
 /**
- * Gives every request an `X-Request-Id`. When its answer was sent or aborted, measures it and logs one line; `whose` adds the client's
- * ids. The line holds no URL, header, parameter or body: those may contain keys, sign-in tokens, sessions and personal data.
+ * Gives every request an `X-Request-Id`. When its answer was sent or aborted, measures it and logs one line, without URL, headers,
+ * parameters or body: those may contain keys, sign-in tokens, sessions and personal data.
  */
 export const observeRequests =
   <State extends ObservedState>(

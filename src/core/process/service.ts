@@ -148,15 +148,12 @@ async function start(
 class Lifetime {
   readonly #log: Logger
   readonly #stop = new AbortController()
+  readonly signal = this.#stop.signal
   readonly #releasers: { readonly what: string; readonly releaser: () => Promise<unknown> }[] = []
   #exitCode = 0
 
   constructor(log: Logger) {
     this.#log = log
-  }
-
-  get signal(): AbortSignal {
-    return this.#stop.signal
   }
 
   readonly release = (what: string, releaser: () => Promise<unknown>): void => {

@@ -7,10 +7,7 @@ import type { Service } from '../process/service.ts'
 import { AccountKeyStore } from './accountKeyStore.ts'
 import type { OnCommand, RedisConnection } from './redis.ts'
 
-/**
- * Opens Redis, and takes over the Elasticsearch client of a process that has one: calls of both are measured, and both are closed
- * at the end. Nothing waits for an engine: the clients connect by themselves, also later.
- */
+/** Opens Redis, and takes over the Elasticsearch client of a process that has one: both are measured, and closed at the end. */
 export function openStores(
   { config, engines, log, metrics, release }: Pick<Service, 'config' | 'engines' | 'log' | 'metrics' | 'release'>,
   elasticsearch?: Client,

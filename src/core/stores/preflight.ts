@@ -21,10 +21,7 @@ export type EngineProbe = {
 const deadlineMs = 3_000
 const retryMs = 2_000
 
-/**
- * Connects to an engine once, for three seconds at most, to check its certificate and our credentials. An engine that is unreachable may
- * come later.
- */
+/** Connects to an engine once, for three seconds at most, to check its certificate and our credentials. */
 export async function probe(
   { addresses, tryCredentials, ...of }: EngineProbe,
   stop?: AbortSignal,
@@ -57,10 +54,7 @@ export function addressIn(url: string, defaultPort: number): Address {
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || defaultPort }
 }
 
-/**
- * Why the certificate of a TLS server is not trusted; undefined when it is trusted. Rejects when the handshake fails. Without `ca`, Node's
- * own authorities count.
- */
+/** Why a certificate is not trusted; undefined when it is. Rejects when the handshake fails. Without `ca`, Node's own authorities count. */
 async function certificateProblem(
   { engine, caSetting, ca }: Pick<EngineProbe, 'engine' | 'caSetting' | 'ca'>,
   { host, port }: Address,

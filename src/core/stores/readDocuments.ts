@@ -13,9 +13,8 @@ export type StoredDocument = {
 }
 
 /**
- * Reads documents of an index as they are now, searchable or not, in the order of `ids`; undefined for one that is not there. `members`
- * are those of their sources that are wanted; all of them if it is undefined. Rejects unless every document can be asked for. `raw` is a
- * client that returns bytes.
+ * Reads documents of an index as they are now, searchable or not, in the order of `ids`; undefined for one that is not there. `members` of
+ * their sources are wanted, or all. Rejects unless every document can be asked for. `raw` is a client that returns bytes.
  */
 export async function multiGet(
   raw: Client,
@@ -39,10 +38,8 @@ export async function multiGet(
   })
 }
 
-/** What is asked for, in the words of the Search API. */
 type ScanQuery = {
   readonly query: object
-  /** Which copies answer, such as those of one shard. */
   readonly preference?: string
   readonly _source?: boolean
   readonly docvalue_fields?: readonly object[]

@@ -35,9 +35,8 @@ const sentinelReconnectMs = 1_000
 const runIdRetryMs = 500
 
 /**
- * Connects to Redis, directly or through Sentinels, and keeps reconnecting. A command fails at once while Redis is unreachable, and after
- * two seconds without an answer; none is queued. `onError` is called with connection errors, from which the client recovers by itself.
- * Through Sentinels it follows a failover as soon as a Sentinel tells of it, also when the old master still answers.
+ * Connects to Redis and keeps reconnecting. A command fails at once while Redis is unreachable, and after two seconds without an answer.
+ * Through Sentinels the client follows a failover as soon as one tells of it, also when the old master still answers.
  */
 export function connectRedis(
   config: Pick<Config, 'INDEX_PREFIX'> & Partial<Config>,
