@@ -54,19 +54,3 @@ export const countsOf = (rows: readonly Row[]): ListCounts => ({
 
 const positionsBelow = (rows: readonly Row[], prefix: string): string[] =>
   rows.map(positionOf).filter((position) => position.startsWith(prefix))
-
-/** The same counts; `hear` is called for each question. */
-export const askedOf = (counts: ListCounts, hear: () => void): ListCounts => ({
-  countByTime: (span, stepMs) => {
-    hear()
-    return counts.countByTime(span, stepMs)
-  },
-  countByCharacter: (prefix) => {
-    hear()
-    return counts.countByCharacter(prefix)
-  },
-  idsBeginWith: (prefix) => {
-    hear()
-    return counts.idsBeginWith(prefix)
-  },
-})

@@ -39,42 +39,26 @@ test('a detail weighs what its row tells, any other one as much as is not large'
   expect(await Promise.all(['a', 'b', 'no identifier'].map(weigh))).toEqual([9_900_000, largeBytes, largeBytes])
 })
 
-test('a team without large details is asked for them once for each version of the list', async () => {
+test('a list is asked for large rows, and for large details, once for each of its versions, and always without one', async () => {
   const { indexReader, asked } = knowing({})
   let turns = 0
   const run: RunQuery = (send) => {
     turns++
     return runQuery(send)
   }
-  const weigh = (id: string, version: string | null) => weighDetail(indexReader, at(version), id, run)
-  for (const id of ['a', 'b', 'c']) expect(await weigh(id, '1')).toBe(largeBytes)
-  expect(asked).toHaveLength(1)
-  // What is known waits for no turn.
-  expect(turns).toBe(1)
-  await weigh('a', '2')
-  expect(asked).toHaveLength(2)
-  await weigh('a', null)
-  await weigh('a', null)
-  expect(asked).toHaveLength(4)
-})
-
-test('summaries and details are known apart, and those of each list', async () => {
-  const { indexReader, asked } = knowing({})
-  await hasLarge(indexReader, at('1', 'forms'), 'summary', runQuery)
-  await hasLarge(indexReader, at('1', 'forms'), 'detail', runQuery)
-  await hasLarge(indexReader, at('1', 'submissions'), 'detail', runQuery)
-  expect(asked).toHaveLength(3)
-})
-
-test('a list is asked for large rows once for each of its versions, and always without one', async () => {
-  const { indexReader, asked } = knowing({})
-  const timesAsked = async (version: string | null): Promise<number> => {
-    asked.length = 0
-    for (let page = 1; page <= 3; page++) await hasLarge(indexReader, at(version, 'forms'), 'summary', runQuery)
+  const timesAsked = async (version: string | null, type: EntityType): Promise<number> => {
+    asked.length = turns = 0
+    for (let time = 1; time <= 3; time++) {
+      expect(await hasLarge(indexReader, at(version, type), 'summary', run)).toBe(false)
+      expect(await weighDetail(indexReader, at(version, type), 'a', run)).toBe(largeBytes)
+    }
+    // What is known waits for no turn.
+    expect(turns).toBe(asked.length)
     return asked.length
   }
-  expect(await timesAsked('first')).toBe(1)
-  expect(await timesAsked('first')).toBe(0)
-  expect(await timesAsked('second')).toBe(1)
-  expect(await timesAsked(null)).toBe(3)
+  expect(await timesAsked('first', 'forms')).toBe(2)
+  expect(await timesAsked('first', 'forms')).toBe(0)
+  expect(await timesAsked('first', 'submissions')).toBe(2)
+  expect(await timesAsked('second', 'forms')).toBe(2)
+  expect(await timesAsked(null, 'forms')).toBe(6)
 })

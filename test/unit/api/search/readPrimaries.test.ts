@@ -89,11 +89,17 @@ test('a primary that has moved before the master says so is looked for again', a
   expect(await reading).toContain('_only_nodes:b')
 })
 
-test('a new primary is not read before all that the lost one has shown can be seen on it', async () => {
+/** A list that was read from a primary which another one has replaced, while a write to it is under way. */
+async function moved(primary = { node: 'b', id: 'second' }): Promise<Cluster> {
   const cluster = new Cluster()
   await cluster.read()
-  cluster.primary = { node: 'b', id: 'second' }
+  cluster.primary = primary
   cluster.isSettled = false
+  return cluster
+}
+
+test('a new primary is not read before all that the lost one has shown can be seen on it', async () => {
+  const cluster = await moved()
   const answered = jest.fn()
   const reading = cluster.read().then(answered)
   await untilLookedUp(cluster, 3)
@@ -108,10 +114,7 @@ test('a new primary is not read before all that the lost one has shown can be se
 })
 
 test('a list that is written all the time is read again once a watermark promises what was written until then', async () => {
-  const cluster = new Cluster()
-  await cluster.read()
-  cluster.primary = { node: 'b', id: 'second' }
-  cluster.isSettled = false
+  const cluster = await moved()
   const reading = cluster.read()
   await untilLookedUp(cluster, 3)
   // A clock may be a second ahead of another one.
@@ -123,19 +126,13 @@ test('a list that is written all the time is read again once a watermark promise
 })
 
 test('a list that another generation serves from now on is read from there at once, however much it is written', async () => {
-  const cluster = new Cluster()
-  await cluster.read()
-  cluster.primary = { node: 'b', id: 'second' }
+  const cluster = await moved()
   cluster.index = 'x-forms-v1-2'
-  cluster.isSettled = false
   expect(await cluster.read()).toBe('_only_nodes:b')
 })
 
 test('a copy that was made anew on the same node is another one', async () => {
-  const cluster = new Cluster()
-  await cluster.read()
-  cluster.primary = { node: 'a', id: 'second' }
-  cluster.isSettled = false
+  const cluster = await moved({ node: 'a', id: 'second' })
   const reading = cluster.read()
   await untilLookedUp(cluster, 3)
   expect(cluster.asked).toHaveLength(1)
@@ -144,10 +141,7 @@ test('a copy that was made anew on the same node is another one', async () => {
 })
 
 test('a list whose writes nobody settles is read again after half a minute', async () => {
-  const cluster = new Cluster()
-  await cluster.read()
-  cluster.primary = { node: 'b', id: 'second' }
-  cluster.isSettled = false
+  const cluster = await moved()
   const reading = cluster.read()
   await untilLookedUp(cluster, 3)
   cluster.nowMs += 30_000
@@ -155,10 +149,7 @@ test('a list whose writes nobody settles is read again after half a minute', asy
 })
 
 test('who waits for a new primary gives up with the request', async () => {
-  const cluster = new Cluster()
-  await cluster.read()
-  cluster.primary = { node: 'b', id: 'second' }
-  cluster.isSettled = false
+  const cluster = await moved()
   const stop = new AbortController()
   const reading = cluster.client.send(search(), stop.signal)
   stop.abort()
