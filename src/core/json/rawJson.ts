@@ -13,11 +13,11 @@ const closeBrace = 0x7d
 const openBracket = 0x5b
 const closeBracket = 0x5d
 
-/** A JSON object as its members' raw texts, in their order; of a repeated name the last one counts, as in JSON.parse. */
-type RawObject = ReadonlyMap<string, string>
-
-/** The members of the object in `text`; empty for any other JSON value. */
-export function rawMembers(text: string): RawObject {
+/**
+ * The members of the object in `text`, with their raw texts, in their order; empty for any other JSON value. Of a repeated name the last
+ * one counts, as in JSON.parse.
+ */
+export function rawMembers(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>()
   walk(text, skipSpace(text, 0), (at, name) => {
     const end = skipValue(text, at)
@@ -108,15 +108,12 @@ function skipSpace(text: string, from: number): number {
 }
 
 function skipString(text: string, from: number): number {
-  let at = text.indexOf('"', from + 1)
-  while (at !== -1 && isEscaped(text, at, from)) at = text.indexOf('"', at + 1)
-  return at === -1 ? text.length : at + 1
-}
-
-function isEscaped(text: string, at: number, from: number): boolean {
-  let backslashes = 0
-  while (at - 1 - backslashes > from && text.charCodeAt(at - 1 - backslashes) === backslash) backslashes++
-  return backslashes % 2 === 1
+  for (let at = text.indexOf('"', from + 1); at !== -1; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0
+    while (text.charCodeAt(at - 1 - backslashes) === backslash) backslashes++
+    if (backslashes % 2 === 0) return at + 1
+  }
+  return text.length
 }
 
 function skipValue(text: string, from: number): number {
@@ -131,19 +128,14 @@ function skipValue(text: string, from: number): number {
 const endsScalar = (code: number): boolean =>
   code <= 0x20 || code === comma || code === closeBrace || code === closeBracket || code === colon
 
+/** Without recursion: what is skipped may be nested as deep as its producer likes. */
 function skipNested(text: string, from: number): number {
-  let depth = 0
-  let at = from
-  while (at < text.length) {
+  for (let at = from, depth = 0; at < text.length; ) {
     const code = text.charCodeAt(at)
-    if (code === quote) {
-      at = skipString(text, at)
-      continue
-    }
     if (code === openBrace || code === openBracket) depth++
     else if (code === closeBrace || code === closeBracket) depth--
-    at++
+    at = code === quote ? skipString(text, at) : at + 1
     if (depth === 0) return at
   }
-  return at
+  return text.length
 }

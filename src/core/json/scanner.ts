@@ -52,8 +52,8 @@ export type Member = {
 
 /**
  * Finds the values of known members in one pass over simple JSON: members of the expected types, every known name once and without
- * escapes, no white space but spaces, no deeper nesting and no longer numbers than Elasticsearch accepts. Other JSON may be valid,
- * too: `RecordRenderer` normalises it. In valid UTF-8, whatever `read` accepts, `JSON.parse` accepts.
+ * escapes, no white space but spaces, no nesting and no numbers that Elasticsearch rejects. `RecordRenderer` normalises other JSON.
+ * In valid UTF-8, whatever `read` accepts, `JSON.parse` accepts.
  */
 export class Scanner {
   readonly #shape: Shape
@@ -95,7 +95,7 @@ export class Scanner {
     return start !== none && this.#bytes[start] !== n
   }
 
-  /** The offset at which a member's value begins; -1 when the member is missing. */
+  /** The offset of a member's value; -1 when the member is missing. */
   startOf(slot: number): number {
     return this.#starts[slot] ?? none
   }

@@ -95,8 +95,8 @@ export function groupMember(kafka: Kafka, options: GroupOptions) {
     pause: (partitions: readonly TopicPartition[]): void => consumer.pause(listed(partitions)),
     resume: (partitions: readonly TopicPartition[]): void => consumer.resume(listed(partitions)),
     /**
-     * Commits offsets of assigned partitions; after a rebalance the broker rejects them. One that KafkaJS repeats after it has lost its
-     * connection and rejoined is accepted: an offset may go back then, to one that was searchable.
+     * Commits offsets of assigned partitions; after a rebalance the broker rejects them. It accepts one that KafkaJS repeats after a lost
+     * connection and a rejoin: the offset may then go back, to one that was searchable.
      */
     commit: (commits: readonly PartitionCommit[]): Promise<void> =>
       consumer.commitOffsets(commits.map(({ position, ...commit }) => ({ ...commit, offset: String(position) }))),

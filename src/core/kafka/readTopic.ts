@@ -112,30 +112,23 @@ function createCluster(kafka: Kafka): Cluster {
   return create({ allowAutoTopicCreation: false })
 }
 
+const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }
+const nothing: OffsetSpan = { from: 0n, to: 0n }
+
 /** What the partitions hold of each range, or at all. */
-async function heldOf(
-  admin: Admin,
-  topic: string,
-  ranges: ReadonlyMap<number, OffsetSpan> | undefined,
-): Promise<Map<number, OffsetSpan>> {
+async function heldOf(admin: Admin, topic: string, ranges: ReadOptions['ranges']): Promise<Map<number, OffsetSpan>> {
   const held = new Map<number, OffsetSpan>()
   for (const { partition, ...ends } of await admin.fetchTopicOffsets(topic)) {
     const [low, high] = [BigInt(ends.low), BigInt(ends.high)]
-    const { from, to } = ranges === undefined ? { from: low, to: high } : (ranges.get(partition) ?? nothing)
+    const { from, to } = ranges === undefined ? everything : (ranges.get(partition) ?? nothing)
     const span = { from: from > low ? from : low, to: to < high ? to : high }
     if (span.from < span.to) held.set(partition, span)
   }
   return held
 }
 
-const nothing: OffsetSpan = { from: 0n, to: 0n }
-
 /** Fetches from every leader once. */
-async function fetchUnread(
-  cluster: Cluster,
-  topic: string,
-  unread: ReadonlyMap<number, OffsetSpan>,
-): Promise<Fetched[]> {
+async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, OffsetSpan>): Promise<Fetched[]> {
   const leaders = Object.entries(cluster.findLeaderForPartitions(topic, [...unread.keys()]))
   if (leaders.length === 0) throw new Error(`${topic} has lost its partitions`)
   const answers = await Promise.all(

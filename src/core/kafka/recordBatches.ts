@@ -144,9 +144,8 @@ const lastOffsetOf = (batch: Buffer): string => String(batch.readBigInt64BE(0) +
 
 function offsetsOf(batch: Buffer): string {
   if (batch.length < headerBytes) return 'that was fetched'
-  return batch.readInt8(commonHeaderBytes - 1) === currentMagic
-    ? `at offsets ${batch.readBigInt64BE(0)} to ${lastOffsetOf(batch)}`
-    : `at offset ${batch.readBigInt64BE(0)}`
+  const [first, magic] = [batch.readBigInt64BE(0), batch.readInt8(commonHeaderBytes - 1)]
+  return magic === currentMagic ? `at offsets ${first} to ${lastOffsetOf(batch)}` : `at offset ${first}`
 }
 
 /** `firstOffset`: of the first record in this partition. */
