@@ -17,9 +17,8 @@ const leaderCheckMs = 100
 /** The first offset of a partition, and the offset after its last record. */
 export type OffsetRange = { readonly low: bigint; readonly high: bigint }
 
-/** The settings of a topic, by their names in Kafka. */
+/** By the names of settings in Kafka. */
 type TopicSettings = Readonly<Record<string, string | number>>
-
 export type NewTopic = { readonly topic: string; readonly partitions: number; readonly settings: TopicSettings }
 
 export type KafkaSource = ReturnType<typeof kafkaSource>

@@ -31,7 +31,7 @@ export type AccountKey = z.output<typeof accountKeySchema>
 /** What the newest record of a key says: its state, or that it was deleted (null). A null value has `deletedRevision`. */
 export type AccountKeyState = { readonly revision: Revision; readonly key: AccountKey | null }
 
-/** The value of a record of `account-keys`. Two states are equal if their values are: members stand in one order, and none is missing. */
+/** The value of a record. Equal states have equal values: members stand in one order, and none is missing. */
 export function accountKeyValue({ revision, key }: AccountKeyState): string {
   const members = Object.keys(accountKeySchema.shape) as (keyof AccountKey)[]
   return JSON.stringify({ revision, key: key && Object.fromEntries(members.map((name) => [name, key[name] ?? null])) })
@@ -42,10 +42,9 @@ export const recordValueOf = (state: AccountKeyState): string | null =>
   state.revision === deletedRevision ? null : accountKeyValue(state)
 
 /** The state after the key is deleted: a record that compaction keeps. */
-export const deletedAfter = (revision: Revision): AccountKeyState => ({
-  revision: Math.min(revision + 1, maxRevision) as Revision,
-  key: null,
-})
+export const deletedAfter = (revision: Revision): AccountKeyState => {
+  return { revision: Math.min(revision + 1, maxRevision) as Revision, key: null }
+}
 
 /** A new plaintext key from 32 random bytes. */
 export const plaintextFrom = (randomBytes: Uint8Array): string =>

@@ -13,7 +13,6 @@ export type DocumentId = Branded<string, 'DocumentId'>
 export type Digest = Branded<string, 'Digest'>
 /** Grows with every change of one entity; 1 to 2^53 − 2 for a live entity. */
 export type Revision = Branded<number, 'Revision'>
-/** Position of a record in its partition. */
 export type Offset = Branded<bigint, 'Offset'>
 
 export const identifierPattern = /^[A-Za-z0-9._:-]{1,128}$/
@@ -35,12 +34,9 @@ export const isRevision = (value: unknown): value is Revision =>
 /** Joins two valid ids. Neither contains a `/`, so the pair can be split again. */
 export const documentId = (teamId: TeamId, entityId: EntityId): DocumentId => `${teamId}/${entityId}` as DocumentId
 
-/** The team's id in a document id. */
 export const teamIdOf = (id: DocumentId): TeamId => id.slice(0, id.indexOf('/')) as TeamId
 
-/** The entity's id in a document id. */
 export const entityIdOf = (id: DocumentId): EntityId => id.slice(id.indexOf('/') + 1) as EntityId
-
 export const toOffset = (text: string): Offset => BigInt(text) as Offset
 
 /** A random token of 96 bits, as 16 characters of base64url. */

@@ -10,8 +10,8 @@ const markedLetter = /([\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Hebrew}\p{s
 const katakana = /[\u30a1-\u30f6]/g
 const hiraganaDistance = 0x60
 /**
- * Seen by nobody, or seen and left out: controls of direction and joining, variation selectors, keycaps, skin tones, the Arabic
- * stretch, the dot below of Indic letters. A zero-width space or non-joiner stays: it stands where others write a space.
+ * Invisible, or left out by readers: controls of direction and joining, variation selectors, keycaps, skin tones, the Arabic stretch,
+ * the dot below of Indic letters. A zero-width space or non-joiner stands where others write a space.
  */
 const dropped = /(?![\u200b\u200c])\p{Cf}|[\ufe00-\ufe0f\u20e3\u0640\u093c\u09bc\u0a3c\u0abc\u0b3c\u0cbc]|\p{EMod}/gu
 
@@ -29,9 +29,9 @@ const formed = new RegExp(`[${[...plainForms.keys()].join('')}]`, 'gu')
 const apostrophe = /[\u00b4\u0374\u1ffd\u02b9-\u02bd\u02c8\u02ee]/g
 
 /**
- * A title as its words are compared: compatibility forms and case folded, marks off where readers leave them out, katakana as
- * hiragana, digits of all scripts as 0 to 9; punctuation stays. Doing it twice changes nothing. Cut once more after unfolding:
- * one character may become eighteen, and Elasticsearch refuses a keyword of more than 32,766 bytes.
+ * Folds compatibility forms, case, marks where readers leave them out, katakana to hiragana, digits of all scripts to 0 to 9; keeps
+ * punctuation. Idempotent. Cut once more at the end: one character may become eighteen, and Elasticsearch refuses a keyword of more
+ * than 32,766 bytes.
  */
 export const foldCharacters = (title: string): string =>
   title
@@ -51,9 +51,8 @@ export const foldCharacters = (title: string): string =>
     .replace(katakana, (letter) => String.fromCharCode(letter.charCodeAt(0) - hiraganaDistance))
 
 /**
- * Stands before every searched term of a team, so that the cost of a wildcard and the expansions of a fuzzy word follow the
- * team, not the cluster, and no other team's word is ever compared. Of fixed length, so that what follows it is the term. Should
- * two of many teams have the same one, each still finds its own forms only, and pays for both.
+ * Stands before every searched term of a team, so that the cost of a wildcard and the expansions of a fuzzy word follow the team, not
+ * the cluster. Two teams with one salt pay for both; each finds its own forms only.
  */
 export const titleSalt = (teamId: TeamId): string => hash('sha256', teamId, 'base64url').slice(0, titleSaltLength)
 
@@ -115,7 +114,7 @@ export function foldTitle(title: string): string {
   let before: TitleWord | undefined
   for (const word of titleWords(title)) {
     const isReadOn = word.kind === 'cjk' && word.gap === 'none' && before?.kind === 'cjk'
-    const longer = before === undefined || isReadOn ? folded + word.text : `${folded} ${word.text}`
+    const longer = folded + (before === undefined || isReadOn ? '' : ' ') + word.text
     if (longer.length > maxSearchedCharacters) break
     folded = longer
     before = word
@@ -233,8 +232,8 @@ const cut = (text: string, length: number): string => [...text].slice(0, length)
 const unique = (terms: readonly string[]): string[] => [...new Set(terms)]
 
 /**
- * Something that was typed without a space in it, and has to be in a title: a word; several that punctuation or a change from
- * letters to digits holds together; characters that are read one by one, with what stands next to them; an emoji.
+ * What was typed without a space in it: a word; several that punctuation or a change from letters to digits holds together; characters
+ * that are read one by one, with what stands next to them; an emoji.
  */
 export type SoughtWord = readonly [TitleWord, ...TitleWord[]]
 
