@@ -1,5 +1,5 @@
+import { readGroups } from '../support/titleRelevance/cases.ts'
 import { areGood, failuresOf, figuresOf } from '../support/titleRelevance/figures.ts'
-import { readGroups } from '../support/titleRelevance/groups.ts'
 import { type JudgedGroup, judgeGroups } from '../support/titleRelevance/judge.ts'
 import { renderFailure } from '../support/titleRelevance/report.ts'
 

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { runInForeground } from '../../tools/engines/foreground.ts'
 import { startOwnEngines } from '../support/ownEngines.ts'
+import { readGroups } from '../support/titleRelevance/cases.ts'
 import { areGood, figuresOf, thresholds } from '../support/titleRelevance/figures.ts'
-import { readGroups } from '../support/titleRelevance/groups.ts'
 import { judgeGroups } from '../support/titleRelevance/judge.ts'
 import { renderReport } from '../support/titleRelevance/report.ts'
 

@@ -1,9 +1,8 @@
 import { startTestApi, type TestApi } from '../api.ts'
 import { formEntity } from '../entities.ts'
 import { createTestReplica, type TestRecord } from '../replica.ts'
-import type { RelevanceCase } from './cases.ts'
+import type { CaseGroup, RelevanceCase } from './cases.ts'
 import type { Verdict } from './figures.ts'
-import type { CaseGroup } from './groups.ts'
 
 export type JudgedGroup = { readonly name: string; readonly verdicts: readonly Verdict[] }
 
