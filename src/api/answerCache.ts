@@ -56,7 +56,6 @@ export class AnswerCache {
     })
   }
 
-  /** The kept answer, which may be served while its version stands; undefined if there is none. */
   get(name: string): Answer | undefined {
     const kept = this.#kept?.get(name)
     if (kept !== undefined) this.#lookups.inc({ result: 'hit' })
@@ -77,7 +76,8 @@ export class AnswerCache {
     const answer = make().finally(() => this.#making.delete(name))
     this.#making.set(name, { answer, isAbandoned })
     const made = await this.#count('miss', answer)
-    this.#kept.set(name, { ...made, body: copyOf(made.body) })
+    // A buffer of its own: the body may be a small part of a large one, all of which it would hold in memory.
+    this.#kept.set(name, { ...made, body: Buffer.from(new Uint8Array(made.body).buffer) })
     return made
   }
 
@@ -87,6 +87,3 @@ export class AnswerCache {
     return found
   }
 }
-
-/** A buffer of its own: the body may be a small part of a large buffer, all of which it would hold in memory. */
-const copyOf = (body: Buffer): Buffer => Buffer.from(new Uint8Array(body).buffer)

@@ -23,10 +23,7 @@ type LookUp = Pick<AccountKeyStore, 'lookup'>
 type Carrier = Pick<ApiContext, 'req' | 'get'>
 type Accepted = Extract<Lookup, { readonly freshness: unknown }>
 
-/**
- * Lets a request pass if it has an active account key, and neither its key's rate limit nor its team's share of concurrent requests is
- * exceeded. Sets the key's holder and the freshness of the team's lists in the state.
- */
+/** Lets a request pass if it has an active account key, within its key's rate limit and its team's share of concurrent requests. */
 export function authenticate(
   keys: LookUp,
   requestsPerMinute: number,
@@ -55,7 +52,7 @@ export const createRecheck =
     ctx.state.freshness = freshness
   }
 
-/** Throws `unauthorized` without a valid key, another error when the key cannot be judged now. */
+/** Throws `unauthorized` without a valid key, another error while the key cannot be judged. */
 async function lookUp(keys: LookUp, ctx: Carrier, nowMs: number, windowMs: number): Promise<Accepted> {
   const lookup = await fromRedis(keys.lookup(keyDigestOf(ctx), windowMs))
   if (lookup === 'incomplete') throw new AccountKeysIncomplete()

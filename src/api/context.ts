@@ -9,7 +9,7 @@ import type { AnswerCache } from './answerCache.ts'
 import type { IndexReader } from './search/indexReader.ts'
 import type { RunQuery } from './search/searchClient.ts'
 
-/** A request's part of its team's share. `resume` takes it back whatever the limit: how many requests wait is bounded elsewhere. */
+/** A request's part of its team's share; `resume` takes it back whatever the limit. */
 type Permit = { pause(): void; resume(): void }
 
 /** The state of every request; `holder` is set once its key is accepted. */
@@ -43,10 +43,7 @@ export type ParameterReader = <Schema extends z.ZodObject>(ctx: RouteContext, sc
 
 export type ExportParts = AsyncGenerator<Buffer, void, undefined>
 
-/**
- * Starts to send a whole list, or a page whose rows are too large to be held in memory together. Resolves once the first part has arrived, so
- * that an earlier failure is answered like that of any request.
- */
+/** Starts to send something in parts. Resolves once the first one has arrived, so that an earlier failure is answered like any other. */
 export type StartStream = (
   what: 'exports' | 'large pages',
   ctx: RouteContext,

@@ -19,7 +19,7 @@ export const detailRoute =
     const { holder, runQuery, holdAnswer } = ctx.state
     const { teamId } = holder
     const id = ctx.params['id'] ?? ''
-    const whole = async (): Promise<{ readonly body: Buffer }> => {
+    const whole = async () => {
       const list = { type, teamId, version: validators.version }
       const bytes = await weighDetail(indexReader, list, id, runQuery)
       await holdAnswer(bytes)

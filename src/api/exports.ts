@@ -14,7 +14,7 @@ export const ndjson = 'application/x-ndjson'
 export const csv = 'text/csv'
 export type ExportFormat = typeof ndjson | typeof csv
 
-/** Which export of a whole list a request asks for; undefined for a page of it. */
+/** The export that a request asks for; undefined for a page. */
 export function exportFormat(ctx: RouteContext): ExportFormat | undefined {
   const accepted = ctx.accepts('application/json', ndjson, csv)
   return accepted === ndjson || accepted === csv ? accepted : undefined
@@ -79,7 +79,7 @@ export async function* ndjsonLines(rows: AsyncIterable<readonly Buffer[]>): Expo
 
 export const csvContentType = 'text/csv; charset=utf-8; header=present'
 
-/** The table of a list: with the answer codes of a form where one is named, which are none if the team has no such form. */
+/** The table of a list, with the answer codes of the form that is named; none if the team has no such form. */
 export async function readCsvTable(
   indexReader: IndexReader,
   teamId: TeamId,

@@ -75,7 +75,7 @@ export const countSubmissions: Route = async (ctx, { readParameters, indexReader
   const { teamId } = ctx.state.holder
   const [filter] = submissionsFilters(teamId, parameters)
   const window = { sinceMs: toEpochMs(parameters.since), untilMs: toEpochMs(parameters.until) }
-  const whole = async (): Promise<{ readonly body: Buffer }> => {
+  const whole = async () => {
     const counts = await ctx.state.runQuery((signal) => {
       const selection = { teamId, filter, signal }
       return isTimeUnit(by)

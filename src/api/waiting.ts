@@ -20,16 +20,15 @@ const paceMs = 1_000
 
 type WaitingDeps = {
   readonly room: WaitingRoom
-  /** Judges the key of a request again, and reads the freshness of the team's lists anew. */
-  checkAgain(ctx: RouteContext): Promise<void>
   readonly watchKey: WatchKey
+  checkAgain(ctx: RouteContext): Promise<void>
   /** Time that never steps. */
-  readonly elapsedMs: () => number
+  elapsedMs(): number
 }
 
 /**
  * Holds requests that prefer to wait (`Prefer: wait=N`) while their list has nothing new for them. A request that waits has neither
- * permit nor turn. When it goes on, its key is judged again and the freshness is read anew.
+ * permit nor turn. When it goes on, `checkAgain` judges its key again and reads the freshness anew.
  */
 export const createWaiting =
   (deps: WaitingDeps): WaitForChange =>
@@ -131,15 +130,15 @@ type Waiter = Wait & { goOn(): void }
  */
 export class WaitingRoom {
   readonly #readVersions: (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>
-  /** Time that never steps. */
   readonly #elapsedMs: () => number
   readonly #places = new FairQueue(maxWaiting)
   readonly #waiters = new Set<Waiter>()
   #timer: NodeJS.Timeout | undefined
   #isReading = false
-  #isClosed = false
+  /** Whether the process stops, so that nobody waits any more. */
+  isClosed = false
 
-  /** `readVersions` reads the current versions of lists, in their order. */
+  /** `readVersions` reads the current versions of lists, in their order. `elapsedMs` never steps. */
   constructor(
     readVersions: (lists: readonly TeamList[]) => Promise<readonly (ListVersion | null)[]>,
     elapsedMs: () => number,
@@ -158,20 +157,15 @@ export class WaitingRoom {
     })
   }
 
-  /** Whether the process stops, so that nobody waits any more. */
-  get isClosed(): boolean {
-    return this.#isClosed
-  }
-
   /** A place for a request of the team, to be returned; undefined when all are taken, or the process stops. */
   enter(teamId: TeamId): Release | undefined {
-    const place = this.#isClosed ? undefined : this.#places.acquireNow(teamId)
+    const place = this.isClosed ? undefined : this.#places.acquireNow(teamId)
     return typeof place === 'function' ? place : undefined
   }
 
   /** Resolves once the list has another version, the time is over, the process stops, or `signal` aborts. */
   async untilChanged(wait: Wait, signal: AbortSignal): Promise<void> {
-    if (this.#isClosed || signal.aborted) return
+    if (this.isClosed || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const waiter = { ...wait, goOn: resolve }
     signal.addEventListener('abort', () => this.#wake(waiter), { once: true })
@@ -180,9 +174,8 @@ export class WaitingRoom {
     await promise
   }
 
-  /** Lets everybody go on, and nobody wait any more. */
   close(): void {
-    this.#isClosed = true
+    this.isClosed = true
     for (const waiter of this.#waiters) this.#wake(waiter)
   }
 
