@@ -8,8 +8,8 @@ import {
   type Lookup,
   type RequestWindow,
 } from '../core/stores/accountKeyStore.ts'
-import { minuteOf } from '../core/stores/keyLastUse.ts'
-import { fromRedis } from '../core/stores/redis.ts'
+import { minuteOf, recordKeyUse } from '../core/stores/keyLastUse.ts'
+import { fromRedis, type RedisConnection } from '../core/stores/redis.ts'
 import { createTeamAdmission } from './admission.ts'
 import type { ApiContext, ApiMiddleware, RouteContext } from './context.ts'
 import { type ApiError, apiError } from './errors.ts'
@@ -95,16 +95,13 @@ function enforceRateLimit(ctx: ApiContext, limit: number, { requests, leftMs }: 
 }
 
 /** Records each key's use at most once a minute. No request waits for the record, or fails without it. */
-export function createUseRecorder(
-  record: (holder: KeyHolder, minuteMs: number) => Promise<void>,
-  nowMs: () => number,
-): (holder: KeyHolder) => void {
+export function createUseRecorder(redis: RedisConnection, nowMs: () => number): (holder: KeyHolder) => void {
   const lastMinutes = new LRUCache<string, number>({ max: maxKeys })
-  return (holder) => {
-    const key = `${holder.teamId}/${holder.keyId}`
+  return ({ teamId, keyId }) => {
+    const key = `${teamId}/${keyId}`
     const minuteMs = minuteOf(nowMs())
     if (lastMinutes.get(key) === minuteMs) return
     lastMinutes.set(key, minuteMs)
-    record(holder, minuteMs).catch(() => undefined)
+    recordKeyUse(redis, teamId, keyId, minuteMs).catch(() => undefined)
   }
 }

@@ -147,6 +147,10 @@ function makeExport(
 const deletionsOf = ({ includeDeleted, changedSince, changedUntil }: Parameters): ExportContent['deletions'] =>
   includeDeleted ? windowClauses('tombstone.deletedAt', changedSince, changedUntil) : undefined
 
+const defaultsOf = (schemas: Readonly<Record<string, z.ZodType>>) =>
+  Object.entries(schemas).map(([name, schema]) => [name, schema.parse(undefined)] as const)
+const [pageDefaults, exportDefaults] = [defaultsOf(pageParameters), defaultsOf(exportParameters)]
+
 /**
  * Refuses parameters that mean nothing in a format, unless they have their default value, as programs send it; and `includeDeleted` where it
  * could not be told which deletions belong to the list.
@@ -155,15 +159,14 @@ const refuseMeaningless =
   (format: ExportFormat | undefined) =>
   (parameters: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
     const refuse = (name: string, message: string): void => context.addIssue({ code: 'custom', path: [name], message })
-    const refuseUnlessDefault = (schemas: Readonly<Record<string, z.ZodType>>, message: string): void => {
-      for (const [name, schema] of Object.entries(schemas))
-        if (parameters[name] !== schema.parse(undefined)) refuse(name, message)
+    const refuseUnless = (defaults: ReturnType<typeof defaultsOf>, message: string): void => {
+      for (const [name, value] of defaults) if (parameters[name] !== value) refuse(name, message)
     }
     if (format === undefined)
-      refuseUnlessDefault(exportParameters, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`)
-    else refuseUnlessDefault(pageParameters, 'belongs to pages: it must be left out of an export')
+      refuseUnless(exportDefaults, `belongs to exports (Accept: ${ndjson}): it must be left out of a page`)
+    else refuseUnless(pageDefaults, 'belongs to pages: it must be left out of an export')
     if (format === csv)
-      refuseUnlessDefault(exportParameters, `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`)
+      refuseUnless(exportDefaults, `belongs to NDJSON (Accept: ${ndjson}): it must be left out of CSV`)
     if (format !== ndjson || parameters['includeDeleted'] === false) return
     if (parameters['changedSince'] === undefined)
       refuse('includeDeleted', 'must be false without changedSince (deletions are listed by their time)')

@@ -4,7 +4,6 @@ import { portOf, serve, stopServing } from '../core/process/httpServer.ts'
 import { observeRequests, requestMetrics } from '../core/process/requests.ts'
 import { type Service, type Started, serviceCommand } from '../core/process/service.ts'
 import { readHolders } from '../core/stores/accountKeyStore.ts'
-import { recordKeyUse } from '../core/stores/keyLastUse.ts'
 import { readListVersions, readVersionsOf } from '../core/stores/listVersions.ts'
 import { openStores } from '../core/stores/openStores.ts'
 import { accountKeysAreComplete, isolatedNodesAnswerNothing, redisAnswers } from '../core/stores/readinessChecks.ts'
@@ -67,10 +66,7 @@ export function openApi(
   const room = new WaitingRoom((lists) => readVersionsOf(redis, lists), elapsedMs, metrics)
   const watchKey = watchKeys((digests) => readHolders(redis, digests), nowMs)
   const checkAgain = createRecheck(accountKeys, nowMs)
-  const recordUse = createUseRecorder(
-    ({ teamId, keyId }, minuteMs) => recordKeyUse(redis, teamId, keyId, minuteMs),
-    nowMs,
-  )
+  const recordUse = createUseRecorder(redis, nowMs)
   const authentication = authenticate(accountKeys, config.RATE_LIMIT_PER_MINUTE, recordUse, nowMs)
   const listener = listen(service, authentication, {
     indexReader,
