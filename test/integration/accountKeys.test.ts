@@ -165,17 +165,6 @@ test('every change is logged and audited, with who, when and which key, and neve
   expect(JSON.stringify([kafka.audit, logged])).not.toContain(plaintext)
 })
 
-test('a deleted key is gone, from Kafka for good; deleting it again is safe', async () => {
-  const { keys, kafka } = keysOver()
-  const { plaintext, key } = await keys.create({ team, name: 'n', by })
-  for (const _ of ['first', 'again']) await keys.delete({ team, id: key.id, by })
-  expect([await holderOf(plaintext), await keys.list(team)]).toEqual([null, []])
-  expect(kafka.sent.slice(1)).toEqual([
-    { key: `${team}/${key.id}`, value: '{"revision":2,"key":null}' },
-    { key: `${team}/${key.id}`, value: '{"revision":2,"key":null}' },
-  ])
-})
-
 describe('When Kafka fails', () => {
   test('no key is created and the slot is given back, also for one that Kafka has written after all', async () => {
     const { keys, kafka } = keysOver()
