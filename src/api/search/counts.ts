@@ -11,18 +11,10 @@ export type Counts = {
   readonly items: readonly { readonly key: string; readonly count: number }[]
 }
 
-/** What is counted. */
 type Selection = { readonly teamId: TeamId; readonly filter: readonly Clause[]; readonly signal: AbortSignal }
 
 /** The window of creation time that a filter leaves. */
 type TimeWindow = { readonly sinceMs: number | undefined; readonly untilMs: number | undefined }
-
-type TimeGrouping = {
-  readonly unit: TimeUnit
-  readonly timeZone: TimeZone
-  readonly window: TimeWindow
-  readonly nowMs: number
-}
 
 export const maxCounts = 10_000
 /** Fractional offsets and skipped days: the clocks of no zone make so many more or fewer units than that of UTC. */
@@ -51,8 +43,14 @@ const valuesSchema = z.object({
 export async function countByTime(
   client: SearchClient,
   selection: Selection,
-  { unit, timeZone, window, nowMs }: TimeGrouping,
+  grouping: {
+    readonly unit: TimeUnit
+    readonly timeZone: TimeZone
+    readonly window: TimeWindow
+    readonly nowMs: number
+  },
 ): Promise<Result<Counts>> {
+  const { unit, timeZone, window, nowMs } = grouping
   const tooMany = (units: string): Result<Counts> =>
     refused(`by=${unit}`, `makes ${units} items of at most ${maxCounts}: narrow since and until`)
   const histogram = { field: 'createdAt', calendar_interval: unit, time_zone: timeZone, format: keyFormat }
@@ -91,20 +89,15 @@ export async function countByValue(
   const answer = await search(client, selection, { ...countOnly, aggs })
   const { buckets, sum_other_doc_count } = aggregationsIn(valuesSchema, answer).items
   if (sum_other_doc_count > 0) {
-    const values = await countValues(client, selection, field)
+    const about = { values: { cardinality: { field, precision_threshold: 4 * maxCounts } } }
+    const estimate = await search(client, selection, { size: 0, track_total_hits: false, aggs: about })
+    const units = Math.max(maxCounts + 1, aggregationsIn(valueCountSchema, estimate).values.value)
     return refused(
       `by=${field === 'formId' ? 'form' : field}`,
-      `makes about ${values} items of at most ${maxCounts}: narrow since and until, or choose another`,
+      `makes about ${units} items of at most ${maxCounts}: narrow since and until, or choose another`,
     )
   }
   return addUp({ totalDocs: totalOf(answer), items: buckets.map(({ key, doc_count }) => ({ key, count: doc_count })) })
-}
-
-/** About how many values a field has. */
-async function countValues(client: SearchClient, selection: Selection, field: string): Promise<number> {
-  const aggs = { values: { cardinality: { field, precision_threshold: 4 * maxCounts } } }
-  const answer = await search(client, selection, { size: 0, track_total_hits: false, aggs })
-  return Math.max(maxCounts + 1, aggregationsIn(valueCountSchema, answer).values.value)
 }
 
 /** From the oldest to the newest; an empty span in 1970 if there is none. */

@@ -160,12 +160,12 @@ const deletionsPerPart = 2_000
 async function* exportDeletions(snapshot: ListSnapshot, filter: readonly Clause[], runQuery: RunQuery): Rows {
   let left: number | undefined
   let after: SortValues | undefined
-  for (let isEnd = false; !isEnd; ) {
+  for (let count = deletionsPerPart; count === deletionsPerPart; ) {
     const part = await runQuery((signal) => snapshot.deletions(filter, deletionsPerPart, signal, after))
-    left = (left ?? totalOf(part)) - part.found.length
+    count = part.found.length
+    left = (left ?? totalOf(part)) - count
     after = part.last
-    isEnd = part.found.length < deletionsPerPart
-    if (part.found.length > 0) yield part.found.map((id) => Buffer.from(JSON.stringify({ id, deleted: true })))
+    if (count > 0) yield part.found.map((id) => Buffer.from(JSON.stringify({ id, deleted: true })))
   }
   if (left !== 0) throw new ElasticsearchUnavailable('partial', `${left} deletions are missing`)
 }

@@ -33,7 +33,7 @@ const answerSchema = z.object({
 
 export type SearchAnswer = Pick<z.output<typeof answerSchema>, 'aggregations' | 'pit_id'> & {
   readonly hits: z.output<typeof answerSchema>['hits']['hits']
-  /** The summary of each hit that has a source, byte for byte as it was stored. */
+  /** Those of rows that were asked for, byte for byte as they were stored. */
   readonly summaries: readonly Buffer[]
   /** Undefined unless the search asked for an exact total. */
   readonly total: number | undefined
@@ -67,12 +67,10 @@ export function readAnswer(bytes: Buffer): SearchAnswer {
   }
   others.push(bytes.subarray(from))
   const { hits, aggregations, pit_id } = parseWith(answerSchema, parse(Buffer.concat(others).toString()))
-  if (hits.hits.filter(({ _source }) => _source !== undefined).length !== summaries.length)
-    throw new ElasticsearchUnavailable('partial', 'a hit has no summary')
   return { hits: hits.hits, summaries, total: hits.total?.value, aggregations, pit_id }
 }
 
-/** The summaries of all hits. These functions throw `ElasticsearchUnavailable` for an answer to another question. */
+/** One summary for each hit. These functions throw `ElasticsearchUnavailable` for an answer to another question. */
 export function rowsIn({ hits, summaries }: SearchAnswer): readonly Buffer[] {
   if (summaries.length === hits.length) return summaries
   throw new ElasticsearchUnavailable('partial', 'a hit has no summary')

@@ -26,7 +26,6 @@ export const createIndexReader = (client: SearchClient, deepPageFrom: number) =>
 })
 
 const lifeMs = 30_000
-const maxSnapshots = 64
 
 /** `users`: reads in progress, and the cache; the last one closes the snapshot. */
 type Kept = { readonly version: ListVersion | null; readonly snapshot: ListSnapshot; users: number }
@@ -42,12 +41,7 @@ function keepSnapshots(client: SearchClient) {
     if (entry.users === 0) entry.snapshot.close()
   }
   // A snapshot close to the end of its keep-alive is not used any more.
-  const kept = new LRUCache<TeamList, Kept>({
-    max: maxSnapshots,
-    ttl: lifeMs / 2,
-    updateAgeOnGet: true,
-    dispose: release,
-  })
+  const kept = new LRUCache<TeamList, Kept>({ max: 64, ttl: lifeMs / 2, updateAgeOnGet: true, dispose: release })
   return async <T>(list: ListAt, read: (snapshot: ListSnapshot) => Promise<T>, signal: AbortSignal): Promise<T> => {
     const { type, teamId, version } = list
     const name = teamList(type, teamId)

@@ -181,8 +181,5 @@ function listCounts(
   }
 }
 
-function commonPrefix(one: string, other: string): string {
-  let length = one.length
-  while (!other.startsWith(one.slice(0, length))) length--
-  return one.slice(0, length)
-}
+const commonPrefix = (one: string, other: string): string =>
+  other.startsWith(one) ? one : commonPrefix(one.slice(0, -1), other)

@@ -20,7 +20,6 @@ type ReadFrom = {
 
 const maxLists = 10_000
 const pauseMs = 25
-const masterTimeout = '1s'
 /** How far the clocks of this machine, Redis and the brokers may be from one another. */
 const allowedSkewMs = 1_000
 /** A list whose writes nobody settles for so long is read from the new primary all the same. */
@@ -98,7 +97,7 @@ async function findPrimary(
   const querystring = {
     routing: teamId,
     filter_path: 'shards.primary,shards.index,shards.node,shards.allocation_id.id',
-    master_timeout: masterTimeout,
+    master_timeout: '1s',
   }
   const { isFound, bytes } = await client.send({ method: 'GET', path: `/${alias}/_search_shards`, querystring }, signal)
   if (!isFound) return undefined

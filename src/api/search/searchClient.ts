@@ -96,15 +96,12 @@ export const openSearchClient = (client: Client, indexPrefix: string): SearchCli
   },
 })
 
-/** How Elasticsearch refuses a request for a copy on a node that holds none. */
-const noCopyReason = 'no data nodes with '
-
 function classifyClientError(error: unknown): unknown {
   if (error instanceof errors.ResponseError) {
     // The reason, which may repeat the request, is not told.
     const { type, reason } = causeIn(error.body)
     const [status, detail] = [error.statusCode, `${error.statusCode} ${type}`]
-    if (reason.startsWith(noCopyReason)) return new ElasticsearchUnavailable('no-copy', type)
+    if (reason.startsWith('no data nodes with ')) return new ElasticsearchUnavailable('no-copy', type)
     if (status === 429 || overloads.has(type)) return new ElasticsearchUnavailable('overloaded', detail)
     return status === 400 && !faultless.has(type)
       ? new InvalidSearch(detail, type)

@@ -59,23 +59,17 @@ async function shallowPage(
 ): Promise<RowsFound> {
   const { longLists, deepPageFrom } = indexReader
   const query = ofTeam(list.teamId, filter)
-  const searchRows = (track_total_hits: boolean) => {
-    const page = { sort: newestFirst, from: offsetOf(request), size: request.limit, track_total_hits }
-    return searchTeam(indexReader, list, { query, ...page }, signal)
-  }
-  const countSeparately = async (): Promise<RowsFound | undefined> => {
-    const searchCount = () => searchTeam(indexReader, list, { query, ...countOnly }, signal)
-    const [answer, counted] = await Promise.all([searchRows(false), searchCount()])
-    const [rows, total] = [rowsIn(answer), totalOf(counted)]
-    // A refresh between the two searches can make the total contradict the rows.
-    return rows.length === rowsOn(request, total) ? { total, rows } : undefined
-  }
-  const countWithRows = async (): Promise<RowsFound> => {
-    const answer = await searchRows(true)
-    return { total: totalOf(answer), rows: rowsIn(answer) }
+  const search = async (countsRows: boolean): Promise<RowsFound> => {
+    const page = { sort: newestFirst, from: offsetOf(request), size: request.limit, track_total_hits: countsRows }
+    const answer = searchTeam(indexReader, list, { query, ...page }, signal)
+    const count = countsRows ? answer : searchTeam(indexReader, list, { query, ...countOnly }, signal)
+    const [rows, counted] = await Promise.all([answer, count])
+    return { total: totalOf(counted), rows: rowsIn(rows) }
   }
   const name = JSON.stringify([list.type, query])
-  const found = (longLists.has(name) ? await countSeparately() : undefined) ?? (await countWithRows())
+  let found = await search(!longLists.has(name))
+  // A refresh between two searches can make the total contradict the rows.
+  if (found.rows.length !== rowsOn(request, found.total)) found = await search(true)
   if (found.total > longFactor * deepPageFrom) longLists.set(name, true)
   else longLists.delete(name)
   return found

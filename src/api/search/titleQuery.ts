@@ -52,16 +52,15 @@ export function exactTitle(teamId: TeamId, typed: string): Clause {
   const words = isOneWord
     ? terms.holding(first[0].text)
     : all(withFreedom(requiredWords(sought)).map((word) => exactWord(terms, word)))
+  // Where punctuation joins words, the text may begin inside a word of the title, where a search by words misses it.
+  const isPunctuated = sought.some((word) => word.slice(1).some(({ gap }) => gap === 'mark'))
   return any([
-    ...(sought.some(isPunctuated) || /[+#]$/.test(folded) ? [terms.written(folded)] : []),
+    ...(isPunctuated || /[+#]$/.test(folded) ? [terms.written(folded)] : []),
     // The words find a text that begins inside a word of the title, unless its first word is too short to match inside one.
     ...(mayBeginInside && !isOneWord && !mayStandInside(first[0]) ? [terms.piece(foldTitle(typed))] : []),
     words,
   ])
 }
-
-/** Whether punctuation joins the parts. Then the text may begin inside a word of the title, where a search by parts misses it. */
-const isPunctuated = (word: SoughtWord): boolean => word.slice(1).some(({ gap }) => gap === 'mark')
 
 /** Clauses to be tried in this order once no title holds the words as typed: one mistake in a word, then two, which take four times as long. */
 export function similarTitles(teamId: TeamId, typed: string): Clause[] {
@@ -182,25 +181,23 @@ function termsOf(teamId: TeamId, mostMistakes = 0) {
   const salt = titleSalt(teamId)
   const eachPiece = (text: string, clauseOf: (piece: string) => Clause, length = pieceLength): Clause =>
     all(pieces(text, length).map(clauseOf))
+  const anywhere = (field: string, text: string, length?: number): Clause => {
+    const escaped = (piece: string): string => piece.replace(/[*?\\]/g, '\\$&')
+    return eachPiece(text, (piece) => ({ wildcard: { [field]: { value: `${salt}*${escaped(piece)}*` } } }), length)
+  }
   return {
     /** A word begins with the text. */
     starting: (text: string): Clause =>
       eachPiece(text, (piece) => ({ prefix: { titleWords: { value: salt + piece } } })),
     /** The text stands in a word. */
-    holding: (text: string): Clause =>
-      eachPiece(text, (piece) => ({ wildcard: { titleWords: { value: `${salt}*${piece}*` } } })),
+    holding: (text: string): Clause => anywhere('titleWords', text),
     equal: (text: string): Clause => ({ term: { titleWords: { value: salt + text } } }),
     /** The text is two or three neighbouring words, or a pair of syllables. */
     joined: (text: string): Clause => ({ term: { titleJoined: { value: salt + text } } }),
     /** The text stands in the folded title, where every word has a space before it. */
-    piece: (text: string): Clause =>
-      eachPiece(text, (piece) => ({ wildcard: { titleFolded: { value: `${salt}*${piece}*` } } }), wholeLength),
+    piece: (text: string): Clause => anywhere('titleFolded', text, wholeLength),
     /** The text stands in the folded title with its punctuation. */
-    written: (text: string): Clause => {
-      const escaped = (piece: string): string => piece.replace(/[*?\\]/g, '\\$&')
-      const clauseOf = (piece: string): Clause => ({ wildcard: { titleRaw: { value: `${salt}*${escaped(piece)}*` } } })
-      return eachPiece(text, clauseOf, wholeLength)
-    },
+    written: (text: string): Clause => anywhere('titleRaw', text, wholeLength),
     similar: (field: 'titleWords' | 'titleStarts', text: string, mistakes: number): Clause => ({
       fuzzy: {
         [field]: {

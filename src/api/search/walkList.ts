@@ -4,7 +4,6 @@ import { type RowKey, totalOf } from './hits.ts'
 import type { ListSnapshot, SortValues } from './listSnapshot.ts'
 import { ElasticsearchUnavailable, type RunQuery } from './searchClient.ts'
 
-/** What a walk needs of a snapshot. */
 export type WalkedSnapshot = Pick<ListSnapshot, 'countsOf' | 'keys'>
 
 /**
@@ -57,12 +56,10 @@ async function* walkSpan(
     density = totalOf({ total }) / (toMs - window.fromMs + 1)
     const oldest = found.at(-1)
     const isFull = oldest !== undefined && found.length === limit
-    ;[toMs, after] = isFull ? [createdMsOf(oldest), last] : [window.fromMs - 1, undefined]
+    // A position begins with the created time.
+    ;[toMs, after] = isFull ? [Date.parse(oldest.position.split('|')[0] ?? ''), last] : [window.fromMs - 1, undefined]
     left -= found.length
     if (found.length > 0) yield found
   }
   if (left !== 0) throw new ElasticsearchUnavailable('partial', `${left} rows of ${count} are missing`)
 }
-
-/** A position begins with the created time. */
-const createdMsOf = ({ position }: RowKey): number => Date.parse(position.slice(0, position.indexOf('|')))
