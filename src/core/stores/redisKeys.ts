@@ -16,7 +16,7 @@ import type { TeamList } from '../model/teamList.ts'
  * | `partitionOwners` | hash | topic/partition → the claim under which its watermark is published | `claimPartitions` (watermark.ts) |
  * | `watermarkHold` | string, 10 s | the rebuild that has stopped the watermark while it switches | `acquireWatermarkHold` (watermark.ts) |
  * | `changeToken` | string | random, replaced after every change of a team's forms or submissions | `replaceChangeTokens`; the first one `readListVersions` (listVersions.ts) |
- * | `pendingWrites` | hash, 1 h | topic/partition → the claim of the indexer that writes there: writes of the list that may become visible before its change token is replaced | `markPending` (pendingWrites.ts) |
+ * | `pendingWrites` | hash, 1 h | topic/partition → the claim of the indexer that writes there: writes of the list that may become visible before its change token is replaced | `markPending` (pendingMarks.ts) |
  * | `session` | string, JSON, 15 min | the user of a session of the settings area, under the SHA-256 of the session id | `Sessions` (src/settings/sessions.ts) |
  * | `usedSignIn` | string, until its token expires | a sign-in token that was used, by the SHA-256 of its `jti` | `usedTokens` (src/settings/sessions.ts) |
  * | `limit` prefix | string, 60 s | requests of a key in its minute | `AccountKeyStore.lookup` |
