@@ -111,8 +111,8 @@ const httpsPort = 443
 const major = 9
 const needed = `Elasticsearch ${major} is needed`
 const mediaType = `application/vnd.elasticsearch+json; compatible-with=${major}`
-/** Answers of a server that was reached. */
-const refusals = [400, 401, 403, 404, 405, 406]
+/** Every status of a refusal, which is an answer here. */
+const refusals = Array.from({ length: 200 }, (_, at) => 400 + at)
 const mediaTypes = { accept: mediaType, 'content-type': mediaType }
 
 /** How the start of a process checks Elasticsearch. */
