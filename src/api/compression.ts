@@ -1,8 +1,8 @@
-import { pipeline, Readable, type Transform } from 'node:stream'
+import { pipeline, type Readable, type Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import Negotiator from 'negotiator'
-import type { RouteContext, RouteMiddleware } from './context.ts'
+import type { RouteContext } from './context.ts'
 
 /** Compressing a smaller answer costs more than it saves. */
 const minCompressedBytes = 1_024
@@ -53,6 +53,10 @@ export const compressed = async (body: Buffer, compression: Compression | undefi
     ? { body, compression: undefined }
     : { body: await compressors[compression].whole(body), compression }
 
+/** A stream, compressed. Koa handles the error of the last stream. */
+export const compressedStream = (body: Readable, compression: Compression): Readable =>
+  pipeline(body, compressors[compression].stream(), () => undefined)
+
 /** How a client wants its answer compressed; undefined for not at all, also when it accepts nothing that the API can send. */
 export function compressionFor(ctx: RouteContext): Compression | undefined {
   const accepted = ctx.get('Accept-Encoding')
@@ -62,19 +66,4 @@ export function compressionFor(ctx: RouteContext): Compression | undefined {
   const request = { headers: { 'accept-encoding': accepted } }
   const encoding = new Negotiator(request).encoding(encodings, { preferred: encodings })
   return encoding === undefined || encoding === 'identity' ? undefined : encoding
-}
-
-/** Compresses streams as the client wants. HEAD has the headers of GET. */
-export function compressStreams(): RouteMiddleware {
-  return async (ctx, next) => {
-    await next()
-    const { body } = ctx
-    if (!(body instanceof Readable)) return
-    ctx.vary('Accept-Encoding')
-    const compression = compressionFor(ctx)
-    if (compression === undefined) return
-    ctx.set('Content-Encoding', compression)
-    // Koa handles the error of the last stream.
-    ctx.body = pipeline(body, compressors[compression].stream(), () => undefined)
-  }
 }

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Answer, AnswerCache, Rendered } from './answerCache.ts'
-import { compressed, compressionFor } from './compression.ts'
+import { compressed, compressedStream, compressionFor } from './compression.ts'
 import type { RouteContext } from './context.ts'
 import { LargePage } from './search/page.ts'
 import { ElasticsearchUnavailable } from './search/searchClient.ts'
@@ -8,6 +8,7 @@ import { holdsVersion, matchesAny, type Validators } from './validators.ts'
 
 /** An answer that is sent part by part; of a page with the total of its list. */
 type Streamed = { readonly body: Readable; readonly contentType: string; readonly totalDocs?: number }
+type Sent = (Answer | Streamed) & { readonly contentType?: string; readonly compression: string | undefined }
 
 /** How an answer is made: as a whole, which may be kept; in parts, if there is no other way, or if the whole would be a `LargePage`. */
 export type Making = {
@@ -37,8 +38,8 @@ export async function respond(
     ctx.status = 304
     return
   }
-  ctx.type = 'contentType' in answer ? answer.contentType : 'json'
-  if ('compression' in answer && answer.compression !== undefined) ctx.set('Content-Encoding', answer.compression)
+  ctx.type = answer.contentType ?? 'json'
+  if (answer.compression !== undefined) ctx.set('Content-Encoding', answer.compression)
   ctx.body = answer.body
   const link = making.linkOf?.(answer.totalDocs ?? 0)
   if (link !== undefined) ctx.set('Link', link)
@@ -56,14 +57,20 @@ async function keptOrStreamed(
   answers: AnswerCache,
   validators: Validators,
   { whole, parts }: Making,
-): Promise<Answer | Streamed | 'not-modified'> {
-  if (whole === undefined) return await parts()
+): Promise<Sent | 'not-modified'> {
+  if (whole === undefined) return await streamed(ctx, parts)
   try {
     return await keptOrMade(ctx, answers, validators, whole)
   } catch (error) {
     if (parts === undefined || !(error instanceof LargePage)) throw error
-    return await parts()
+    return await streamed(ctx, parts)
   }
+}
+
+async function streamed(ctx: RouteContext, parts: () => Promise<Streamed>): Promise<Sent> {
+  const compression = compressionFor(ctx)
+  const answer = await parts()
+  return { ...answer, compression, ...(compression && { body: compressedStream(answer.body, compression) }) }
 }
 
 /**

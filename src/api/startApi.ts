@@ -11,7 +11,6 @@ import { fromRedis } from '../core/stores/redis.ts'
 import { admitRequests } from './admission.ts'
 import { AnswerCache } from './answerCache.ts'
 import { authenticate, createRecheck, createUseRecorder } from './authenticate.ts'
-import { compressStreams } from './compression.ts'
 import type { ApiMiddleware, ApiState, RouteDeps, RouteState } from './context.ts'
 import { answerClientError, errors, rejectionReasons } from './errors.ts'
 import { createStreams } from './exports.ts'
@@ -118,7 +117,6 @@ function listen(service: ApiService, authentication: ApiMiddleware, deps: RouteD
     .use(otherMethods)
     .use<RouteState>(authentication)
     .use(queueQueries())
-    .use(compressStreams())
     .use(routes(deps).routes())
     .use(unrouted)
     .callback()
