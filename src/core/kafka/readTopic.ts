@@ -114,6 +114,7 @@ function createCluster(kafka: Kafka): Cluster {
 
 const everything: OffsetSpan = { from: 0n, to: 2n ** 63n }
 const nothing: OffsetSpan = { from: 0n, to: 0n }
+const higher = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 /** What the partitions hold of each range, or at all. */
 async function heldOf(admin: Admin, topic: string, ranges: ReadOptions['ranges']): Promise<Map<number, OffsetSpan>> {
@@ -121,7 +122,7 @@ async function heldOf(admin: Admin, topic: string, ranges: ReadOptions['ranges']
   for (const { partition, ...ends } of await admin.fetchTopicOffsets(topic)) {
     const [low, high] = [BigInt(ends.low), BigInt(ends.high)]
     const { from, to } = ranges === undefined ? everything : (ranges.get(partition) ?? nothing)
-    const span = { from: from > low ? from : low, to: to < high ? to : high }
+    const span = { from: higher(from, low), to: to < high ? to : high }
     if (span.from < span.to) held.set(partition, span)
   }
   return held
@@ -150,7 +151,8 @@ async function fetchUnread(cluster: Cluster, topic: string, unread: Map<number, 
         // that, the rest of the partition was removed.
         const isGone = isEmpty && BigInt(lastStableOffset) >= span.to
         const last = messages.at(-1)
-        const next = isGone ? span.to : last === undefined ? span.from : BigInt(last.offset) + 1n
+        // A set of messages of an old format may end below.
+        const next = isGone ? span.to : last === undefined ? span.from : higher(BigInt(last.offset), span.from) + 1n
         return { partition, messages, span, next }
       })
     }),
