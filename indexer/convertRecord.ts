@@ -23,7 +23,7 @@ type Converted =
       readonly list: TeamList
     }
   | { readonly kind: 'account-key'; readonly change: RecordKey & AccountKeyState }
-  | { readonly kind: 'invalid'; readonly problem: Problem }
+  | { readonly kind: 'rejected'; readonly problem: Problem }
 
 type TopicNames = Pick<Config, 'TOPIC_FORMS' | 'TOPIC_SUBMISSIONS' | 'TOPIC_ACCOUNT_KEYS'>
 
@@ -33,9 +33,9 @@ export function convertRecord({ topic, key, value }: SourceRecord, changedAtMs: 
   if (topic === topics.TOPIC_SUBMISSIONS)
     return toDocuments('submissions', changedAtMs, readSubmissionRecord(key, value), submissionWrites)
   if (topic !== topics.TOPIC_ACCOUNT_KEYS)
-    return { kind: 'invalid', problem: { path: 'topic', rule: 'is not one of the source topics' } }
+    return { kind: 'rejected', problem: { path: 'topic', rule: 'is not one of the source topics' } }
   const read = readAccountKeyRecord(key, value)
-  return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'invalid', problem: read.problem }
+  return read.ok ? { kind: 'account-key', change: read.value } : { kind: 'rejected', problem: read.problem }
 }
 
 function toDocuments<Entity>(
@@ -44,7 +44,7 @@ function toDocuments<Entity>(
   read: Result<Change<Entity>>,
   writes: (change: Change<Entity>, changedAt: Instant) => DocumentWrite[],
 ): Converted {
-  if (!read.ok) return { kind: 'invalid', problem: read.problem }
+  if (!read.ok) return { kind: 'rejected', problem: read.problem }
   const { teamId, live } = read.value
   const documents = writes(read.value, toInstant(changedAtMs))
   return { kind: 'documents', documents, version: live?.revision ?? deletedRevision, list: teamList(type, teamId) }

@@ -19,7 +19,7 @@ import { type PendingMarks, PendingWrites } from './pendingWrites.ts'
 import { refreshEveryCopy } from './refresh.ts'
 import { fetchStartOffsets, type StartOffset } from './startOffsets.ts'
 import { documentTopics } from './topics.ts'
-import { announceRecord } from './tracing.ts'
+import { traceRecord } from './tracing.ts'
 import { type PublisherRedis, WatermarkPublisher } from './watermarkPublisher.ts'
 
 const maxConcurrentRequests = 2
@@ -43,7 +43,7 @@ type PipelineOptions = Reading & {
   readonly elasticsearch: Client
   /** The indices that are written. */
   readonly generation: Generation
-  /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles invalid records and account keys. */
+  /** Undefined for a rebuild: nobody reads its generation, and the live indexer handles rejected records and account keys. */
   readonly serving: Serving | undefined
   readonly metrics: PipelineMetrics
   /** Called with the error when the pipeline stops because of a bug. */
@@ -160,16 +160,16 @@ export class Pipeline {
     const { signal } = this.#writing
     const finish = (result: RecordResult): void => this.#finish(record, assigned, result, onProcessed)
     const projection = convertRecord(record, changedAtMs, config)
-    if (projection.kind === 'invalid') finish(projection.problem)
+    if (projection.kind === 'rejected') finish(projection.problem)
     else if (projection.kind === 'account-key') {
       if (serving === undefined) finish('stale')
       else this.#failUnlessDone(serving.accountKeys.apply(projection.change, record, signal).then(finish))
     } else {
       const { documents, version, list } = projection
       const acknowledge = this.#pending?.submit(assigned, list)
-      const announceOutcome = announceRecord(record, documents)
+      const traceOutcome = traceRecord(record, documents)
       const done = (outcome: Outcome): void => {
-        announceOutcome?.(outcome.kind)
+        traceOutcome?.(outcome.kind)
         this.publisher.noteWrite(list)
         acknowledge?.()
         if (outcome.kind === 'rejected') finish({ path: 'document', rule: outcome.reason })
@@ -177,7 +177,7 @@ export class Pipeline {
       }
       // What is below has been read by indexers that told of it; a rebuild leaves it to them.
       const isCompared = serving !== undefined && record.offset >= assigned.start.deadLetteredBelow
-      this.writer.submit({ documents, version, isCompared, place: () => placeOf(record), done })
+      this.writer.submit({ documents, version, isCompared, name: () => nameOf(record), done })
     }
   }
 
@@ -223,5 +223,5 @@ export class Pipeline {
 }
 
 /** Names a record whose key is known to be valid. */
-const placeOf = ({ topic, partition, offset, key }: SourceRecord): string =>
+const nameOf = ({ topic, partition, offset, key }: SourceRecord): string =>
   `${topic}/${partition}/${offset}, key ${key?.toString()}`

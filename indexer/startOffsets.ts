@@ -13,7 +13,7 @@ export type CommittedOffset = {
   readonly position: Offset
   /** The generation of indices that holds every record below `position`; undefined when the commit names none. */
   readonly generation: string | undefined
-  /** Every invalid record below this offset is in the dead-letters topic already: reading it again must not write it twice. */
+  /** Every rejected record below this offset is in the dead-letters topic already: reading it again must not write it twice. */
   readonly deadLetteredBelow: Offset
   /** Everything that was appended before this time (epoch ms) is below `position` (see `Coverage`). */
   readonly coveredAtMs: number
@@ -53,7 +53,7 @@ function readCommit(position: Offset, metadata: string): CommittedOffset {
  * Chooses the start offset of a partition so that no record is missing in `generation` (undefined: the records go into no index).
  * - Our own committed offset, when it names that generation.
  * - The offset committed by a rebuild, when it names that generation, but never above our own: only below our own offset is it
- *   certain that invalid records are in the dead letters.
+ *   certain that rejected records are in the dead letters.
  * - Otherwise the beginning of the partition. This includes committed offsets outside the partition's range: the topic was
  *   deleted and created again, or retention removed the records.
  *

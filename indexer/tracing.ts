@@ -14,15 +14,12 @@ const recordChannel = tracingChannel<unknown, WrittenRecord>('tidemark.record')
 /** One bulk request, from its call to its response. */
 export const bulkChannel = tracingChannel<unknown, { documents: Documents; bytes: number }>('tidemark.bulk')
 
-/** Tells whoever traces records that one is written now; what it returns tells the outcome. Undefined while nobody traces. */
-export function announceRecord(
-  record: SourceRecord,
-  documents: Documents,
-): ((outcome: Outcome['kind']) => void) | undefined {
+/** Tells whoever traces records that one is written now, and by the returned function its outcome. Undefined while nobody traces. */
+export function traceRecord(record: SourceRecord, documents: Documents) {
   if (!recordChannel.hasSubscribers) return undefined
   const message: WrittenRecord = { record, documents }
   recordChannel.start.publish(message)
-  return (outcome) => {
+  return (outcome: Outcome['kind']): void => {
     message.outcome = outcome
     recordChannel.asyncEnd.publish(message)
   }

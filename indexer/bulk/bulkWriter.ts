@@ -55,7 +55,7 @@ export class BulkWriter {
   readonly #options: WriterOptions
   readonly #scheduler: BulkScheduler
   /** The entities whose records have failed and are not stored yet; the one that failed first is the first. */
-  readonly #blocked = new Map<string, { readonly place: string; readonly sinceMs: number; readonly reason: string }>()
+  readonly #blocked = new Map<string, { readonly name: string; readonly sinceMs: number; readonly reason: string }>()
   /** Whether most records of the last batch were stored already. */
   #isReadingAgain = false
 
@@ -74,7 +74,7 @@ export class BulkWriter {
     const [first] = this.#blocked.values()
     if (first === undefined) return undefined
     const others = this.#blocked.size === 1 ? '' : ` and ${this.#blocked.size - 1} others`
-    return `no progress for ${Math.floor(this.blockedMs() / 1_000)} s at ${first.place}${others}: ${first.reason}`
+    return `no progress for ${Math.floor(this.blockedMs() / 1_000)} s at ${first.name}${others}: ${first.reason}`
   }
 
   /** Milliseconds since the record that has waited longest failed first; 0 while none waits after a failure. */
@@ -231,7 +231,7 @@ export class BulkWriter {
   /** Notes that the jobs cannot be stored now. */
   #fail(jobs: readonly Job[], { failed }: Pick<Batch, 'failed'>, failure: BulkFailure): void {
     for (const job of jobs) {
-      const known = this.#blocked.get(job.entity) ?? { place: job.place(), sinceMs: this.#options.elapsedMs() }
+      const known = this.#blocked.get(job.entity) ?? { name: job.name(), sinceMs: this.#options.elapsedMs() }
       this.#blocked.set(job.entity, { ...known, reason: failure.reason })
       job.attempts++
       failed.push(job)

@@ -14,7 +14,7 @@ export type RecordWrite = {
   /** Whether the outcome is `conflict` when the revision is stored with another content; otherwise it is `stale` then. */
   readonly isCompared: boolean
   /** Names the record to operators. */
-  place(): string
+  name(): string
   /** Called once, when all documents have a result. */
   done(outcome: Outcome): void
 }
@@ -70,7 +70,7 @@ export function winnerOf(one: Job, other: Job): Job {
 }
 
 /** The record once more, as a later assignment of its partition has read it. */
-const isSameRecord = (one: Job, other: Job): boolean => one.version === other.version && one.place() === other.place()
+const isSameRecord = (one: Job, other: Job): boolean => one.version === other.version && one.name() === other.name()
 
 /**
  * Tells a record that it is rejected, as often as it was submitted. Returns what counts now: the one of the records it superseded that

@@ -214,8 +214,8 @@ export class Reconciliation {
     const stored = documents.map(
       (each) =>
         new Promise<Outcome>((done) => {
-          const place = (): string => `${each.kind} ${each.id}`
-          writer.submit({ documents: [each], version: each.version, isCompared: false, place, done })
+          const name = (): string => `${each.kind} ${each.id}`
+          writer.submit({ documents: [each], version: each.version, isCompared: false, name, done })
         }),
     )
     const outcomes = await Promise.race([Promise.all(stored), this.#stopped.promise])

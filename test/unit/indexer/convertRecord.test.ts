@@ -19,15 +19,15 @@ const recordOf = (topic: string, key: string, value: unknown): SourceRecord => (
 test('a record is judged by the topic it came from', () => {
   const form = { revision: 3, form: formEntity({ id: 'f1' }) }
   expect(convertRecord(recordOf('s', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
-    kind: 'invalid',
+    kind: 'rejected',
     problem: { path: 'submission' },
   })
   expect(convertRecord(recordOf('k', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
-    kind: 'invalid',
+    kind: 'rejected',
     problem: { path: 'key' },
   })
   expect(convertRecord(recordOf('x', 'acme/f1', form), changedAtMs, topics)).toMatchObject({
-    kind: 'invalid',
+    kind: 'rejected',
     problem: { path: 'topic' },
   })
 })
@@ -37,7 +37,7 @@ test('no bytes of any topic make it throw', () => {
   fc.assert(
     fc.property(fc.constantFrom('f', 's', 'k', 'x'), bytes, bytes, (topic, key, value) => {
       const { kind } = convertRecord({ ...recordOf(topic, '', null), key, value }, changedAtMs, topics)
-      expect(['documents', 'account-key', 'invalid']).toContain(kind)
+      expect(['documents', 'account-key', 'rejected']).toContain(kind)
     }),
   )
 })

@@ -62,7 +62,7 @@ function writing(send: Send, bounds: Bounds = {}) {
     const outcome = new Promise<Outcome>((done) =>
       writer.submit({
         ...{ documents: documentsOf(entity, version, source), version: version as Revision, isCompared },
-        ...{ place: () => `${entity}@${version}`, done },
+        ...{ name: () => `${entity}@${version}`, done },
       }),
     )
     outcomes.push(outcome)

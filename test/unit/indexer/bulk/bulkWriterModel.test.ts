@@ -126,7 +126,7 @@ async function outcomesOf(
       documents: documentsOf(record.entity, record.version, record.content),
       version: record.version as Revision,
       isCompared: true,
-      place: () => `record ${at}`,
+      name: () => `record ${at}`,
       done: (outcome) => outcomes[at]?.push(outcome),
     })
   // The records of one entity come in the order of their partition, some of them late.
