@@ -45,8 +45,11 @@ export function renderObject(members: Iterable<readonly [name: string, raw: stri
   return `{${parts.join(',')}}`
 }
 
-/** The same JSON on one line. Valid JSON has line breaks and tabs only between tokens, so they can be removed. */
-export const onOneLine = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
+/** The same JSON on one line. Valid JSON has line breaks only between tokens, so they can be removed. */
+export const onOneLine = (text: string): string => (/[\n\r]/.test(text) ? text.replace(/[\n\r]/g, '') : text)
+
+/** The same JSON on one line and without tabs, which valid JSON also has only between tokens. */
+export const withoutTabs = (text: string): string => (/[\n\r\t]/.test(text) ? text.replace(/[\n\r\t]/g, '') : text)
 
 /**
  * The same JSON with every member name once, the last value at the first place, as JSON.parse reads it; digits and the order

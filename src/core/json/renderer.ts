@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { onOneLine, rawMembers, renderObject } from './rawJson.ts'
+import { rawMembers, renderObject, withoutTabs } from './rawJson.ts'
 import { type Kind, type Member, none, Scanner, type Served, type Shape } from './scanner.ts'
 
 /** What is served of an entity, in a list and alone: JSON on one line, in UTF-8. */
@@ -40,7 +40,7 @@ export class RecordRenderer {
 
   /** Scans a value that the schema accepts. Returns the path of the first member that Elasticsearch would reject, if any. */
   scanNormalised(text: string): readonly string[] | undefined {
-    const isAccepted = this.scanner.read(Buffer.from(normalise(onOneLine(text), this.#shape)))
+    const isAccepted = this.scanner.read(Buffer.from(normalise(withoutTabs(text), this.#shape)))
     return isAccepted ? undefined : this.scanner.rejectedPath
   }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { readAnswer, rowsIn, type SearchAnswer, totalOf } from '../../../../src/api/search/hits.ts'
 import { ElasticsearchUnavailable } from '../../../../src/api/search/searchClient.ts'
-import { onOneLine } from '../../../../src/core/json/rawJson.ts'
+import { withoutTabs } from '../../../../src/core/json/rawJson.ts'
 
 const answerOf = (summaries: readonly string[], changes: Readonly<Record<string, string>> = {}): string => {
   const hits = summaries.map(
@@ -31,7 +31,7 @@ test('any JSON without tabs between its tokens comes back byte for byte', () => 
   const spaced = fc.tuple(anyObject, fc.constantFrom(undefined, 1, '\t'))
   fc.assert(
     fc.property(fc.array(spaced), (objects) => {
-      const summaries = objects.map(([object, indent]) => onOneLine(JSON.stringify(object, null, indent)))
+      const summaries = objects.map(([object, indent]) => withoutTabs(JSON.stringify(object, null, indent)))
       expect(summariesOf(read(answerOf(summaries)))).toEqual(summaries)
     }),
   )
